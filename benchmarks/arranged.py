@@ -55,11 +55,11 @@ def verdict(kind: str, n: int, seed: int) -> str:
         for side in ("imitation", "explanation")
     ]
     table, analysis = judged(items, [0.0] * len(items)), shipped_analysis()
-    names, pairs = analysis.matched(table)
+    pairs = analysis.matched(table)
     scores = {item.id: 50 + (20 if item.condition == "imitation" else -20) + draw.normal(0, 8) for item in items}
     given = {side: rows.assign(score=[scores[name] for name in rows["item_id"]]) for side, rows in pairs.sides.items()}
     with remembered():
-        return analysis.ruling(table, names, Pairs(given), np.random.default_rng(0)).key
+        return analysis.ruling(table, Pairs(given), np.random.default_rng(0)).key
 
 
 def main() -> None:

@@ -76,14 +76,14 @@ def one_world(judges: Sequence[str], world: str, n: int, seed: int) -> list[Stan
 def on_items(judges: Sequence[str], items: Sequence[Item], seed: int) -> list[Standing | None]:
     """The standing of each judge on these texts."""
     analysis, table = shipped_analysis(), judged(items, [0.0] * len(items))
-    names, pairs = analysis.matched(table)
+    pairs = analysis.matched(table)
     found = []
     with remembered():
         for name in judges:
             said = (FAKES | GOOD)[name](items, np.random.default_rng((seed, len(items))))
             by_id = {item.id: score for item, score in zip(items, said, strict=True)}
             given = Pairs({c: side.assign(score=_scores(side["item_id"], by_id)) for c, side in pairs.sides.items()})
-            found.append(analysis.ruling(table, names, given, np.random.default_rng(0)).standing)
+            found.append(analysis.ruling(table, given, np.random.default_rng(0)).standing)
     return found
 
 

@@ -20,8 +20,8 @@ from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, development_items, families
-from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_all, read_for
-from undogmatic.readouts.probe import Probe, fitting_probe, shipped_probe, text_pieces
+from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_all
+from undogmatic.readouts.probe import Probe, fitting_probe, shipped_probe, text_features, text_pieces
 from undogmatic.records.records import digest
 from undogmatic.stats import means
 
@@ -50,7 +50,8 @@ def main() -> None:
 
     def scores(texts: list[str]) -> list[np.ndarray]:
         by_plain = np.stack(asyncio.run(read_all(model, texts, engine, whole_text)))
-        return [_scores(plain, by_plain), _scores(shipped, asyncio.run(read_for(shipped, model, texts, engine)))]
+        read = asyncio.run(read_all(model, texts, engine, lambda text: text_features(shipped, model, text)))
+        return [_scores(plain, by_plain), _scores(shipped, np.stack(read))]
 
     parts: Any = ["labelled", "adversarial", "controls", "theses", "pairs"]
     items = sorted(CuratedDataset(parts=parts, split="test").load(), key=lambda item: digest(item.id))[: given.texts]

@@ -24,9 +24,9 @@ from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, copies, development_items
 from undogmatic.constructs.shame.patterns import TfidfModel, count, share, tfidf_ridge
-from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_and_sift, read_for
+from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_all, read_and_sift
 from undogmatic.models.base import Model
-from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped_probe
+from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped_probe, text_features
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import means
@@ -86,7 +86,8 @@ def test() -> tuple[list[Item], list[Scored]]:
     ]
     rubric, model, engine = _opened()
     probe = fitting_probe(shipped_probe(rubric), model, rubric)
-    features = asyncio.run(read_for(probe, model, [item.text for item in items], engine))
+    texts = [item.text for item in items]
+    features = np.stack(asyncio.run(read_all(model, texts, engine, lambda text: text_features(probe, model, text))))
     print(
         f"test: {len(items)} texts; the shipped probe was fitted on {probe.about.n} texts ({probe.about.labels[:12]})"
     )

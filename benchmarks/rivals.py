@@ -21,13 +21,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses import rivals
-from undogmatic.analyses.pairs import Pairs
+from undogmatic.analyses.truth import Margin
 from undogmatic.constructs.shame import patterns
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.stats import confound, surface
 
 Array = NDArray[np.float64]
 MARGIN, DIFFERENCE, NOISE = 10.0, 20.0, 10.0
+SETTINGS = rivals.PairSettings(1, Margin(MARGIN, "analysis", np.inf))
 MOST_TEXTS = 1200
 
 
@@ -105,14 +106,13 @@ class Pool:
             a, b = a * scale, b * scale
         if confound.at_equal(a - b, np.zeros(n), MARGIN).difference.outcome != "beyond":
             return "raw", float("nan")
-        ids = pd.Index(range(n))
-        sides = {
-            side: pd.DataFrame({"text": [self.texts[k] for k in rows], "score": s, "group": ids}, index=ids)
-            for side, rows, s in (("a", first, a), ("b", second, b))
-        }
+        sides = (
+            pd.DataFrame({"text": [self.texts[k] for k in rows], "score": s, "group": range(n)})
+            for rows, s in ((first, a), (second, b))
+        )
         with mock.patch.object(surface, "kernels", self.kernels):
-            found = rivals.paired_rival(Pairs(sides), "a", "b", ids, sign=1, margin=MARGIN, rng=rng)
-        return found.outcome, float("nan") if found.share is None else found.share
+            found = rivals.paired_rival(*sides, SETTINGS, rng)
+        return found.outcome, float("nan") if found.share is None else found.share.value
 
 
 def main() -> None:

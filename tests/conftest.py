@@ -31,6 +31,15 @@ def _one_thread_of_linear_algebra() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def stub() -> Iterator[Any]:
+    """A server that judges, and misbehaves as it is told to."""
+    from tests.stub_server import StubServer
+
+    with StubServer() as server:
+        yield server
+
+
 @pytest.fixture(autouse=True)
 def _no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test knows its own secrets alone: what is known is for the life of a process."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -35,9 +36,8 @@ def test_texts_become_rows_in_their_order() -> None:
 
 
 def test_a_frame_keeps_its_index_and_fields() -> None:
-    frame = pd.DataFrame(
-        {"text": TEXTS, "condition": ["a", None], "label": [90, 5], "court": ["STF", "x"]}, index=[7, 9]
-    )
+    columns = {"text": TEXTS, "condition": ["a", None], "label": [90, 5], "court": ["STF", "x"]}
+    frame = pd.DataFrame(columns, index=[7, 9])
     found = undogmatic.judge(frame, model="patterns", repeats=2, progress=False)
     assert found["item_id"].tolist() == ["7", "9", "7", "9"]
     assert found["repeat"].tolist() == [0, 0, 1, 1]
@@ -57,27 +57,17 @@ def test_within_a_running_loop_both_forms_work() -> None:
 
 def test_a_rubric_of_ones_own_with_two_inputs_over_a_server(stub: StubServer) -> None:
     rows = [{"question": "Why?", "answer": "Because."}, {"question": "When?", "answer": "Now."}]
-    found = undogmatic.judge(
-        rows,
-        rubric=QUESTION_ANSWER,
-        prompt="anchored_en",
-        model={"name": "gpt", "api_base": stub.url},
-        overrides=["engine.retries=0"],
-        progress=False,
-    )
+    model = {"name": "gpt", "api_base": stub.url}
+    options: Any = {"rubric": QUESTION_ANSWER, "prompt": "anchored_en", "overrides": ["engine.retries=0"]}
+    found = undogmatic.judge(rows, model=model, progress=False, **options)
     assert set(found["category"]) <= set(QUESTION_ANSWER.scale.categories)  # type: ignore[union-attr]
     assert found["error"].isna().all()
 
 
 def test_several_judges_give_a_long_table(stub: StubServer) -> None:
-    found = undogmatic.judge(
-        TEXTS,
-        rubric=TEN,
-        prompt="anchored_en",
-        model={"name": "gpt", "api_base": stub.url},
-        overrides=["judges=[score,distributional]"],
-        progress=False,
-    )
+    model = {"name": "gpt", "api_base": stub.url}
+    options: Any = {"rubric": TEN, "prompt": "anchored_en", "overrides": ["judges=[score,distributional]"]}
+    found = undogmatic.judge(TEXTS, model=model, progress=False, **options)
     assert sorted(zip(found["item_id"], found["judge"], strict=True)) == [
         (n, name) for n in ("0", "1") for name in ("distributional", "score")
     ]
@@ -100,19 +90,19 @@ def test_the_page_of_a_notebook_says_what_was_judged_and_what_failed(stub: StubS
 
 
 @pytest.mark.parametrize(
-    ("items", "options", "said"),
+    ("items", "said"),
     [
-        ("one text", {}, "one text; give a list"),
-        ([{"txt": "x"}], {}, r"items\[0\]: the field `text` is missing"),
-        (["x", ""], {}, "`text` is empty"),
-        ([Item(id="a", text="x"), Item(id="a", text="y")], {}, "already used"),
-        ([{"text": "x", "label": 150}], {}, "outside 0-100"),
-        ([], {}, "holds no items"),
+        ("one text", "one text; give a list"),
+        ([{"txt": "x"}], r"items\[0\]: the field `text` is missing"),
+        (["x", ""], "`text` is empty"),
+        ([Item(id="a", text="x"), Item(id="a", text="y")], "already used"),
+        ([{"text": "x", "label": 150}], "outside 0-100"),
+        ([], "holds no items"),
     ],
 )
-def test_what_cannot_be_judged_is_named(items: object, options: dict[str, object], said: str) -> None:
+def test_what_cannot_be_judged_is_named(items: object, said: str) -> None:
     with pytest.raises(DataError, match=said):
-        undogmatic.judge(items, model="patterns", progress=False, **options)  # type: ignore[arg-type]
+        undogmatic.judge(items, model="patterns", progress=False)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

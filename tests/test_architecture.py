@@ -80,7 +80,7 @@ PAST_THE_DOORS = {
     "engine.journal": "cuts a torn line off",
     "models.calls": "makes the database's file its owner's before SQLite opens it",
     "models.gguf_file": "hashes and joins files of 250 MB in pieces",
-    "models.prices": "reads a file of litellm's",
+    "models.hosted": "reads a file of litellm's",
     "readouts.adapter": "tells whether a text is JSON at all",
     "readouts.probe": "hands a file that it has measured to safetensors",
     "report.document": "reads a picture that it has drawn",

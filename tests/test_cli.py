@@ -18,21 +18,16 @@ from undogmatic.cli import main
 from undogmatic.cli.score import _in_words
 from undogmatic.safety.paths import data_folder
 
-CHECKOUT = os.environ | {"PYTHONPATH": str(data_folder().parent), "OPENAI_API_KEY": KEY}
+Capture = pytest.CaptureFixture[str]
+CHECKOUT = os.environ | {"PYTHONPATH": str(data_folder().parent), "OPENAI_API_KEY": KEY, "COLUMNS": "120"}
 
 
-def command(*words: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", *words],
-        cwd=folder,
-        env=os.environ | environment | {"PYTHONPATH": str(data_folder().parent), "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+def command(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", *words]
+    return subprocess.run(line, cwd=folder, env=CHECKOUT, capture_output=True, text=True, timeout=300)
 
 
-def test_score_prints_a_number_for_a_text_and_for_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_score_prints_a_number_for_a_text_and_for_a_file(tmp_path: Path, capsys: Capture) -> None:
     main(["score", "Aplica-se o Tema 69 do STF.", "model=patterns"])
     assert 60 < float(capsys.readouterr().out.split()[0]) <= 100
     (tmp_path / "t.csv").write_text("id,text\na,Tema 69.\nb,Não deve porque pagou.\n")
@@ -42,7 +37,7 @@ def test_score_prints_a_number_for_a_text_and_for_a_file(tmp_path: Path, capsys:
     assert rows[0]["score"] > rows[1]["score"]
 
 
-def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: Capture) -> None:
     main(["pairs", "--out", "mine.jsonl"])
     assert "pairs" in capsys.readouterr().out
     assert (tmp_path / "mine.jsonl").read_text() == (data_folder() / "curated" / "ab_pairs.jsonl").read_text()
@@ -66,7 +61,7 @@ def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: pytest.CaptureFi
         (["review", "import", "nowhere", "--from-mlflow"], "RUN is 'nowhere', which is not a folder"),
     ],
 )
-def test_what_a_user_mistypes_is_one_message(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_user_mistypes_is_one_message(words: list[str], said: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as caught:
         main(words)
     assert caught.value.code == 2
@@ -75,7 +70,7 @@ def test_what_a_user_mistypes_is_one_message(words: list[str], said: str, capsys
     assert "Traceback" not in printed
 
 
-def test_version_names_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_names_what_it_runs_on(capsys: Capture) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
     assert caught.value.code == 0
@@ -112,7 +107,7 @@ def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(tmp_path: Path)
             process = subprocess.Popen(
                 [sys.executable, "-m", *words, *more],
                 cwd=tmp_path,
-                env=os.environ | {"PYTHONPATH": str(data_folder().parent), "OPENAI_API_KEY": KEY},
+                env=CHECKOUT,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -132,7 +127,7 @@ def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(tmp_path: Path)
         killed = start(8, "run.resume=cut")
         killed.send_signal(signal.SIGSTOP)
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        second = command(*words, "run.resume=cut", folder=tmp_path, OPENAI_API_KEY=KEY)
+        second = command(*words, "run.resume=cut", folder=tmp_path)
         assert second.returncode == 2
         assert second.stderr.startswith("error: another process is at work in cut.")
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
@@ -140,32 +135,28 @@ def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(tmp_path: Path)
         killed.communicate()
         assert journal.read_bytes().count(b"\n") < 24
 
-        resumed = command(*words, "run.resume=cut", folder=tmp_path, OPENAI_API_KEY=KEY)
+        resumed = command(*words, "run.resume=cut", folder=tmp_path)
         assert resumed.returncode == 0, resumed.stderr
         assert len(journal.read_text().splitlines()) == 24
-        whole = command(*words, "hydra.run.dir=whole", folder=tmp_path, OPENAI_API_KEY=KEY)
+        whole = command(*words, "hydra.run.dir=whole", folder=tmp_path)
         assert whole.returncode == 0, whole.stderr
-    columns = slice(0, 6)  # `seconds` differs from run to run
-    table = [
-        [line.split(",")[columns] for line in (tmp_path / name / "scores.csv").read_text().splitlines()]
-        for name in ("whole", "cut")
-    ]
-    assert table[0] == table[1]
+    tables = [(tmp_path / name / "scores.csv").read_text().splitlines() for name in ("whole", "cut")]
+    whole_run, cut_run = ([line.split(",")[:6] for line in table] for table in tables)  # without `seconds`
+    assert whole_run == cut_run
 
 
 def test_whoever_reads_what_is_printed_may_go_away(tmp_path: Path) -> None:
     words = f"{sys.executable} -m undogmatic.run model=patterns tracking=none analysis=none run.limit=3"
-    environment = os.environ | {"PYTHONPATH": str(data_folder().parent)}
     for shell, status in ((f"{words} hydra.run.dir=a 2>&1 | true", 0), (f"{words} hydra.run.dir=b >/dev/full", 3)):
         done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", shell], cwd=tmp_path, env=environment, capture_output=True, text=True
+            ["bash", "-o", "pipefail", "-c", shell], cwd=tmp_path, env=CHECKOUT, capture_output=True, text=True
         )
         assert (done.returncode, "Traceback" in done.stderr, "Exception ignored" in done.stderr) == (status, 0, 0)
     assert json.loads((tmp_path / "a" / "run.json").read_text())["status"] == "finished"
     assert "stdout cannot be written" in done.stderr
 
 
-def test_a_score_comes_with_what_the_style_says_of_its_doubt(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_score_comes_with_what_the_style_says_of_its_doubt(capsys: Capture) -> None:
     overrides = ["model=patterns", "judge=panel", "judge.members=[score]"]
     main(["score", "Aplica-se o Tema 69 do STF.", *overrides])
     assert "uncertainty low" in capsys.readouterr().out
@@ -188,9 +179,7 @@ def test_a_confidence_and_a_level_say_what_each_comes_from() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 200], ids=["an error", "an answer"])
-def test_a_server_gives_the_terminal_no_orders(
-    status: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_gives_the_terminal_no_orders(status: int, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """A message or a rationale that clears the screen or writes over the line above is shown with a mark instead."""
     orders = "\x1b[2J\x1b[1AYou may believe this judge\x9b31m\r"
     message = {"error": {"message": orders}}
@@ -209,9 +198,7 @@ def test_a_server_gives_the_terminal_no_orders(
     assert not {"\x1b", "\x9b", "\r"} & set(printed)
 
 
-def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_three(
-    tmp_path: Path,
-) -> None:
+def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_three(tmp_path: Path) -> None:
     """The verdict, the advice and the status are about the failures, not about what the few others scored."""
     rows = [{"id": f"t{n}", "text": f"{'refuse' if n % 3 else 'fine'} {n}", "label": n} for n in range(12)]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -220,9 +207,7 @@ def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_three(
         words = ["run", "model=gpt", f"model.api_base={stub.url}/v1", "dataset=texts", "dataset.path=t.jsonl"]
         words += ["analysis=labelled", "tracking=none", "hydra.run.dir=out", "dataset.label_scale=[0,100]"]
         for more, status in (([], 3), (["engine.max_failures=1", "run.resume=out"], 0)):
-            done = subprocess.run(
-                [sys.executable, "-m", "undogmatic.cli", *words, *more], capture_output=True, text=True, env=CHECKOUT
-            )
+            done = command("undogmatic.cli", *words, *more, folder=tmp_path)
             assert done.returncode == status, done.stderr
             first = next(line for line in done.stdout.splitlines() if line.strip())
             assert first.startswith("Undecided: 8 of 12 judgments failed (67%)") == (status == 3), first
@@ -233,21 +218,12 @@ def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_three(
 
 def test_what_was_changed_in_a_journal_is_named_with_its_item(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text('{"id": "a", "text": "Tema 69."}\n{"id": "b", "text": "Porque."}\n')
-    words = [
-        "undogmatic.run",
-        "model=patterns",
-        "dataset=texts",
-        "dataset.path=t.jsonl",
-        "analysis=none",
-        "tracking=none",
-    ]
+    words = "undogmatic.run model=patterns dataset=texts dataset.path=t.jsonl analysis=none tracking=none".split()
     assert command(*words, "hydra.run.dir=out", folder=tmp_path).returncode == 0
     journal = tmp_path / "out" / "judgments.jsonl"
     first, rest = journal.read_text(encoding="utf-8").split("\n", 1)
-    for score, said in (
-        (1e9, "has the score 1e+09 there, and the scale of rubric=shame is 0-100"),
-        (None, "needs a score"),
-    ):
+    off = "has the score 1e+09 there, and the scale of rubric=shame is 0-100"
+    for score, said in ((1e9, off), (None, "needs a score")):
         changed = json.loads(first)
         changed["outcome"]["score"] = score
         journal.write_text(f"{json.dumps(changed)}\n{rest}", encoding="utf-8")

@@ -29,14 +29,10 @@ def option(path: Path) -> str:
 
 CHOICES = [f"{group(p)}={option(p)}" for p in FILES if group(p) in Settings.model_fields]
 EXPERIMENTS = [p.stem for p in FILES if p.parent.name == "experiment"]
-REQUIRED = {
-    "dataset=texts": ["dataset.path=x.jsonl"],
-    "dataset=verdicts": ["dataset.path=x.jsonl"],
-    "dataset=quotes": ["dataset.path=x.jsonl"],
-    "experiment=faithfulness_meta": ["dataset.path=x.jsonl"],
-    "experiment=error_classes": ["dataset.path=x.jsonl"],
-    "model=openai_compatible": ["model.api_base=http://x/v1", "model.name=m"],
-}
+A_FILE = ["dataset.path=x.jsonl"]
+REQUIRED = {f"dataset={name}": A_FILE for name in ("texts", "verdicts", "quotes")}
+REQUIRED |= {f"experiment={name}": A_FILE for name in ("faithfulness_meta", "error_classes")}
+REQUIRED["model=openai_compatible"] = ["model.api_base=http://x/v1", "model.name=m"]
 
 
 def composed(*overrides: str) -> dict[str, Any]:
@@ -53,15 +49,9 @@ def targets(node: Any) -> list[str]:
     return [t for value in node for t in targets(value)] if isinstance(node, list) else []
 
 
-@pytest.mark.parametrize("choice", CHOICES)
-def test_every_choice_composes_into_the_schema(choice: str) -> None:
-    config = composed(choice, *REQUIRED.get(choice, []))
-    assert settings(config).seed == 0
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_composes_into_the_schema(name: str) -> None:
-    assert settings(composed(f"experiment={name}", *REQUIRED.get(f"experiment={name}", []))).seed == 0
+@pytest.mark.parametrize("choice", [*CHOICES, *(f"experiment={name}" for name in EXPERIMENTS)])
+def test_every_choice_and_experiment_composes_into_the_schema(choice: str) -> None:
+    assert settings(composed(choice, *REQUIRED.get(choice, []))).seed == 0
 
 
 @pytest.mark.parametrize("experiment", ["uncertainty_bakeoff", "uncertainty_bakeoff_words"])

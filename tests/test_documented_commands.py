@@ -187,14 +187,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "my.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labelled))
     options = {"question": "Who decides an extraordinary appeal?", "options": ["STF", "STJ", "TST", "TSE"]}
     (made / "questions.jsonl").write_text(json.dumps({"id": "1", "label": "A"} | options) + "\n")
-    scores = [
-        f"{case},{name},j,{3 + (name == 'b')},{2 + case % 3},.{5 + case},.{4 + case}"
-        for case in range(6)
-        for name in "ab"
-    ]
-    (made / "scores.csv").write_text(
-        "case,system,judge,factual_accuracy,completeness,nli,coverage\n" + "\n".join(scores) + "\n"
-    )
+    scores = ["case,system,judge,factual_accuracy,completeness,nli,coverage"]
+    scores += [f"{k},{name},j,{3 + (name == 'b')},{2 + k % 3},.{5 + k},.{4 + k}" for k in range(6) for name in "ab"]
+    (made / "scores.csv").write_text("\n".join(scores) + "\n")
     run(LITTLE, made / "RUN")
     buckets = ["experiment=faithfulness", "dataset.summaries=shipped", "steps=[]", "judges=[bucket_rules]"]
     run([*buckets, "analysis=none", "run.limit=8"], made / "BUCKETS")
@@ -320,14 +315,8 @@ def test_a_command_starts(command: str) -> None:
         start(job)
 
 
-@pytest.mark.parametrize("command", SETTINGS_TYPED)
+@pytest.mark.parametrize("command", dict.fromkeys([*SETTINGS_TYPED, *COMMENTED]))
 def test_a_setting_composes(command: str) -> None:
-    for job in jobs(words_of(command)):
-        assert composes(job)
-
-
-@pytest.mark.parametrize("command", COMMENTED)
-def test_a_setting_in_a_comment_composes(command: str) -> None:
     for job in jobs(words_of(command)):
         assert composes(job)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
+import re
+import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +22,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
+from undogmatic.readouts.chat import finished
 from undogmatic.records.records import Item, text_mark
 from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.runs.manifest import output_folder
@@ -29,6 +34,13 @@ CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "data
 
 def run(folder: Path, *overrides: str) -> float | None:
     return run_experiment(compose_config(["model=patterns", "tracking=none", *overrides]), CHOICES, folder)
+
+
+def texts(folder: Path, *rows: dict[str, object]) -> str:
+    """The override that names a file with these texts."""
+    path = folder / "my.jsonl"
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return f"dataset.path={path}"
 
 
 def scores(folder: Path) -> list[dict[str, str]]:
@@ -55,18 +67,15 @@ def test_a_run_leaves_everything_it_promises(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_scores_are_in_input_order_one_row_per_item(tmp_path: Path) -> None:
-    texts = tmp_path / "my.jsonl"
-    texts.write_text("".join(json.dumps({"id": f"t{n}", "text": f"Tema {n} do STF."}) + "\n" for n in (3, 1, 2)))
-    run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}", "analysis=none", "run.repeats=2")
+    mine = texts(tmp_path, *({"id": f"t{n}", "text": f"Tema {n} do STF."} for n in (3, 1, 2)))
+    run(tmp_path / "out", "dataset=texts", mine, "analysis=none", "run.repeats=2")
     assert [row["item_id"] for row in scores(tmp_path / "out")] == ["t3", "t1", "t2"]
     assert len((tmp_path / "out" / "judgments.jsonl").read_text().splitlines()) == 6
 
 
 def test_labels_are_kept_with_marks_of_their_texts(tmp_path: Path) -> None:
-    texts = tmp_path / "my.jsonl"
-    rows = [{"id": "b", "text": "Tema 1.", "label": 70}, {"id": "a", "text": "Não deve."}]
-    texts.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}", "analysis=none", "run.repeats=2")
+    mine = texts(tmp_path, {"id": "b", "text": "Tema 1.", "label": 70}, {"id": "a", "text": "Não deve."})
+    run(tmp_path / "out", "dataset=texts", mine, "analysis=none", "run.repeats=2")
     with (tmp_path / "out" / "labels.csv").open(encoding="utf-8") as file:
         kept = list(csv.DictReader(file))
     assert kept == [
@@ -78,12 +87,11 @@ def test_labels_are_kept_with_marks_of_their_texts(tmp_path: Path) -> None:
 
 
 def test_the_same_command_twice_is_identical_and_the_report_says_so(tmp_path: Path) -> None:
-    run(tmp_path / "outputs" / "d" / "1")
-    run(tmp_path / "outputs" / "d" / "2")
-    one, two = scores(tmp_path / "outputs" / "d" / "1"), scores(tmp_path / "outputs" / "d" / "2")
-    assert [(r["item_id"], r["score"]) for r in one] == [(r["item_id"], r["score"]) for r in two]
-    report = (tmp_path / "outputs" / "d" / "2" / "report.md").read_text(encoding="utf-8")
-    assert "identical" in report
+    first, second = tmp_path / "outputs" / "d" / "1", tmp_path / "outputs" / "d" / "2"
+    run(first)
+    run(second)
+    assert [(r["item_id"], r["score"]) for r in scores(first)] == [(r["item_id"], r["score"]) for r in scores(second)]
+    assert "identical" in (second / "report.md").read_text(encoding="utf-8")
 
 
 def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
@@ -97,38 +105,32 @@ def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
 SECRET = "o segredo de Zulmira"
 
 
-def _secret_run(folder: Path, texts: Path, stub: StubServer, *overrides: str) -> None:
-    words = ["model=gpt", f"model.api_base={stub.url}/v1", "dataset=texts", f"dataset.path={texts}", "judge=score"]
+def _secret_run(folder: Path, mine: str, stub: StubServer, *overrides: str) -> None:
+    words = ["model=gpt", f"model.api_base={stub.url}/v1", "dataset=texts", mine, "judge=score"]
     words += ["engine.cache=false", "engine.max_failures=1", "analysis=none", "tracking.redact=true", *overrides]
     run_experiment(compose_config(["tracking=none", *words]), CHOICES | {"model": "gpt"}, folder)
 
 
 @pytest.fixture
-def telling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[StubServer, Path]]:
+def telling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[StubServer, str]]:
     """A server that quotes what it is to judge, in its reasons and in its errors; and a file with texts for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
-    said = json.dumps({"shame_score": 40, "confidence": 90, "rationale": f"It says {SECRET}."})
-    texts = tmp_path / "texts.jsonl"
-    rows = [{"id": f"t{n}", "text": f"{SECRET}, {'broken' if n == 3 else 'whole'} {n}"} for n in range(4)]
-    texts.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    answer = json.dumps({"shame_score": 40, "confidence": 90, "rationale": f"It says {SECRET}."})
+    bodies = {
+        "whole": (200, {"choices": [{"message": {"content": answer}}]}),
+        "broken": (400, {"error": {"message": f"I will not read {SECRET}"}}),
+    }
+    rows = ({"id": f"t{n}", "text": f"{SECRET}, {'broken' if n == 3 else 'whole'} {n}"} for n in range(4))
     with StubServer() as stub:
-        stub.faults = {
-            "whole": Fault(
-                "status", times=None, status=200, body=json.dumps({"choices": [{"message": {"content": said}}]})
-            ),
-            "broken": Fault(
-                "status", times=None, status=400, body=json.dumps({"error": {"message": f"I will not read {SECRET}"}})
-            ),
-        }
-        yield stub, texts
+        for word, (status, body) in bodies.items():
+            stub.faults[word] = Fault("status", times=None, status=status, body=json.dumps(body))
+        yield stub, texts(tmp_path, *rows)
 
 
-def test_a_redacted_run_leaves_no_judged_text_in_its_folder_and_is_resumed(
-    tmp_path: Path, telling: tuple[StubServer, Path]
-) -> None:
-    stub, texts = telling
+def test_a_redacted_run_leaves_no_judged_text_and_is_resumed(tmp_path: Path, telling: tuple[StubServer, str]) -> None:
+    stub, mine = telling
     out = tmp_path / "out"
-    _secret_run(out, texts, stub)
+    _secret_run(out, mine, stub)
     for file in (path for path in out.rglob("*") if path.is_file()):
         content = file.read_text(encoding="utf-8", errors="replace")
         assert "Zulmira" not in content, file
@@ -138,22 +140,22 @@ def test_a_redacted_run_leaves_no_judged_text_in_its_folder_and_is_resumed(
     assert len(journal) == 4 and '"reason":"' in "".join(journal)
     asked = len(stub.requests)
     (out / "judgments.jsonl").write_text("\n".join(journal[:2]) + "\n", encoding="utf-8")
-    _secret_run(out, texts, stub)
+    _secret_run(out, mine, stub)
     again = {request.text[-1] for request in stub.requests[asked:]}
     kept = {json.loads(line)["item_id"][-1] for line in journal[:2]}
     assert again == set("0123") - kept, "what was kept is known again and not asked again"
     assert [row["score"] for row in scores(out)] == ["40.0", "40.0", "40.0", ""]
 
 
-def test_a_folder_is_redacted_throughout_or_not_at_all(tmp_path: Path, telling: tuple[StubServer, Path]) -> None:
-    stub, texts = telling
-    _secret_run(tmp_path / "hidden", texts, stub)
+def test_a_folder_is_redacted_throughout_or_not_at_all(tmp_path: Path, telling: tuple[StubServer, str]) -> None:
+    stub, mine = telling
+    _secret_run(tmp_path / "hidden", mine, stub)
     with pytest.raises(ConfigError, match=r"`tracking\.redact` is false, .* Continue with tracking\.redact=true"):
-        _secret_run(tmp_path / "hidden", texts, stub, "tracking.redact=false")
-    _secret_run(tmp_path / "clear", texts, stub, "tracking.redact=false")
+        _secret_run(tmp_path / "hidden", mine, stub, "tracking.redact=false")
+    _secret_run(tmp_path / "clear", mine, stub, "tracking.redact=false")
     assert SECRET in (tmp_path / "clear" / "report.md").read_text(encoding="utf-8")
     with pytest.raises(ConfigError, match=r"`tracking\.redact` is true, .* may quote judged texts"):
-        _secret_run(tmp_path / "clear", texts, stub)
+        _secret_run(tmp_path / "clear", mine, stub)
 
 
 @pytest.mark.parametrize(
@@ -164,9 +166,7 @@ def test_a_folder_is_redacted_throughout_or_not_at_all(tmp_path: Path, telling: 
         ("steps=[extract]", r"`steps` \(extract\) keep"),
     ],
 )
-def test_what_needs_texts_in_the_folder_is_refused_before_anything_is_asked(
-    override: str, said: str, tmp_path: Path
-) -> None:
+def test_what_needs_texts_in_the_folder_is_refused_before_all_else(override: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=rf"`tracking\.redact` is true.*{said}.*tracking\.redact=false"):
         run(tmp_path / "out", "tracking.redact=true", override)
     assert not (tmp_path / "out" / "run.json").exists()
@@ -198,26 +198,22 @@ def test_resuming_keeps_what_was_judged(tmp_path: Path) -> None:
 
 
 def test_a_dataset_without_pairs_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
-    texts = tmp_path / "my.jsonl"
-    texts.write_text('{"text": "Tema 1."}\n')
     with pytest.raises(DataError, match="analysis=none only scores"):
-        run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}", "analysis=ab")
+        run(tmp_path / "out", "dataset=texts", texts(tmp_path, {"text": "Tema 1."}), "analysis=ab")
     assert not (tmp_path / "out" / "judgments.jsonl").exists()
 
 
 @pytest.mark.parametrize("analysis", ["labelled", "few_labels", "calibration"])
 def test_a_label_off_the_scale_is_refused_with_its_line(tmp_path: Path, analysis: str) -> None:
-    texts = tmp_path / "my.jsonl"
-    texts.write_text('{"id": "a", "text": "Tema 1.", "label": 5}\n{"id": "b", "text": "Tema 2.", "label": 150}\n')
+    mine = texts(tmp_path, {"id": "a", "text": "Tema 1.", "label": 5}, {"id": "b", "text": "Tema 2.", "label": 150})
     with pytest.raises(DataError, match=r"my\.jsonl:2, item 'b': `label` is 150, outside 0-100, the scale of"):
-        run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}", f"analysis={analysis}")
+        run(tmp_path / "out", "dataset=texts", mine, f"analysis={analysis}")
     assert not (tmp_path / "out" / "judgments.jsonl").exists()
 
 
 def test_a_plain_list_of_texts_is_scored_and_described(tmp_path: Path) -> None:
-    texts = tmp_path / "my.jsonl"
-    texts.write_text('{"text": "Tema 1."}\n{"text": "Não deve, porque pagou."}\n')
-    assert run(tmp_path / "out", "dataset=texts", f"dataset.path={texts}") is None
+    mine = texts(tmp_path, {"text": "Tema 1."}, {"text": "Não deve, porque pagou."})
+    assert run(tmp_path / "out", "dataset=texts", mine) is None
     assert len(scores(tmp_path / "out")) == 2
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "left out" in report
@@ -240,8 +236,7 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
 
 
 def test_worked_examples_in_a_prompt_count_as_seen(tmp_path: Path) -> None:
-    prompt = compose_config(["prompt=demos_pt"])["prompt"]
-    shown = prompt["demonstrations"][0]["text"]
+    shown = compose_config(["prompt=demos_pt"])["prompt"]["demonstrations"][0]["text"]
     recipe = Recipe(compose_config(["prompt=demos_pt", "readout=logprobs"]))
     items = [Item(id="a", text=shown), Item(id="b", text=f"{shown} E mais.")]
     assert recipe.build().fitted(items) == 1
@@ -273,9 +268,8 @@ def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_gets_one_clear_message(tmp_path: Path, overrides: list[str], said: str) -> None:
-    with pytest.raises((ConfigError, DataError)) as caught:
+    with pytest.raises((ConfigError, DataError), match=re.escape(said)):
         run(tmp_path / "out", *overrides)
-    assert said in str(caught.value)
 
 
 def test_hosted_models_need_their_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,27 +279,18 @@ def test_hosted_models_need_their_key(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_score_text_in_a_notebook_and_outside() -> None:
-    import asyncio
-
-    outside = score_text("Aplica-se o Tema 69 do STF.", ["model=patterns"])
-    assert outside.score is not None
-    assert outside.score > 60
+    outside = score_text("Aplica-se o Tema 69 do STF.", ["model=patterns"]).score
+    assert outside is not None and outside > 60
 
     async def notebook() -> float | None:
         return score_text("Aplica-se o Tema 69 do STF.", ["model=patterns"]).score
 
-    assert asyncio.run(notebook()) == outside.score
+    assert asyncio.run(notebook()) == outside
     with pytest.raises(DataError, match="`text` is empty"):
         score_texts(["x", "  "], ["model=patterns"])
 
 
 def test_an_interrupt_of_a_notebook_ends_the_thread_that_works() -> None:
-    import asyncio
-    import signal
-    import threading
-
-    from undogmatic.readouts.chat import finished
-
     ended: list[bool] = []
 
     async def endless() -> None:
@@ -328,10 +313,10 @@ def test_an_interrupt_of_a_notebook_ends_the_thread_that_works() -> None:
     assert ended
 
 
-def test_a_mistyped_resume_is_refused() -> None:
-    for wrong in ("outputs/nope", "", " "):
-        with pytest.raises(ConfigError, match="holds no run"):
-            output_folder(wrong, "outputs/d/2")
+@pytest.mark.parametrize("wrong", ["outputs/nope", "", " "])
+def test_a_mistyped_resume_is_refused(wrong: str) -> None:
+    with pytest.raises(ConfigError, match="holds no run"):
+        output_folder(wrong, "outputs/d/2")
 
 
 def test_a_missing_value_is_named_with_its_whole_key() -> None:

@@ -27,6 +27,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.safety.paths import conf_folder
 
 PACKAGE = conf_folder().parent
+Capture = pytest.CaptureFixture[str]
 PAGE = (PACKAGE / "docs" / "add_your_own.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^\*\*`(.+?)`\*\*\n\n```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 COMMANDS = [
@@ -52,15 +53,8 @@ def command(line: str, folder: Path, **environment: str) -> Done:
     assert first == "undogmatic"
     own = {k: v for k, v in os.environ.items() if not k.startswith(("UNDOGMATIC_ALLOW", "HYDRA"))}
     own |= {"PYTHONPATH": str(PACKAGE), "PYTHONSAFEPATH": "1", "UNDOGMATIC_CACHE": str(folder / "cache")} | environment
-    done = subprocess.run(
-        [sys.executable, "-m", "undogmatic.cli", *words],
-        cwd=folder,
-        env=own,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    line = [sys.executable, "-m", "undogmatic.cli", *words]
+    done = subprocess.run(line, cwd=folder, env=own, capture_output=True, text=True, timeout=300, check=False)
     return Done(done.returncode, done.stdout, done.stderr)
 
 
@@ -196,9 +190,8 @@ def test_a_judge_of_two_criteria_is_held_against_the_labels_of_each(here: Path) 
     rows = ["id,question,answer,label.accuracy,label.completeness"]
     rows += [f"{n},Q,{'word ' * 8 * n}.,{1 + n},{9 - n}" for n in range(1, 7)]
     put(here / "rated.csv", "\n".join(rows) + "\n")
-    own = (
-        "experiment=support dataset=texts dataset.path=rated.csv judge=sides analysis=labelled hydra.run.dir=out/sides"
-    )
+    own = "experiment=support dataset=texts dataset.path=rated.csv judge=sides analysis=labelled"
+    own += " hydra.run.dir=out/sides"
     done = command(f"undogmatic run {own}", here)
     assert done.status == 0, done.err
     report = (here / "out/sides/report.md").read_text(encoding="utf-8")
@@ -233,7 +226,7 @@ def test_every_group_is_searched_in_the_users_folders(here: Path) -> None:
     assert settings(compose_config(["hydra.searchpath=[file://other]", "judge=mine"])).folders[0].endswith("other")
 
 
-def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture) -> None:
     (here / "undogmatic.toml").write_text('modules = ["my"]\n')
     own = ["--config-dir", "my/conf", "model=team", "rubric=helpful", "prompt=helpful_en"]
     main(["score", "--input", "question=Q", "--input", "answer=A", "--json", *own])
@@ -263,9 +256,8 @@ def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: pytest.C
 def test_what_is_mistyped_is_named_with_what_the_users_folders_have(
     here: Path, overrides: list[str], config_dir: str, said: str
 ) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=re.escape(said)):
         compose_config(overrides, config_dir=config_dir)
-    assert said in str(caught.value)
 
 
 def test_a_name_inside_a_judge_is_looked_up_in_the_same_folders(here: Path) -> None:
@@ -301,9 +293,8 @@ def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> N
         shipped = conf_folder() / Path(name).relative_to("my/conf" if name.startswith("my") else "other")
         with pytest.raises(ConfigError) as caught:
             compose_config(words, config_dir=config_dir)
-        assert str(caught.value).startswith(
-            f"{name} would take the place of the program's own {shipped}. Give it a name"
-        )
+        refusal = f"{name} would take the place of the program's own {shipped}. Give it a name"
+        assert str(caught.value).startswith(refusal)
         done = command("undogmatic run --cfg job", here) if name.startswith("my") else None
         assert done is None or (done.status, done.out, len(done.err.splitlines())) == (2, "", 1)
         (here / name).unlink()
@@ -314,11 +305,7 @@ def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> N
     ("name", "content", "said"),
     [
         ("undogmatic.toml", "conf = [", "undogmatic.toml: not TOML"),
-        (
-            "undogmatic.toml",
-            "config = 'my/conf'",
-            "undogmatic.toml: `config` is not a known key. Known: conf, modules.",
-        ),
+        ("undogmatic.toml", "config = 'my'", "undogmatic.toml: `config` is not a known key. Known: conf, modules."),
         ("undogmatic.toml", "conf = 3", "undogmatic.toml: `conf` is 3; it must be a text, or a list of texts"),
         ("undogmatic.toml", "conf = 'mine'", "undogmatic.toml: `conf` names '"),
         ("undogmatic.toml", "modules = ['my-code']", "undogmatic.toml: `modules` names 'my-code'"),
@@ -358,9 +345,7 @@ def test_an_installed_package_brings_its_folder_and_its_classes(here: Path) -> N
     put(site / "theirs/conf/model/theirs.yaml", "_target_: theirs.rater.TeamChat\n")
     away = here / "away"
     put(away / "helpful.yaml", FILES["my/conf/rubric/helpful.yaml"])
-    line = (
-        "undogmatic score --rubric helpful.yaml --prompt minimal_en --input question=Q --input answer=A --json model="
-    )
+    line = "undogmatic score --rubric helpful.yaml --prompt minimal_en --input question=Q --input answer=A --json"
     done = command(f"{line} model=theirs", away, PYTHONPATH=os.pathsep.join([str(PACKAGE), str(site)]))
     assert done.status == 0, done.err
     assert json.loads(done.out)["model"].startswith("team-1@")
@@ -371,9 +356,7 @@ class TestScore:
 
     WORDS = ("model=team", "prompt=helpful_en")
 
-    def test_a_file_gives_the_inputs_and_its_labels_are_left_aside(
-        self, here: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_a_file_gives_the_inputs_and_its_labels_are_left_aside(self, here: Path, capsys: Capture) -> None:
         answer = "word " * 30
         put(here / "chats.csv", f"id,question,answer,label\na,Q,No.,900\nb,Q,{answer},none\n")
         main(["score", "--rubric", "helpful", "--file", "chats.csv", "--json", *self.WORDS])
@@ -382,7 +365,7 @@ class TestScore:
         assert rows[0]["score"] < rows[1]["score"] <= 10
 
     def test_inputs_come_from_a_file_and_from_standard_input(
-        self, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+        self, here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sys, "stdin", io.StringIO("Where?"))
         given = ["--input", "question=-", "--input", "answer=@my/chats.txt"]
@@ -403,9 +386,7 @@ class TestScore:
             (["--rubric", "broken.yaml", "x"], "broken.yaml:2: not YAML"),
         ],
     )
-    def test_what_is_mistyped_is_one_message(
-        self, here: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_what_is_mistyped_is_one_message(self, here: Path, words: list[str], said: str, capsys: Capture) -> None:
         put(here / "broken.yaml", "name: [\n")
         with pytest.raises(SystemExit) as caught:
             main(["score", *([] if "--rubric" in words else ["--rubric", "helpful"]), *words, *self.WORDS])
@@ -414,10 +395,8 @@ class TestScore:
 
 
 def test_an_analysis_in_a_folder_of_its_group_is_one_of_several(here: Path) -> None:
-    put(
-        here / "my/conf/analysis/mine/few.yaml",
-        "_target_: undogmatic.analyses.costs.CostsAnalysis\nbaseline: null\nlevel: 0.9\n",
-    )
+    few = "_target_: undogmatic.analyses.costs.CostsAnalysis\nbaseline: null\nlevel: 0.9\n"
+    put(here / "my/conf/analysis/mine/few.yaml", few)
     for words in (["analysis=[mine/few,none]"], ["analysis=[none,mine/few]", "analysis.few.level=0.9"]):
         chosen = compose_config(words)["analysis"]
         assert chosen["few"]["level"] == 0.9

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias
 
 import pandas as pd
 from pydantic import Field, computed_field, model_validator
@@ -34,6 +35,7 @@ _MODEL = re.compile(r"[+~]{0,2}model[=.@]")
 _unlogged: list[str] = []
 
 Items: TypeAlias = "pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] | Sequence[Item]"
+Asked = ParamSpec("Asked")
 Choice: TypeAlias = str | Mapping[str, Any] | None
 SHOWN = 20
 """Rows that a notebook shows of a table."""
@@ -62,17 +64,8 @@ class ScoreResult(Verdict):
     def _says_something(self) -> ScoreResult:
         return self
 
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def is_uncertain(self) -> bool | None:
-        """Whether the level is high; None where the judge gives no level."""
-        return super().is_uncertain
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def revised_score(self) -> float | None:
-        """What a second look at the score came to; None where nothing was looked at again."""
-        return super().revised_score
+    is_uncertain = computed_field(Verdict.is_uncertain)  # type: ignore[assignment]
+    revised_score = computed_field(Verdict.revised_score)  # type: ignore[assignment]
 
 
 def score_text(text: str | Mapping[str, str], overrides: Sequence[str] = (), config_dir: Folders = ()) -> ScoreResult:
@@ -102,7 +95,7 @@ def score_texts(
 
 def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
     """`compose_config` for scoring: with `model=env` where LLM_PROVIDER is set and nothing else chooses a model."""
-    from undogmatic.models.keys import setting
+    from undogmatic.models.http import setting
 
     config, choices = composed(overrides, config_dir)
     chosen = choices.get("model") != DEFAULT_MODEL or any(_MODEL.match(word) for word in overrides)
@@ -121,10 +114,19 @@ def score_composed(
     rubric: Rubric = build(chosen.rubric, "rubric")
     items = [_item(n, text, rubric) for n, text in enumerate(texts, 1)]
     try:
-        results = [_result(judgment, overrides) for judgment in judged(items, chosen)]
+        judgments = judged(items, chosen)
     except UndogmaticError as error:
         _log([{"error": type(error).__name__}])
         raise
+    noted, results = tuple(map(scrub_words, overrides)), []
+    for judgment in judgments:
+        outcome, where = judgment.outcome, judgment.provenance
+        fields: dict[str, Any] = {"model": where.model, "readout": where.readout, "overrides": noted}
+        if isinstance(outcome, Failure):
+            fields |= {"error": f"{outcome.reason}: {outcome.message}"}
+        else:
+            fields |= {name: getattr(outcome, name) for name in Verdict.model_fields}
+        results.append(ScoreResult(**fields))
     _log(
         {"text": digest(item.inputs)[:12], "error": None if result.error is None else result.error.partition(":")[0]}
         | result.model_dump(include={"model", "readout", "score", "category"})
@@ -176,15 +178,6 @@ def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
     return make_item(f"text {number}", {"id": str(number), "inputs": inputs})
 
 
-def _result(judgment: Judgment, overrides: Sequence[str]) -> ScoreResult:
-    outcome, where = judgment.outcome, judgment.provenance
-    if isinstance(outcome, Failure):
-        said: dict[str, Any] = {"error": f"{outcome.reason}: {outcome.message}"}
-    else:
-        said = {name: getattr(outcome, name) for name in Verdict.model_fields}
-    return ScoreResult(**said, model=where.model, readout=where.readout, overrides=tuple(map(scrub_words, overrides)))
-
-
 class Judgments(pd.DataFrame):
     """What `judge` returns: an ordinary DataFrame that says in a notebook what was judged, how, and what failed.
 
@@ -206,20 +199,14 @@ class Judgments(pd.DataFrame):
         if how is None or "error" not in self:
             return scrub(str(shown))
         errors = self["error"].dropna().value_counts()
-        said = {name: html.escape(str(value)) for name, value in how.items()}
+        facts: dict[str, Any] = {name: html.escape(str(value)) for name, value in how.items()}
+        facts |= {"judged": len(self) - int(errors.sum()), "total": len(self), "table": shown}
         failed = ", ".join(f"{n} {html.escape(str(kind))}" for kind, n in errors.items())
-        return scrub(
-            _HTML.format(
-                **said,
-                judged=len(self) - int(errors.sum()),
-                total=len(self),
-                failed=f" <b>Not judged: {failed}.</b> They have no score; `message` says why." if failed else "",
-                table=shown,
-            )
-        )
+        failed = f" <b>Not judged: {failed}.</b> They have no score; `message` says why." if failed else ""
+        return scrub(_HTML.format(**facts, failed=failed))
 
 
-def judge(
+async def ajudge(
     items: Items,
     judge: Choice = None,
     rubric: Choice | Rubric = None,
@@ -231,7 +218,7 @@ def judge(
     repeats: int = 1,
     progress: bool = True,
 ) -> Judgments:
-    """Judge a table of items, with and without a running event loop.
+    """Judge a table of items; `judge` is the same without `await`, with and without a running event loop.
 
     Args:
         items: A DataFrame or mappings with a column or key per input of the rubric (`text` by default) and optionally
@@ -250,25 +237,6 @@ def judge(
         DataError: An item lacks an input, or a label is off the scale.
         RunStopped: A budget is full or the server is gone; answers that came are in the cache.
     """
-    from undogmatic.readouts.chat import finished
-
-    chosen = (judge, rubric, model, prompt, readout)
-    return finished(ajudge(items, *chosen, overrides, config_dir, repeats, progress))
-
-
-async def ajudge(
-    items: Items,
-    judge: Choice = None,
-    rubric: Choice | Rubric = None,
-    model: Choice = None,
-    prompt: Choice = None,
-    readout: Choice = None,
-    overrides: Sequence[str] = (),
-    config_dir: Folders = (),
-    repeats: int = 1,
-    progress: bool = True,
-) -> Judgments:
-    """`judge` within an event loop: `await undogmatic.ajudge(...)`."""
     from undogmatic.config.build import build, settings
     from undogmatic.datasets.base import on_scale
     from undogmatic.engine.journal import Journals
@@ -289,6 +257,20 @@ async def ajudge(
     return _table(found, judgments, repeats, parts)
 
 
+def _without_await(ask: Callable[Asked, Coroutine[Any, Any, Judgments]], name: str) -> Callable[Asked, Judgments]:
+    @functools.wraps(ask)
+    def asked(*args: Asked.args, **options: Asked.kwargs) -> Judgments:
+        from undogmatic.readouts.chat import finished
+
+        return finished(ask(*args, **options))
+
+    asked.__name__ = asked.__qualname__ = name
+    return asked
+
+
+judge = _without_await(ajudge, "judge")
+
+
 def _chosen(group: str, choice: Any) -> list[str]:
     """A choice as overrides."""
     if choice is None or isinstance(choice, Rubric):
@@ -304,14 +286,8 @@ def _chosen(group: str, choice: Any) -> list[str]:
         raise ConfigError(
             f"`{group}` is {choice!r}; give an option's name, or a mapping with it: {{'name': NAME, 'key': value}}."
         )
-    return [f"{group}={choice['name']}", *(f"{group}.{k}={_typed(v)}" for k, v in choice.items() if k != "name")]
-
-
-def _typed(value: Any) -> str:
-    """A value as one would type it."""
-    import json
-
-    return "null" if value is None else value if isinstance(value, str) else json.dumps(value)
+    changes = {k: v if isinstance(v, str) else json.dumps(v) for k, v in choice.items() if k != "name"}
+    return [f"{group}={choice['name']}", *(f"{group}.{k}={v}" for k, v in changes.items())]
 
 
 def _items(items: Items, rubric: Rubric) -> list[Item]:
@@ -356,19 +332,12 @@ def _bar(total: int, shown: bool) -> Iterator[Callable[[Any], None]]:
 def _table(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int, parts: Parts) -> Judgments:
     frame = tabulate(items, judgments, repeats, parts.expected())
     outcomes = {j.key: j.outcome for j in judgments}
-    said: list[dict[str, Any]] = []
+    words: list[dict[str, Any]] = []
     for key in zip(frame["item_id"], frame["judge"], frame["criterion"], frame["repeat"], strict=True):
         outcome = outcomes.get(key)
-        if isinstance(outcome, Verdict):
-            said.append({"rationale": outcome.rationale, "issues": list(outcome.issues), "message": None})
-        else:
-            said.append({"rationale": None, "issues": [], "message": getattr(outcome, "message", None)})
-    whole = frame.join(pd.DataFrame(said, index=frame.index))
-    found = Judgments(whole[COLUMNS])
-    found.how = {
-        "model": parts.model.name,
-        "readout": parts.readout_name,
-        "rubric": parts.rubric.name,
-        "scale": parts.rubric.scale.span(),
-    }
-    return found
+        issues = list(getattr(outcome, "issues", ()))
+        words.append({name: getattr(outcome, name, None) for name in ("rationale", "message")} | {"issues": issues})
+    table = Judgments(frame.join(pd.DataFrame(words, index=frame.index))[COLUMNS])
+    table.how = {"model": parts.model.name, "readout": parts.readout_name, "rubric": parts.rubric.name}
+    table.how["scale"] = parts.rubric.scale.span()
+    return table

@@ -20,29 +20,29 @@ Messages name the key, the value, the options and the next step; the command lin
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class UndogmaticError(Exception):
     """Base of all our exceptions; `exit_status` is what the command line returns."""
 
     exit_status = 1
 
+    def __init_subclass__(cls, **facts: Any) -> None:
+        for name, value in facts.items():
+            setattr(cls, name, value)
 
-class ConfigError(UndogmaticError):
+
+class ConfigError(UndogmaticError, exit_status=2):
     """A configured key or value cannot be used."""
 
-    exit_status = 2
 
-
-class DataError(UndogmaticError):
+class DataError(UndogmaticError, exit_status=2):
     """An input file cannot be used as it is."""
 
-    exit_status = 2
 
-
-class RunStopped(UndogmaticError):
+class RunStopped(UndogmaticError, exit_status=3):
     """The run stopped before every item was judged; the journal holds what was."""
-
-    exit_status = 3
 
 
 class BudgetExceeded(RunStopped):
@@ -67,46 +67,32 @@ class ModelError(UndogmaticError):
         self.raw = raw
 
 
-class TransportError(ModelError):
+class TransportError(ModelError, kind="transport"):
     """The server could not be reached or answered with an error, after all retries."""
 
-    kind = "transport"
 
-
-class AnswerTimeout(ModelError):
+class AnswerTimeout(ModelError, kind="timeout"):
     """The server did not answer within `engine.timeout` seconds, after all retries."""
 
-    kind = "timeout"
 
-
-class RefusedAnswer(ModelError):
+class RefusedAnswer(ModelError, kind="refusal"):
     """The model declined."""
 
-    kind = "refusal"
 
-
-class UnparseableAnswer(ModelError):
+class UnparseableAnswer(ModelError, kind="unparseable"):
     """The answer does not have the agreed form, after all retries."""
 
-    kind = "unparseable"
 
-
-class OffScaleAnswer(ModelError):
+class OffScaleAnswer(ModelError, kind="off_scale"):
     """The answer's score is outside the rubric, or too little probability lies on its levels."""
 
-    kind = "off_scale"
 
-
-class UnfitInput(ModelError):
+class UnfitInput(ModelError, kind="input"):
     """The item lacks what the judge reads: an input, or a sentence in it. Asking again would not help."""
 
-    kind = "input"
 
-
-class JudgeFault(ModelError):
+class JudgeFault(ModelError, kind="fault"):
     """The code that judges or makes an item raised an exception that is none of ours; the message names the place."""
-
-    kind = "fault"
 
 
 def ours(error: BaseException | None) -> UndogmaticError | None:

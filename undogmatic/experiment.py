@@ -32,14 +32,12 @@ from undogmatic.readouts.rivals import Rivals
 from undogmatic.records.order import turns
 from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest
 from undogmatic.records.results import AnalysisResult, headline_of
-from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
-from undogmatic.runs.manifest import Manifest
+from undogmatic.runs.manifest import Manifest, versions
 from undogmatic.runs.outcome import FinishedRun, keep_scores, metrics
 from undogmatic.runs.progress import Progress, doing
-from undogmatic.runs.versions import versions
 from undogmatic.safety import files
 
 
@@ -68,11 +66,8 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
 
 
 class Experiment:
-    """A run that is built from its config and checked, before anything is asked.
+    """A run that is built from its config and checked, before anything is asked; see `run_experiment`.
 
-    Args:
-        config: The resolved config as plain data.
-        choices: The option chosen per group.
     Attributes:
         recipe, parts: How the items are judged, and what that builds.
         items: What is judged; of an optimisation its test split.
@@ -108,7 +103,15 @@ class Experiment:
         self.redact = _redacts(chosen, parts, self.analysis, self.search)
         self.plan, self.max_failures = chosen.plan, float(chosen.engine.get("max_failures", MAX_FAILURES))
         self.locked = None if self.plan is None else digest(self.plan.model_dump(mode="json"))
-        self._check()
+        # Hold the items against the analysis and the plan. Steps may yet give them what the analysis reads, and where
+        # nothing is asked it is seen soon enough.
+        empty = tabulate(self.items, [], self.repeats, parts.expected())
+        table = self.table(self.items, empty, digest=items_digest(self.items))
+        if not parts.steps and parts.asks:
+            for part in read_by(self.analysis, table).values():
+                self.analysis.check(part)
+        if self.plan is not None:
+            check_plan(self.plan, self.analysis, table, chosen.seed)
 
     def rng(self) -> np.random.Generator:
         """A fresh source of randomness from the run's seed, for each thing that uses one."""
@@ -130,19 +133,6 @@ class Experiment:
         rivals = Rivals(self.parts.rubric.rivals)
         return Judged(frame, self.parts.rubric, self.name, inputs=inputs, said=people, known_surface=rivals, **known)
 
-    def _check(self) -> None:
-        """Hold the items against the analysis and the plan.
-
-        Steps may yet give them what the analysis reads, and where nothing is asked it is seen soon enough.
-        """
-        empty = tabulate(self.items, [], self.repeats, self.parts.expected())
-        table = self.table(self.items, empty, digest=items_digest(self.items))
-        if not self.parts.steps and self.parts.asks:
-            for part in read_by(self.analysis, table).values():
-                self.analysis.check(part)
-        if self.plan is not None:
-            check_plan(self.plan, self.analysis, table, self.chosen.seed)
-
 
 class _Judgments(NamedTuple):
     """What judging yielded: who judged, the items that were judged in the end, and all about them."""
@@ -153,22 +143,15 @@ class _Judgments(NamedTuple):
     frame: pd.DataFrame
     costs: list[Cost]
     progress: Progress
-
-    @property
-    def failed(self) -> Failed:
-        """How many judgments failed, of how many."""
-        return Failed.of(self.frame["error"])
-
-    @property
-    def fitted(self) -> int:
-        """How many of the items something in a judge was fitted on."""
-        return self.parts.fitted(self.items)
+    failed: Failed
+    """How many judgments failed, of how many."""
+    fitted: int
+    """How many of the items something in a judge was fitted on."""
 
 
 def _described(choices: Mapping[str, str], parts: Parts) -> dict[str, str]:
     """The choices per group, with the readout that `auto` stands for and with all judges."""
-    described = {k: v for k, v in choices.items() if "/" not in k and v is not None}
-    described["readout"] = parts.readout_name
+    described = {k: v for k, v in choices.items() if "/" not in k and v is not None} | {"readout": parts.readout_name}
     if not (parts.uses_own and parts.asks):
         described["model"] = parts.model.name
     if not (parts.uses_own or parts.prompted) or not parts.asks:  # what the config says of it was not used
@@ -192,8 +175,7 @@ def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]
 
 
 def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search | None) -> bool:
-    """Whether the run keeps no judged text (`tracking.redact`). Raises ConfigError where it must keep some to be of
-    use."""
+    """Whether the run keeps no judged text (`tracking.redact`). Raises ConfigError where it must keep some."""
     if not chosen.tracking.get("redact"):
         return False
     why = None
@@ -216,7 +198,13 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     parts, items, repeats, folder = recipe.build(), experiment.items, experiment.repeats, manifest.folder
     manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
     journals = Journals(folder, parts.steps, experiment.redact)
-    _check_kept(journals, parts.rubric, folder)
+    for judgment in journals.judgments.done.values():
+        if judgment.score is not None and not parts.rubric.contains(judgment.score):  # the scale was changed since
+            raise DataError(
+                f"{folder / JOURNAL}: item {judgment.item_id!r} has the score {judgment.score:g} there, and the scale "
+                f"of rubric={parts.rubric.name} is {parts.rubric.scale.span()}. Delete its line to have the item "
+                "judged again."
+            )
 
     def reached() -> tuple[list[Item], list[Judgment], pd.DataFrame]:
         made, judgments = journals.results(items, parts.judges, repeats)
@@ -233,44 +221,27 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         with contextlib.suppress(StorageError):  # it may be why it ended; what was judged is in the journal
             keep_scores(folder, made, frame)
         if isinstance(error, RunStopped):
-            message = f"{error}\n{progress.reached}. {_so_far(frame, parts)}Continue: run.resume={folder}"
-            raise type(error)(message) from None
+            mean, known = so_far(frame, parts.rubric), ""
+            if mean is not None:
+                value = mean.estimate
+                known = (
+                    f"By the {value.n} judged texts of whole groups, the mean of all {mean.n_total} would be "
+                    f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%}, whenever one stops). "
+                )
+            raise type(error)(f"{error}\n{progress.reached}. {known}Continue: run.resume={folder}") from None
         raise
     made, judgments, frame = reached()
     keep_scores(folder, made, frame)
     _some_verdict(judgments)
-    return _Judgments(parts, made, judgments, frame, journals.costs(judgments), progress)
-
-
-def _check_kept(journals: Journals, rubric: Rubric, folder: Path) -> None:
-    """Raise DataError where a score in the journal of an earlier start is not on the scale: it was changed since."""
-    for judgment in journals.judgments.done.values():
-        score = judgment.score
-        if score is not None and not rubric.minimum <= score <= rubric.maximum:
-            raise DataError(
-                f"{folder / JOURNAL}: item {judgment.item_id!r} has the score {score:g} there, and the scale of "
-                f"rubric={rubric.name} is {rubric.scale.span()}. Delete its line to have the item judged again."
-            )
-
-
-def _so_far(frame: pd.DataFrame, parts: Parts) -> str:
-    mean = so_far(frame, parts.rubric)
-    if mean is None:
-        return ""
-    known = mean.estimate
-    return (
-        f"By the {known.n} judged texts of whole groups, the mean of all {mean.n_total} would be {known.value:.1f} "
-        f"[{known.low:.1f}, {known.high:.1f}] ({known.level:.0%}, whenever one stops). "
-    )
+    failed, fitted = Failed.of(frame["error"]), parts.fitted(made)
+    return _Judgments(parts, made, judgments, frame, journals.costs(judgments), progress, failed, fitted)
 
 
 def _some_verdict(judgments: Sequence[Judgment]) -> None:
     if any(isinstance(j.outcome, Verdict) for j in judgments):
         return
     if not judgments:
-        raise RunStopped(
-            "the steps made nothing of any item, so there was nothing to judge; steps/ says what they did."
-        )
+        raise RunStopped("the steps made nothing of any item, and nothing was judged; steps/ says what they did.")
     outcome = judgments[0].outcome
     assert not isinstance(outcome, Verdict)
     raise RunStopped(
@@ -308,65 +279,53 @@ def _finished(
     manifest: Manifest,
     started: float,
 ) -> FinishedRun:
-    parts, progress = judged.parts, judged.progress
+    """All that report and tracker tell of the run: how models were asked, where the words lie, under which licences."""
+    parts, dataset, progress = judged.parts, experiment.dataset, judged.progress
     with doing("comparing with earlier runs"):
         repeatability = manifest.compare(judged.frame, judged.judgments, parts.deterministic())
+    texts = [*texts_beside(dataset), *texts_beside(experiment.analysis), *(x for r in results for x in r.texts)]
+    models = [source.model for step in parts.judges for source in step.judge.readouts()]
+    models += [model for step in parts.steps for model in step.models]
+    known: dict[str, Any] = {name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")}
+    known |= {name: getattr(judged, name) for name in ("items", "judgments", "frame", "fitted")}
     return FinishedRun(
-        name=manifest.name,
-        folder=manifest.folder,
+        **known,
         language=experiment.chosen.report.language,
         config=experiment.config,
         choices=experiment.choices,
-        identity=manifest.identity,
         rubric=parts.rubric,
-        items=judged.items,
-        judgments=judged.judgments,
-        frame=judged.frame,
         results=results,
         metrics=metrics(judged.frame, judged.costs, progress.done, progress.seconds, results),
         prompt_id=parts.prompt.id,
         prompt_hash=parts.provenance.prompt_hash,
-        fitted=judged.fitted,
         model_name=parts.model.name,
-        dataset_digest=manifest.dataset_digest,
         versions=versions(),
         started=started,
         seconds=time.time() - started,
         elsewhere=not parts.asks,
         repeatability=repeatability,
         programs=() if found is None else (found.before.whole(), found.after.whole()),
-        **_sources(experiment, judged, results),
-    )
-
-
-def _sources(experiment: Experiment, judged: _Judgments, results: Sequence[AnalysisResult]) -> dict[str, Any]:
-    """How models were asked, where the words of dataset and analyses lie, and what is said of licences."""
-    parts, dataset = judged.parts, experiment.dataset
-    texts = [*texts_beside(dataset), *texts_beside(experiment.analysis), *(x for r in results for x in r.texts)]
-    models = [source.model for step in parts.judges for source in step.judge.readouts()]
-    models += [model for step in parts.steps for model in step.models]
-    return {
-        "asked": [
+        asked=[
             way
             for judge in parts.judges
             for step in dict.fromkeys([judge, *map(judge.for_item, judged.items)])
             for way in ways(step.judge.readouts(), step.name if len(parts.judges) > 1 else "")
         ],
-        "texts": list(dict.fromkeys(texts)),
-        "model_licences": list({str(model.licence): model.licence for model in models}.values()),
-        "data_licence": dataset.licence if isinstance(dataset, Licensed) else None,
-    }
+        texts=list(dict.fromkeys(texts)),
+        model_licences=list({str(model.licence): model.licence for model in models}.values()),
+        data_licence=dataset.licence if isinstance(dataset, Licensed) else None,
+    )
 
 
 def _report(finished: FinishedRun, tracker: Any) -> None:
-    from undogmatic.report import terminal, write
+    from undogmatic.report import contents, terminal
 
     files.write(finished.folder / METRICS, json.dumps(dict(finished.metrics), indent=2, sort_keys=True) + "\n")
     for result in finished.results:
         if result.items is not None:
             files.write_table(finished.folder / f"items_{result.full(result.name)}.csv", result.items)
     with doing("writing the report"):
-        write(finished)
+        contents.write(finished)
     where = None
     try:
         with doing("logging the run"):

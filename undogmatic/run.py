@@ -21,7 +21,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from undogmatic.config import compose, door
 from undogmatic.config.wall import resolved
 from undogmatic.errors import StorageError, UndogmaticError
-from undogmatic.runs import claim, hydrafiles
+from undogmatic.runs import claim, manifest
 from undogmatic.safety import files
 from undogmatic.safety.command import (
     ERROR_FILE,
@@ -54,29 +54,23 @@ def job(cfg: DictConfig) -> float | None:
     logging.captureWarnings(True)
     hide = OmegaConf.select(cfg, "tracking.redact", throw_on_resolution_failure=False) is True
     if hide:
-        _log_to_no_file()
-    own = HydraConfig.get()
-    folder = as_typed(Path(own.runtime.output_dir))  # as messages and hints show it
+        root = logging.getLogger()  # what a library warns of may quote a judged text
+        for handler in [handler for handler in root.handlers if isinstance(handler, logging.FileHandler)]:
+            root.removeHandler(handler)
+            handler.close()
+    hydra_config = HydraConfig.get()
+    folder = as_typed(Path(hydra_config.runtime.output_dir))  # as messages and hints show it
     try:
         with claim.held(folder):
             try:
-                hydras = HydraConfig.instance().cfg
-                hydrafiles.write(folder, cfg, hydras)  # type: ignore[arg-type]
-                config = compose.adopt(resolved(cfg), own.runtime.config_sources)
-                return run_experiment(config, dict(own.runtime.choices), folder)
+                manifest.write_hydra(folder, cfg, HydraConfig.instance().cfg)  # type: ignore[arg-type]
+                config = compose.adopt(resolved(cfg), hydra_config.runtime.config_sources)
+                return run_experiment(config, dict(hydra_config.runtime.choices), folder)
             except Exception as error:  # whatever ends one job of a sweep must not cost the others their report
                 _fail(error, folder, hide)
     except Exception as error:  # the folder is another process's, or takes nothing
         _fail(error)
     return None
-
-
-def _log_to_no_file() -> None:
-    """Take the log file of the run's folder away: what a library warns of may quote a judged text."""
-    root = logging.getLogger()
-    for handler in [each for each in root.handlers if isinstance(each, logging.FileHandler)]:
-        root.removeHandler(handler)
-        handler.close()
 
 
 def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> None:
@@ -86,13 +80,11 @@ def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> N
 
     if isinstance(error, MissingMandatoryValue):
         message, status = f"`{error.full_key}` is required. Set it with {error.full_key}=...", 2
-    elif isinstance(error, OmegaConfBaseException):
-        message, status = explain(error, []), 2
     else:
-        message, status = tell(error)
+        message, status = (explain(error, []), 2) if isinstance(error, OmegaConfBaseException) else tell(error)
     note_status(status)
     where = ""
-    if folder is not None and (SWEEP_FOLDER in os.environ or not hydrafiles.held_back(folder)):
+    if folder is not None and (SWEEP_FOLDER in os.environ or not manifest.held_back(folder)):
         kept = message
         if hide and status == FAULT:
             kept = f"a fault in the code ({type(error).__name__}); `tracking.redact` is true, so its text is not kept."
@@ -123,8 +115,7 @@ def main() -> NoReturn:
                 door.command(combined(typed), job)
         except KeyboardInterrupt:
             note_status(interrupted())
-            folder = claim.own()
-            if folder is not None and claim.let_go(folder):
+            if (folder := claim.own()) is not None and claim.let_go(folder):
                 say(f"interrupted: continue with the same command and run.resume={as_typed(folder)}")
             else:
                 say("interrupted before anything was judged.")
@@ -136,8 +127,7 @@ def main() -> NoReturn:
             else:
                 _fail(error, claim.own())
         finally:
-            folder = claim.own()
-            if folder is not None:
+            if (folder := claim.own()) is not None:
                 claim.let_go(folder)
     sys.exit(exit_status())
 

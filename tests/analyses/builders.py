@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import functools
+import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, Literal
 
+import numpy as np
 import yaml
 
 from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Verdict
+from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.records.rubric import Rubric, Wording
 
 ORIGIN = Provenance(model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h")
@@ -22,6 +25,16 @@ WORDING = Wording(definition="d", question="q", anchors=("a", "b", "c", "d", "e"
 
 Score = float | FailureKind
 """A score, or the reason why there is none."""
+
+
+Said = Callable[[AnalysisResult], dict[str, Finding]]
+"""The fixture `said`: findings and verdict of a result by key."""
+
+
+def analysed(name: str, judged: Judged, **changes: Any) -> AnalysisResult:
+    """The one result of an analysis as `conf/analysis/` sets it up, with these keys changed."""
+    (result,) = configured(name, **changes)(judged, np.random.default_rng(0))
+    return result  # type: ignore[no-any-return]
 
 
 def configured(name: str, **changes: Any) -> Any:
@@ -68,6 +81,39 @@ def run(items: Sequence[Item], scores: Sequence[Score], **fields: Any) -> Judged
     judgments = [verdict(item.id, score) for item, score in zip(items, scores, strict=True)]
     scale = rubric(fields.pop("direction", "higher_is_worse"), fields.pop("margin", None))
     return Judged(tabulate(items, judgments, 1), scale, **fields)
+
+
+def run_folder(folder: Path, judgments: Iterable[Judgment], **facts: Any) -> str:
+    """The path of a run's folder with its journal, its config and, where there are facts, its manifest."""
+    folder.mkdir(exist_ok=True)
+    journal = "".join(f"{judgment.model_dump_json()}\n" for judgment in judgments)
+    (folder / "judgments.jsonl").write_text(journal, encoding="utf-8")
+    if facts:
+        (folder / "run.json").write_text(json.dumps(facts), encoding="utf-8")
+    composed(folder)
+    return str(folder)
+
+
+def labelled_run(rows: Iterable[tuple[float | None, Score, Mapping[str, Any]]], **item: Any) -> Judged:
+    """Texts i0, i1, ..., each with its label, its score and the other fields of its verdict; `item` is that of all."""
+    items, judgments = [], []
+    for n, (label, score, fields) in enumerate(rows):
+        items.append(Item(id=f"i{n}", text=made_up(9, str(n)), label=label, **item))
+        judgments.append(verdict(f"i{n}", score, **fields))
+    return Judged(tabulate(items, judgments, 1), rubric())
+
+
+def repeated_run(
+    repeats: Sequence[Sequence[Score]], costs: Sequence[Cost | None] = (), margin: float | None = None, **fields: Any
+) -> Judged:
+    """Texts t0, t1, ..., with a column of scores per repeat, and what a judgment of that repeat took."""
+    items = [Item(id=f"t{n}", text=made_up(9, str(n))) for n in range(len(repeats[0]))]
+    judgments = [
+        verdict(f"t{n}", score, repeat=repeat, cost=costs[repeat] if repeat < len(costs) else None)
+        for repeat, scores in enumerate(repeats)
+        for n, score in enumerate(scores)
+    ]
+    return Judged(tabulate(items, judgments, len(repeats)), rubric(margin=margin), **fields)
 
 
 def made_up(words: int, seed: str) -> str:

@@ -13,8 +13,9 @@ from tests.analyses.builders import Score, configured, paired_run
 from tests.analyses.conftest import SHIPPED, placeholders
 from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.base import Unsuited
-from undogmatic.analyses.comparison import PairSettings, Sides, compare, examine
+from undogmatic.analyses.comparison import compare, examine
 from undogmatic.analyses.pairs import match
+from undogmatic.analyses.rivals import PairSettings
 from undogmatic.analyses.ruling import AB, Ruling
 from undogmatic.analyses.truth import Margin
 from undogmatic.errors import ConfigError, DataError
@@ -143,7 +144,7 @@ class TestGroups:
 
     def test_random_pairs_copied_give_no_direction(self) -> None:
         """Eight pairs of a judge without a notion, copied to 64: as few directions as eight pairs would give."""
-        settings = PairSettings(1, Margin(10, "rubric", 100), 0.95, 0.05, 0.8, "pratt")
+        settings = PairSettings(1, Margin(10, "rubric", 100))
         wrong = 0
         for seed in range(12):
             draw = np.random.default_rng(seed)
@@ -438,9 +439,8 @@ class TestVerdicts:
     @pytest.mark.parametrize("key", [*LED, "surface_open", "citation_first"])
     def test_a_reason_that_leads_has_a_sentence_of_its_own(self, key: str) -> None:
         judged = paired_run(hybrid(34, 22, spread=15), texts=neutral())
-        settings = PairSettings(1, Margin(10, "rubric", 100), 0.95, 0.05, 0.8, "pratt")
-        names = Sides(T, B, H)
-        found = examine(match(judged, (T, B), (H,)), names, settings, np.random.default_rng(0))
+        settings = PairSettings(1, Margin(10, "rubric", 100))
+        found = examine(match(judged, (T, B), (H,)), settings, np.random.default_rng(0))
         rule = next(rule for rule in AB.rules if rule.key == key)
         finding = Ruling(AB.prefix, rule, found, ("surface_as_good", "hybrid_open")).finding
         for language in ("en", "pt"):

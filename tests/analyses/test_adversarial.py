@@ -136,7 +136,7 @@ def test_what_the_surface_leaves_open(
     outcome: str, key: str, standing: str, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rival = LabelledRival(outcome, 60, 60, None, None, None, None)  # type: ignore[arg-type]
-    monkeypatch.setattr("undogmatic.analyses.adversarial.surface_of_classes", lambda *_: rival)
+    monkeypatch.setattr("undogmatic.analyses.controls.surface_of_classes", lambda *_: rival)
     result = analyse(groups(NAKED))
     assert f"adversarial.verdict_{key}" in said(result)
     assert result.standing == standing

@@ -10,52 +10,48 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import composed, made_up, rubric, verdict
+from tests.analyses.builders import Said, labelled_run, made_up, rubric, run_folder, verdict
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.calibration import ITEMS, CalibrationAnalysis
 from undogmatic.analyses.measures import choose, uncertainties
 from undogmatic.analyses.truth import people_apart
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item, ScoreDistribution
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import AnalysisResult
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
 Give = Callable[[float, float, float], dict[str, Any]]
 """Score, |error| and a uniform random number -> the fields of a verdict."""
 
 QUICK = {"resamples": 100}
 
 
-def perfect(score: float, error: float, draw: float) -> dict[str, Any]:
-    return {"interval": (score - 1.1 * error, score + 1.1 * error)}
+GIVES: dict[str, Give] = {
+    "perfect": lambda score, error, draw: {"interval": (score - 1.1 * error, score + 1.1 * error)},
+    "random": lambda score, error, draw: {"interval": (score - 20 * draw, score + 20 * draw)},
+    # 90 % of normal errors with standard deviation 8
+    "constant": lambda score, error, draw: {"interval": (score - 13.159, score + 13.159)},
+    "inverse": lambda score, error, draw: {"interval": (score - 50 + error, score + 50 - error)},
+    "none": lambda score, error, draw: {},
+    "noisy": lambda score, error, draw: {"doubt": error + 8 * draw},
+}
 
 
-def random(score: float, error: float, draw: float) -> dict[str, Any]:
-    return {"interval": (score - 20 * draw, score + 20 * draw)}
-
-
-def constant(score: float, error: float, draw: float) -> dict[str, Any]:
-    return {"interval": (score - 13.159, score + 13.159)}  # 90 % of normal errors with standard deviation 8
-
-
-def inverse(score: float, error: float, draw: float) -> dict[str, Any]:
-    return {"interval": (score - 50 + error, score + 50 - error)}
-
-
-def none(score: float, error: float, draw: float) -> dict[str, Any]:
-    return {}
-
-
-def simulated(give: Give, n: int = 300, seed: int = 3, **item: Any) -> Judged:
+def simulated(give: Give | str, n: int = 300, seed: int = 3) -> Judged:
     """Labels 30 to 70, normal errors of standard deviation 8."""
-    draw = np.random.default_rng(seed)
-    items, judgments = [], []
-    for k in range(n):
+    draw, fields = np.random.default_rng(seed), GIVES[give] if isinstance(give, str) else give
+
+    def row() -> tuple[float, float, dict[str, Any]]:
         label, error = float(draw.uniform(30, 70)), float(draw.normal(0, 8))
-        fields = give(label + error, abs(error), float(draw.uniform()))
-        items.append(Item(id=f"i{k}", text=made_up(9, str(k)), condition="c", label=label, **item))
-        judgments.append(verdict(f"i{k}", label + error, **fields))
-    return Judged(tabulate(items, judgments, 1), rubric())
+        return label, label + error, fields(label + error, abs(error), float(draw.uniform()))
+
+    return labelled_run([row() for _ in range(n)], condition="c")
+
+
+def with_failed(judged: Judged, n: int) -> Judged:
+    """And n texts whose judgments failed."""
+    items = [Item(id=f"x{k}", text=made_up(9, f"x{k}"), label=50.0, condition="c") for k in range(n)]
+    failed = tabulate(items, [verdict(i.id, "refusal") for i in items], 1)
+    return Judged(pd.concat([judged.frame, failed], ignore_index=True), rubric())
 
 
 def analysed(judged: Judged, rng: np.random.Generator, **settings: Any) -> AnalysisResult:
@@ -64,7 +60,7 @@ def analysed(judged: Judged, rng: np.random.Generator, **settings: Any) -> Analy
 
 
 def test_perfect_uncertainty_reaches_the_oracle(rng: np.random.Generator, said: Said) -> None:
-    result = analysed(simulated(perfect), rng)
+    result = analysed(simulated("perfect"), rng)
     m, found = result.metrics, said(result)
     assert m["calibration.review_gain"] == pytest.approx(1)
     assert m["calibration.excess_aurc"] == pytest.approx(0, abs=1e-9)
@@ -78,7 +74,7 @@ def test_perfect_uncertainty_reaches_the_oracle(rng: np.random.Generator, said: 
 
 
 def test_random_uncertainty_stays_on_the_diagonal(rng: np.random.Generator, said: Said) -> None:
-    result = analysed(simulated(random, n=1000), rng)
+    result = analysed(simulated("random", n=1000), rng)
     m = result.metrics
     assert m["calibration.review_gain"] == pytest.approx(0, abs=0.1)
     assert m["calibration.aurc"] == pytest.approx(m["calibration.mae"], rel=0.06)
@@ -88,7 +84,7 @@ def test_random_uncertainty_stays_on_the_diagonal(rng: np.random.Generator, said
 
 
 def test_constant_uncertainty_is_told_and_covers_as_planted(rng: np.random.Generator, said: Said) -> None:
-    result = analysed(simulated(constant, n=2000), rng)
+    result = analysed(simulated("constant", n=2000), rng)
     assert result.metrics["calibration.coverage"] == pytest.approx(0.9, abs=0.02)
     assert result.metrics["calibration.width"] == pytest.approx(26.318)
     found = said(result)
@@ -97,15 +93,15 @@ def test_constant_uncertainty_is_told_and_covers_as_planted(rng: np.random.Gener
 
 
 def test_uncertainty_that_points_away_from_errors_misleads(rng: np.random.Generator, said: Said) -> None:
-    result = analysed(simulated(inverse), rng)
+    result = analysed(simulated("inverse"), rng)
     assert result.metrics["calibration.review_gain"] < -0.5
     assert {"calibration.verdict_misleads", "calibration.coverage_wide"} <= said(result).keys()
 
 
 def test_a_judge_without_uncertainty_and_one_without_enough_texts(rng: np.random.Generator, said: Said) -> None:
-    found = said(analysed(simulated(none), rng))
+    found = said(analysed(simulated("none"), rng))
     assert {"calibration.no_intervals", "calibration.no_confidence", "calibration.verdict_none"} <= found.keys()
-    few = said(analysed(simulated(perfect, n=9), rng))
+    few = said(analysed(simulated("perfect", n=9), rng))
     assert few["calibration.verdict_too_few"].values == {"n": 9, "needed": 10}
     stated = said(analysed(simulated(lambda s, e, d: {"confidence": 100 * d}, n=20), rng))
     assert stated["calibration.too_few"].values == {"what": "ece", "present": 20, "needed": 30}
@@ -120,14 +116,12 @@ def test_intervals_that_leave_the_scale_are_no_fault(rng: np.random.Generator, s
 def test_ece_and_brier_find_planted_overconfidence(rng: np.random.Generator, said: Said) -> None:
     """Right with probability p - 0.15 where p is stated: ECE 0.15."""
 
-    draw = np.random.default_rng(8)
-    items, judgments = [], []
-    for k in range(6000):
+    draw, rows = np.random.default_rng(8), []
+    for _ in range(6000):
         stated = 0.2 + 0.75 * float(draw.uniform())
         wrong = float(draw.uniform()) >= stated - 0.15
-        items.append(Item(id=f"i{k}", text=made_up(9, str(k)), label=50.0))
-        judgments.append(verdict(f"i{k}", 80.0 if wrong else 52.0, confidence=100 * stated))
-    result = analysed(Judged(tabulate(items, judgments, 1), rubric()), rng, resamples=100)
+        rows.append((50.0, 80.0 if wrong else 52.0, {"confidence": 100 * stated}))
+    result = analysed(labelled_run(rows), rng, resamples=100)
     assert result.metrics["calibration.ece"] == pytest.approx(0.15, abs=0.01)
     assert result.metrics["calibration.mean_confidence"] - result.metrics["calibration.share_right"] == pytest.approx(
         0.15, abs=0.02
@@ -136,7 +130,7 @@ def test_ece_and_brier_find_planted_overconfidence(rng: np.random.Generator, sai
 
 
 def test_the_tolerance_is_half_a_step_unless_given(rng: np.random.Generator) -> None:
-    judged = simulated(perfect)
+    judged = simulated("perfect")
     wide, narrow = analysed(judged, rng), analysed(judged, rng, tolerance=1.0)
     assert wide.metrics["calibration.share_right"] == pytest.approx(0.88, abs=0.05)  # |N(0, 8)| <= 12.5
     assert narrow.metrics["calibration.share_right"] == pytest.approx(0.10, abs=0.05)  # |N(0, 8)| <= 1
@@ -166,9 +160,8 @@ def test_all_measures_are_compared_and_the_finest_is_used(rng: np.random.Generat
 
 def test_the_procedures_own_doubt_comes_first_and_where_one_judgment_lacks_it_the_next_measure() -> None:
     def chosen(*doubts: float | None) -> str | None:
-        items = [Item(id=f"i{k}", text=made_up(9, str(k)), label=50.0) for k in range(len(doubts))]
-        judgments = [verdict(f"i{k}", 50.0, doubt=doubt, interval=(k, 50)) for k, doubt in enumerate(doubts)]
-        found = uncertainties(tabulate(items, judgments, 1))
+        rows = [(50.0, 50.0, {"doubt": doubt, "interval": (k, 50)}) for k, doubt in enumerate(doubts)]
+        found = uncertainties(labelled_run(rows).frame)
         with pytest.raises(ConfigError, match=r"`analysis\.uncertainty` is 'entropy'.*width"):
             choose(found, "entropy")
         return choose(found, "auto")
@@ -179,7 +172,7 @@ def test_the_procedures_own_doubt_comes_first_and_where_one_judgment_lacks_it_th
 
 
 def test_human_disagreement_where_second_labels_exist(rng: np.random.Generator, said: Said) -> None:
-    judged = simulated(perfect)
+    judged = simulated("perfect")
     apart = (judged.frame["score"] - judged.frame["label"]).abs()
     frame = judged.frame.assign(**{"metadata.second_label": judged.frame["label"] + apart})
     result = analysed(Judged(frame, rubric()), rng)
@@ -189,7 +182,7 @@ def test_human_disagreement_where_second_labels_exist(rng: np.random.Generator, 
 
 def test_human_disagreement_is_that_of_all_raters(rng: np.random.Generator) -> None:
     """Of three raters the outermost two count, whoever of them is the first; a single rater tells nothing."""
-    judged = simulated(perfect)
+    judged = simulated("perfect")
     frame, apart = judged.frame, (judged.frame["score"] - judged.frame["label"]).abs()
     middle = frame["label"].tolist()
     raters = {
@@ -217,15 +210,13 @@ def test_an_estimated_accuracy_is_held_against_the_truth(
 
 
 def test_truth_from_a_reference_run_or_from_conditions(tmp_path: Path, rng: np.random.Generator, said: Said) -> None:
-    judged = simulated(perfect)
+    judged = simulated("perfect")
     frame = judged.frame.assign(label=np.nan)
     unlabelled = Judged(frame, rubric())
     with pytest.raises(Unsuited, match="RUN_FOLDER"):
         CalibrationAnalysis().check(unlabelled)
-    lines = [verdict(i, y).model_dump_json() for i, y in zip(frame["item_id"], judged.frame["label"], strict=True)]
-    (tmp_path / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    composed(tmp_path)
-    result = analysed(unlabelled, rng, reference=str(tmp_path))
+    there = [verdict(i, y) for i, y in zip(frame["item_id"], judged.frame["label"], strict=True)]
+    result = analysed(unlabelled, rng, reference=run_folder(tmp_path, there))
     assert result.metrics["calibration.review_gain"] == pytest.approx(1)
     assert "calibration.truth_reference" in said(result)
     by_condition = analysed(unlabelled, rng, condition_labels={"c": 50.0})
@@ -238,29 +229,23 @@ def test_truth_from_a_reference_run_or_from_conditions(tmp_path: Path, rng: np.r
 
 
 def test_numbers_per_item_are_kept_for_sweeps(rng: np.random.Generator) -> None:
-    result = analysed(simulated(constant, n=40), rng)
+    result = analysed(simulated("constant", n=40), rng)
     assert result.items is not None and list(result.items.columns) == ITEMS
     assert result.items["inside"].mean() == pytest.approx(result.metrics["calibration.coverage"])
     assert result.items["error"].mean() == pytest.approx(result.metrics["calibration.mae"])
 
 
 def test_failed_judgments_are_counted_and_left_out(rng: np.random.Generator, said: Said) -> None:
-    judged = simulated(perfect, n=40)
-    items = [Item(id=f"x{k}", text=made_up(9, str(k)), label=50.0, condition="c") for k in range(5)]
-    failed = tabulate(items, [verdict(i.id, "refusal") for i in items], 1)
-    result = analysed(Judged(pd.concat([judged.frame, failed], ignore_index=True), rubric()), rng)
+    result = analysed(with_failed(simulated("perfect", n=40), 5), rng)
     assert (result.metrics["calibration.judged"], result.metrics["calibration.failed"]) == (40, 5)
     assert said(result)["analyses.failed"].values["n"] == 5
 
 
 def test_a_doubt_that_follows_from_the_score_is_named_so(rng: np.random.Generator, said: Said) -> None:
     """A judge of random scores, surest in the middle: its doubt orders the errors of any random judge."""
-    items, judgments, draw = [], [], np.random.default_rng(0)
-    for k in range(100):
-        score = float(draw.uniform(0, 100))
-        items.append(Item(id=f"i{k}", text=made_up(9, str(k)), label=float(draw.uniform(0, 100))))
-        judgments.append(verdict(f"i{k}", score, doubt=abs(score - 50)))
-    result = analysed(Judged(tabulate(items, judgments, 1), rubric()), rng)
+    scores, labels = np.random.default_rng(0).uniform(0, 100, (100, 2)).T.tolist()
+    rows = [(label, score, {"doubt": abs(score - 50)}) for label, score in zip(labels, scores, strict=True)]
+    result = analysed(labelled_run(rows), rng)
     assert result.metrics["calibration.review_gain_low"] > 0
     assert {"calibration.verdict_function", "calibration.beyond_function"} <= said(result).keys()
     assert result.standing == "refuted"
@@ -269,7 +254,7 @@ def test_a_doubt_that_follows_from_the_score_is_named_so(rng: np.random.Generato
 
 
 def test_few_texts_do_not_tell_a_doubt_from_the_score(rng: np.random.Generator, said: Said) -> None:
-    result = analysed(simulated(perfect, n=20), rng)
+    result = analysed(simulated("perfect", n=20), rng)
     assert result.metrics["calibration.review_gain_low"] > 0
     assert "calibration.verdict_few" in said(result) and result.standing == "undecided"
 
@@ -278,7 +263,7 @@ def test_every_measure_gets_its_worth_beyond_the_score_corrected_for_their_numbe
     def several(score: float, error: float, draw: float) -> dict[str, Any]:
         return {"doubt": error + 8 * draw, "confidence": 100 * draw, "interval": (score - draw, score + draw)}
 
-    alone = analysed(simulated(lambda s, e, d: {"doubt": e + 8 * d}, n=80), rng).tables["measures"].iloc[0]
+    alone = analysed(simulated("noisy", n=80), rng).tables["measures"].iloc[0]
     table = analysed(simulated(several, n=80), rng).tables["measures"].set_index("measure")
     assert (table["gain_of_score"] == table["gain_of_score"].iloc[0]).all()
     # Width and confidence order the texts in opposite ways, so there are three questions.
@@ -288,11 +273,9 @@ def test_every_measure_gets_its_worth_beyond_the_score_corrected_for_their_numbe
 
 
 def test_failed_judgments_are_not_reviewed_for_free(rng: np.random.Generator, said: Said) -> None:
-    judged = simulated(lambda s, e, d: {"doubt": e + 8 * d}, n=60)
+    judged = simulated("noisy", n=60)
     assert analysed(judged, rng).standing == "supported"
-    items = [Item(id=f"x{k}", text=made_up(9, f"x{k}"), label=50.0, condition="c") for k in range(12)]
-    failed = tabulate(items, [verdict(i.id, "refusal") for i in items], 1)
-    result = analysed(Judged(pd.concat([judged.frame, failed], ignore_index=True), rubric()), rng)
+    result = analysed(with_failed(judged, 12), rng)
     assert result.metrics["calibration.worst_gain"] < 0 < result.metrics["calibration.review_gain_low"]
     assert {"calibration.verdict_failed", "calibration.if_failed"} <= said(result).keys()
     assert result.standing == "undecided"

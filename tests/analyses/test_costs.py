@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.analyses.builders import made_up, rubric, verdict
+from tests.analyses.builders import Said, analysed, made_up, rubric, run_folder, verdict
 from undogmatic.analyses.base import Judged, tabulate
 from undogmatic.analyses.costs import FIRED, TRIGGERED, UNKNOWN, CostsAnalysis
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Item, Judgment
-from undogmatic.records.results import AnalysisResult, Finding
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "costs")
 
 
 def cost(calls: int, cached: int = 0, usd: float | None = 0.01) -> Cost:
@@ -28,16 +27,19 @@ def judged(judgments: list[Judgment]) -> Judged:
     return Judged(tabulate(items, judgments, 1), rubric())
 
 
+def noted(notes: Iterable[Mapping[str, Any]]) -> Judged:
+    """A text per set of details."""
+    details = [{k.removeprefix("details."): v for k, v in note.items()} for note in notes]
+    return judged([verdict(f"i{k}", 50.0, cost=cost(1), details=each) for k, each in enumerate(details)])
+
+
 def baseline(folder: Path, items: int, calls: int = 1) -> str:
-    folder.mkdir()
-    lines = [verdict(f"i{k}", 50.0, cost=cost(calls)).model_dump_json() for k in range(items)]
-    (folder / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return str(folder)
+    return run_folder(folder, [verdict(f"i{k}", 50.0, cost=cost(calls)) for k in range(items)])
 
 
-def test_costs_are_counted_per_text_and_against_a_run(tmp_path: Path, rng: np.random.Generator, said: Said) -> None:
+def test_costs_are_counted_per_text_and_against_a_run(tmp_path: Path, said: Said) -> None:
     run = judged([verdict(f"i{k}", 50.0, cost=cost(3, usd=0.03)) for k in range(8)])
-    (result,) = CostsAnalysis(baseline=baseline(tmp_path / "base", 8))(run, rng)
+    result = analyse(run, baseline=baseline(tmp_path / "base", 8))
     assert result.metrics["costs.calls"] == 3
     assert result.metrics["costs.usd"] == pytest.approx(0.03)
     for quantity in ("calls", "input_tokens", "output_tokens", "seconds", "usd"):
@@ -46,18 +48,18 @@ def test_costs_are_counted_per_text_and_against_a_run(tmp_path: Path, rng: np.ra
     assert [f.name for f in result.figures] == ["ratio"]
 
 
-def test_a_judgment_that_was_made_again_counts_once_in_the_baseline(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_a_judgment_that_was_made_again_counts_once_in_the_baseline(tmp_path: Path) -> None:
     folder = baseline(tmp_path / "base", 4)
     with (Path(folder) / "judgments.jsonl").open("a", encoding="utf-8") as journal:
         journal.write(verdict("i0", 50.0, cost=cost(5)).model_dump_json() + "\n")
     run = judged([verdict(f"i{k}", 50.0, cost=cost(2)) for k in range(4)])
-    (result,) = CostsAnalysis(baseline=folder)(run, rng)
+    result = analyse(run, baseline=folder)
     assert result.metrics["costs.ratio.calls"] == pytest.approx(1.0)  # 2 to (5 + 1 + 1 + 1) / 4
 
 
-def test_without_a_baseline_calls_are_held_against_one(rng: np.random.Generator, said: Said) -> None:
+def test_without_a_baseline_calls_are_held_against_one(said: Said) -> None:
     run = judged([verdict(f"i{k}", 50.0, cost=cost(1, cached=1, usd=None)) for k in range(4)])
-    (result,) = CostsAnalysis()(run, rng)
+    result = analyse(run)
     found = said(result)
     assert found["costs.calls_single"].values == {"calls": 2.0, "n": 4, "ratio": 2.0}
     assert found["costs.all_cached"].values == {"n": 4, "total": 8, "share": 0.5}
@@ -65,10 +67,10 @@ def test_without_a_baseline_calls_are_held_against_one(rng: np.random.Generator,
     assert {m for m in result.metrics if m.startswith("costs.")} == {"costs.calls", "costs.ratio.calls"}
 
 
-def test_what_the_cache_answered_counts_as_calls_and_not_as_free(rng: np.random.Generator, said: Said) -> None:
+def test_what_the_cache_answered_counts_as_calls_and_not_as_free(said: Said) -> None:
     asked = [verdict(f"i{k}", 50.0, cost=cost(2, usd=None)) for k in range(3)]
     run = judged([*asked, verdict("i3", 50.0, cost=cost(0, cached=2, usd=0.0))])
-    (result,) = CostsAnalysis()(run, rng)
+    result = analyse(run)
     found = said(result)
     assert (result.metrics["costs.calls"], result.metrics["costs.seconds"]) == (2, 2)
     assert result.metrics["costs.input_tokens"] == 200
@@ -76,46 +78,37 @@ def test_what_the_cache_answered_counts_as_calls_and_not_as_free(rng: np.random.
     assert "costs.usd" not in result.metrics and "costs.spent_unpriced" in found
 
 
-def test_an_item_that_cannot_be_read_is_no_text_of_no_calls(
-    tmp_path: Path, rng: np.random.Generator, said: Said
-) -> None:
+def test_an_item_that_cannot_be_read_is_no_text_of_no_calls(tmp_path: Path, said: Said) -> None:
     asked = [verdict(f"i{k}", 50.0, cost=cost(2)) for k in range(6)]
     unread = [verdict(f"u{k}", "input", cost=cost(0)) for k in range(2)]
-    (result,) = CostsAnalysis()(judged([*asked, *unread]), rng)
+    result = analyse(judged([*asked, *unread]))
     assert said(result)["costs.calls_single"].values == {"calls": 2.0, "n": 6, "ratio": 2.0}
 
 
-def test_a_text_that_was_decided_without_a_call_is_a_text_of_no_calls(rng: np.random.Generator) -> None:
+def test_a_text_that_was_decided_without_a_call_is_a_text_of_no_calls() -> None:
     """As by a judge that asks only where rules of its own do not suffice."""
     run = judged([verdict(f"i{k}", 50.0, cost=cost(k % 4 == 0)) for k in range(8)])
-    (result,) = CostsAnalysis()(run, rng)
+    result = analyse(run)
     assert result.metrics["costs.calls"] == 0.25
 
 
-def test_copies_of_a_text_do_not_narrow_the_trigger_rate(rng: np.random.Generator) -> None:
-    run = judged(
-        [
-            verdict(f"i{k}", 50.0, cost=cost(1), details={TRIGGERED.removeprefix("details."): float(k < 20)})
-            for k in range(40)
-        ]
-    )
-    (alone,) = CostsAnalysis()(run, rng)
+def test_copies_of_a_text_do_not_narrow_the_trigger_rate() -> None:
+    run = noted({TRIGGERED: float(k < 20)} for k in range(40))
+    alone = analyse(run)
     run.frame["group"] = run.frame["item_id"].str[1:].astype(int).floordiv(10).astype(str)
-    (together,) = CostsAnalysis()(run, rng)
+    together = analyse(run)
     assert alone.metrics["costs.trigger_rate"] == together.metrics["costs.trigger_rate"] == 0.5
     assert alone.metrics["costs.trigger_rate_low"] > 0.3 > together.metrics["costs.trigger_rate_low"] + 0.1
 
 
-def test_the_trigger_rate_and_the_rules_that_fired(rng: np.random.Generator, said: Said) -> None:
+def test_the_trigger_rate_and_the_rules_that_fired(said: Said) -> None:
     notes: list[dict[str, Any]] = [
         {TRIGGERED: 1.0, FIRED: "overall, hallucination", UNKNOWN: "variance"},
         {TRIGGERED: 1.0, FIRED: "overall", UNKNOWN: "variance, hallucination"},
         {TRIGGERED: 0.0, FIRED: ""},
         {TRIGGERED: 0.0, FIRED: ""},
     ]
-    details = [{k.removeprefix("details."): v for k, v in note.items()} for note in notes]
-    run = judged([verdict(f"i{k}", 50.0, cost=cost(1), details=d) for k, d in enumerate(details)])
-    (result,) = CostsAnalysis()(run, rng)
+    result = analyse(noted(notes))
     assert result.metrics["costs.trigger_rate"] == 0.5
     rules = result.tables["rules"].set_index("rule")
     assert rules["n_fired"].to_dict() == {"overall": 2, "hallucination": 1, "variance": 0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from tests.analyses.builders import configured, made_up, rubric, verdict
+from tests.analyses.builders import Said, analysed, configured, labelled_run, made_up, rubric, verdict
 from tests.judges.conftest import FixedJudge
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.analyses.measures import Measure, measured
@@ -21,30 +21,22 @@ from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.selective import Promise, Rules, SelectiveJudge, doubt_of
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
-from undogmatic.records.results import AnalysisResult, Finding
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "escalation")
 
 
 def simulated(n: int, knows: bool, seed: int = 1, **item: Any) -> Judged:
     """Errors up to 40 points; the confidence is what is left of 100 after twice the error, or nothing but chance."""
-    draw = np.random.default_rng(seed)
-    items, judgments = [], []
-    for k in range(n):
+    draw, rows = np.random.default_rng(seed), []
+    for _ in range(n):
         label, error = float(draw.uniform(40, 60)), float(draw.uniform(-40, 40))
         confidence = 100 - 2 * abs(error) if knows else float(draw.uniform(0, 100))
-        items.append(Item(id=f"i{k}", text=made_up(9, str(k)), condition="c", label=label, **item))
-        judgments.append(verdict(f"i{k}", label + error, confidence=confidence))
-    return Judged(tabulate(items, judgments, 1), rubric())
-
-
-def analysed(judged: Judged, **changes: Any) -> AnalysisResult:
-    (result,) = configured("escalation", **changes)(judged, np.random.default_rng(0))
-    return result
+        rows.append((label, label + error, {"confidence": confidence}))
+    return labelled_run(rows, condition="c", **item)
 
 
 def test_a_judge_that_knows_its_errors_may_decide_some_texts_alone(said: Said) -> None:
-    result = analysed(simulated(300, knows=True))
+    result = analyse(simulated(300, knows=True))
     found = said(result)["escalation.verdict_promised"].values
     assert result.standing == "supported"
     assert found["low"] >= 0.9
@@ -56,7 +48,7 @@ def test_a_judge_that_knows_its_errors_may_decide_some_texts_alone(said: Said) -
 
 @pytest.mark.parametrize(("n", "word"), [(300, "refused"), (20, "too_few")])
 def test_a_judge_that_does_not_is_refused_with_the_number_of_labels(n: int, word: str, said: Said) -> None:
-    result = analysed(simulated(n, knows=False))
+    result = analyse(simulated(n, knows=False))
     found = said(result)[f"escalation.verdict_{word}"].values
     assert result.standing == "undecided"
     assert "escalation.threshold" not in result.metrics
@@ -66,16 +58,16 @@ def test_a_judge_that_does_not_is_refused_with_the_number_of_labels(n: int, word
 
 
 def test_texts_of_one_precedent_are_one_unit(said: Said) -> None:
-    result = analysed(simulated(300, knows=True, metadata={"precedent": "STF-TEMA-69"}))
+    result = analyse(simulated(300, knows=True, metadata={"precedent": "STF-TEMA-69"}))
     assert said(result)["escalation.verdict_too_few"].values["units"] == 1
 
 
 def test_without_doubt_or_truth_it_says_so(said: Said) -> None:
     judged = simulated(60, knows=True)
     none = Judged(judged.frame.assign(confidence=np.nan), judged.rubric)
-    assert "escalation.verdict_no_doubt" in said(analysed(none))
+    assert "escalation.verdict_no_doubt" in said(analyse(none))
     with pytest.raises(Unsuited, match="right score"):
-        analysed(Judged(judged.frame.assign(label=np.nan), judged.rubric))
+        analyse(Judged(judged.frame.assign(label=np.nan), judged.rubric))
     with pytest.raises(ConfigError, match=r"analysis\.rate"):
         configured("escalation", rate=1.5)
 

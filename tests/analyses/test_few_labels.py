@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.analyses.builders import configured, made_up, rubric, verdict
+from tests.analyses.builders import Said, analysed, configured, made_up, rubric, verdict
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
-from undogmatic.records.results import AnalysisResult, Finding
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "few_labels")
+
 CONDITIONS = {"authority_only": 70.0, "explained_only": 30.0}
 
 
@@ -25,25 +26,17 @@ def biased(pairs: int, labelled: int, inclusion: float | None = None) -> Judged:
         for condition, centre in CONDITIONS.items():
             truth = float(np.clip(centre + draw.normal(0, 10), 0, 100))
             score = float(np.clip(truth + (10 if centre == 70 else 2) + draw.normal(0, 2), 0, 100))
-            known = n < labelled
-            metadata = {"inclusion_probability": inclusion} if known and inclusion is not None else {}
-            label = truth if known else None
-            items.append(
-                Item(
-                    id=f"{n}-{condition}",
-                    text=made_up(9, f"{n} {condition}"),
-                    pair=str(n),
-                    condition=condition,
-                    label=label,
-                    metadata=metadata,
-                )
-            )
+            own: dict[str, Any] = {"label": truth} if n < labelled else {}
+            if own and inclusion is not None:
+                own["metadata"] = {"inclusion_probability": inclusion}
+            text = made_up(9, f"{n} {condition}")
+            items.append(Item(id=f"{n}-{condition}", text=text, pair=str(n), condition=condition, **own))
             judgments.append(verdict(items[-1].id, score))
     return Judged(tabulate(items, judgments, 1), rubric())
 
 
-def test_few_labels_take_the_judges_bias_out(rng: np.random.Generator, said: Said) -> None:
-    (result,) = configured("few_labels")(biased(400, 40), rng)
+def test_few_labels_take_the_judges_bias_out(said: Said) -> None:
+    result = analyse(biased(400, 40))
     m = result.metrics
     assert m["few_labels.judge_mean"] == pytest.approx(56, abs=1.5)
     assert m["few_labels.mean_low"] <= 50 <= m["few_labels.mean_high"]
@@ -56,23 +49,19 @@ def test_few_labels_take_the_judges_bias_out(rng: np.random.Generator, said: Sai
     widths = table["high"] - table["low"], table["labels_only_high"] - table["labels_only_low"]
     assert (widths[0] < 0.6 * widths[1]).all()
     found = said(result)
-    assert {
-        "few_labels.even",
-        "few_labels.difference",
-        "few_labels.verdict_estimate",
-        "few_labels.maps",
-    } <= found.keys()
+    assert {f"few_labels.{key}" for key in ("even", "difference", "verdict_estimate", "maps")} <= found.keys()
     assert found["few_labels.difference"].values["treatment"] == "authority_only"
     assert result.standing is None
+    assert found["few_labels.budget"].values["with_judge"] < found["few_labels.budget"].values["only"]
     whenever = found["few_labels.whenever"].values
     assert (whenever["n"], whenever["total"]) == (80, 800)
     assert whenever["interval"][0] < m["few_labels.mean_low"] < m["few_labels.mean_high"] < whenever["interval"][1]
 
 
-def test_the_map_of_the_verdict_is_the_one_asked_for(rng: np.random.Generator, said: Said) -> None:
+def test_the_map_of_the_verdict_is_the_one_asked_for(said: Said) -> None:
     judged = biased(200, 30)
     for calibration in ("none", "linear", "isotonic"):
-        (result,) = configured("few_labels", calibration=calibration)(judged, rng)
+        result = analyse(judged, calibration=calibration)
         table = result.tables["estimates"].set_index(["of", "calibration"])
         assert result.metrics["few_labels.mean"] == table.loc[("all", calibration), "estimate"]
         assert said(result)["few_labels.maps"].values["used"] == calibration
@@ -80,21 +69,15 @@ def test_the_map_of_the_verdict_is_the_one_asked_for(rng: np.random.Generator, s
         configured("few_labels", calibration="auto")
 
 
-def test_labels_of_few_groups_are_few_labels(rng: np.random.Generator, said: Said) -> None:
+def test_labels_of_few_groups_are_few_labels(said: Said) -> None:
     judged = biased(40, 20)
     frame = judged.frame.assign(group=np.where(judged.frame["label"].notna(), "one", judged.frame["group"]))
-    (result,) = configured("few_labels")(Judged(frame, judged.rubric), rng)
+    result = analyse(Judged(frame, judged.rubric))
     assert said(result)["few_labels.verdict_too_few_groups"].values == {"n": 40, "effective": 1, "needed": 5}
 
 
-def test_the_budget_is_below_that_of_labels_alone(rng: np.random.Generator, said: Said) -> None:
-    (result,) = configured("few_labels")(biased(400, 40), rng)
-    found = said(result)
-    assert found["few_labels.budget"].values["with_judge"] < found["few_labels.budget"].values["only"]
-
-
-def test_drawn_labels_are_weighted_and_no_budget_is_guessed(rng: np.random.Generator, said: Said) -> None:
-    (result,) = configured("few_labels")(biased(400, 40, inclusion=0.1), rng)
+def test_drawn_labels_are_weighted_and_no_budget_is_guessed(said: Said) -> None:
+    result = analyse(biased(400, 40, inclusion=0.1))
     assert "few_labels.weighted" in said(result)
     assert "few_labels.needed" not in result.metrics
     assert result.metrics["few_labels.mean_low"] <= 50 <= result.metrics["few_labels.mean_high"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.improvement import announced, earned
 from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement, level_of
@@ -12,22 +15,44 @@ from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import AnalysisResult
 from undogmatic.report.words import Words
 
+Array = NDArray[np.float64]
 COSTS = pd.DataFrame([{"cost": "calls", BEFORE: 1.0, AFTER: 2.0}])
 NONE = Margin(0.0, "default", 100.0)
 
 
-def verdict(
-    gain: float, n: int = 60, margin: Margin = NONE, looks: int = 1, seed: int = 0, lost: int = 0, copies: int = 1
+SHARE, RANKS = (0.0, 1.0), (0.0, 100.0)
+
+
+def compared(
+    before: ArrayLike,
+    after: ArrayLike,
+    ends: tuple[float, float] = (-100.0, 100.0),
+    label: ArrayLike | None = None,
+    margin: Margin = NONE,
+    draw: np.random.Generator | None = None,
+    copies: int = 1,
+    falls: bool = False,
+    **settings: Any,
 ) -> AnalysisResult:
-    """Of differences with a spread of 10, so many of them copies of one another."""
+    """The verdict on values of one group each; with labels of a metric that ranks."""
+    sides = pd.DataFrame({BEFORE: before, AFTER: after} | ({} if label is None else {"label": label}))
+    rows = pd.concat([sides.assign(group=np.arange(len(sides)).astype(str))] * copies, ignore_index=True)
+    found = Measured("metric", rows, label is not None, falls, ends, margin, COSTS)
+    return improvement(found, draw or np.random.default_rng(1), **settings)
+
+
+def programs(gain: float, n: int = 60, seed: int = 0) -> tuple[Array, Array]:
+    """What two programs earn, with differences of a spread of 10."""
     draw = np.random.default_rng(seed)
     before = draw.uniform(-20, 20, n)
-    after = before + gain + draw.normal(0, 10, n)
+    return before, before + gain + draw.normal(0, 10, n)
+
+
+def verdict(gain: float, n: int = 60, lost: int = 0, **settings: Any) -> AnalysisResult:
+    """On such programs, the second of which failed on so many texts."""
+    before, after = programs(gain, n)
     after[:lost] = np.nan
-    rows = pd.DataFrame({"group": np.arange(n).astype(str), BEFORE: before, AFTER: after})
-    rows = pd.concat([rows] * copies, ignore_index=True)
-    found = Measured("pair_margin", rows, False, False, (-100.0, 100.0), margin, COSTS)
-    return improvement(found, np.random.default_rng(1), looks=looks)
+    return compared(before, after, **settings)
 
 
 def key(result: AnalysisResult) -> str:
@@ -35,31 +60,36 @@ def key(result: AnalysisResult) -> str:
     return result.verdict.key.rpartition("_")[2]
 
 
-def test_better_worse_and_nothing() -> None:
-    assert [key(verdict(gain)) for gain in (8, -8, 0)] == ["better", "worse", "open"]
-    assert [verdict(gain).standing for gain in (8, -8, 0)] == ["supported", "refuted", "undecided"]
+SMALL = Margin(10.0, "rubric", 100.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected", "standing"),
+    [
+        ({"gain": 8}, "better", "supported"),
+        ({"gain": -8}, "worse", "refuted"),
+        ({"gain": 0}, "open", "undecided"),
+        ({"gain": 8, "margin": SMALL}, "open", "undecided"),
+        ({"gain": 15, "margin": SMALL}, "better", "supported"),
+        ({"gain": 0, "n": 200, "margin": SMALL}, "within", "refuted"),
+        ({"gain": 0, "n": 200, "margin": SMALL._replace(source="default")}, "open", "undecided"),  # nobody set it
+        ({"gain": 25, "lost": 1}, "better", "supported"),
+        ({"gain": 25, "lost": 15}, "missing", "undecided"),  # failures that could turn it withhold it
+        ({"gain": 8, "lost": 56}, "few", "undecided"),
+    ],
+)
+def test_verdicts(settings: dict[str, Any], expected: str, standing: str) -> None:
+    result = verdict(**settings)
+    assert (key(result), result.standing) == (expected, standing)
 
 
 def test_swapping_the_programs_mirrors_the_verdict() -> None:
     one = verdict(6)
     rows = one.metrics
     assert rows["improvement.gain_low"] < rows["improvement.gain"] < rows["improvement.gain_high"]
-    draw = np.random.default_rng(0)
-    before = draw.uniform(-20, 20, 60)
-    after = before + 6 + draw.normal(0, 10, 60)
-    frame = pd.DataFrame({"group": np.arange(60).astype(str), BEFORE: after, AFTER: before})
-    found = Measured("pair_margin", frame, False, False, (-100.0, 100.0), NONE, COSTS)
-    other = improvement(found, np.random.default_rng(1)).metrics
+    other = compared(*programs(6)[::-1]).metrics
     assert other["improvement.gain_low"] == pytest.approx(-rows["improvement.gain_high"])
     assert other["improvement.p"] == pytest.approx(rows["improvement.p"])
-
-
-def test_a_gain_below_the_margin_is_none_and_a_small_one_is_shown_to_be_small() -> None:
-    margin = Margin(10.0, "rubric", 100.0)
-    assert key(verdict(8, margin=margin)) == "open"
-    assert key(verdict(0, n=200, margin=margin)) == "within"
-    assert key(verdict(15, margin=margin)) == "better"
-    assert key(verdict(0, n=200, margin=Margin(10.0, "default", 100.0))) == "open"  # nobody set it
 
 
 def test_however_many_look_no_program_without_merit_is_called_better_beyond_the_level() -> None:
@@ -70,10 +100,7 @@ def test_however_many_look_no_program_without_merit_is_called_better_beyond_the_
         draw = np.random.default_rng(seed)
         before = draw.normal(0, 10, 40)
         for look in range(1, 21):
-            after = before + draw.normal(0, 10, 40)
-            rows = pd.DataFrame({"group": np.arange(40).astype(str), BEFORE: before, AFTER: after})
-            found = Measured("pair_margin", rows, False, False, (-100.0, 100.0), NONE, COSTS)
-            if key(improvement(found, draw, looks=look)) == "better":
+            if key(compared(before, before + draw.normal(0, 10, 40), draw=draw, looks=look)) == "better":
                 fooled += 1
                 break
     assert fooled <= 16
@@ -82,11 +109,7 @@ def test_however_many_look_no_program_without_merit_is_called_better_beyond_the_
 def test_a_level_below_what_few_exchanges_reach_can_still_be_shown() -> None:
     draw = np.random.default_rng(0)
     label = draw.uniform(0, 100, 60)
-    rows = pd.DataFrame(
-        {"group": np.arange(60).astype(str), BEFORE: draw.normal(size=60), AFTER: label, "label": label}
-    )
-    found = Measured("rank_correlation", rows, True, False, (0.0, 100.0), NONE, COSTS)
-    assert key(improvement(found, draw, looks=12)) == "better"
+    assert key(compared(draw.normal(size=60), label, RANKS, label, draw=draw, looks=12)) == "better"
     assert level_of(0.05, 12) < 1 / 2001
 
 
@@ -119,25 +142,15 @@ def test_copies_are_no_evidence() -> None:
     assert thrice.metrics["improvement.gain_low"] == pytest.approx(once.metrics["improvement.gain_low"], rel=0.02)
 
 
-def test_failures_that_could_turn_the_verdict_withhold_it() -> None:
-    assert key(verdict(25, lost=1)) == "better"
-    assert key(verdict(25, lost=15)) == "missing"
-    assert key(verdict(8, n=60, lost=56)) == "few"
-
-
 def test_the_same_answers_are_no_evidence() -> None:
-    rows = pd.DataFrame({"group": list("abcdefgh"), BEFORE: np.arange(8.0), AFTER: np.arange(8.0)})
-    found = Measured("error", rows, False, True, (-100.0, 0.0), NONE, COSTS)
-    assert key(improvement(found, np.random.default_rng(0))) == "identical"
+    assert key(compared(np.arange(8.0), np.arange(8.0), (-100.0, 0.0), falls=True)) == "identical"
 
 
 @pytest.mark.parametrize(("after", "expected"), [(0.0, "identical"), (1.0, "better")])
 def test_shares_that_are_the_same_in_every_pair_have_a_verdict(after: float, expected: str) -> None:
     """A search that leaves the program as it was is the usual end of one that found nothing."""
-    rows = pd.DataFrame({"group": np.arange(46).astype(str), BEFORE: 0.0, AFTER: after})
-    result = improvement(Measured("pair_order", rows, False, False, (0.0, 1.0), NONE, COSTS), np.random.default_rng(0))
+    result = compared(np.zeros(46), np.full(46, after), SHARE)
     assert key(result) == expected
-    assert result.verdict is not None
     low, high = (result.metrics[f"improvement.gain_{end}"] for end in ("low", "high"))
     assert low <= after <= high and high - low > 0.05
 
@@ -145,34 +158,20 @@ def test_shares_that_are_the_same_in_every_pair_have_a_verdict(after: float, exp
 def test_a_metric_that_ranks_is_compared_by_its_ranks() -> None:
     draw = np.random.default_rng(3)
     label = draw.uniform(0, 100, 80)
-    rows = pd.DataFrame({"group": np.arange(80).astype(str), "label": label})
     noise, sharp = draw.uniform(0, 100, 80), label / 10 + draw.normal(0, 1, 80)  # squeezed, but in order
-    found = Measured(
-        "rank_correlation", rows.assign(**{BEFORE: noise, AFTER: sharp}), True, False, (0, 100), NONE, COSTS
-    )
-    result = improvement(found, np.random.default_rng(0))
+    result = compared(noise, sharp, RANKS, label)
     assert key(result) == "better"
     assert result.metrics["improvement.after"] > 0.85
     assert result.metrics["improvement.before"] < 0.65
-    same = Measured(
-        "rank_correlation",
-        rows.assign(**{BEFORE: noise, AFTER: draw.uniform(0, 100, 80)}),
-        True,
-        False,
-        (0, 100),
-        NONE,
-        COSTS,
-    )
-    assert key(improvement(same, np.random.default_rng(0))) == "open"
+    assert key(compared(noise, draw.uniform(0, 100, 80), RANKS, label)) == "open"
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_every_verdict_has_words_that_begin_with_how_it_stands(language: str) -> None:
     begins = {"supported": ("Supported", "Confirmado"), "refuted": ("Not supported", "Não confirmado")}
     begins |= {"undecided": ("Undecided", "Em aberto")}
-    margin = Margin(10.0, "rubric", 100.0)
     cases = [verdict(8), verdict(-8), verdict(0), verdict(8, lost=15), verdict(8, lost=56), verdict(8, looks=3)]
-    for result in [*cases, verdict(0, n=200, margin=margin)]:
+    for result in [*cases, verdict(0, n=200, margin=SMALL)]:
         words = Words(language, result.texts, strict=True)
         assert result.verdict is not None
         assert result.standing is not None
@@ -184,10 +183,8 @@ def test_the_gain_of_a_share_that_would_be_found_allows_for_its_smaller_spread()
     """Of 40 % turned pairs none can gain more than all of them, however few there are and however much is asked."""
     for n in (20, 46, 400):
         turned = np.where(np.arange(n) % 5 < 2, np.arange(n) % 2, -1)
-        rows = pd.DataFrame({"group": np.arange(n).astype(str), BEFORE: 0.5 * (turned < 0), AFTER: 0.5 * (turned < 0)})
-        rows[BEFORE], rows[AFTER] = rows[BEFORE] + (turned == 0), rows[AFTER] + (turned == 1)
-        found = Measured("pair_order", rows, False, False, (0.0, 1.0), Margin(0.0, "default", 1.0), COSTS)
-        metrics = improvement(found, np.random.default_rng(1), target=0.999).metrics
+        before, after = (0.5 * (turned < 0) + (turned == side) for side in (0, 1))
+        metrics = compared(before, after, SHARE, margin=Margin(0.0, "default", 1.0), target=0.999).metrics
         spread = (metrics["improvement.gain_high"] - metrics["improvement.gain_low"]) / 2
         assert spread < metrics["improvement.detectable"] < 0.4**0.5
     assert metrics["improvement.detectable"] < 0.2
@@ -208,8 +205,7 @@ def test_the_gain_of_ranks_that_would_be_found_is_found_as_often_and_none_withou
 def test_no_gain_is_announced_that_cannot_be() -> None:
     """Where nearly all pairs are in order before, too little is left to gain."""
     before = np.where(np.arange(46) == 0, 0.0, 1.0)
-    rows = pd.DataFrame({"group": np.arange(46).astype(str), BEFORE: before, AFTER: before[::-1]})
-    result = improvement(Measured("pair_order", rows, False, False, (0.0, 1.0), NONE, COSTS), np.random.default_rng(0))
+    result = compared(before, before[::-1], SHARE)
     assert key(result) == "blind"
     assert "improvement.detectable" not in result.metrics
 
@@ -221,7 +217,6 @@ def test_ranks_that_do_not_move_or_hang_on_one_group_have_a_verdict() -> None:
     for labels, after, expected in (
         (label, scores, "identical"), (label, scores + 1, "open"), (alone, -scores, "blind"), (label, label, "better"),
     ):  # fmt: skip
-        rows = pd.DataFrame({"group": np.arange(46).astype(str), BEFORE: scores, AFTER: after, "label": labels})
-        result = improvement(Measured("auc", rows, True, False, (-9.0, 9.0), NONE, COSTS), np.random.default_rng(0))
+        result = compared(scores, after, (-9.0, 9.0), labels)
         assert key(result) == expected
         assert np.isfinite([*result.metrics.values()]).all()

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from tests.analyses.builders import Score, configured, made_up, rubric, verdict
+from tests.analyses.builders import Said, Score, analysed, configured, made_up, rubric, verdict
 from tests.analyses.conftest import SHIPPED
 from undogmatic.analyses.base import Judged, Unsuited, tabulate
 from undogmatic.errors import DataError
 from undogmatic.records.records import Item
-from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.report.words import Words
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "labelled")
 
 
 def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence[Any]) -> Judged:
@@ -30,11 +30,6 @@ def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence
         items.append(Item(id=f"t{n}", text=made_up(9, str(n)), label=label, metadata=metadata, **place))
         judgments.append(verdict(f"t{n}", score, **mine))
     return Judged(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
-
-
-def analyse(judged: Judged, **settings: Any) -> AnalysisResult:
-    (result,) = configured("labelled", **settings)(judged, np.random.default_rng(0))
-    return result
 
 
 def test_numbers_by_hand(said: Said) -> None:
@@ -84,10 +79,10 @@ NOISE = DRAW.uniform(0, 100, 60)
 FAR = np.round(GOLD / 100) * 100
 
 
-def worded(gold: Sequence[float], scores: Sequence[Score], letters: Sequence[int]) -> Judged:
-    """As `labelled`, with texts of so many letters."""
-    judged = labelled(gold, scores)
-    judged.frame["text"] = [made_up(1 + n, str(k)) for k, n in enumerate(letters)]
+def worded(scores: Sequence[Score], texts: Sequence[str]) -> Judged:
+    """As `labelled`, with these texts."""
+    judged = labelled(GOLD, scores)
+    judged.frame["text"] = texts
     return judged
 
 
@@ -126,15 +121,13 @@ def test_why_the_size_is_not_shown(said: Said) -> None:
 
 def test_a_word_counter_is_not_believed_where_length_goes_with_the_label(said: Said) -> None:
     letters = np.round(GOLD).astype(int)
-    counter = worded(GOLD, list(np.clip(letters + DRAW.normal(0, 3, 60), 0, 100)), letters.tolist())
-    result = analyse(counter)
+    texts = [made_up(1 + n, str(k)) for k, n in enumerate(letters.tolist())]
+    result = analyse(worded(list(np.clip(letters + DRAW.normal(0, 3, 60), 0, 100)), texts))
     assert result.standing != "supported"
     assert not {"labelled.verdict_order", "labelled.verdict_order_and_size"} & set(said(result))
-    alike = analyse(worded(GOLD, list(CLOSE), [0] * 60))  # one text throughout for the surface
-    alike_texts = labelled(GOLD, list(CLOSE))
-    alike_texts.frame["text"] = "a"
-    assert alike.standing == "supported"
-    assert "labelled.verdict_no_texts" in said(analyse(alike_texts))
+    alike = worded(list(CLOSE), [made_up(1, str(k)) for k in range(60)])  # one text throughout for the surface
+    assert analyse(alike).standing == "supported"
+    assert "labelled.verdict_no_texts" in said(analyse(worded(list(CLOSE), ["a"] * 60)))
 
 
 def test_failed_judgments_are_thought_against_the_verdict(said: Said) -> None:
@@ -182,10 +175,7 @@ def test_coverage_of_the_judges_own_intervals(said: Said) -> None:
     # Gold 0 lies outside 5-15; the end 100 counts as inside.
     assert result.metrics["labelled.coverage"] == pytest.approx(2 / 3)
     assert result.metrics["labelled.interval_width"] == pytest.approx(50 / 3)
-    assert (
-        said(result)["labelled.coverage_promised"].values | {"n": 3, "nominal": 0.9}
-        == said(result)["labelled.coverage_promised"].values
-    )
+    assert said(result)["labelled.coverage_promised"].values.items() >= {"n": 3, "nominal": 0.9}.items()
 
 
 def test_a_promise_that_is_broken_is_in_the_verdict(said: Said) -> None:

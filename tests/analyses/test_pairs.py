@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from undogmatic.analyses.pairs import chosen, contrast
+from undogmatic.analyses.pairs import contrast
 
 OLD, NEW = ("authority_only", "explained_only"), ("imitation", "explanation")
 TREATMENTS, BASELINES = ["imitation", "authority_only"], ["explanation", "explained_only"]
@@ -42,8 +42,3 @@ def test_one_name_finds_the_one_that_it_stands_with() -> None:
 def test_a_text_without_pair_stands_with_nobody() -> None:
     alone = pd.DataFrame({"pair_id": [None, None, "p", "p"], "condition": [*NEW, *OLD]})
     assert contrast(TREATMENTS, BASELINES, alone) == OLD
-
-
-def test_the_first_name_that_the_dataset_has() -> None:
-    assert chosen(["x", "b"], ["a", "b"]) == "b"
-    assert chosen("x", ["a"]) == chosen(["x", "y"], ["a"]) == "x"

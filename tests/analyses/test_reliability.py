@@ -2,56 +2,36 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Score, composed, made_up, rubric, verdict
-from undogmatic.analyses.base import Judged, Unsuited, tabulate
+from tests.analyses.builders import Said, Score, analysed, repeated_run, rubric, run_folder, verdict
+from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.analyses.reliability import ReliabilityAnalysis
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Cost, Item
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.records import Cost
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "reliability")
+
 CACHED = Cost(calls=0, cached=1)
 SPREAD = np.linspace(12, 88, 60)
 WIDE = np.tile(SPREAD, 20)
 NOISE = np.tile([2.0, -1, -2, 1, 0.5, -0.5], 10)
 
 
-def items(n: int) -> list[Item]:
-    return [Item(id=f"t{i}", text=made_up(9, str(i))) for i in range(n)]
-
-
-def repeats(*runs: Sequence[Score], costs: Sequence[Cost | None] = (None, None, None), **fields: object) -> Judged:
+def repeats(*runs: Sequence[Score], **fields: Any) -> Judged:
     """One column of scores per repeat."""
-    judgments = [
-        verdict(f"t{i}", score, repeat=r, cost=costs[r]) for r, run in enumerate(runs) for i, score in enumerate(run)
-    ]
-    return Judged(
-        tabulate(items(len(runs[0])), judgments, len(runs)), rubric().model_copy(update={"margin": 10.0}), **fields
-    )  # type: ignore[arg-type]
+    return repeated_run(runs, margin=10.0, **fields)
 
 
 def folder(path: Path, scores: Sequence[Score], name: str = "other", digest: str | None = None) -> str:
-    """A run's folder with a journal and a manifest."""
-    path.mkdir()
-    lines = [verdict(f"t{i}", score).model_dump_json() for i, score in enumerate(scores)]
-    (path / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (path / "run.json").write_text(json.dumps({"name": name, "dataset_digest": digest}), encoding="utf-8")
-    composed(path)
-    return str(path)
-
-
-def analyse(judged: Judged, **settings: object) -> AnalysisResult:
-    (result,) = ReliabilityAnalysis(**settings)(judged, np.random.default_rng(0))  # type: ignore[arg-type]
-    return result
+    return run_folder(path, [verdict(f"t{i}", s) for i, s in enumerate(scores)], name=name, dataset_digest=digest)
 
 
 class TestRepeats:
@@ -132,12 +112,10 @@ class TestRepeats:
         result = analyse(repeats([10.0, 20, 30, "refusal"], [10.0, 20, 31, 40]))
         assert said(result)["reliability.repeat_left_out"].values == {"repeat": 2, "n": 1}
         assert result.tables["repeats"]["n"].tolist() == [3]
-
-    def test_too_few_texts(self, said: Said) -> None:
-        result = analyse(repeats([10.0, "refusal", 30], [10.0, 20, "timeout"]))
-        assert said(result)["reliability.repeat_too_few"].values == {"repeat": 2, "n": 1, "needed": 3}
-        assert result.headline is None
-        assert said(result)["reliability.verdict_repeat_few"].values == {"n": 1, "groups": 1, "needed": 10}
+        few = analyse(repeats([10.0, "refusal", 30], [10.0, 20, "timeout"]))
+        assert said(few)["reliability.repeat_too_few"].values == {"repeat": 2, "n": 1, "needed": 3}
+        assert few.headline is None
+        assert said(few)["reliability.verdict_repeat_few"].values == {"n": 1, "groups": 1, "needed": 10}
 
     def test_a_constant_judge_has_no_correlation(self, said: Said) -> None:
         found = said(analyse(repeats([50.0] * 4, [50.0] * 4)))
@@ -180,12 +158,8 @@ class TestAgreement:
         noisy = [s + d for s, d in zip(scores, [4, -6, 5, -3, 2], strict=True)]
         against = [folder(tmp_path / "a", scores), folder(tmp_path / "b", noisy)]
         result = analyse(repeats(scores, name="mine"), against=against)
-        table = result.tables["agreement"]
-        assert table[["a", "b"]].to_numpy().tolist() == [
-            ["mine", "other"],
-            ["mine", "other (2)"],
-            ["other", "other (2)"],
-        ]
+        pairs = result.tables["agreement"][["a", "b"]].itertuples(index=False, name=None)
+        assert list(pairs) == [("mine", "other"), ("mine", "other (2)"), ("other", "other (2)")]
         assert [f.name for f in result.figures] == ["bland_altman", "bland_altman_2"]
         assert said(result)["reliability.alpha"].values["runs"] == 3
 
@@ -250,21 +224,16 @@ class TestAgreement:
         assert "reliability.alpha" not in result.metrics
 
 
-class TestWhatDoesNotFit:
-    def test_nothing_to_compare(self) -> None:
-        with pytest.raises(Unsuited, match=r"run\.repeats=2"):
-            ReliabilityAnalysis().check(repeats([1.0, 2, 3]))
-
-    def test_other_items(self, tmp_path: Path) -> None:
-        against = [folder(tmp_path / "a", [1.0, 2])]
-        with pytest.raises(DataError, match=r"shares 2 items with this run, which has 3; that one has 2"):
-            ReliabilityAnalysis(against=against).check(repeats([1.0, 2, 3]))
-
-    def test_a_folder_without_journal_names_the_runs_beside_it(self, tmp_path: Path) -> None:
-        folder(tmp_path / "10-22-33", [1.0])
-        with pytest.raises(ConfigError, match=r"`analysis\.against\[0\]` is .*not a folder.*10-22-33"):
-            ReliabilityAnalysis(against=[str(tmp_path / "10-22-34")]).check(repeats([1.0]))
-
-    def test_a_negative_tolerance(self) -> None:
-        with pytest.raises(ConfigError, match=r"analysis\.tolerance"):
-            ReliabilityAnalysis(tolerance=-1)
+@pytest.mark.parametrize(
+    ("settings", "error", "said"),
+    [
+        ({}, Unsuited, r"run\.repeats=2"),
+        ({"against": ["10-22-33"]}, DataError, "shares 2 items with this run, which has 3; that one has 2"),
+        ({"against": ["10-22-34"]}, ConfigError, r"`analysis\.against\[0\]` is .*not a folder.*10-22-33"),
+        ({"tolerance": -1}, ConfigError, r"analysis\.tolerance"),
+    ],
+)
+def test_what_does_not_fit(settings: dict[str, Any], error: type[Exception], said: str) -> None:
+    folder(Path("10-22-33"), [1.0, 2])
+    with pytest.raises(error, match=said):
+        ReliabilityAnalysis(**settings).check(repeats([1.0, 2, 3]))

@@ -10,33 +10,31 @@ import pytest
 
 from tests.analyses.conftest import PACKAGE, SHIPPED
 from undogmatic.analyses import rivals
-from undogmatic.analyses.labelled_rival import labelled_rival, say_labelled
-from undogmatic.analyses.pairs import Pairs
-from undogmatic.analyses.rivals import Rival, Seen, paired_rival, say
+from undogmatic.analyses.labelled_rival import LabelledRival, labelled_rival, tell_labelled
+from undogmatic.analyses.rivals import PairSettings, Rival, Seen, paired_rival, say_rival
+from undogmatic.analyses.truth import Margin
 from undogmatic.constructs.shame.curated import CuratedDataset, development_texts
 from undogmatic.errors import ConfigError
 from undogmatic.readouts.rivals import Rivals
-from undogmatic.records.results import Finding
+from undogmatic.records.results import Finding, Telling
 from undogmatic.report.words import Words
 from undogmatic.stats.estimate import Estimate
 
-T, B = "naked", "explained"
+SETTINGS = PairSettings(1, Margin(10, "rubric", np.inf))
 FIELD = "undogmatic.constructs.shame.patterns.count"
 Judge = Callable[[str], float]
 
 
-def _pairs(first: Sequence[str], second: Sequence[str], a: np.ndarray, b: np.ndarray) -> tuple[Pairs, pd.Index]:
-    ids = pd.Index([f"p{n}" for n in range(len(first))])
-    sides = {
-        T: pd.DataFrame({"text": list(first), "score": a, "group": ids}, index=ids),
-        B: pd.DataFrame({"text": list(second), "score": b, "group": ids}, index=ids),
-    }
-    return Pairs(sides), ids
-
-
 def _rival(first: Sequence[str], second: Sequence[str], a: np.ndarray, b: np.ndarray, seed: int = 0) -> Rival:
-    pairs, ids = _pairs(first, second, a, b)
-    return paired_rival(pairs, T, B, ids, sign=1, margin=10, rng=np.random.default_rng(seed))
+    groups = list(range(len(first)))
+    sides = (pd.DataFrame({"text": t, "score": s, "group": groups}) for t, s in ((first, a), (second, b)))
+    return paired_rival(*sides, SETTINGS, np.random.default_rng(seed))
+
+
+def _said(rival: Rival) -> list[Finding]:
+    tell = Telling("ab")
+    say_rival(tell, rival, SETTINGS)
+    return tell.findings
 
 
 def _text(rng: np.random.Generator) -> str:
@@ -82,11 +80,9 @@ def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
     assert found.at_equal is not None
     assert found.at_equal.raw == pytest.approx(25)
     assert found.at_equal.difference.estimate.low < 10
-    assert found.share_low is not None and found.share_high is not None and found.increment is not None
-    assert (
-        0 <= found.share_low <= found.share_high <= 1
-        and -1 <= found.increment.estimate.low <= found.increment.estimate.high <= 1
-    )
+    assert found.share is not None and found.increment is not None
+    gain = found.increment.estimate
+    assert 0 <= found.share.low <= found.share.high <= 1 and -1 <= gain.low <= gain.high <= 1
 
 
 def test_a_tie_of_the_judge_is_no_point_for_the_surface() -> None:
@@ -96,7 +92,7 @@ def test_a_tie_of_the_judge_is_no_point_for_the_surface() -> None:
     long = [f"{text} {text} {_text(rng)}" for text in short]
     prefers = np.arange(40) % 2 == 0
     found = _rival(long, short, np.where(prefers, 75.0, 50.0), np.full(40, 50.0))
-    assert found.share == 1 and found.increment is not None
+    assert found.share is not None and found.share.value == 1 and found.increment is not None
     assert found.increment.estimate.value == 0
 
 
@@ -122,7 +118,7 @@ def test_on_the_old_pairs_no_judge_can_be_told_from_a_word_counter() -> None:
     found = _rival(*sides, 80 + noise[0], 20 + noise[1])
     assert found.outcome == "surface_as_good"
     assert found.share is not None
-    assert found.share > 0.95
+    assert found.share.value > 0.95
     assert found.at_equal is not None
     assert found.at_equal.extrapolated
 
@@ -132,8 +128,8 @@ def test_without_texts_or_pairs_it_says_what_is_missing() -> None:
     assert (same.outcome, same.share) == ("no_texts", None)
     few = _rival(list("abcde"), list("fghij"), np.arange(5.0) + 20, np.arange(5.0))
     assert (few.outcome, few.share) == ("open", None)
-    assert say(same, 1, 10)[1][0].key == "ab.surface_no_texts"
-    assert say(few, 1, 10)[1][0].key == "ab.surface_too_few"
+    assert _said(same)[0].key == "ab.surface_no_texts"
+    assert _said(few)[0].key == "ab.surface_too_few"
 
 
 def test_equal_scores_throughout_break_nothing() -> None:
@@ -152,7 +148,7 @@ def test_of_many_pairs_whole_groups_are_drawn(monkeypatch: pytest.MonkeyPatch) -
     texts = [_text(rng) for _ in range(100)]
     found = _rival(texts[:50], texts[50:], np.arange(50.0) + 20, np.arange(50.0))
     assert (found.n_pairs, found.n_drawn) == (50, 20)
-    assert "ab.surface_drawn" in [f.key for f in say(found, 1, 10)[1]]
+    assert "ab.surface_drawn" in [f.key for f in _said(found)]
 
 
 class TestLabelled:
@@ -193,8 +189,7 @@ class TestLabelled:
         assert found.outcome == "beyond_surface"
         assert found.error_saved is not None
         assert found.error_saved.estimate.low > 0
-        for finding in say_labelled(found)[1]:
-            _worded(finding)
+        _told(found)
 
     def test_a_judge_of_noise(self) -> None:
         rng = np.random.default_rng(4)
@@ -213,7 +208,15 @@ class TestLabelled:
         one = labelled_rival(texts, np.arange(80.0), np.arange(80.0), ["one"] * 80, rng)
         assert one.outcome == "open"
         for found in (flat, same, one):
-            assert len(say_labelled(found)[1]) == 1
+            assert len(_told(found)) == 1
+
+
+def _told(found: LabelledRival) -> list[Finding]:
+    tell = Telling("labelled")
+    tell_labelled(tell, found)
+    for finding in tell.findings:
+        _worded(finding)
+    return tell.findings
 
 
 def _worded(finding: Finding) -> None:
@@ -234,13 +237,13 @@ def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
             foreseen=foreseen,
             extrapolated=extrapolated,
         )
-        for finding in say(found._replace(at_equal=at), 1, 10)[1]:
+        for finding in _said(found._replace(at_equal=at)):
             _worded(finding)
     moved = found.at_equal.moved._replace(estimate=Estimate(9.0, 8.0, 10.0))
     at = found.at_equal._replace(
         difference=found.at_equal.difference._replace(estimate=Estimate(16, 12, 20)), moved=moved, foreseen=0.1
     )
-    findings = say(found._replace(at_equal=at), 1, 10)[1]
+    findings = _said(found._replace(at_equal=at))
     assert findings[-1].key == "ab.surface_unforeseen"
     _worded(findings[-1])
     for language in ("en", "pt"):
@@ -283,9 +286,8 @@ def test_the_words_of_a_field_count_where_the_rubric_names_them_and_nowhere_else
     assert set(columns) - set(Seen().columns) == {"citations", "boosters", "hedges", "explanations"}
     assert Seen(FIELD).similarities(cited)[0].shape == (20, 4)
     assert Seen().similarities(cited)[0].shape == (20, 0)
-    pairs, ids = _pairs(cited, plain, rng.normal(60, 5, 20), rng.normal(40, 5, 20))
-    found = paired_rival(pairs, T, B, ids, sign=1, margin=10, rng=rng)
-    assert {one.name for one in found.most_telling} <= set(Seen().columns)
+    found = _rival(cited, plain, rng.normal(60, 5, 20), rng.normal(40, 5, 20))
+    assert found.most_telling and set(found.most_telling) <= set(Seen().columns)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from undogmatic.analyses.comparison import HybridEvidence, PairEvidence, PairSettings, Sides, withheld
+from undogmatic.analyses.comparison import HybridEvidence, PairEvidence, withheld
+from undogmatic.analyses.rivals import PairSettings, Rival
 from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import Standing
@@ -36,17 +40,19 @@ def evidence(**changes: object) -> PairEvidence:
         p_value=1e-6,
         share=0.8,
         balance_low=0.3,
-        hybrid=HybridEvidence(46, found("beyond"), found("within"), "beyond_surface"),
+        hybrid=hybrid(found("beyond"), surface="beyond_surface"),
         surface="beyond_surface",
         length="survives",
-        sides=Sides("t", "b", "h"),
-        settings=PairSettings(1, MARGIN, 0.95, 0.05, 0.8, "pratt"),
+        conditions=("t", "b", "h"),
+        settings=PairSettings(1, MARGIN),
     )
     return good._replace(**changes)  # type: ignore[arg-type]
 
 
-def hybrid(over: Claim | None, under: Outcome = "within", groups: int = 46) -> HybridEvidence:
-    return HybridEvidence(groups, over, found(under), None)
+def hybrid(over: Claim | None, under: Outcome = "within", groups: int = 46, surface: Any = None) -> HybridEvidence:
+    """Of its comparisons, what the rules read."""
+    compared: Any = (SimpleNamespace(claim=claim, n_groups=groups) for claim in (over, found(under)))
+    return HybridEvidence(*compared, None if surface is None else Rival(surface, 46, 46))
 
 
 BELOW = found("open", inner=(-14.0, 7.0))
@@ -88,9 +94,9 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
     ({"hybrid": hybrid(found("open"), "beyond")}, "citation_first", "undecided"),
     ({"hybrid": hybrid(found("open"))}, "hybrid_open", "undecided"),
     ({"hybrid": hybrid(found("beyond"), groups=5)}, "hybrid_few", "undecided"),
-    ({"hybrid": HybridEvidence(0, None, None, None)}, "hybrid_few", "undecided"),
-    ({"hybrid": hybrid(found("beyond"))._replace(surface="open")}, "hybrid_surface", "undecided"),
-    ({"hybrid": hybrid(found("beyond"))._replace(surface="surface_explains")}, "hybrid_surface", "undecided"),
+    ({"hybrid": HybridEvidence(None, None, None)}, "hybrid_few", "undecided"),
+    ({"hybrid": hybrid(found("beyond"), surface="open")}, "hybrid_surface", "undecided"),
+    ({"hybrid": hybrid(found("beyond"), surface="surface_explains")}, "hybrid_surface", "undecided"),
     ({"p_value": 0.05}, "inconsistent", "undecided"),
     ({"share": 0.5}, "inconsistent", "undecided"),
     ({"balance_low": 0.0}, "inconsistent", "undecided"),

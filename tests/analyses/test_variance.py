@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,44 +12,28 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.analyses.builders import Score, composed, configured, made_up, rubric, verdict
-from undogmatic.analyses.base import Judged, Unsuited, tabulate
+from tests.analyses.builders import Said, Score, analysed, configured, repeated_run, run_folder, verdict
+from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.analyses.runs import differing, settings
 from undogmatic.analyses.variance import of_scores
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Cost, Item
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.records import Cost
+from undogmatic.records.results import Finding
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+analyse = partial(analysed, "variance")
+
 SHROUT = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]])
-
-
-def items(n: int) -> list[Item]:
-    return [Item(id=f"t{i}", text=made_up(9, str(i))) for i in range(n)]
 
 
 def repeated(scores: Sequence[Sequence[Score]], cost: Cost | None = None, **fields: Any) -> Judged:
     """A row of repeats per item."""
-    judgments = [
-        verdict(f"t{i}", score, repeat=r, cost=cost if r else None)
-        for i, row in enumerate(scores)
-        for r, score in enumerate(row)
-    ]
-    return Judged(tabulate(items(len(scores)), judgments, len(scores[0])), rubric(), **fields)
+    return repeated_run(list(zip(*scores, strict=True)), [None, *[cost] * len(scores[0])], **fields)
 
 
 def folder(path: Path, scores: Sequence[Score], **choices: str) -> str:
-    path.mkdir()
-    lines = [verdict(f"t{i}", score).model_dump_json() for i, score in enumerate(scores)]
-    (path / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (path / "run.json").write_text(json.dumps({"name": path.name, "choices": choices}), encoding="utf-8")
-    composed(path)
-    return str(path)
-
-
-def analyse(judged: Judged, **changes: Any) -> AnalysisResult:
-    (result,) = configured("variance", **changes)(judged, np.random.default_rng(0))
-    return result
+    return run_folder(
+        path, [verdict(f"t{i}", score) for i, score in enumerate(scores)], name=path.name, choices=choices
+    )
 
 
 def long(scores: np.ndarray, **facets: Sequence[str]) -> pd.DataFrame:

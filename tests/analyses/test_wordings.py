@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import undogmatic.analyses
@@ -11,20 +12,43 @@ from undogmatic.records.wordings import read
 
 FOLDER = Path(undogmatic.analyses.__path__[0])
 NOT_FINDINGS = ("question", "title", "names", "metrics")
+SAYING = ("Finding", "tell.say", "self.tell.say")
+TELLS_FOR = {"comparison": "ab", "independence": "units", "labelled_rival": "labelled", "worth": "calibration"}
+"""Of modules that tell for an analysis of another name: whose."""
+
+
+def trees() -> Iterator[tuple[str, ast.AST]]:
+    """The code of every module, with the name of the analysis that it tells for."""
+    for path in FOLDER.glob("*.py"):
+        yield TELLS_FOR.get(path.stem, path.stem), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def told() -> Iterator[tuple[str, ast.expr]]:
+    """Analysis and first argument of every `Finding(...)` and `tell.say(...)`; of a choice, both."""
+    for name, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and node.args and ast.unparse(node.func) in SAYING:
+                first = node.args[0]
+                yield from (
+                    (name, key) for key in ((first.body, first.orelse) if isinstance(first, ast.IfExp) else (first,))
+                )
+
+
+def full(analysis: str, key: object) -> str:
+    return str(key) if "." in str(key) else f"{analysis}.{key}"
 
 
 def keys_in_code() -> tuple[set[str], set[str]]:
-    """First arguments of `Finding(...)`: whole keys, and beginnings of keys that end in a value."""
-    whole, beginnings = set(), set()
-    for path in FOLDER.glob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                whole.add(node.value)
-            if isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
-                beginnings.add(str(node.values[0].value))
+    """Whole keys, and beginnings of keys that end in a value."""
+    written = [node for _, tree in trees() for node in ast.walk(tree)]
+    whole = {node.value for node in written if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    openings = [("", node) for node in written if isinstance(node, ast.JoinedStr)]
+    openings += [(name, key) for name, key in told() if isinstance(key, ast.JoinedStr)]
+    beginnings = {full(name, key.values[0].value) for name, key in openings if isinstance(key.values[0], ast.Constant)}
     sections = tuple({f"{key.partition('.')[0]}." for key in wordings()})
-    return {k for k in whole if k.startswith(sections)}, {b for b in beginnings if b.startswith(sections) and "_" in b}
+    return finding_keys() | {k for k in whole if k.startswith(sections)}, {
+        b for b in beginnings if b.startswith(sections) and "_" in b
+    }
 
 
 def wordings() -> set[str]:
@@ -45,15 +69,8 @@ def ruled() -> set[str]:
 
 
 def finding_keys() -> set[str]:
-    """Keys that are the first argument of a `Finding(...)` in the code, as far as they are written out."""
-    found = set()
-    for path in FOLDER.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
-                first = node.args[0]
-                branches = (first.body, first.orelse) if isinstance(first, ast.IfExp) else (first,)
-                found |= {str(b.value) for b in branches if isinstance(b, ast.Constant)}
-    return found
+    """Keys that are told, as far as they are written out."""
+    return {full(name, key.value) for name, key in told() if isinstance(key, ast.Constant)}
 
 
 def test_every_finding_in_the_code_has_words() -> None:

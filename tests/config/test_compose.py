@@ -19,6 +19,7 @@ import undogmatic
 from undogmatic import sweep
 from undogmatic.config import compose
 from undogmatic.config.compose import Loader
+from undogmatic.errors import ConfigError
 from undogmatic.run import job
 from undogmatic.safety.paths import conf_folder
 
@@ -150,3 +151,9 @@ def test_a_check_that_breaks_down_ends_the_command_before_the_run(monkeypatch: p
         with pytest.raises(SystemExit) as ended:
             getattr(sweep.SweepCallback(), event)(OmegaConf.create({}))
         assert ended.value.code not in (0, None)
+
+
+def test_the_environment_of_a_job_is_no_reference_to_what_a_config_says_elsewhere() -> None:
+    words = ["model=gpt", "+model.extra.UNDOGMATIC_ALLOW=os", "hydra.job.env_set=${model.extra}"]
+    with compose.opened() as loader, pytest.raises(ConfigError, match="its variables must be written out here"):
+        loader.load_configuration("config", words, RunMode.RUN)

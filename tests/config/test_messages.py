@@ -17,15 +17,21 @@ from undogmatic.config.messages import explain, typed_wrongly
 from undogmatic.safety.paths import conf_folder
 
 
-def refused(*words: str) -> str:
-    """What is said of overrides that do not compose."""
+def raised(*words: str) -> Exception:
+    """What Hydra raises of overrides that do not compose."""
     with (
         pytest.raises((HydraException, ValueError)) as caught,
         initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())),
     ):
         compose("config", list(words))
-    assert typed_wrongly(caught.value)
-    return explain(caught.value, words)
+    return caught.value
+
+
+def refused(*words: str) -> str:
+    """What is said of them."""
+    error = raised(*words)
+    assert typed_wrongly(error)
+    return explain(error, words)
 
 
 @pytest.mark.parametrize(
@@ -42,10 +48,7 @@ def refused(*words: str) -> str:
         ("engine.concurency=3", "Did you mean engine.concurrency=3? Known in engine: concurrency, timeout, "),
         ("engine.xyz=3", "is not a known key (you typed engine.xyz=3). Known in engine: concurrency, "),
         ("dataset.n=5", "(you typed dataset.n=5). dataset=labelled_subset has it. Known in dataset: parts, "),
-        (
-            "readout.top=5",
-            "readout.top=5). readout=integers, readout=logprobs, readout=logprobs_small have it.",
-        ),
+        ("readout.top=5", "readout.top=5). readout=integers, readout=logprobs, readout=logprobs_small have it."),
         ("judge.prompt=demos_pt", "To add a key that its file does not list: +judge.prompt=VALUE."),
         ("run.seed=1", "is not a known key (you typed run.seed=1). Known in run: resume, repeats, "),
         ("engne.retries=3", "Did you mean engine.retries=3?"),
@@ -87,31 +90,21 @@ def test_what_is_empty_and_takes_keys_is_not_called_a_single_value(word: str, sa
 
 
 def test_what_a_chosen_file_adds_to_a_key_that_is_there_is_said_to_be_the_files() -> None:
-    with (
-        pytest.raises(HydraException) as caught,
-        initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())),
-    ):
-        compose("config", ["+seed=1"])
-    assert "a file that you chose says +seed" in explain(caught.value, ["prompt=demos_pt,demos_en"])
+    assert "a file that you chose says +seed" in explain(raised("+seed=1"), ["prompt=demos_pt,demos_en"])
 
 
 def test_a_key_of_a_group_that_is_swept_over_may_belong_to_an_option() -> None:
     message = refused("model=gpt", "judge.depth=3") + refused("engine=local", "model.api_base=x")
     assert "swept" not in message
-    with (
-        pytest.raises(HydraException) as caught,
-        initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())),
-    ):
-        compose("config", ["model.api_base=http://h/v1"])  # as Hydra does for -m model=openai_compatible,patterns
+    error = raised("model.api_base=http://h/v1")  # as Hydra does for -m model=openai_compatible,patterns
     words = ["-m", "model=openai_compatible,patterns", "model.api_base=http://h/v1"]
-    assert "as model is swept over; to set it: ++model.api_base=VALUE." in explain(caught.value, words)
+    assert "as model is swept over; to set it: ++model.api_base=VALUE." in explain(error, words)
 
 
 def test_a_wrong_option_in_a_file_is_not_taken_for_typed(tmp_path: Path) -> None:
     (tmp_path / "experiment").mkdir()
-    (tmp_path / "experiment" / "mine.yaml").write_text(
-        "# @package _global_\ndefaults:\n  - override /judge: debatte\n", encoding="utf-8"
-    )
+    mine = "# @package _global_\ndefaults:\n  - override /judge: debatte\n"
+    (tmp_path / "experiment" / "mine.yaml").write_text(mine, encoding="utf-8")
     message = refused(f"hydra.searchpath=[file://{tmp_path}]", "experiment=mine", "judge.rounds=2")
     assert message.startswith("In 'experiment/mine'") or message.startswith("In 'config'")
     assert "'judge/debatte'. Options of judge: bertscore, " in message

@@ -18,11 +18,25 @@ from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
 
+FINE = b'{"id": "a", "text": "fine"}\n'
+
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.jsonl", b'{"text": "a"}\n{"text": "a", "text": "b"}', ":2: not JSON that can be used (the key 'text'"),
+        ("a.jsonl", FINE + b"{not json\n", "a.jsonl:2: not JSON (key must be a string, column 2)."),
+        ("a.jsonl", FINE + b'{"text": "x" "id": 1}\n', "column 14). Every line must be one JSON object."),
+        # not in a next line
+        ("a.jsonl", FINE + b'{"text": "cut"\n', "a.jsonl:2: not JSON (EOF while parsing an object, column 14)"),
+        ("a.jsonl", FINE + b'["a"]\n', "a.jsonl:2: a JSON list"),
+        ("a.jsonl", FINE + b'{"id": "b"}', "a.jsonl:2: the field `text` is missing"),
+        ("a.jsonl", FINE + b'{"id": "b", "text": "   "}', "a.jsonl:2: `text` is empty"),
+        ("a.jsonl", FINE + b'{"id": "a", "text": "again"}', "a.jsonl:2: the id 'a' was already used at"),
+        ("a.jsonl", FINE + b'{"id": "b", "text": "x", "label": [1]}', "a.jsonl:2: `label` is [1]"),
+        ("a.jsonl", FINE + b'{"id": "b", "text": 5}', "a.jsonl:2: `text` is 5"),
+        ("a.jsonl", FINE + b'{"text": "a\xe7\xe3o"}\n', "a.jsonl:2: not UTF-8"),
+        ("a.jsonl", b"\n\n", "a.jsonl holds no items"),
+        ("a.jsonl", FINE + b'{"text": "a", "text": "b"}', ":2: not JSON that can be used (the key 'text'"),
         ("a.jsonl", b'{"text": "\\ud800"}', ":1: not JSON (it holds half of a character"),
         ("a.jsonl", b'{"text": "a", "n": 1e400}', ":1: not JSON (it holds an endless number"),
         ("a.jsonl", b'{"text": "a", "n": NaN}', ":1: not JSON"),
@@ -44,6 +58,11 @@ from undogmatic.records.records import Item
         ("a.csv", b"text\nok\na\0", ":3: not text (it holds a NUL byte)"),
         ("a.csv", b"text,x,text\na,b,c", ":1: two columns are called 'text'"),
         ("a.csv", b",".join(b"c%d" % n for n in range(10_000)), "c10, c11, ... (10,000)."),
+        ("a.csv", b"id,text\n1,a\n2,b,c\n", "a.csv:3: more cells"),
+        ("a.csv", b"id,texto\n1,a\n", "no column `text`; columns: id, texto"),
+        ("a.csv", b"", "a.csv is empty"),
+        ("a.csv", b"id,text\n", "a.csv holds no items"),
+        ("a.parquet", b"", "a.parquet: not a Parquet file"),
         ("a.parquet", b"PAR1 and no more", "not a Parquet file that can be read"),
     ],
 )

@@ -49,6 +49,11 @@ def written(path: Path, *rows: dict[str, Any]) -> Path:
     return path
 
 
+def table(*rows: dict[str, Any], **changes: Any) -> VerdictsDataset:
+    """A dataset of these rows, in a file of the folder of the test."""
+    return dataset(written(Path("t.jsonl"), *rows), **changes)
+
+
 def test_a_wide_table(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(WIDE)
     found = dataset(tmp_path / "t.csv")
@@ -71,19 +76,19 @@ def test_a_wide_table(tmp_path: Path) -> None:
     }
 
 
-def test_the_bucket_is_kept_beside_the_score(tmp_path: Path) -> None:
+def test_the_bucket_is_kept_beside_the_score() -> None:
     row = {"case": "a", "model": "x", "judge": "j", "factual_accuracy": 4, "factual_errors": [{"issue": "no"}]}
-    (judgment,) = dataset(written(tmp_path / "t.jsonl", row)).judgments(rubric())
+    (judgment,) = table(row).judgments(rubric())
     assert isinstance(judgment.outcome, Verdict)
     assert judgment.outcome.details == {"bucket": 4.0, "errors": '[{"issue": "no"}]'}
     assert (judgment.outcome.raw_score, judgment.provenance.model) == (4.0, "j")
 
 
-def test_a_long_table_with_repeats_counted_from_one(tmp_path: Path) -> None:
+def test_a_long_table_with_repeats_counted_from_one() -> None:
     rows = [
         {"item": "t", "judge": "j", "criterion": "nli", "score": 0.25 * n, "repeat": n, "system": "s"} for n in (1, 2)
     ]
-    found = dataset(written(tmp_path / "t.jsonl", *rows), judges={})
+    found = table(*rows, judges={})
     assert outcomes(found) == {("t", "j", "nli", 0): 0.25, ("t", "j", "nli", 1): 0.5}
     assert found.load()[0].inputs == {"item": "t"}
 
@@ -125,10 +130,9 @@ def test_several_files_are_joined_by_item_and_by_case(tmp_path: Path) -> None:
     [
         ([{"judge": "j", "nli": 1}], r"t\.jsonl:1: no `item`, `item_id`, `case`.*dataset\.columns\.item=COLUMN"),
         ([{"case": "a", "words": 3}], r"no scores.*nli_score.*dataset\.scores="),
-        (
-            [{"case": "a", "judge": "j", "completeness": 1}] * 2,
-            r"jsonl:2: completeness of 'a' by 'j' .* second time",
-        ),
+        # a score of the text that differs between judges' rows
+        ([{"case": "a", "judge": judge, "nli": score} for judge, score in (("j", 0.1), ("k", 0.2))], "second time"),
+        ([{"case": "a", "judge": "j", "completeness": 1}] * 2, "jsonl:2: completeness of 'a' by 'j' .* second time"),
         ([{"case": "a", "nli": 1, "failed": "perhaps"}], r"t\.jsonl:1: `failed` is 'perhaps'.*true or false"),
         ([{"case": "a", "judge": "j", "score": 1, "repeat": 1.5}], r"the repeat is 1\.5; it must be a whole number"),
         (
@@ -137,15 +141,9 @@ def test_several_files_are_joined_by_item_and_by_case(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(rows: list[dict[str, Any]], said: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_named_with_its_line(rows: list[dict[str, Any]], said: str) -> None:
     with pytest.raises(DataError, match=said):
-        dataset(written(tmp_path / "t.jsonl", *rows)).load()
-
-
-def test_a_score_of_the_text_that_differs_between_judges_rows_is_an_error(tmp_path: Path) -> None:
-    rows = [{"case": "a", "judge": judge, "nli": score} for judge, score in (("j", 0.1), ("k", 0.2))]
-    with pytest.raises(DataError, match="second time"):
-        dataset(written(tmp_path / "t.jsonl", *rows)).load()
+        table(*rows).load()
 
 
 def test_paths_and_scales_are_checked(tmp_path: Path) -> None:
@@ -161,27 +159,24 @@ def test_paths_and_scales_are_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "other"), [((1, 2, 3, 4, 5), r"\[1,5\]"), ((0, 1), r"\[0,1\]"), ((1, 4, 7), r"\[1,7\]")]
 )
-def test_scores_that_seem_to_be_on_another_scale_are_asked_about(
-    tmp_path: Path, values: tuple[int, ...], other: str
-) -> None:
+def test_scores_that_seem_to_be_on_another_scale_are_asked_about(values: tuple[int, ...], other: str) -> None:
     """Taken for points of 0 to 100, five stars would be five points."""
-    rows = ({"item": f"i{n}", "judge": "j", "score": values[n % len(values)]} for n in range(20))
-    path = written(tmp_path / "t.jsonl", *rows)
+    rows = [{"item": f"i{n}", "judge": "j", "score": values[n % len(values)]} for n in range(20)]
     shame = build(compose_config(["rubric=shame"])["rubric"], "rubric")
     with pytest.raises(
         DataError, match=rf"t\.jsonl: all 20 scores lie between .*scales\.overall=\{{ends: {other}\}}"
     ) as caught:
-        dataset(path).judgments(shame)
+        table(*rows).judgments(shame)
     assert "{ends: [0,100]}" in str(caught.value)
     for ends, last in (([min(values), max(values)], 100.0), ([0, 100], float(values[19 % len(values)]))):
         scales = compose_config(["dataset=verdicts", "dataset.path=x"])["dataset"]["scales"]
-        judged = dataset(path, scales=scales | {"overall": {"ends": ends}}).judgments(shame)
+        judged = table(*rows, scales=scales | {"overall": {"ends": ends}}).judgments(shame)
         scores = [each.outcome.score for each in judged if isinstance(each.outcome, Verdict)]
         assert len(scores) == 20 and (max(scores) == 100.0 if last == 100.0 else scores[19] == last)
 
 
-def test_good_scores_are_taken_as_they_are(tmp_path: Path) -> None:
+def test_good_scores_are_taken_as_they_are() -> None:
     shame = build(compose_config(["rubric=shame"])["rubric"], "rubric")
     for values in ((0, 0), (0, 100), (3, 11), (1, 60)):
-        rows = ({"item": f"i{n}", "judge": "j", "score": values[n % 2]} for n in range(20))
-        assert len(dataset(written(tmp_path / "t.jsonl", *rows)).judgments(shame)) == 20
+        rows = [{"item": f"i{n}", "judge": "j", "score": values[n % 2]} for n in range(20)]
+        assert len(table(*rows).judgments(shame)) == 20

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +19,27 @@ from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.results import AnalysisResult
+
+CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
+TEXTS = ["model=patterns", "tracking=none", "dataset=texts", "dataset.path=texts.jsonl"]
+HALVE = {"_target_": "tests.engine.parts.Halve"}
+TRAITS = {"_target_": "tests.engine.parts.TraitsJudge"}
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def metrics(folder: Path) -> dict[str, float]:
+    return json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+
+
+def write_texts(rows: Iterable[Mapping[str, Any]]) -> None:
+    Path("texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 class Halve(Step):

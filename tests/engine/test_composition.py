@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.engine.parts import CHOICES, metrics, table
 from tests.rubrics import COLOURS
 from tests.stub_server import StubServer, score_of
 from undogmatic.api import judge_items
@@ -40,23 +38,14 @@ STYLES = {
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(8)]
 
 
-@pytest.fixture
-def stub() -> Iterator[StubServer]:
-    with StubServer() as server:
-        yield server
-
-
 def hosted(stub: StubServer, *overrides: str) -> list[str]:
     return ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=stub", *overrides]
 
 
 def parts(*overrides: str) -> Parts:
     server = ["model=openai_compatible", "model.api_base=http://127.0.0.1:1/v1", "model.name=m"]
-    return Recipe(compose_config([*(() if _names_model(overrides) else server), *overrides])).build()
-
-
-def _names_model(overrides: Sequence[str]) -> bool:
-    return any(o.startswith("model=") for o in overrides)
+    named = any(word.startswith("model=") for word in overrides)
+    return Recipe(compose_config([*(() if named else server), *overrides])).build()
 
 
 @pytest.mark.parametrize(("style", "calls"), STYLES.items())
@@ -114,21 +103,13 @@ def test_a_selective_judge_costs_about_one_call_and_the_trigger_rate(stub: StubS
 
 def test_a_run_of_the_devils_advocate_ends_with_its_report(stub: StubServer, tmp_path: Path) -> None:
     overrides = hosted(stub, "judge=devils_advocate", "tracking=none", "run.limit=9", "analysis=none")
-    choices = {
-        "model": "gpt",
-        "prompt": "anchored_pt",
-        "judge": "devils_advocate",
-        "dataset": "pairs",
-        "analysis": "none",
-    }
-    run_experiment(compose_config(overrides), choices, tmp_path / "out")
-    with (tmp_path / "out" / "scores.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    run_experiment(compose_config(overrides), CHOICES, tmp_path / "out")
+    rows = table(tmp_path / "out" / "scores.csv")
     assert len(rows) == 9
     assert {row["uncertainty"] for row in rows} <= {"low", "medium", "high"}
     kept = [j.outcome for j in read_records(tmp_path / "out" / "judgments.jsonl", Judgment)]
     assert all(isinstance(o, Verdict) and "critique_strength" in o.details for o in kept)
-    assert json.loads((tmp_path / "out" / "metrics.json").read_text())["calls"] == 18
+    assert metrics(tmp_path / "out")["calls"] == 18
     assert (tmp_path / "out" / "report.html").is_file()
 
 
@@ -137,25 +118,20 @@ def test_categories_without_an_order_are_counted_and_drawn_by_nobody(stub: StubS
         hosted(stub, "prompt=anchored_en", "tracking=none", "run.limit=6", "analysis=suite", "report.language=pt")
     )
     config["rubric"] = {"_target_": "undogmatic.records.rubric.Rubric", **COLOURS.model_dump(mode="json")}
-    choices = dict.fromkeys(("model", "prompt", "judge", "dataset", "analysis"), "x")
-    run_experiment(config, choices, tmp_path / "out")
+    run_experiment(config, CHOICES, tmp_path / "out")
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert any(f"| {colour} |" in report for colour in ("red", "green", "blue"))
     assert not list((tmp_path / "out" / "figures").glob("common_*"))
-    with (tmp_path / "out" / "scores.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["score"], row["error"]) for row in rows] == [("", "")] * 6
+    assert [(row["score"], row["error"]) for row in table(tmp_path / "out" / "scores.csv")] == [("", "")] * 6
 
 
 def test_names_within_names() -> None:
     judge = parts("judge=selective", "judge.expensive=debate").judge
     assert isinstance(judge, SelectiveJudge)
-    assert isinstance(judge.cheap, ScoreJudge)
-    assert isinstance(judge.expensive, DebateJudge)
+    assert (type(judge.cheap), type(judge.expensive)) == (ScoreJudge, DebateJudge)
     judge = parts("judge=selective").judge
     assert isinstance(judge, SelectiveJudge)
-    assert isinstance(judge.expensive, DevilsAdvocateJudge)
-    assert judge.hands_over
+    assert isinstance(judge.expensive, DevilsAdvocateJudge) and judge.hands_over
 
 
 def test_a_panel_of_two_debates_as_the_expensive_judge() -> None:
@@ -188,23 +164,17 @@ def test_a_panel_over_models_connects_and_names_both(stub: StubServer) -> None:
 
 
 def test_what_is_inside_a_judge_is_part_of_its_identity() -> None:
-    hashes = [
-        parts(*overrides).provenance.config_hash
-        for overrides in (
-            ["judge=panel"],
-            ["judge=panel", "judge.aggregate=median"],
-            ["judge=panel", "judge.members=[score,debate]"],
-            ["judge=panel", "judge.members=[score,{judge: score, prompt: reasoned_pt}]"],
-            ["judge=selective"],
-            ["judge=selective", "judge.rules.high_score.overall_above=0.6"],
-            ["judge=selective", "judge.rules.high_score=null"],
-            ["judge=debate"],
-            ["judge=debate", "judge.separate_calls=true"],
-            ["judge=debate", "prompt=anchored_en"],
-        )
-    ]
+    changes = {
+        "panel": ("aggregate=median", "members=[score,debate]", "members=[score,{judge: score, prompt: reasoned_pt}]"),
+        "selective": ("rules.high_score.overall_above=0.6", "rules.high_score=null"),
+        "debate": ("separate_calls=true",),
+    }
+    hashes = [parts("judge=debate", "prompt=anchored_en").provenance.config_hash]
+    for style, options in changes.items():
+        for words in ((), *((f"judge.{option}",) for option in options)):
+            hashes.append(parts(f"judge={style}", *words).provenance.config_hash)
     assert len(set(hashes)) == len(hashes)
-    assert parts("judge=panel").provenance.config_hash == hashes[0]
+    assert parts("judge=panel").provenance.config_hash == hashes[1]
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.faults import storm
-from tests.engine.test_hosted_faults import ITEMS, Run, run  # noqa: F401  (a fixture)
+from tests.engine.conftest import ITEMS, Run
 from tests.stub_server import StubServer
 from undogmatic.engine.journal import Journal, cut_torn_line, written
 from undogmatic.errors import DataError, RunStopped
@@ -43,15 +42,9 @@ class GivesNothing(Breaks):
     how = staticmethod(lambda: None)
 
 
-@pytest.fixture
-def stub() -> Iterator[StubServer]:
-    with StubServer() as server:
-        yield server
-
-
 @pytest.mark.parametrize(("judge", "said"), [(Breaks, "KeyError: 'nothing'"), (GivesNaN, "score"), (GivesNothing, "")])
 def test_it_costs_its_items_alone_and_they_are_tried_again(
-    run: Run,  # noqa: F811
+    run: Run,
     stub: StubServer,
     judge: type[Breaks],
     said: str,
@@ -67,7 +60,7 @@ def test_it_costs_its_items_alone_and_they_are_tried_again(
     assert len(stub.requests) == len(ITEMS)  # the answers were paid for once
 
 
-def test_many_in_a_row_end_the_run_with_the_place(run: Run, stub: StubServer) -> None:  # noqa: F811
+def test_many_in_a_row_end_the_run_with_the_place(run: Run, stub: StubServer) -> None:
     with pytest.raises(
         RunStopped, match=r"(?s)5 items in a row .* broke down .* KeyError: 'nothing' in .*\.py:\d+"
     ) as e:
@@ -136,7 +129,7 @@ def test_only_what_a_kill_left_of_a_line_of_ours_is_taken_back(tmp_path: Path, t
 
 
 def test_a_damaged_row_is_a_miss_that_is_said_once_and_replaced(
-    run: Run,  # noqa: F811
+    run: Run,
     stub: StubServer,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -151,7 +144,7 @@ def test_a_damaged_row_is_a_miss_that_is_said_once_and_replaced(
     assert all(j.cost.cached == 1 for j in run(folder=tmp_path / "more"))
 
 
-def test_a_binary_journal_is_one_message(run: Run, stub: StubServer) -> None:  # noqa: F811
+def test_a_binary_journal_is_one_message(run: Run, stub: StubServer) -> None:
     run.path.write_bytes(b"\x7fELF\x00\xff" * 100)
     with pytest.raises(DataError, match=r"judgments\.jsonl:1: not a judgment"):
         run()

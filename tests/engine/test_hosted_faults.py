@@ -2,80 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.engine.conftest import ITEMS, Run
 from tests.stub_server import KEY, Fault, StubServer, score_of
-from undogmatic.engine.journal import Journals
-from undogmatic.engine.local import LocalEngine
-from undogmatic.engine.recipe import Parts, Recipe
-from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import BudgetExceeded, ConfigError, RunStopped
-from undogmatic.judges.base import Judge
-from undogmatic.judges.score import ScoreJudge
-from undogmatic.models.hosted import ChatModel
-from undogmatic.models.prices import Price
-from undogmatic.readouts.base import Readout
-from undogmatic.readouts.prompt import Prompt
-from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
-from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
-from undogmatic.records.rubric import Rubric
-from undogmatic.runs.folder import JOURNAL, read_records
-
-ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(12)]
-
-
-@pytest.fixture
-def stub() -> Iterator[StubServer]:
-    with StubServer() as server:
-        yield server
-
-
-class Run:
-    """The whole path over one stub server."""
-
-    def __init__(self, stub: StubServer, prompt: Prompt, rubric: Rubric, provenance: Provenance, folder: Path) -> None:
-        self.stub, self.prompt, self.rubric, self.provenance = stub, prompt, rubric, provenance
-        self.folder = folder
-        self.path = folder / JOURNAL
-
-    def __call__(
-        self,
-        key_env: str | None = None,
-        folder: Path | None = None,
-        readout: Readout | None = None,
-        items: list[Item] = ITEMS,
-        judge: type[Judge] = ScoreJudge,
-        **engine: Any,
-    ) -> list[Judgment]:
-        model = ChatModel("stub", self.stub.url + "/v1", key_env=key_env, price=Price(input=1000, output=0))
-        readout = readout if readout is not None else StructuredReadout()
-        readout.bind(model, self.prompt, self.rubric)
-        options: dict[str, Any] = {"concurrency": 4, "backoff": 0.001, "retries": 2, "timeout": 0.5}
-        options |= {"cache_dir": str(self.folder / "cache")} | engine
-        parts = Parts(self.rubric, self.prompt, model, readout, (JudgeStep(judge(readout), self.provenance),))
-        journals = Journals(folder if folder is not None else self.folder)
-        return asyncio.run(LocalEngine(**options).arun(Recipe({}, parts), items, journals))[1]
-
-    def kept(self) -> list[Judgment]:
-        return list(read_records(self.path, Judgment))
-
-
-@pytest.fixture
-def run(stub: StubServer, prompt: Prompt, rubric: Rubric, provenance: Provenance, tmp_path: Path) -> Run:
-    return Run(stub, prompt, rubric, provenance, tmp_path)
+from undogmatic.records.records import Failure, Judgment, Verdict
 
 
 def right(judgments: list[Judgment]) -> None:
@@ -140,6 +77,7 @@ def test_raw_answers_are_in_the_journal(run: Run, stub: StubServer) -> None:
     assert isinstance(failed.outcome, Failure) and failed.outcome.raw == "I would say about 70 of 100."
     assert failed.calls[0].reply["choices"][0]["message"]["content"] == "I would say about 70 of 100."
     assert failed.calls[0].request["model"] == "stub"
+    assert "text number 5." in failed.calls[0].request["messages"][-1]["content"]
 
 
 def test_settled_failures_stay_and_lost_items_are_asked_again_on_resume(run: Run, stub: StubServer) -> None:
@@ -174,7 +112,7 @@ def test_the_cache_answers_a_rerun_without_a_single_call(run: Run, stub: StubSer
 
 
 def test_max_calls_stops_exactly_and_the_rest_follows(run: Run, stub: StubServer) -> None:
-    with pytest.raises(BudgetExceeded, match=r"`engine\.max_calls` is 5"):
+    with pytest.raises(BudgetExceeded, match=r"`engine\.max_calls` is 5 and 5 calls"):
         run(max_calls=5)
     assert len(stub.requests) == len(run.kept()) == 5
     right(run())
@@ -183,9 +121,9 @@ def test_max_calls_stops_exactly_and_the_rest_follows(run: Run, stub: StubServer
 
 def test_a_budget_that_ends_between_the_samples_of_an_item_leaves_nothing_running(run: Run, stub: StubServer) -> None:
     with pytest.raises(BudgetExceeded):
-        run(readout=SamplesReadout(n=4), max_calls=10, concurrency=2)
+        run(samples=4, max_calls=10, concurrency=2)
     assert len(stub.requests) == 10 and len(run.kept()) == 2
-    judgments = run(readout=SamplesReadout(n=4))
+    judgments = run(samples=4)
     right(judgments)
     assert len(stub.requests) == 48  # what was paid for the unfinished items came from the cache
 
@@ -233,31 +171,9 @@ def test_a_wrong_key_ends_the_run_with_one_message_and_shows_nowhere(
         assert key.encode() not in shown
 
 
-KILLED = """
-import sys
-from pathlib import Path
-from tests.engine.test_hosted_faults import ITEMS, Run
-from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Provenance
-from undogmatic.records.rubric import Rubric, Wording
-import json
-url, folder, rubric, prompt, provenance = sys.argv[1:]
-stub = type("Stub", (), {"url": url})()
-Run(stub, Prompt.model_validate_json(prompt), Rubric.model_validate_json(rubric),
-    Provenance.model_validate_json(provenance), Path(folder))(concurrency=2, timeout=10)
-"""
-
-
 def test_killed_in_the_middle_nothing_answered_is_asked_twice(run: Run, stub: StubServer) -> None:
     stub.latency = 0.1
-    arguments = [record.model_dump_json() for record in (run.rubric, run.prompt, run.provenance)]
-    command = [sys.executable, "-c", KILLED, stub.url, str(run.folder), *arguments]
-    process = subprocess.Popen(command, cwd=Path(__file__).parents[2], env={**os.environ})
-    deadline = time.monotonic() + 60
-    while len(stub.requests) < 6 and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    run.killed(6, concurrency=2)
     judged = {line["item_id"] for line in map(json.loads, run.path.read_text().splitlines(keepends=False)[:-1])}
     assert len(judged) >= 2 and len(stub.requests) < 12
     stub.latency = 0.0

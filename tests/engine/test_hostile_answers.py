@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.engine.test_hosted_faults import Run, run  # noqa: F401  (a fixture)
+from tests.engine.conftest import Run
 from tests.hostile import odd_answers
 from tests.stub_server import KEY, Fault, StubServer, score_of
 from undogmatic.records.records import Failure, Item, Verdict
@@ -28,19 +26,14 @@ READABLE = {
 }
 
 
-@pytest.fixture
-def stub() -> Iterator[StubServer]:
-    with StubServer(key=KEY) as server:
-        yield server
-
-
 def test_odd_answers_cost_their_items_alone(
-    run: Run,  # noqa: F811
+    run: Run,
     stub: StubServer,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("STUB_KEY", KEY)
+    stub.key = KEY
     odd = [Item(id=name, text=f"a text that gets {name}.") for name in odd_answers(KEY)]
     items = [each for n, one in enumerate(odd) for each in (Item(id=f"good {n}", text=f"text {n}."), one)]
     stub.faults = {f"gets {name}.": Fault("hostile", times=None, body=name) for name in odd_answers(KEY)}

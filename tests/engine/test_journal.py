@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.engine.test_hosted_faults import ITEMS, Run, run  # noqa: F401  (a fixture)
+from tests.engine.conftest import ITEMS, Run
 from tests.stub_server import Fault, StubServer
 from undogmatic.engine.journal import LEDGER, Journals, Ledger
 from undogmatic.errors import BudgetExceeded, DataError
-from undogmatic.readouts.structured import SamplesReadout
 from undogmatic.records.records import Cost
-
-SCRIPT = """
-import sys
-from pathlib import Path
-from tests.engine.test_hosted_faults import ITEMS, Run
-from undogmatic.readouts.prompt import Prompt
-from undogmatic.readouts.structured import SamplesReadout
-from undogmatic.records.records import Provenance
-from undogmatic.records.rubric import Rubric
-url, folder, rubric, prompt, provenance = sys.argv[1:]
-stub = type("Stub", (), {"url": url})()
-Run(stub, Prompt.model_validate_json(prompt), Rubric.model_validate_json(rubric),
-    Provenance.model_validate_json(provenance), Path(folder))(
-    concurrency=3, timeout=10, max_calls=30, readout=SamplesReadout(n=5), cache=False)
-"""
-
-
-@pytest.fixture
-def stub() -> Iterator[StubServer]:
-    with StubServer() as server:
-        yield server
 
 
 def test_the_sums_go_on_where_they_were_left(tmp_path: Path) -> None:
@@ -62,37 +34,30 @@ def test_a_damaged_ledger_is_named_with_its_line(tmp_path: Path, line: str) -> N
         Ledger(path, ())
 
 
-def test_a_resumed_run_counts_the_calls_of_items_that_were_under_way(run: Run, stub: StubServer) -> None:  # noqa: F811
+def test_a_resumed_run_counts_the_calls_of_items_that_were_under_way(run: Run, stub: StubServer) -> None:
     with pytest.raises(BudgetExceeded):
-        run(readout=SamplesReadout(n=4), max_calls=10, concurrency=2, cache=False)
+        run(samples=4, max_calls=10, concurrency=2, cache=False)
     assert len(stub.requests) == 10
     with pytest.raises(BudgetExceeded, match="is 11 and 11 calls"):
-        run(readout=SamplesReadout(n=4), max_calls=11, concurrency=2, cache=False)
+        run(samples=4, max_calls=11, concurrency=2, cache=False)
     assert len(stub.requests) == 11
     assert Journals(run.folder).ledger.calls == 11
 
 
-def test_attempts_and_retries_count_too(run: Run, stub: StubServer) -> None:  # noqa: F811
+def test_attempts_and_retries_count_too(run: Run, stub: StubServer) -> None:
     stub.faults = {"number 2.": Fault("prose", times=None), "number 3.": Fault("429", times=2)}
     run()
     assert Journals(run.folder).ledger.calls == len(stub.requests) == len(ITEMS) + 2 + 2
 
 
-def test_killed_at_any_moment_a_run_stays_within_its_budget(run: Run, stub: StubServer) -> None:  # noqa: F811
+def test_killed_at_any_moment_a_run_stays_within_its_budget(run: Run, stub: StubServer) -> None:
     stub.latency = 0.05
-    records = [record.model_dump_json() for record in (run.rubric, run.prompt, run.provenance)]
-    command = [sys.executable, "-c", SCRIPT, stub.url, str(run.folder), *records]
     for killed_after in (4, 13, 22):
-        process = subprocess.Popen(command, cwd=Path(__file__).parents[2], env={**os.environ})
-        deadline = time.monotonic() + 60
-        while len(stub.requests) < killed_after and time.monotonic() < deadline and process.poll() is None:
-            time.sleep(0.002)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        run.killed(killed_after, concurrency=3, max_calls=30, samples=5, cache=False)
         noted = [json.loads(line).get("calls", 0) for line in (run.folder / LEDGER).read_text().splitlines()]
         assert len(stub.requests) <= sum(noted) <= 30  # noted before it is sent
     stub.latency = 0.0
     with pytest.raises(BudgetExceeded):
-        run(concurrency=3, max_calls=30, readout=SamplesReadout(n=5), cache=False)
+        run(concurrency=3, max_calls=30, samples=5, cache=False)
     assert len(stub.requests) <= 30
     assert Journals(run.folder).ledger.calls == 30

@@ -16,11 +16,11 @@ from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.engine.step import JudgeStep
-from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped, TransportError
+from undogmatic.errors import BudgetExceeded, ConfigError, DataError
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records.records import Item, Judgment, Provenance
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.claim import LOCK
 from undogmatic.runs.folder import JOURNAL, read_records
@@ -35,8 +35,8 @@ def score_of(text: str) -> float:
 class Bench:
     """A judge over a fake model, and what it takes to run it."""
 
-    def __init__(self, prompt: Prompt, rubric: Rubric, provenance: Provenance, answer=None) -> None:
-        self.model = FakeChat(answer or (lambda text: (good_answer(score_of(text)), None)))
+    def __init__(self, prompt: Prompt, rubric: Rubric, provenance: Provenance) -> None:
+        self.model = FakeChat(lambda text: (good_answer(score_of(text)), None))
         readout = StructuredReadout()
         readout.bind(self.model, prompt, rubric)
         self.parts = Parts(rubric, prompt, self.model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
@@ -58,16 +58,6 @@ def bench(prompt: Prompt, rubric: Rubric, provenance: Provenance) -> Bench:
 def test_judgments_come_back_in_input_order(bench: Bench, tmp_path: Path, concurrency: int) -> None:
     judgments = bench.run(tmp_path, concurrency=concurrency)
     assert [j.item_id for j in judgments] == [i.id for i in ITEMS]
-    assert [j.score for j in judgments] == list(range(12))
-    assert len(bench.model.requests) == 12
-
-
-def test_a_budget_stops_exactly_and_resume_asks_only_for_the_rest(bench: Bench, tmp_path: Path) -> None:
-    path = tmp_path / JOURNAL
-    with pytest.raises(BudgetExceeded, match=r"`engine.max_calls` is 5 and 5 calls"):
-        bench.run(tmp_path, max_calls=5, concurrency=3)
-    assert len(list(read_records(path, Judgment))) == len(bench.model.requests) == 5
-    judgments = bench.run(tmp_path)
     assert [j.score for j in judgments] == list(range(12))
     assert len(bench.model.requests) == 12
 
@@ -111,45 +101,6 @@ def test_the_cache_holds_json_texts_alone(bench: Bench, tmp_path: Path) -> None:
     database.close()
     assert len(rows) == 12
     assert all(kind == "text" and "data" in json.loads(reply) for kind, reply in rows)
-
-
-def test_a_failure_is_kept_with_its_raw_answer_and_is_not_a_number(
-    prompt: Prompt, rubric: Rubric, provenance: Provenance, tmp_path: Path
-) -> None:
-    def answer(text: str):
-        return ("???" if "number 4" in text or "???" in text or "again" in text else good_answer(score_of(text))), None
-
-    judgments = Bench(prompt, rubric, provenance, answer).run(tmp_path)
-    failed = judgments[4].outcome
-    assert isinstance(failed, Failure)
-    assert (failed.reason, failed.raw, judgments[4].score) == ("unparseable", "???", None)
-    assert judgments[4].cost.calls == 3
-    assert all(isinstance(j.outcome, Verdict) for j in judgments if j.item_id != "i4")
-
-
-def test_a_dead_server_stops_the_run_and_a_rerun_continues(
-    prompt: Prompt, rubric: Rubric, provenance: Provenance, tmp_path: Path
-) -> None:
-    alive = {"yes": False}
-
-    def answer(text: str):
-        if not alive["yes"] and score_of(text) >= 3:
-            raise TransportError("connection refused")
-        return good_answer(score_of(text)), None
-
-    bench = Bench(prompt, rubric, provenance, answer)
-    with pytest.raises(RunStopped, match="3 items in a row got no answer from fake-chat"):
-        bench.run(tmp_path, concurrency=1, stop_after=3)
-    alive["yes"] = True
-    judgments = bench.run(tmp_path, concurrency=1)
-    assert [j.score for j in judgments] == list(range(12))
-
-
-def test_raw_requests_and_replies_are_in_the_journal(bench: Bench, tmp_path: Path) -> None:
-    bench.run(tmp_path)
-    line = json.loads((tmp_path / JOURNAL).read_text().splitlines()[0])
-    assert "text number" in line["calls"][0]["request"]["messages"][-1]["content"]
-    assert json.loads(line["calls"][0]["reply"]["text"])["shame_score"] == line["outcome"]["score"]
 
 
 @pytest.mark.parametrize(

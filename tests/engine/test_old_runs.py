@@ -11,7 +11,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.stub_server import StubServer
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
@@ -79,22 +78,14 @@ def test_an_old_run_goes_on_reports_and_is_reviewed(
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        (["prompt=minimal_pt"], "the model, prompt, judge or seed differ"),
-        (["judge=debate"], "the model, prompt, judge or seed differ"),
-        (["seed=1"], "the model, prompt, judge or seed differ"),
-        (["judges=[score,debate]"], "the model, prompt, judge or seed differ"),
-        (["run.limit=5"], "the items differ"),
-    ],
+    "word", ["prompt=minimal_pt", "judge=debate", "seed=1", "judges=[score,debate]", "run.limit=5"]
 )
-def test_another_run_is_told_apart(
-    changed: list[str], said: str, old_run: Callable[[str], Path], stub: StubServer
-) -> None:
+def test_another_run_is_told_apart(word: str, old_run: Callable[[str], Path], stub: StubServer) -> None:
     folder = old_run("hosted")
     before = (folder / "run.json").read_bytes()
+    said = "the items differ" if word == "run.limit=5" else "the model, prompt, judge or seed differ"
     with pytest.raises(ConfigError, match=f"holds another run .*{said}"):
-        resume(folder, *changed)
+        resume(folder, word)
     assert (folder / "run.json").read_bytes() == before
     assert stub.requests == []
 

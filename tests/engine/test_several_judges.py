@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from tests.engine.parts import TraitsJudge
+from tests.engine.parts import CHOICES, TEXTS, TRAITS, TraitsJudge, lines, metrics, table, write_texts
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.runs.folder import JOURNAL
 
-CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
-TRAITS = {"_target_": "tests.engine.parts.TraitsJudge"}
 ROWS = [
     {"id": "a", "text": "Calma!", "labels": {"calm": {"ana": 90, "rui": 80}}},
     {"id": "b", "text": "RAGE!!", "labels": {"calm": {"ana": 5}, "length": {"ana": 6}}},
@@ -26,26 +22,10 @@ ROWS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
-    TraitsJudge.asked.clear()
-
-
 def run(folder: Path, judges: list[Any] | None, *overrides: str, **changed: Any) -> float | None:
-    base = ["model=patterns", "tracking=none", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none"]
-    base.append("engine.max_failures=1")
-    config = compose_config([*base, *overrides]) | {"judges": judges} | changed
-    Path("texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-    return run_experiment(config, CHOICES, folder)
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-
-
-def lines(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / JOURNAL).read_text(encoding="utf-8").splitlines()]
+    write_texts(ROWS)
+    config = compose_config([*TEXTS, "analysis=none", "engine.max_failures=1", *overrides])
+    return run_experiment(config | {"judges": judges} | changed, CHOICES, folder)
 
 
 def test_one_judge_of_the_list_is_the_short_form(tmp_path: Path) -> None:
@@ -63,10 +43,10 @@ def test_judges_of_one_name_are_told_apart_everywhere(tmp_path: Path) -> None:
     assert list(rows[0])[:3] == ["item_id", "judge", "criterion"]
     assert [(r["item_id"], r["judge"]) for r in rows] == [(i, j) for i in "abc" for j in ("score", "score-2")]
     assert all(one["score"] == two["score"] for one, two in zip(rows[::2], rows[1::2], strict=True))
-    assert len(lines(folder)) == 12
-    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    assert metrics["score.none.mean"] == metrics["score-2.none.mean"]
-    assert metrics["judged"] == 12
+    assert len(lines(folder / JOURNAL)) == 12
+    numbers = metrics(folder)
+    assert numbers["score.none.mean"] == numbers["score-2.none.mean"]
+    assert numbers["judged"] == 12
     headings = [line for line in (folder / "report.md").read_text(encoding="utf-8").splitlines() if line[:2] == "##"]
     assert len([line for line in headings if line.endswith((": score", ": score-2"))]) == 2
     assert len(list((folder / "figures").iterdir())) == 2
@@ -81,16 +61,16 @@ def test_a_judge_of_several_criteria_notes_its_cost_once_and_each_failure_where_
     assert float(rows["a", "traits", "calm"]["score"]) == 99
     assert [rows["b", "traits", c]["error"] for c in ("length", "calm")] == ["", "unparseable"]
     assert [rows["c", "traits", c]["error"] for c in ("length", "calm")] == ["refusal", "refusal"]
-    kept = [line for line in lines(folder) if line["judge"] == "traits"]
+    kept = [line for line in lines(folder / JOURNAL) if line["judge"] == "traits"]
     assert all((line["cost"]["seconds"] > 0) == (line["criterion"] == "length") for line in kept)
     labels = {(r["item_id"], r["judge"], r["criterion"]): r["label"] for r in table(folder / "labels.csv")}
     assert labels["a", "traits", "calm"] == "85.0"
     assert labels["b", "traits", "length"] == "6.0"
     assert labels["a", "score", "overall"] == ""
-    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    assert (metrics["judged"], metrics["failed"], metrics["usd"]) == (6, 3, 0.0)
-    assert metrics["traits.calm.none.mean"] == 99
-    assert "score.none.mean" in metrics
+    numbers = metrics(folder)
+    assert (numbers["judged"], numbers["failed"], numbers["usd"]) == (6, 3, 0.0)
+    assert numbers["traits.calm.none.mean"] == 99
+    assert "score.none.mean" in numbers
     report = (folder / "report.md").read_text(encoding="utf-8")
     assert "no calm in it" in report
 

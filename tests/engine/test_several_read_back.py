@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from tests.engine.parts import TraitsJudge
+from tests.engine.parts import CHOICES, TEXTS, TRAITS, lines, metrics, write_texts
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
@@ -19,27 +18,18 @@ from undogmatic.report.words import Words
 from undogmatic.review.commands import export, import_labels
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.sweep.compare import compare
-from undogmatic.tracking.entries import params, table
+from undogmatic.tracking.tracker import params, table
 
-CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
-TRAITS = {"_target_": "tests.engine.parts.TraitsJudge"}
 TFIDF = {"judge": "score", "model": "tfidf"}
 N = 24
-
-
-@pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
-    TraitsJudge.asked.clear()
 
 
 def run(folder: Path, judges: list[Any] | None, *overrides: str, analysis: str = "labelled") -> None:
     """A run over labelled texts, with the files that Hydra leaves."""
     texts = [{"id": f"t{n}", "text": "Tema 69 do STF. " * (n % 5) + f"porque {n}" + "!" * n} for n in range(N)]
     rows = [row | {"labels": {c: {"ana": n * 4} for c in ("overall", "length", "calm")}} for n, row in enumerate(texts)]
-    Path("texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    base = ["model=patterns", "tracking=none", "dataset=texts", "dataset.path=texts.jsonl", f"analysis={analysis}"]
-    config = compose_config([*base, *overrides]) | {"judges": judges}
+    write_texts(rows)
+    config = compose_config([*TEXTS, f"analysis={analysis}", *overrides]) | {"judges": judges}
     (folder / ".hydra").mkdir(parents=True)
     (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     typed = [f"judges={json.dumps(judges)}", *overrides]
@@ -84,7 +74,7 @@ def test_a_sweep_does_not_compare_scores_for_different_criteria(tmp_path: Path) 
 def test_other_runs_give_the_scores_of_the_judge_and_criterion_that_ask(tmp_path: Path) -> None:
     run(tmp_path / "both", ["score", TFIDF, TRAITS])
     run(tmp_path / "again", ["score", TFIDF], "analysis.against=[both]", analysis="reliability")
-    found = json.loads((tmp_path / "again" / "metrics.json").read_text(encoding="utf-8"))
+    found = metrics(tmp_path / "again")
     assert found["score.reliability.alpha"] == found["score-2.reliability.alpha"] == 1
     with pytest.raises(DataError, match=r"several scores per item \(score on overall, score-2 on overall\)"):
         run(
@@ -102,11 +92,8 @@ def test_a_panel_is_weighted_by_the_judges_of_one_run(tmp_path: Path) -> None:
     run(tmp_path / "both", ["score", TFIDF])
     panel = {"judge": "panel", "aggregate": "weighted", "members": [TFIDF, "score"]}
     run(tmp_path / "panel", [panel | {"history": ["both", "both"]}])
-    members = json.loads((tmp_path / "panel" / "judgments.jsonl").read_text().splitlines()[0])["outcome"]["details"]
-    errors = [
-        json.loads((tmp_path / "both" / "metrics.json").read_text())[f"{name}.labelled.rmse"] ** 2
-        for name in ("score-2", "score")
-    ]
+    members = lines(tmp_path / "panel" / "judgments.jsonl")[0]["outcome"]["details"]
+    errors = [metrics(tmp_path / "both")[f"{name}.labelled.rmse"] ** 2 for name in ("score-2", "score")]
     share = 1 / errors[0] / (1 / errors[0] + 1 / errors[1])
     assert f"x{share:.4f}" in members["members"].split(",")[0]
     with pytest.raises(ConfigError, match=r"a run by another judge than judge.members\[0\]: .*, nor "):
@@ -119,17 +106,17 @@ def test_a_panel_is_weighted_by_the_judges_of_one_run(tmp_path: Path) -> None:
 def test_a_flag_of_any_judge_puts_an_item_into_the_queue_once(tmp_path: Path) -> None:
     run(tmp_path / "both", ["score", TFIDF])
     journal = tmp_path / "both" / "judgments.jsonl"
-    lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
-    for line in lines:
+    judged = lines(journal)
+    for line in judged:
         outcome, n = line["outcome"], int(line["item_id"][1:])
         if line["judge"] == "score":  # the same for all: it does not tell them apart
             outcome |= {"confidence": 50.0, "doubt": None, "interval": None, "review": n == 3, "uncertainty": None}
         else:
             outcome |= {"doubt": n / N, "review": n in (3, 7), "uncertainty": None}
-    journal.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    journal.write_text("".join(json.dumps(line) + "\n" for line in judged), encoding="utf-8")
     told = export("both", "queue")
     assert "by procedure of score-2" in told
-    rows = [json.loads(line) for line in Path("queue.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = lines(Path("queue.jsonl"))
     assert [(row["item_id"], row["judge"]) for row in rows] == [("t7", "score-2"), ("t3", "score")]
     assert rows[1]["uncertainty_value"] == 3 / N
     with Path("queue.csv").open(encoding="utf-8-sig") as file:
@@ -165,5 +152,5 @@ def test_the_items_that_a_step_made_can_be_reviewed(tmp_path: Path) -> None:
     run(tmp_path / "made", ["score", TFIDF], "steps=[{_target_: tests.engine.parts.Halve}]", analysis="none")
     told = export("made", "queue", everything=True)
     assert f"{2 * N} of {2 * N} judged items" in told
-    rows = [json.loads(line) for line in Path("queue.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = lines(Path("queue.jsonl"))
     assert {row["item_id"] for row in rows} == {f"t{n}.{half}" for n in range(N) for half in (0, 1)}

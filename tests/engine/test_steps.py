@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
 import json
 import pickle
 from collections.abc import Iterator
@@ -13,8 +12,8 @@ from typing import Any
 
 import pytest
 
-import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from tests.engine.parts import Halve, TraitsJudge
+from tests.engine.parts import CHOICES, HALVE, Halve, lines, metrics, table, write_texts
+from tests.engine.parts import TEXTS as OVER_TEXTS
 from undogmatic.api import judge_items
 from undogmatic.config.door import compose_config
 from undogmatic.engine.journal import Journals
@@ -25,35 +24,18 @@ from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.folder import JOURNAL
 
-CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
-HALVE = {"_target_": "tests.engine.parts.Halve"}
 SUMMARISE = {"_target_": "tests.engine.parts.Summarise"}
 TEXTS = {"a": "Tema 69 do STF, ponto final.", "b": "Não deve, porque pagou.", "c": "illegible"}
 
 
-@pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
-    monkeypatch.setattr(Halve, "down", False)
-    Halve.asked.clear()
-    TraitsJudge.asked.clear()
-    yield
-
-
 def config(*steps: Any, overrides: tuple[str, ...] = (), texts: dict[str, str] | None = None) -> dict[str, Any]:
     """A composed config over TEXTS with these steps, given as a user's YAML would."""
-    texts = TEXTS if texts is None else texts
-    Path("texts.jsonl").write_text("".join(json.dumps({"id": k, "text": v}) + "\n" for k, v in texts.items()))
-    base = ["model=patterns", "tracking=none", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none"]
-    return compose_config([*base, "engine.concurrency=2", *overrides]) | {"steps": list(steps)}
+    write_texts({"id": name, "text": text} for name, text in (TEXTS if texts is None else texts).items())
+    return compose_config([*OVER_TEXTS, "analysis=none", "engine.concurrency=2", *overrides]) | {"steps": list(steps)}
 
 
 def scores(folder: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader((folder / "scores.csv").read_text(encoding="utf-8").splitlines()))
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return table(folder / "scores.csv")
 
 
 def test_items_that_a_step_makes_are_judged_and_a_failed_one_is_counted(tmp_path: Path) -> None:
@@ -69,8 +51,7 @@ def test_items_that_a_step_makes_are_judged_and_a_failed_one_is_counted(tmp_path
     assert made["a"]["outcome"]["items"][1]["maker"] == "halve"
     assert made["c"]["outcome"]["reason"] == "unparseable"
     assert len(lines(tmp_path / "out" / JOURNAL)) == 4
-    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
-    assert (metrics["judged"], metrics["failed"]) == (4, 1)
+    assert (metrics(tmp_path / "out")["judged"], metrics(tmp_path / "out")["failed"]) == (4, 1)
     assert "no words in it" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
 
 
@@ -118,8 +99,7 @@ def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget(tmp_path: Pa
     assert {line["outcome"]["items"][0]["inputs"]["text"] for line in first} == {"Tema 69", "Não deve,"}
     assert {line["outcome"]["items"][0]["inputs"]["text"] for line in second} == {"Tema", "Não"}
     assert {line["outcome"]["items"][0]["maker"] for line in second} == {"summarise-2 by patterns-1"}
-    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
-    assert (metrics["calls"], metrics["input_tokens"], metrics["usd"]) == (4, 28, 2.0)
+    assert [metrics(tmp_path / "out")[name] for name in ("calls", "input_tokens", "usd")] == [4, 28, 2.0]
     with pytest.raises(ConfigError, match=r"which is not in conf/step/\. Did you mean short"):
         Recipe(config("shorter")).build()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from tests.writable import one_message
-from undogmatic.models.keys import find_key, setting
+from undogmatic.models.http import find_key, setting
 
 NAME = "A_KEY_OF_NOBODY"
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import math
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,12 @@ from undogmatic.errors import AnswerTimeout, BudgetExceeded, ConfigError, Transp
 from undogmatic.models.calls import Budget, Gateway, Reply, ReplyCache, Retryable, attempt, recording, rollout
 
 Send = Callable[[], Awaitable[Reply]]
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[ReplyCache]:
+    with contextlib.closing(ReplyCache(tmp_path / "c")) as opened:
+        yield opened
 
 
 def sender(*outcomes: Any) -> tuple[Send, list[float]]:
@@ -106,8 +113,7 @@ def test_the_backoff_doubles_up_to_its_limit() -> None:
     assert gaps[0] >= 0.03 and gaps[1] >= 0.06 and gaps[2] >= 0.06  # a quarter less at most
 
 
-def test_the_cache_answers_and_keeps_models_requests_and_repeats_apart(tmp_path: Path) -> None:
-    cache = ReplyCache(tmp_path / "c")
+def test_the_cache_answers_and_keeps_models_requests_and_repeats_apart(cache: ReplyCache) -> None:
     gateway = Gateway(cache)
     send, times = sender(Reply({"n": 1}, 1, 1, 0.1))
     first = call(gateway, send)
@@ -121,27 +127,22 @@ def test_the_cache_answers_and_keeps_models_requests_and_repeats_apart(tmp_path:
     asyncio.run(gateway.call("other model", {"q": 1}, send))
     assert len(times) == 4
     assert gateway.budget.calls == 4 and gateway.budget.usd == pytest.approx(0.4)
-    cache.close()
 
 
-def test_failures_are_not_cached(tmp_path: Path) -> None:
-    cache = ReplyCache(tmp_path / "c")
+def test_failures_are_not_cached(cache: ReplyCache) -> None:
     send, times = sender(UnparseableAnswer("rubbish"), Reply("fine"))
     with pytest.raises(UnparseableAnswer):
         call(Gateway(cache), send)
     assert call(Gateway(cache), send).data == "fine"
     assert len(times) == 2
-    cache.close()
 
 
-def test_two_caches_on_one_folder_share_replies_and_infinities_survive(tmp_path: Path) -> None:
-    one, two = ReplyCache(tmp_path / "c"), ReplyCache(tmp_path / "c")
+def test_two_caches_on_one_folder_share_replies_and_infinities_survive(cache: ReplyCache, tmp_path: Path) -> None:
     reply = Reply({"logprob": -math.inf, "text": "não"}, 1, 2, 0.5)
-    one.put("k", reply)
-    assert two.get("k") == reply
-    assert two.get("other") is None
-    one.close()
-    two.close()
+    cache.put("k", reply)
+    with contextlib.closing(ReplyCache(tmp_path / "c")) as other:
+        assert other.get("k") == reply
+        assert other.get("other") is None
 
 
 def test_a_cache_that_cannot_be_used_names_the_key(tmp_path: Path) -> None:
@@ -174,15 +175,13 @@ def test_the_budget_of_money_stops_before_the_next_call_and_needs_a_price() -> N
         call(Gateway(budget=Budget(max_usd=1.0)), unpriced)
 
 
-def test_from_the_second_retry_on_every_attempt_is_a_call_of_its_own(tmp_path: Path) -> None:
-    cache = ReplyCache(tmp_path / "c")
+def test_from_the_second_retry_on_every_attempt_is_a_call_of_its_own(cache: ReplyCache) -> None:
     gateway = Gateway(cache)
     send, times = sender(Reply("ok"))
     for number in (0, 1, 2, 3, 2, 3):  # a first retry has another request
         with attempt(number):
             call(gateway, send)
     assert len(times) == 3
-    cache.close()
 
 
 @pytest.mark.parametrize(
@@ -195,19 +194,16 @@ def test_from_the_second_retry_on_every_attempt_is_a_call_of_its_own(tmp_path: P
     ],
 )
 def test_the_keys_of_the_cache_stay_the_same_so_that_kept_answers_are_found(
-    tmp_path: Path, repeat: int, again: int, key: str
+    cache: ReplyCache, repeat: int, again: int, key: str
 ) -> None:
-    cache = ReplyCache(tmp_path / "c")
     cache.put(key, Reply("kept"))
     send, _ = sender(Reply("new"))
     request = {"messages": [{"role": "user", "content": "não"}], "temperature": 0.0}
     with rollout(repeat), attempt(again):
         assert asyncio.run(Gateway(cache).call("m@http://x/v1", request, send)).data == "kept"
-    cache.close()
 
 
-def test_what_the_model_does_not_give_is_no_answer_and_not_kept(tmp_path: Path) -> None:
-    cache = ReplyCache(tmp_path / "c")
+def test_what_the_model_does_not_give_is_no_answer_and_not_kept(cache: ReplyCache) -> None:
 
     def check(data: Any) -> None:
         data["choices"][0]
@@ -222,7 +218,6 @@ def test_what_the_model_does_not_give_is_no_answer_and_not_kept(tmp_path: Path) 
     assert calls[0].error is not None and calls[0].reply == '{"choices":[]}'
     assert asyncio.run(ask()).data == asyncio.run(ask()).data == {"choices": [1]}
     assert len(times) == 2
-    cache.close()
 
 
 def test_an_answer_that_hides_its_price_counts_as_the_dearest_so_far() -> None:
@@ -235,8 +230,8 @@ def test_an_answer_that_hides_its_price_counts_as_the_dearest_so_far() -> None:
     assert len(times) == 3 and gateway.budget.usd == pytest.approx(0.5)
 
 
-def test_the_same_call_that_is_under_way_is_waited_for_and_paid_once(tmp_path: Path) -> None:
-    cache, sent = ReplyCache(tmp_path / "c"), []
+def test_the_same_call_that_is_under_way_is_waited_for_and_paid_once(cache: ReplyCache) -> None:
+    sent: list[int] = []
     gateway = Gateway(cache, Budget(max_calls=100))
 
     async def send() -> Reply:
@@ -253,11 +248,10 @@ def test_the_same_call_that_is_under_way_is_waited_for_and_paid_once(tmp_path: P
     assert len(sent) == 2 and gateway.budget.calls == 2 and gateway.budget.usd == pytest.approx(0.2)
     assert len({reply.data for reply in replies[::2]}) == len({reply.data for reply in replies[1::2]}) == 1
     assert [call.cached for call in calls].count(False) == 2 and len(calls) == 10
-    cache.close()
 
 
-def test_who_waits_for_a_call_that_fails_or_is_given_up_asks_anew(tmp_path: Path) -> None:
-    cache, gateway = ReplyCache(tmp_path / "c"), Gateway(ReplyCache(tmp_path / "c"))
+def test_who_waits_for_a_call_that_fails_or_is_given_up_asks_anew(cache: ReplyCache) -> None:
+    gateway = Gateway(cache)
     outcomes: list[Exception | None] = [UnparseableAnswer("rubbish"), None, None]
 
     async def both(given_up: bool) -> list[Any]:
@@ -283,10 +277,9 @@ def test_who_waits_for_a_call_that_fails_or_is_given_up_asks_anew(tmp_path: Path
     outcomes[:] = [None, None]
     cancelled, fine = asyncio.run(both(given_up=True))
     assert isinstance(cancelled, asyncio.CancelledError) and fine.data == "fine"
-    cache.close()
 
 
-def test_without_a_cache_every_call_is_made(tmp_path: Path) -> None:
+def test_without_a_cache_every_call_is_made() -> None:
     send, times = sender(Reply("a"), Reply("a"))
     gateway = Gateway()
 

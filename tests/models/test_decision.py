@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import dspy
@@ -11,7 +12,7 @@ from dspy.adapters.types.decision import Score
 from tests.models.conftest import run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, score_of
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, TransportError, UnparseableAnswer
-from undogmatic.models.calls import recording
+from undogmatic.models.calls import Gateway, recording
 from undogmatic.models.decision import DecisionModel
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
@@ -25,20 +26,26 @@ def decision(stub: StubServer, **options: Any) -> DecisionModel:
     return model
 
 
-def judge(model: DecisionModel, prompt: Prompt, rubric: Rubric, text: str = "um texto") -> Verdict:
-    readout = DecisionReadout()
-    readout.bind(model, prompt, rubric)
-    with dspy.context(lm=LanguageModel(model)):
-        verdict: Verdict = run_once(model, lambda: readout.acall(item=Item(id="a", text=text))).verdict
-    return verdict
+@pytest.fixture
+def judge(stub: StubServer, prompt: Prompt, rubric: Rubric) -> Callable[..., Verdict]:
+    """Judges "um texto" with a model, or with a new one."""
+
+    def judged(model: DecisionModel | None = None) -> Verdict:
+        readout, asked = DecisionReadout(), model or decision(stub)
+        readout.bind(asked, prompt, rubric)
+        with dspy.context(lm=LanguageModel(asked)):
+            verdict: Verdict = run_once(asked, lambda: readout.acall(item=Item(id="a", text="um texto"))).verdict
+        return verdict
+
+    return judged
 
 
 def test_a_score_question_goes_out_as_agreed_and_the_distribution_comes_back(
-    stub: StubServer, prompt: Prompt, rubric: Rubric
+    stub: StubServer, judge: Callable[..., Verdict]
 ) -> None:
     model = decision(stub)
     with recording() as calls:
-        verdict = judge(model, prompt, rubric)
+        verdict = judge(model)
     sent = stub.requests[0]
     assert sent.path == "/v1/systemone"
     assert sent.body["model"] == "jev-latest" and sent.body["state"] == {"text": "um texto"}
@@ -74,21 +81,21 @@ def test_choices_keep_their_labels_and_order(stub: StubServer, labels: list[str]
 
 
 @pytest.mark.parametrize("kind", ["envelope", "no-usage", "unknown-type"])
-def test_variants_of_a_good_reply_are_understood(stub: StubServer, prompt: Prompt, rubric: Rubric, kind: str) -> None:
-    plain = judge(decision(stub), prompt, rubric)
+def test_variants_of_a_good_reply_are_understood(stub: StubServer, judge: Callable[..., Verdict], kind: str) -> None:
+    plain = judge()
     stub.faults = {"um texto": Fault(kind)}
-    assert judge(decision(stub), prompt, rubric) == plain
+    assert judge() == plain
 
 
 def test_rounded_probabilities_are_tolerated_and_wrong_ones_are_not(
-    stub: StubServer, prompt: Prompt, rubric: Rubric
+    stub: StubServer, judge: Callable[..., Verdict]
 ) -> None:
-    plain = judge(decision(stub), prompt, rubric)
+    plain = judge()
     stub.faults = {"um texto": Fault("probabilities-off", after=0.01)}
-    assert judge(decision(stub), prompt, rubric).score == pytest.approx(plain.score, abs=1.5)
+    assert judge().score == pytest.approx(plain.score, abs=1.5)
     stub.faults = {"um texto": Fault("probabilities-off", times=5, after=0.2)}
     with pytest.raises(UnparseableAnswer, match=r"sum to 1\.200"):
-        judge(decision(stub), prompt, rubric)
+        judge()
 
 
 @pytest.mark.parametrize(
@@ -103,18 +110,16 @@ def test_rounded_probabilities_are_tolerated_and_wrong_ones_are_not(
     ],
 )
 def test_malformed_answers_are_typed_failures(
-    stub: StubServer, prompt: Prompt, rubric: Rubric, fault: Fault, expected: type[ModelError], message: str
+    stub: StubServer, judge: Callable[..., Verdict], fault: Fault, expected: type[ModelError], message: str
 ) -> None:
     stub.faults = {"um texto": fault}
     with pytest.raises(expected, match=message):
-        judge(decision(stub), prompt, rubric)
+        judge()
 
 
-def test_overload_then_an_answer(stub: StubServer, prompt: Prompt, rubric: Rubric) -> None:
-    stub.faults = {
-        "um texto": Fault("status", status=529, body='{"error": {"code": "overloaded", "message": "later"}}')
-    }
-    judge(decision(stub), prompt, rubric)
+def test_overload_then_an_answer(stub: StubServer, judge: Callable[..., Verdict]) -> None:
+    stub.faults = {"um texto": Fault("status", status=529, body='{"error": {"message": "later"}}')}
+    judge()
     assert len(stub.requests) == 2
 
 
@@ -127,11 +132,11 @@ def test_overload_then_an_answer(stub: StubServer, prompt: Prompt, rubric: Rubri
     ],
 )
 def test_every_shape_of_a_rejected_request_shows_the_servers_reason(
-    stub: StubServer, prompt: Prompt, rubric: Rubric, body: str
+    stub: StubServer, judge: Callable[..., Verdict], body: str
 ) -> None:
     stub.faults = {"um texto": Fault("status", status=422, body=body)}
     with pytest.raises(ConfigError, match="too many levels"):
-        judge(decision(stub), prompt, rubric)
+        judge()
 
 
 def shame_signature() -> type[dspy.Signature]:
@@ -159,8 +164,6 @@ def test_dspys_predict_uses_it_as_a_decision_client(stub: StubServer) -> None:
 
 
 def test_predict_works_synchronously_too(stub: StubServer) -> None:
-    from undogmatic.models.calls import Gateway
-
     model = decision(stub)
     model.connect(Gateway())
     predict = dspy.Predict(shame_signature())

@@ -37,6 +37,14 @@ def pooled(model: EmbeddedModel, text: str, view: View = VIEW) -> np.ndarray:
     return asyncio.run(model.pooled(text, view))
 
 
+def shown(*answers: tuple[float, str]) -> Prompt:
+    """A prompt with these scores and reasons of two texts."""
+    texts = ("Aplica-se o Tema 1.", "Não deve, porque pagou.")
+    pairs = zip(texts, answers, strict=True)
+    shots = tuple(Demonstration(text=text, score=score, rationale=why) for text, (score, why) in pairs)
+    return Prompt(id="d", language="pt", instructions="Julgue.", demonstrations=shots)
+
+
 def test_states_are_the_same_bits_whatever_came_before(model: EmbeddedModel) -> None:
     first = pooled(model, "A fiança não alcança a prorrogação.")
     pooled(model, "Outro texto, bem diferente.")
@@ -83,15 +91,7 @@ def test_a_block_that_does_not_exist_is_named(model: EmbeddedModel) -> None:
 
 
 def test_log_probabilities_do_not_depend_on_the_order_of_the_texts(model: EmbeddedModel, rubric: Rubric) -> None:
-    prompt = Prompt(
-        id="d",
-        language="pt",
-        instructions="Julgue.",
-        demonstrations=(
-            Demonstration(text="Aplica-se o Tema 1.", score=100, rationale="r"),
-            Demonstration(text="Não deve, porque pagou.", score=0, rationale="r"),
-        ),
-    )
+    prompt = shown((100, "r"), (0, "r"))
     readout = LogprobsReadout(minimum_mass=0.0)
     readout.bind(model, prompt, rubric)
     texts = ["Súmula 7.", "O fiador responde só pelo prazo que assinou, pois não anuiu ao resto.", "É cediço."]
@@ -111,14 +111,10 @@ def test_the_loaded_model_is_shared(model: EmbeddedModel) -> None:
     assert _llama.cache_info().misses == before
 
 
-def test_a_wrong_hash_names_both(tmp_path: Path) -> None:
+def test_a_wrong_hash_names_both_and_a_file_that_is_no_model_is_a_message(tmp_path: Path) -> None:
     (tmp_path / "mine.gguf").write_bytes(b"GGUF\3" + bytes(19))  # of version 3, and empty
     with pytest.raises(ConfigError, match="SHA-256 expected abc, found"):
         EmbeddedModel(path=str(tmp_path / "mine.gguf"), sha256="abc")
-
-
-def test_a_file_that_is_no_model_is_a_message(tmp_path: Path) -> None:
-    (tmp_path / "mine.gguf").write_bytes(b"GGUF\3" + bytes(19))  # of version 3, and empty
     broken = EmbeddedModel(path=str(tmp_path / "mine.gguf"))
     broken.connect(Gateway())
     with pytest.raises(ConfigError, match=r"llama\.cpp cannot load"):
@@ -196,15 +192,7 @@ def test_an_interrupt_ends_a_pass_and_leaves_nothing_of_it(model: EmbeddedModel)
 def test_whole_numbers_are_put_together_from_digits_and_a_reason_ends_with_its_line(
     model: EmbeddedModel, rubric: Rubric
 ) -> None:
-    prompt = Prompt(
-        id="d",
-        language="pt",
-        instructions="Julgue.",
-        demonstrations=(
-            Demonstration(text="Aplica-se o Tema 1.", score=97, rationale="Só cita."),
-            Demonstration(text="Não deve, porque pagou.", score=4, rationale="Explica."),
-        ),
-    )
+    prompt = shown((97, "Só cita."), (4, "Explica."))
     readings = {}
     for reasoning in (False, True, False):
         readout = build(plain("readout", "integers", "readout") | {"minimum_mass": 0.1}, "readout")

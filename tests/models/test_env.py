@@ -19,14 +19,20 @@ from undogmatic.models.base import Chats
 from undogmatic.models.hosted import ChatModel
 
 
-def test_the_four_variables_make_a_model(stub: StubServer, tmp_path: Path) -> None:
+@pytest.fixture
+def served(stub: StubServer, tmp_path: Path) -> StubServer:
+    """A provider that `.env` names."""
     stub.key = KEY
     folder_of(tmp_path, LLM_PROVIDER="openai", LLM_MODEL="my-model", LLM_API_KEY=KEY, LLM_BASE_URL=stub.url + "/v1")
+    return stub
+
+
+def test_the_four_variables_make_a_model(served: StubServer) -> None:
     model = shipped("env")
     assert isinstance(model, Chats)
     run_once(model, lambda: model.complete(request()))
-    assert stub.requests[0].body["model"] == "my-model"
-    assert str(shipped("env").name).startswith(f"my-model@{stub.url}/v1")
+    assert served.requests[0].body["model"] == "my-model"
+    assert str(shipped("env").name).startswith(f"my-model@{served.url}/v1")
 
 
 def test_claude_by_environment_has_claudes_readouts(tmp_path: Path) -> None:
@@ -38,7 +44,7 @@ def test_it_says_of_itself_what_the_model_behind_it_says(tmp_path: Path, monkeyp
     said = {"max_concurrency": 3, "context": 1234, "fitted_on": frozenset({"a mark"}), "rubric": "other"}
     for name, value in said.items():
         monkeypatch.setattr(ChatModel, name, value)
-    monkeypatch.setattr("undogmatic.models.hosted.find_context", lambda *given: 1234)
+    monkeypatch.setattr("undogmatic.models.hosted.listed", lambda *_: [{"max_input_tokens": 1234}])
     monkeypatch.setattr(ChatModel, "count_tokens", lambda self, text: 77)
     folder_of(tmp_path, LLM_PROVIDER="openai", LLM_API_KEY=KEY)
     model = shipped("env")
@@ -60,14 +66,6 @@ def test_what_is_missing_is_named(tmp_path: Path, env: dict[str, str], message: 
     folder_of(tmp_path, **env)
     with pytest.raises(ConfigError, match=message):
         shipped("env")
-
-
-@pytest.fixture
-def served(stub: StubServer, tmp_path: Path) -> StubServer:
-    """A provider that `.env` names."""
-    stub.key = KEY
-    folder_of(tmp_path, LLM_PROVIDER="openai", LLM_MODEL="my-model", LLM_API_KEY=KEY, LLM_BASE_URL=stub.url + "/v1")
-    return stub
 
 
 def logged(tmp_path: Path) -> list[dict[str, object]]:

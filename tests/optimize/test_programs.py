@@ -30,7 +30,6 @@ from undogmatic.optimize.programs import (
     parse,
     predictors,
     rubric_digest,
-    save,
 )
 from undogmatic.optimize.splits import check_leaks
 from undogmatic.readouts.prompt import Prompt
@@ -39,6 +38,8 @@ from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.tracking.program import RegisteredPrompt
 
+COPRO = ["optimizer.breadth=2", "optimizer.depth=1", "optimizer.validation=12"]
+TRACKING = "tracking={{_target_: undogmatic.tracking.tracker.MlflowTracker, uri: '{uri}', traces: 0}}"
 DEMO: dict[str, Any] = {"text": "a shown text", "score": 4.0, "confidence": 90, "rationale": "so"}
 
 
@@ -64,7 +65,7 @@ def program(**more: Any) -> Program:
 
 
 def test_what_is_written_is_read_and_put_into_a_judge(tmp_path: Path) -> None:
-    save(program(), tmp_path / "p.json")
+    (tmp_path / "p.json").write_text(program().text(), encoding="utf-8")
     found = load(tmp_path / "p.json")
     assert found == program()
     own = judge()
@@ -79,10 +80,7 @@ def test_what_is_written_is_read_and_put_into_a_judge(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            lambda d: d["predictors"]["readout.predict"].update(instructions="Say 5."),
-            "was changed after it was written",
-        ),
+        (lambda d: d["predictors"]["readout.predict"].update(instructions="Say 5."), "was changed after it was"),
         (lambda d: d.update(digest="0" * 64), "was changed after it was written"),
         (lambda d: d.pop("digest"), "was changed after it was written"),
         (lambda d: d.update(kind="else"), "is no program"),
@@ -108,7 +106,7 @@ def test_another_signature_or_rubric_is_named(tmp_path: Path) -> None:
         program().put_into(judge(style="single_pass"), "judge")
     with pytest.raises(ConfigError, match="made for another signature"):
         program().put_into(judge(TEN), "judge")
-    save(program(), tmp_path / "p.json")
+    (tmp_path / "p.json").write_text(program().text(), encoding="utf-8")
     prompt = ProgramPrompt(path=str(tmp_path / "p.json"))
     assert (prompt.id, prompt.language) == ("five-score-optimised", "en")
     prompt.check(FIVE)
@@ -144,28 +142,22 @@ def test_a_program_has_to_be_named(tmp_path: Path) -> None:
 def test_the_hash_is_of_what_is_asked(tmp_path: Path) -> None:
     hashes = []
     for n, change in enumerate(({}, {"name": "other-name"}, {"predictors": predictors(judge())})):
-        save(program(**change), tmp_path / f"{n}.json")
+        (tmp_path / f"{n}.json").write_text(program(**change).text(), encoding="utf-8")
         hashes.append(ProgramPrompt(path=str(tmp_path / f"{n}.json")).hash(FIVE))
     assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_what_changed_is_told_line_by_line() -> None:
-    found = changes(predictors(judge()), program().predictors)
-    assert {(each.part, each.change) for each in found} >= {
-        ("instructions", "removed"), ("instructions", "added"), ("demonstrations", "added"),
-    }  # fmt: skip
-    assert [each.text for each in found if each.part == "demonstrations"] == ["[label 4.0] a shown text"]
-    assert changes(program().predictors, program().predictors) == [] or all(
-        each.change == "kept" for each in changes(program().predictors, program().predictors)
-    )
+    found, own = changes(predictors(judge()), program().predictors), program().predictors
+    told = {("instructions", "removed"), ("instructions", "added"), ("demonstrations", "added")}
+    assert {(line.part, line.change) for line in found} >= told
+    assert [line.text for line in found if line.part == "demonstrations"] == ["[label 4.0] a shown text"]
+    assert all(line.change == "kept" for line in changes(own, own))
 
 
 def test_the_registry_keeps_versions_aliases_and_lineage(tmp_path: Path, optimise: Any) -> None:
     uri = f"sqlite:///{tmp_path}/mlflow.db"
-    tracking = [
-        "tracking={_target_: undogmatic.tracking.tracker.MlflowTracker, uri: 'URI', traces: 0}".replace("URI", uri)
-    ]
-    optimise("copro", "optimizer.breadth=2", "optimizer.depth=1", "optimizer.validation=12", *tracking)
+    optimise("copro", *COPRO, TRACKING.format(uri=uri))
     name = "shame-score-program"
     best, first = RegisteredPrompt(registry=name, uri=uri), RegisteredPrompt(registry=name, alias="baseline", uri=uri)
     assert best.program == load(tmp_path / "outputs/a/b/program.json")
@@ -181,11 +173,10 @@ def test_best_moves_only_to_what_was_shown_to_be_better_than_the_best(
     tmp_path: Path, optimise: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     uri, name = f"sqlite:///{tmp_path}/mlflow.db", "shame-score-program"
-    small = ["optimizer.breadth=2", "optimizer.depth=1", "optimizer.validation=12"]
-    tracking = f"tracking={{_target_: undogmatic.tracking.tracker.MlflowTracker, uri: '{uri}', traces: 0}}"
+    words = [*COPRO, "engine.cache=false", TRACKING.format(uri=uri)]
 
     def best(folder: str, **model: Any) -> dict[str, Any]:
-        optimise("copro", *small, "engine.cache=false", tracking, folder=f"outputs/a/{folder}", **model)
+        optimise("copro", *words, folder=f"outputs/a/{folder}", **model)
         return dict(RegisteredPrompt(registry=name, uri=uri).program.predictors)
 
     def found(folder: str) -> dict[str, Any]:
@@ -201,7 +192,5 @@ def test_best_moves_only_to_what_was_shown_to_be_better_than_the_best(
     assert RegisteredPrompt(registry=name, alias="newest", uri=uri).program.model == "scripted-1"
     client = MlflowClient(uri, uri)
     client.set_prompt_alias(name, "best", int(client.register_prompt(name, "Judge well.").version))
-    optimise(
-        "copro", *small, "engine.cache=false", tracking, folder="outputs/a/5"
-    )  # what is no program is not compared
+    optimise("copro", *words, folder="outputs/a/5")  # what is no program is not compared
     assert "`best` stays" in capsys.readouterr().err

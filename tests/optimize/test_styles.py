@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests import stub_server
-from tests.optimize.conftest import CHOICES, texts
+from tests.optimize.conftest import CHOICES, texts, write_rows
 from tests.optimize.scripted import MAGIC, WORD
 from undogmatic.config.door import compose_config
 from undogmatic.experiment import run_experiment
@@ -55,7 +55,7 @@ def knowing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Knowing]:
 @pytest.mark.parametrize("style", STYLES)
 def test_what_a_style_asks_is_optimised_saved_and_loaded(style: str, knowing: Knowing, tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in texts(48)), encoding="utf-8")
+    write_rows(file, texts(48))
     run = [
         "model=openai_compatible", f"model.api_base={knowing.url}/v1", "model.name=stub", "readout=structured",
         f"judge={style}", "analysis=none", "tracking=none", "dataset=texts", f"dataset.path={file}",

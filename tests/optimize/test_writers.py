@@ -1,15 +1,14 @@
-"""DSPy's optimisers that write prompts, end to end: they find the one instruction that the scripted judge needs."""
+"""DSPy's optimisers that write prompts where there is nothing to find; what they find is in `test_run`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.optimize.scripted import MAGIC, Scripted
+from tests.optimize.scripted import Scripted
 from undogmatic.errors import ConfigError, DataError
 
 SMALL = {
@@ -20,20 +19,6 @@ SMALL = {
               "optimizer.validation=12"],
     "copro": ["optimizer.breadth=2", "optimizer.depth=1", "optimizer.validation=12"],
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_the_instruction_that_is_rewarded_is_found_and_believed(
-    name: str, optimise: Callable[..., Any], tmp_path: Path
-) -> None:
-    found = optimise(name, *SMALL[name])
-    program = json.loads((tmp_path / "outputs/a/b/program.json").read_text(encoding="utf-8"))
-    assert MAGIC in program["predictors"]["readout.predict"]["instructions"]
-    assert found["improvement.gain_low"] > 10
-    assert found["improvement.p"] < 0.01
-    report = (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
-    assert "Supported: better." in report
-    assert "kestrel" in report
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,11 @@ def shame() -> Rubric:
     return Rubric.model_validate({k: v for k, v in node.items() if k != "_target_"})
 
 
+PROVENANCE = Provenance(
+    model="m", readout="probe", prompt="anchored_pt", prompt_hash="a" * 64, program_hash="b", config_hash="c" * 64
+)
+
+
 def judge(item: Item, outcome: Verdict | Failure) -> Judgment:
     """A judgment around an outcome."""
     return Judgment(
@@ -38,14 +43,7 @@ def judge(item: Item, outcome: Verdict | Failure) -> Judgment:
         judge="score",
         outcome=outcome,
         cost=Cost(calls=1, input_tokens=180, output_tokens=1, usd=0.0, seconds=0.12),
-        provenance=Provenance(
-            model="m",
-            readout="probe",
-            prompt="anchored_pt",
-            prompt_hash="a" * 64,
-            program_hash="b",
-            config_hash="c" * 64,
-        ),
+        provenance=PROVENANCE,
     )
 
 
@@ -64,6 +62,10 @@ def verdict(score: float, rationale: str | None = None, **more: Any) -> Verdict:
     )
 
 
+PAIRS = [(80.0 + n, 20.0 - n) for n in range(8)]
+SLOPE = {"left": "authority_only", "right": "explained_only", "pairs": PAIRS, "y_label": "score"}
+
+
 def trial_result() -> AnalysisResult:
     """One analysis with a verdict, a finding, metrics, a table and a figure."""
     return AnalysisResult(
@@ -73,15 +75,10 @@ def trial_result() -> AnalysisResult:
             "groups": pd.DataFrame({"sort": ["authority_only", "explained_only"], "n": [8, 8], "mean": [81.25, 22.5]})
         },
         findings=[Finding("trial.plain", {"difference": 58.75})],
-        figures=[FigureData("pairs", "slope", _slope())],
+        figures=[FigureData("pairs", "slope", SLOPE)],
         verdict=Finding("trial.verdict", {"n": 8, "share": 0.9375, "interval": (0.8, 0.99), "p": 0.0004}),
         headline="trial.share",
     )
-
-
-def _slope() -> dict[str, Any]:
-    pairs = [(80.0 + n, 20.0 - n) for n in range(8)]
-    return {"left": "authority_only", "right": "explained_only", "pairs": pairs, "y_label": "score"}
 
 
 Build = Callable[..., FinishedRun]
@@ -98,14 +95,12 @@ def finished(tmp_path: Path) -> Build:
     ) -> FinishedRun:
         if outcomes is None:
             rng = np.random.default_rng(0)
-            outcomes = [
-                (
-                    Item(id=f"t{n}:{c}", text=f"Texto {n}, {c}.", pair=f"t{n}", condition=c),
-                    verdict(centre + rng.uniform(-9, 9)),
-                )
+            centred = [
+                (Item(id=f"t{n}:{c}", text=f"Texto {n}, {c}.", pair=f"t{n}", condition=c), centre)
                 for n in range(8)
                 for c, centre in (("authority_only", 80), ("explained_only", 22))
             ]
+            outcomes = [(item, verdict(centre + rng.uniform(-9, 9))) for item, centre in centred]
         items = [item for item, _ in outcomes]
         judgments = [judge(*pair) for pair in outcomes]
         frame = tabulate(items, judgments, 1)

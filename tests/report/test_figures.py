@@ -20,67 +20,28 @@ from undogmatic.report.pen import Pen, look_of
 from undogmatic.report.words import Words
 
 NAN = float("nan")
+ENDS, SHARES = {"low": [0.5, NAN], "high": [1.5, NAN]}, {"low": [0.3, NAN], "high": [0.7, NAN]}
+POINTS = {"x": [1.0, 2.0, 3.0], "y": [10.0, 20.0, 30.0], "x_label": "words", "y_label": "score"}
+LINES = {
+    "a": {"x": [0.0, 1.0], "y": [1.0, 0.0], "low": [0.5, -0.5], "high": [1.5, 0.5]},
+    "b": {"x": [0.0, 0.5, 1.0], "y": [0.0, 0.7, 1.0]},
+}
 DATA: dict[str, tuple[dict[str, Any], int]] = {
     "box": ({"groups": {"authority_only": [80.0, 90.0, 70.0], "explained_only": [10.0, 20.0]}, "y_label": "score"}, 5),
     "slope": ({"left": "a", "right": "b", "pairs": [(80.0, 20.0), (30.0, 30.0), (1.0, 2.0)], "y_label": "score"}, 3),
     "histogram": ({"groups": {"x": [1.0, 2.0], "y": [3.0]}, "bins": 10, "x_label": "words"}, 3),
-    "scatter": (
-        {
-            "x": [1.0, 2.0, 3.0],
-            "y": [10.0, 20.0, 30.0],
-            "x_label": "words",
-            "y_label": "score",
-            "groups": ["a", "b", "a"],
-            "labels": ["p", "q", "$r$"],
-            "fit": (10.0, 0.0),
-            "identity": True,
-        },
-        3,
-    ),
+    "scatter": (POINTS | {"groups": list("aba"), "labels": ["p", "q", "$r$"], "fit": (10.0, 0.0), "identity": True}, 3),
     "bland_altman": ({"mean": [1.0, 2.0], "difference": [0.5, -0.5], "bias": 0.0, "lower": -1.0, "upper": 1.0}, 2),
-    "bars": (
-        {
-            "labels": ["a", "b"],
-            "values": [1.0, 2.0],
-            "low": [0.5, NAN],
-            "high": [1.5, NAN],
-            "reference": 1.0,
-            "y_label": "auc",
-        },
-        2,
-    ),
-    "forest": (
-        {"labels": ["a", "b"], "estimate": [1.0, 2.0], "low": [0.5, NAN], "high": [1.5, NAN], "x_label": "auc"},
-        2,
-    ),
+    "bars": ({"labels": ["a", "b"], "values": [1.0, 2.0], **ENDS, "reference": 1.0, "y_label": "auc"}, 2),
+    "forest": ({"labels": ["a", "b"], "estimate": [1.0, 2.0], **ENDS, "x_label": "auc"}, 2),
     "heatmap": (
         {"matrix": [[1.0, NAN], [-0.5, 1.0]], "rows": ["a", "b"], "columns": ["c", "d"], "label": "correlation"},
         3,
     ),
     "calibration": ({"raw": [40.0, 60.0], "calibrated": [10.0, 90.0], "label": [5.0, 95.0]}, 2),
-    "curve": (
-        {
-            "lines": {
-                "a": {"x": [0.0, 1.0], "y": [1.0, 0.0], "low": [0.5, -0.5], "high": [1.5, 0.5]},
-                "b": {"x": [0.0, 0.5, 1.0], "y": [0.0, 0.7, 1.0]},
-            },
-            "x_label": "share",
-            "y_label": "auc",
-            "n": 40,
-        },
-        40,
-    ),
+    "curve": ({"lines": LINES, "x_label": "share", "y_label": "auc", "n": 40}, 40),
     "dots": ({"labels": ["a", "b"], "series": {"x": [0.2, NAN], "y": [0.4, 0.6]}, "x_label": "score"}, 2),
-    "reliability": (
-        {
-            "confidence": [0.2, 0.9],
-            "accuracy": [0.5, 0.8],
-            "low": [0.3, NAN],
-            "high": [0.7, NAN],
-            "count": [3, 4],
-        },
-        7,
-    ),
+    "reliability": ({"confidence": [0.2, 0.9], "accuracy": [0.5, 0.8], **SHARES, "count": [3, 4]}, 7),
 }
 
 
@@ -117,9 +78,8 @@ def test_an_unknown_kind_is_named_with_the_known_ones(tmp_path: Path) -> None:
 
 def test_axes_say_the_unit_and_run_over_the_scale_in_the_language() -> None:
     five = shame().model_copy(update={"scale": NumericScale(minimum=1, maximum=5)})
-    figure = figures.KINDS["box"](
-        DATA["box"][0], Pen(Words("pt", texts_beside(CuratedDataset), "pontos"), "trial", five)
-    )
+    pen = Pen(Words("pt", texts_beside(CuratedDataset), "pontos"), "trial", five)
+    figure = figures.KINDS["box"](DATA["box"][0], pen)
     ax = figure.axes[0]
     assert ax.get_ylabel() == "Nota (pontos, 1–5)"
     low, high = ax.get_ylim()
@@ -136,13 +96,7 @@ def test_ticks_have_a_decimal_comma_in_portuguese() -> None:
 
 
 def test_many_groups_are_not_told_apart_by_repeated_colours() -> None:
-    data = {
-        "x": list(range(9)),
-        "y": list(range(9)),
-        "x_label": "words",
-        "y_label": "score",
-        "groups": list("abcdefghi"),
-    }
+    data = POINTS | {"x": list(range(9)), "y": list(range(9)), "groups": list("abcdefghi")}
     figure = figures.KINDS["scatter"](data, Pen(Words("en"), "trial", shame()))
     assert figure.legends == [] and len(figure.axes[0].lines) == 1
 

@@ -71,9 +71,7 @@ def module(tmp_path: Path) -> Iterator[Any]:
         yield found
 
 
-def test_an_analysis_brings_its_words_and_an_unworded_finding_is_shown_by_its_values(
-    module: Any, finished: Build
-) -> None:
+def test_an_analysis_brings_its_words_and_an_unworded_finding_shows_its_values(module: Any, finished: Build) -> None:
     run = finished()
     results = analyse(module.Spread(), Judged(run.frame, run.rubric), np.random.default_rng(0))
     markdown, shown = written(finished(results=results, texts=results[0].texts))

@@ -6,17 +6,17 @@ import dataclasses
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from tests.report.conftest import asked, trial_result, verdict
 from tests.report.test_document import HOSTILE, read
-from undogmatic import report
 from undogmatic.records.records import Failure, Item
 from undogmatic.records.results import AnalysisResult, Finding
-from undogmatic.report import sweep, terminal
-from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
+from undogmatic.report import contents, sweep, terminal
+from undogmatic.runs.outcome import FinishedRun, Repeatability, SweepResult
 from undogmatic.safety.outside import visible
 
 Build = Callable[..., FinishedRun]
@@ -29,7 +29,7 @@ def name(text: str) -> str:
 
 def written(run: FinishedRun) -> tuple[str, str]:
     """report.md and the words of report.html."""
-    report.write(run)
+    contents.write(run)
     page = read((run.folder / "report.html").read_text(encoding="utf-8"))
     return (run.folder / "report.md").read_text(encoding="utf-8"), " ".join(" ".join(page.words).split())
 
@@ -61,45 +61,41 @@ def test_what_was_run_is_complete(finished: Build) -> None:
         assert fact in shown, fact
 
 
-def test_money_that_is_not_known_is_not_zero(finished: Build) -> None:
-    _, shown = written(finished())
-    assert "unknown: no price is known for this model" in shown
+EARLIER = Path("outputs/x")
 
 
 @pytest.mark.parametrize(
-    ("ways", "said"),
+    ("fields", "said"),
     [
-        ([asked()], "all prompt variants of a language give the same scores"),
-        ([asked(uses_prompt=True)], "The prompt variant anchored_pt reaches the model."),
+        ({}, ["unknown: no price is known for this model"]),  # and not 0
+        ({}, ["under its provider's terms", "the user's own"]),  # where no licence is declared
+        ({"asked": [asked()]}, ["Avalie o texto.", "all prompt variants of a language give the same scores"]),
         (
-            [asked(), asked("Argue against it.", readout="logprobs", uses_prompt=True)],
-            "reaches the model for some of the questions only, not with readout probe",
+            {"asked": [asked(uses_prompt=True)]},
+            ["Avalie o texto.", "The prompt variant anchored_pt reaches the model."],
         ),
-    ],
-)
-def test_whether_the_prompt_reaches_the_model(finished: Build, ways: list[Asked], said: str) -> None:
-    _, shown = written(finished(asked=ways))
-    assert said in shown
-    for way in ways:
-        assert way.text in shown
-
-
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
         (
-            Repeatability(None, None, None, 0.0, True),
+            {"asked": [asked(), asked("Argue against it.", readout="logprobs", uses_prompt=True)]},
+            ["Avalie o texto.", "Argue against it.", "for some of the questions only, not with readout probe"],
+        ),
+        (
+            {"repeatability": Repeatability(None, None, None, 0.0, True)},
             ["no earlier finished run", "No answer came from the cache", "temperature 0"],
         ),
         (
-            Repeatability(Path("outputs/x"), True, 0.0, 1.0, True),
+            {"repeatability": Repeatability(EARLIER, True, 0.0, 1.0, True)},
             ["identical to those of the earlier run outputs/x", "100% of"],
         ),
-        (Repeatability(Path("outputs/x"), False, 3.25, 0.0, False), ["differ from", "by up to 3.25 points", "samples"]),
+        (
+            {"repeatability": Repeatability(EARLIER, False, 3.25, 0.0, False)},
+            ["differ from", "by up to 3.25 points", "samples"],
+        ),
     ],
 )
-def test_repeatability(finished: Build, found: Repeatability, said: list[str]) -> None:
-    _, shown = written(finished(repeatability=found))
+def test_how_it_was_asked_and_what_is_not_known_is_said(
+    finished: Build, fields: dict[str, Any], said: list[str]
+) -> None:
+    _, shown = written(finished(**fields))
     for words in said:
         assert words in shown
 
@@ -182,14 +178,7 @@ def test_licences_are_printed_as_their_owners_declare_them(finished: Build) -> N
     assert "Mine." in shown and "À moi." in shown and "Ours." in shown and "Nosso." not in shown
 
 
-def test_where_no_licence_is_declared_a_neutral_sentence_stands(finished: Build) -> None:
-    _, shown = written(finished())
-    assert "under its provider's terms" in shown and "the user's own" in shown
-
-
-def test_terminal_says_verdict_numbers_readout_repeatability_and_paths(
-    finished: Build, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_terminal_says_verdict_numbers_readout_and_paths(finished: Build, capsys: pytest.CaptureFixture[str]) -> None:
     run = finished()
     terminal.show(run, "mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db")
     out = capsys.readouterr().out
@@ -210,9 +199,7 @@ def test_terminal_without_tracking_has_no_tracking_line(finished: Build, capsys:
     assert "Tracking" not in capsys.readouterr().out
 
 
-def test_terminal_prints_no_markup_and_no_escape_of_a_finding(
-    finished: Build, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_terminal_prints_no_markup_or_escape_of_a_finding(finished: Build, capsys: pytest.CaptureFixture[str]) -> None:
     hostile = dataclasses.replace(trial_result(), verdict=Finding("trial.none", {"x": "[bold]\x1b[31m[/] :smile:"}))
     terminal.show(finished(results=[hostile]), None)
     out = capsys.readouterr().out
@@ -265,13 +252,8 @@ def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: pytest
 
 def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys: pytest.CaptureFixture[str]) -> None:
     sure = verdict(90.0, uncertainty="low")
-    doubtful = verdict(
-        40.0,
-        uncertainty="high",
-        review=True,
-        issues=("major (logical): begs the question",),
-        details={"critique_strength": 0.7, "compelling": "critic"},
-    )
+    issues, details = ("major (logical): begs the question",), {"critique_strength": 0.7, "compelling": "critic"}
+    doubtful = verdict(40.0, uncertainty="high", review=True, issues=issues, details=details)
     run = finished([(Item(id="a", text="x"), sure), (Item(id="b", text="y"), doubtful)], [])
     _, shown = written(run)
     note = "1 high, 0 medium, 1 low, 0 without a level. Marked for review: 1 (undogmatic review export"

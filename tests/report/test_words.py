@@ -31,9 +31,8 @@ def entries(node: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
 
 def fields(wording: str) -> set[str]:
     parts = [part for _, *part, _ in string.Formatter().parse(wording)]
-    return {name for name, _ in parts if name is not None} | {
-        name for _, spec in parts if spec for name in fields(spec)
-    }
+    inner = {name for _, spec in parts if spec for name in fields(spec)}
+    return {name for name, _ in parts if name is not None} | inner
 
 
 def by_language(source: Path) -> dict[str, dict[tuple[str, ...], str]]:
@@ -101,10 +100,8 @@ def test_numbers_in_both_languages(value: Any, spec: str, english: str, portugue
 @pytest.mark.parametrize("value", [None, float("nan"), np.nan, (None, float("nan"))])
 def test_no_value_is_a_dash_never_a_number(value: Any) -> None:
     assert Words("pt").number(value, ".1f") == NOTHING
-    assert (
-        Words("pt", [TRIAL]).say(Finding("trial.plain", {"difference": value}))
-        == f"Diferença média de {NOTHING} pontos."
-    )
+    said = Words("pt", [TRIAL]).say(Finding("trial.plain", {"difference": value}))
+    assert said == f"Diferença média de {NOTHING} pontos."
 
 
 def test_a_finding_is_worded_with_its_values() -> None:
@@ -151,12 +148,8 @@ def test_one_and_many(n: int, said: str) -> None:
 
 def test_a_value_is_written_as_its_metric_is() -> None:
     say = Words("pt", [TRIAL, *texts_beside(AbAnalysis)], strict=True).say
-    assert say(Finding("trial.best", _valued("ab.share_expected"))) == "97% [90%; 100%]"
-    assert say(Finding("trial.best", _valued("ab.auc"))) == "0,970 [0,900; 1,000]"
-
-
-def _valued(metric: str) -> dict[str, Any]:
-    return {"metric": metric, "value": 0.97, "interval": (0.9, 1.0)}
+    for metric, shown in (("ab.share_expected", "97% [90%; 100%]"), ("ab.auc", "0,970 [0,900; 1,000]")):
+        assert say(Finding("trial.best", {"metric": metric, "value": 0.97, "interval": (0.9, 1.0)})) == shown
 
 
 def test_shares_and_p_values_are_known_by_their_names() -> None:

@@ -36,12 +36,8 @@ class TestSelect:
         return [entry.judgment.item_id for entry in chosen.entries]
 
     def test_failures_first_then_the_widest_of_the_flagged(self) -> None:
-        outcomes = [
-            sure(10, review=True),
-            sure(90),
-            sure(30, uncertainty="high"),
-            Failure(reason="refusal", message=""),
-        ]
+        failure = Failure(reason="refusal", message="")
+        outcomes = [sure(10, review=True), sure(90), sure(30, uncertainty="high"), failure]
         chosen = self.draw(outcomes)
         assert self.ids(chosen) == ["i3", "i2", "i0"]
         assert [(e.why, e.value) for e in chosen.entries] == [("failed", None), ("flagged", 30), ("flagged", 10)]
@@ -130,9 +126,7 @@ class TestExport:
         assert "Most uncertain first, by procedure: the measure that analysis=calibration takes too." in said
         assert [(row["uncertainty_by"], row["uncertainty_value"]) for row in line_rows()] == [("procedure", 0.25)]
 
-    def test_scores_have_the_precision_of_their_scale_and_categories_their_names(
-        self, make_run: MakeRun, yes_no: Rubric
-    ) -> None:
+    def test_scores_have_the_precision_of_their_scale_categories_names(self, make_run: MakeRun, yes_no: Rubric) -> None:
         export(str(make_run([Verdict(score=33.333333, interval=(1 / 3, 66.6), review=True)], folder="a")), "of_a")
         (row,) = line_rows("of_a.jsonl")
         assert [row[key] for key in ("score", "low", "high")] == [33, 0, 67]
@@ -143,25 +137,19 @@ class TestExport:
         assert "Fill in `label` (no / yes, rubric toy)" in said
 
     def test_both_files_hold_the_same_rows_ready_to_fill_in(self, make_run: MakeRun) -> None:
-        verdict = sure(
-            20,
-            review=True,
-            confidence=30,
-            uncertainty="high",
-            rationale="cites only",
-            issues=("a", "b"),
-            details={"rules_fired": "overall, gap"},
-        )
+        words: dict[str, Any] = {
+            "rationale": "cites only",
+            "issues": ("a", "b"),
+            "details": {"rules_fired": "overall, gap"},
+        }
+        verdict = sure(20, review=True, confidence=30, uncertainty="high", **words)
         run = make_run([verdict, sure(5), Failure(reason="unparseable", message="not JSON")])
         said = export(str(run))
         first, second = line_rows()
         assert (first["item_id"], first["failure"], first["score"]) == ("i2", "unparseable: not JSON", None)
         assert (second["text"], second["score"], second["low"], second["high"]) == ("text 0", 40, 30, 50)
-        assert (second["rationale"], second["issues"], second["rules"]) == (
-            "cites only",
-            ["a", "b"],
-            ["overall", "gap"],
-        )
+        assert (second["rationale"], second["issues"]) == ("cites only", ["a", "b"])
+        assert second["rules"] == ["overall", "gap"]
         assert (second["rank"], second["inclusion_probability"], second["condition"]) == (2, 1, "c")
         assert (second["uncertainty_value"], second["uncertainty_by"]) == (20, "width")
         assert (second["label"], second["labeller"], second["comment"]) == (None, None, None)
@@ -169,7 +157,7 @@ class TestExport:
         assert (cells["item_id"], cells["text"], cells["issues"], cells["label"]) == ("i0", "text 0", "a | b", "")
         assert "2 of 3 judged items (1 failed, 1 flagged)" in said
         assert "--random N" in said
-        assert "MLflow: skipped, because this run was not logged there" in said
+        assert "MLflow: skipped, because this run was not logged to MLflow" in said
 
     def test_redact_leaves_no_text(self, make_run: MakeRun) -> None:
         secret = "ninguém deve ler isto"

@@ -14,25 +14,35 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.review import labels
 from undogmatic.review.commands import export, import_from_mlflow, import_labels
 
+Note = dict[str, str]
+
 
 class TestFromMlflow:
     @pytest.fixture
-    def note(self, logged: str) -> dict[str, str]:
+    def note(self, logged: str) -> Note:
         """Where `logged` is, after all its three items were exported: i1 (failed), i0 and i2."""
         export(logged, everything=True)
-        read: dict[str, str] = json.loads(Path(logged, "mlflow.json").read_text())
+        read: Note = json.loads(Path(logged, "mlflow.json").read_text())
         return read
 
-    def client(self, note: dict[str, str]) -> Any:
+    def client(self, note: Note) -> Any:
         from mlflow.tracing.client import TracingClient
 
         return TracingClient(note["uri"])
+
+    def correct(self, note: Note, trace: str) -> None:
+        """Make the one label on a trace a 70, as the UI does."""
+        from mlflow.entities import Expectation
+
+        assessments = self.client(note).get_trace(trace).info.assessments
+        (ours,) = [each.assessment_id for each in assessments if each.name == "human_label"]
+        self.client(note).update_assessment(trace, ours, Expectation("human_label", 70))
 
     def labels(self, run: str) -> list[tuple[str, float, str]]:
         return [(one.item_id, one.label, one.labeller) for one in labels.read(Path(run))]
 
     def test_feedback_and_expectations_by_two_people_come_back_and_a_second_time_adds_nothing(
-        self, logged: str, note: dict[str, str]
+        self, logged: str, note: Note
     ) -> None:
         first = say(note, "i0", 72.5, "ana", rationale="só cita")
         say(note, "i0", "60", "bo", kind="expectation")
@@ -54,7 +64,7 @@ class TestFromMlflow:
         assert "0 labels added, 3 were there already" in import_from_mlflow(logged)
         assert Path(logged, "labels.jsonl").read_bytes() == before
 
-    def test_labels_that_a_file_brought_are_known(self, logged: str, note: dict[str, str]) -> None:
+    def test_labels_that_a_file_brought_are_known(self, logged: str, note: Note) -> None:
         rows = [{"item_id": "i0", "label": 7.5, "labeller": "ana"}, {"item_id": "i1", "label": 10}]
         import_labels(logged, fill(rows, "f.csv"), scale="0-10")
         assert "0 labels added, 2 were there already" in import_from_mlflow(logged)  # the two traces of i0 count once
@@ -62,7 +72,7 @@ class TestFromMlflow:
         assert "1 labels added, 2 were there already" in import_from_mlflow(logged, labeller="carla")
         assert self.labels(logged) == [("i0", 75, "ana"), ("i1", 100, "anonymous"), ("i2", 50, "bo")]
 
-    def test_every_problem_is_named_by_trace_and_nothing_is_imported(self, logged: str, note: dict[str, str]) -> None:
+    def test_every_problem_is_named_by_trace_and_nothing_is_imported(self, logged: str, note: Note) -> None:
         say(note, "i0", 101, "ana")
         say(note, "i0", "muito", "bo")
         say(note, "i1", True, "ana")
@@ -79,7 +89,7 @@ class TestFromMlflow:
         assert said.endswith("Nothing was imported.")
         assert not Path(logged, "labels.jsonl").exists()
 
-    def test_labels_on_another_scale_are_refused_and_mapped_when_named(self, logged: str, note: dict[str, str]) -> None:
+    def test_labels_on_another_scale_are_refused_and_mapped_when_named(self, logged: str, note: Note) -> None:
         import_labels(logged, fill([{"item_id": "i2", "label": 90, "labeller": "ana"}], "f.csv"))
         say(note, "i0", 7.5, "ana")
         with pytest.raises(DataError, match=r"human_label in sqlite.*all 1 labels lie .* --scale 0-10 maps them"):
@@ -89,15 +99,9 @@ class TestFromMlflow:
         for again in ("0-10", None):
             assert "0 labels added, 2 were there already" in import_from_mlflow(logged, scale=again)
 
-    def test_a_label_corrected_in_the_ui_must_be_meant(self, logged: str, note: dict[str, str]) -> None:
-        from mlflow.entities import Expectation
-
+    def test_a_label_corrected_in_the_ui_must_be_meant(self, logged: str, note: Note) -> None:
         import_labels(logged, fill([{"item_id": "i1", "label": 60, "labeller": "ana"}], "f.csv"))
-        trace = trace_of(note, "i1")
-        (own,) = [
-            a.assessment_id for a in self.client(note).get_trace(trace).info.assessments if a.name == "human_label"
-        ]
-        self.client(note).update_assessment(trace, own, Expectation("human_label", 70))
+        self.correct(note, trace_of(note, "i1"))
         with pytest.raises(DataError, match=r"'ana' labels the item 'i1' 70, but 60 before \(f.csv:2.*--revise"):
             import_from_mlflow(logged)
         assert self.labels(logged) == [("i1", 60, "ana")]
@@ -105,21 +109,16 @@ class TestFromMlflow:
         assert self.labels(logged) == [("i1", 70, "ana")]
         assert "0 labels added, 1 were there already" in import_from_mlflow(logged)
 
-    def test_a_correction_of_one_of_two_repeats_is_pointed_out(self, logged: str, note: dict[str, str]) -> None:
-        from mlflow.entities import Expectation
-
+    def test_a_correction_of_one_of_two_repeats_is_pointed_out(self, logged: str, note: Note) -> None:
         import_labels(logged, fill([{"item_id": "i0", "label": 60, "labeller": "ana"}], "f.csv"))
         trace, other = trace_of(note, "i0", 1), trace_of(note, "i0")
-        (own,) = [
-            a.assessment_id for a in self.client(note).get_trace(trace).info.assessments if a.name == "human_label"
-        ]
-        self.client(note).update_assessment(trace, own, Expectation("human_label", 70))
+        self.correct(note, trace)
         with pytest.raises(DataError, match=f"70, but 60 at trace {other}"):
             import_from_mlflow(logged, revise=True)
 
     @pytest.mark.parametrize("nobody", [None, "default"])
     def test_a_nameless_label_keeps_its_labeller_when_the_ui_puts_another_in_its_place(
-        self, logged: str, note: dict[str, str], nobody: str | None
+        self, logged: str, note: Note, nobody: str | None
     ) -> None:
         first = say(note, "i0", 60, nobody)
         import_from_mlflow(logged, labeller="ana")
@@ -132,7 +131,7 @@ class TestFromMlflow:
         assert "1 labels added, 1 were there already" in import_from_mlflow(logged)
         assert self.labels(logged) == [("i0", 70, "ana"), ("i2", 80, "anonymous")]
 
-    def test_what_was_overridden_or_deleted_before_does_not_come(self, logged: str, note: dict[str, str]) -> None:
+    def test_what_was_overridden_or_deleted_before_does_not_come(self, logged: str, note: Note) -> None:
         first = say(note, "i0", "nonsense", "ana")
         say(note, "i0", 70, "bo", overrides=first.assessment_id)
         gone = say(note, "i1", 500, "ana")
@@ -140,7 +139,7 @@ class TestFromMlflow:
         import_from_mlflow(logged)
         assert self.labels(logged) == [("i0", 70, "bo")]
 
-    def test_what_was_deleted_afterwards_still_counts_and_is_named(self, logged: str, note: dict[str, str]) -> None:
+    def test_what_was_deleted_afterwards_still_counts_and_is_named(self, logged: str, note: Note) -> None:
         gone = say(note, "i1", 50, "ana")
         assert "not there any more" not in import_from_mlflow(logged)
         self.client(note).delete_assessment(gone.trace_id, gone.assessment_id)
@@ -148,9 +147,7 @@ class TestFromMlflow:
         assert f"1 labels that came from MLflow are not there any more and still count: trace {gone.trace_id}" in said
         assert self.labels(logged) == [("i1", 50, "ana")]
 
-    def test_other_assessments_of_people_are_counted_and_those_of_machines_not(
-        self, logged: str, note: dict[str, str]
-    ) -> None:
+    def test_other_assessments_of_people_are_counted_and_those_of_machines_not(self, logged: str, note: Note) -> None:
         say(note, "i0", "odd", "ana", name="tone")
         say(note, "i1", "fine", "bo", name="tone")
         say(note, "i0", 41, "ana", name="judge_score")
@@ -173,18 +170,14 @@ class TestFromMlflow:
         found = TextsDataset(f"{logged}/labelled.jsonl").load()
         assert [item.metadata["inclusion_probability"] for item in found] == [2 / 3, 2 / 3]
 
-    def test_a_label_on_the_trace_of_another_repeat_has_the_items_probability(
-        self, logged: str, note: dict[str, str]
-    ) -> None:
+    def test_a_label_on_the_trace_of_another_repeat_has_the_items_probability(self, logged: str, note: Note) -> None:
         import_labels(logged, fill([{"item_id": "i0", "label": 60, "labeller": "bo"}], "f.csv"))  # traces the repeat
         say(note, "i0", 50, "ana", repeat=1)
         import_from_mlflow(logged)
         (one,) = [one for one in labels.read(Path(logged)) if one.labeller == "ana"]
         assert one.inclusion_probability == 1
 
-    def test_a_label_older_than_the_items_last_export_has_no_probability(
-        self, logged: str, note: dict[str, str]
-    ) -> None:
+    def test_a_label_older_than_the_items_last_export_has_no_probability(self, logged: str, note: Note) -> None:
         say(note, "i0", 50, "ana")
         export(logged, "later", budget=0, random=3)
         say(note, "i1", 50, "ana")
@@ -200,10 +193,8 @@ class TestFromMlflow:
         import_labels(logged, fill([{"item_id": "i1", "label": 80, "labeller": "bo", "comment": "segredo"}], "f.csv"))
         stored = Path("mlruns/mlflow.db").read_bytes()
         import_from_mlflow(logged)
-        assert [(one.item_id, one.comment) for one in labels.read(Path(logged))] == [
-            ("i1", "segredo"),
-            ("i0", "sem motivo"),
-        ]
+        comments = {one.item_id: one.comment for one in labels.read(Path(logged))}
+        assert comments == {"i1": "segredo", "i0": "sem motivo"}
         assert Path("mlruns/mlflow.db").read_bytes() == stored
         assert b"segredo" not in stored
         assert b"text 0" not in stored

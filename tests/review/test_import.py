@@ -100,11 +100,8 @@ class TestImport:
         with pytest.raises(DataError, match="--scale 0-10 maps them"):
             import_labels(run, filled)
         import_labels(run, filled, scale="0-10")
-        assert [(one.label, one.given, one.scale) for one in labels.read(Path(run))] == [
-            (0, 0, (0, 10)),
-            (75, 7.5, (0, 10)),
-            (100, 10, (0, 10)),
-        ]
+        kept = [(one.label, one.given, one.scale) for one in labels.read(Path(run))]
+        assert kept == [(label, given, (0, 10)) for label, given in ((0, 0), (75, 7.5), (100, 10))]
 
     def test_low_labels_that_are_meant_are_taken_when_the_scale_is_named(self, run: str) -> None:
         filled = fill([{"item_id": "i0", "label": 5, "labeller": "ana"}], "low.csv")
@@ -150,10 +147,8 @@ class TestImport:
     def test_categories_are_labelled_by_name(self, make_run: MakeRun, yes_no: Rubric) -> None:
         run = make_run([Verdict(score=1.0), Verdict(score=0.0), Verdict(score=0.0)], folder="named", rubric=yes_no)
         rows = [("i0", "Yes", "ana"), ("i1", "no", "ana"), ("i1", "yes", "bo")]
-        said = import_labels(
-            str(run),
-            fill([{"item_id": i, "label": label, "labeller": who} for i, label, who in rows], "named.csv"),
-        )
+        filled = fill([{"item_id": i, "label": label, "labeller": who} for i, label, who in rows], "named.csv")
+        said = import_labels(str(run), filled)
         assert "3 labels added" in said
         assert [(one.label, one.given) for one in labels.read(run)] == [(1, "Yes"), (0, "no"), (1, "yes")]
         first, second = on_scale(TextsDataset(str(run / "labelled.jsonl")).load(), yes_no)
@@ -180,17 +175,7 @@ class TestImport:
         assert [item.metadata["inclusion_probability"] for item in found] == [0.5, 0.5]
 
 
-HOSTILE = [
-    "=1+1",
-    "'=x",
-    "'plain",
-    '"',
-    "a,b;c\td",
-    "line\r\nbreak\n",
-    "@cmd|' /C calc'!A0",
-    "ação 🐍\u2028",
-    "-5",
-]
+HOSTILE = ["=1+1", "'=x", "'plain", '"', "a,b;c\td", "line\r\nbreak\n", "@cmd|' /C calc'!A0", "ação 🐍\u2028", "-5"]
 texts = st.one_of(
     st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 )
@@ -257,9 +242,7 @@ def test_the_commands_print_and_refuse_in_one_message(make_run: MakeRun, capsys:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_an_id_like_a_formula_is_known_again_whether_its_apostrophe_was_kept_or_not(
-    make_run: MakeRun, kept: bool
-) -> None:
+def test_an_id_like_a_formula_is_known_again_with_its_apostrophe_or_without(make_run: MakeRun, kept: bool) -> None:
     ids = ["=1+1", "-x", "@a", "plain"]
     run = make_run([sure(9, review=True) for _ in ids], [Item(id=own, text="t") for own in ids])
     export(str(run))

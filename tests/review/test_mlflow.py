@@ -33,17 +33,15 @@ class TestMlflow:
         assert "MLflow: on 2 traces." in export(logged)
         rows = line_rows()
         assert [row["item_id"] for row in rows] == ["i1", "i0"]
-        people = [
+        filled = [
             row | {"label": 60 + k, "labeller": who, "comment": "hm"} for row in rows for k, who in enumerate("ab")
         ]
-        assert "MLflow: on 3 traces." in import_labels(logged, fill(people, "f.jsonl"))
+        assert "MLflow: on 3 traces." in import_labels(logged, fill(filled, "f.jsonl"))
         found = self.traces(logged)
         assert set(found) == {("i0", "0"), ("i0", "1"), ("i1", "0")}
         by_a, by_b, flag, score = found["i0", "0"]
-        assert [(e.name, e.value, e.source.source_id) for e in (by_a, by_b)] == [
-            ("human_label", 60, "a"),
-            ("human_label", 61, "b"),
-        ]
+        told = [(e.name, e.value, e.source.source_id) for e in (by_a, by_b)]
+        assert told == [("human_label", 60, "a"), ("human_label", 61, "b")]
         assert by_a.source.source_type == "HUMAN"
         assert by_a.metadata["comment"] == "hm"
         assert (flag.name, flag.value) == ("judge_flag", True)

@@ -19,7 +19,14 @@ from undogmatic.safety.paths import data_folder
 from undogmatic.tracking.store import address_of, check_store, database
 
 CHECKOUT = os.environ | {"PYTHONPATH": str(data_folder().parent)}
+TEXTS = "".join(json.dumps({"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."}) + "\n" for n in range(3))
 WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "w").mkdir()
+    return tmp_path / "w"
 
 
 def test_a_fresh_folder_is_nobody_elses_and_is_taken_away_where_nothing_was_judged() -> None:
@@ -80,19 +87,14 @@ def test_a_sweep_and_its_jobs_keep_others_out(tmp_path: Path) -> None:
         (["-m", "model=patterns,tfidf", "dataset.typo=1"], "`dataset.typo` is not a known key"),
     ],
 )
-def test_a_command_that_judges_nothing_leaves_nothing(tmp_path: Path, words: list[str], said: str) -> None:
-    folder = tmp_path / "w"
-    folder.mkdir()
+def test_a_command_that_judges_nothing_leaves_nothing(folder: Path, words: list[str], said: str) -> None:
     ended = run(["run", *words[:1], *WORDS, *words[1:]] if words[0] == "-m" else ["run", *WORDS, *words], folder)
     assert (ended.status, said in ended.stderr, "Traceback" in ended.stderr) == (2, True, False), ended.stderr
     assert list(folder.iterdir()) == []
 
 
-def test_a_resume_that_is_another_run_changes_nothing_there(tmp_path: Path) -> None:
-    folder = tmp_path / "w"
-    folder.mkdir()
-    rows = [{"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."} for n in range(3)]
-    (folder / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+def test_a_resume_that_is_another_run_changes_nothing_there(folder: Path) -> None:
+    (folder / "texts.jsonl").write_text(TEXTS)
     assert run(["run", *WORDS, "hydra.run.dir=r"], folder).status == 0
 
     def content() -> dict[str, bytes]:
@@ -108,17 +110,14 @@ def test_a_resume_that_is_another_run_changes_nothing_there(tmp_path: Path) -> N
     assert b"language: pt" in content()[str(folder / "r" / ".hydra" / "config.yaml")]
 
 
-def test_what_only_shows_a_config_makes_nothing(tmp_path: Path) -> None:
-    folder = tmp_path / "w"
-    folder.mkdir()
+def test_what_only_shows_a_config_makes_nothing(folder: Path) -> None:
     for words in (["--cfg", "job"], ["--cfg", "all"], ["--info", "searchpath"], ["--help"]):
         ended = run(["run", *WORDS, *words], folder)
         assert (ended.status, ended.places, list(folder.iterdir())) == (0, [], []), ended.stderr
 
 
 def test_four_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -> None:
-    rows = [{"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."} for n in range(3)]
-    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "texts.jsonl").write_text(TEXTS)
     program = textwrap.dedent(
         """
         import datetime, os, sys, time
@@ -145,9 +144,8 @@ def test_four_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -
     )
     words = [*WORDS[:-1], "tracking.traces=0"]
     fresh = CHECKOUT | {"UNDOGMATIC_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-c", program, "run", *words], cwd=tmp_path, env=fresh, capture_output=True, check=False
-    )
+    command = [sys.executable, "-c", program, "run", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=fresh, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     folders = [path.parent for path in tmp_path.glob("outputs/*/*/run.json")]
     assert len(folders) == 4
@@ -157,16 +155,15 @@ def test_four_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -
     assert len({json.loads((folder / "mlflow.json").read_text())["run_id"] for folder in folders}) == 4
 
 
+OLD = "CREATE TABLE experiments (a); CREATE TABLE alembic_version (n); INSERT INTO alembic_version VALUES ('old')"
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"not a database " * 100, "which cannot be used"),
         ("CREATE TABLE cats (name)", r"a database of another program \(it holds cats\)"),
-        (
-            "CREATE TABLE experiments (a); CREATE TABLE alembic_version (version_num); "
-            "INSERT INTO alembic_version VALUES ('old')",
-            r"a store of another version of MLflow \(schema old, here \w+\)",
-        ),
+        (OLD.replace("(n)", "(version_num)"), r"a store of another version of MLflow \(schema old, here \w+\)"),
     ],
 )
 def test_a_store_that_cannot_be_used_is_found_before_anything_is_judged(content: bytes | str, said: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -38,24 +40,16 @@ def test_what_quotes_judged_texts_is_its_owners_alone(tmp_path: Path) -> None:
 
 
 def test_a_line_that_a_full_disk_cuts_off_is_taken_back(tmp_path: Path) -> None:
-    class Full:
-        def __init__(self, file: object) -> None:
-            self.file = file
-
-        def fileno(self) -> int:
-            return self.file.fileno()  # type: ignore[attr-defined]
-
-        def write(self, content: bytes) -> int:
-            if len(content) <= 2:
-                raise OSError(28, "No space left on device")
-            return self.file.write(content[:2])  # type: ignore[attr-defined]
-
-        def close(self) -> None:
-            self.file.close()  # type: ignore[attr-defined]
-
     with Log(tmp_path / "log") as log:
         log.append("whole")
-        log._file = Full(log._file)  # type: ignore[assignment]
+        file: Any = log._file
+
+        def write_two(content: bytes) -> int:
+            if len(content) <= 2:
+                raise OSError(28, "No space left on device")
+            return int(file.write(content[:2]))
+
+        log._file = Mock(wraps=file, write=write_two)
         with pytest.raises(StorageError, match="No space left"):
             log.append("cut")
     assert (tmp_path / "log").read_text() == "whole\n"

@@ -30,7 +30,7 @@ class TestAlpha:
     def test_what_cannot_be_said(self) -> None:
         assert coefficients.alpha(np.ones((2, 9))) is None
         few = coefficients.alpha([[1.0, 2, 3, 4], [1.0, 2, 4, 4]])
-        assert few is not None and (few.low, few.high) == (-1, 1)
+        assert few is not None and few.interval == (-1, 1)
 
     def test_ten_texts_on_which_all_agree_show_little_and_many_show_much(self) -> None:
         levels = np.linspace(0, 100, 10)
@@ -79,7 +79,7 @@ class TestPearson:
         found = coefficients.pearson(x, y)
         assert found is not None and found.value == pytest.approx(r)
         ends = np.tanh(np.arctanh(r) + np.array([-1, 1]) * 1.96 / np.sqrt(297))
-        assert (found.low, found.high) == pytest.approx(ends, abs=0.02)
+        assert found.interval == pytest.approx(ends, abs=0.02)
         assert coefficients.pearson(x, np.zeros(300)) is None
 
     @pytest.mark.parametrize("shape", ["floor", "lognormal"])

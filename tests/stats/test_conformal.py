@@ -88,15 +88,13 @@ class TestScores:
         plain = conformal.intervals(fitted, score[1000:])
         snapped = conformal.intervals(fitted, score[1000:], levels=LEVELS)
         assert set(snapped.low) | set(snapped.high) <= set(LEVELS)
-        in_plain = (plain.low <= truth[1000:]) & (truth[1000:] <= plain.high)
-        in_snapped = (snapped.low <= truth[1000:]) & (truth[1000:] <= snapped.high)
+        in_plain, in_snapped = ((own.low <= truth[1000:]) & (truth[1000:] <= own.high) for own in (plain, snapped))
         assert np.all(in_snapped[in_plain])
         assert np.mean(snapped.high - snapped.low) < np.mean(plain.high - plain.low)
 
-    def test_an_interval_between_two_levels_becomes_the_nearer(self) -> None:
-        fitted = _fit(np.full(9, 51.0), np.full(9, 50.0), range(9))
-        made = conformal.intervals(fitted, [35, 40], levels=LEVELS)
-        assert made.low.tolist() == made.high.tolist() == [25, 50]
+        # An interval between two levels becomes the nearer.
+        between = conformal.intervals(_fit(np.full(9, 51.0), np.full(9, 50.0), range(9)), [35, 40], levels=LEVELS)
+        assert between.low.tolist() == between.high.tolist() == [25, 50]
 
 
 class TestRanges:
@@ -142,24 +140,20 @@ class TestGuards:
     def test_a_fit_survives_json(self) -> None:
         fitted = _fit(np.arange(9.0), np.zeros(9), range(9), groups=["a"] * 9)
         again = conformal.Conformal(**json.loads(json.dumps(fitted._asdict())))
-        for one, other in zip(
-            conformal.intervals(fitted, [5.0], groups=["a"]),
-            conformal.intervals(again, [5.0], groups=["a"]),
-            strict=True,
-        ):
-            assert one.tolist() == other.tolist()
+        one, other = (conformal.intervals(each, [5.0], groups=["a"]) for each in (fitted, again))
+        assert np.array_equal(one, other)
 
     def test_what_does_not_match_the_fit_is_refused(self) -> None:
         plain = _fit(np.ones(9), np.ones(9), range(9))
         grouped = _fit(np.ones(9), np.ones(9), range(9), groups=["a"] * 9)
-        with pytest.raises(ValueError, match="groups"):
-            conformal.intervals(plain, [1.0], groups=["a"])
-        with pytest.raises(ValueError, match="groups"):
-            conformal.intervals(grouped, [1.0])
-        with pytest.raises(ValueError, match="holds b; fitted are a"):
-            conformal.intervals(grouped, [1.0], groups=["b"])
-        with pytest.raises(ValueError, match="ranges"):
-            conformal.intervals(plain, [[1.0, 2.0]])
+        for fitted, predicted, groups, message in (
+            (plain, [1.0], ["a"], "groups"),
+            (grouped, [1.0], None, "groups"),
+            (grouped, [1.0], ["b"], "holds b; fitted are a"),
+            (plain, [[1.0, 2.0]], None, "ranges"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                conformal.intervals(fitted, predicted, groups=groups)
         with pytest.raises(ValueError, match="scale"):
             _fit(np.ones(9), np.full(9, 101.0), range(9))
 

@@ -15,7 +15,7 @@ def test_a_share_has_clopper_and_pearsons_limits_over_groups() -> None:
     flags = [1.0] * 9 + [0.0]
     found = limits.share(flags, range(10))
     ends = stats.binomtest(9, 10).proportion_ci(method="exact")
-    assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
+    assert found.interval == pytest.approx((ends.low, ends.high))
     twice = limits.share([*flags, *flags], [*range(10), *range(10)])
     assert (twice.low, twice.high, twice.n_groups) == pytest.approx((ends.low, ends.high, 10))
     failed = limits.share([*flags, np.nan], range(11))

@@ -62,4 +62,4 @@ def test_what_an_exchange_adds_is_what_exchanging_gives() -> None:
             mixed = np.where(turned, other, one), np.where(turned, one, other)
             expected = np.subtract(*(quality.concordance(each, labels).concordance for each in mixed[::-1]))
             assert start + added[turned].sum() == pytest.approx(expected)
-    assert np.isnan(quality.exchange(one, other, np.ones(12)).difference)
+    assert np.isnan(quality.exchange(one, other, np.ones(12))[0])

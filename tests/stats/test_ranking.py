@@ -118,36 +118,20 @@ class TestAuc:
             ranking.auc([1.0, 2], [3.0, 4], groups_a=[0, 1])
 
 
-class TestAttackSummary:
-    def test_hand_computed(self) -> None:
-        result = ranking.attack_summary([20.0, 40, 60, 80], [10.0, 20, 30], [85.0, 90, 95], scale=(0, 100))
-        assert result.auc.value == pytest.approx((1.5 + 3 + 3 + 3) / 12)
-        assert result.mean_shift == pytest.approx(50 - 90)
-        assert (result.threshold, result.success_rate) == (50, 0.5)
-        assert (result.n_attack, result.n_baseline, result.n_treatment) == (4, 3, 3)
-
-    def test_the_two_thresholds(self) -> None:
-        attack, explained = [20.0, 40, 50, 60], np.linspace(0, 30, 101)
-        assert ranking.attack_summary(attack, explained, scale=(0, 100)).success_rate == 0.5
-        strict = ranking.attack_summary(attack, explained, threshold_rule="baseline_95", scale=(0, 100))
-        assert (strict.threshold, strict.success_rate) == (pytest.approx(28.5), 0.25)
-        assert ranking.attack_summary([2.0, 4], [1.0], scale=(1, 5)).threshold == 3
-
-    def test_welchs_interval_of_the_shift(self) -> None:
+class TestMeanShift:
+    def test_welchs_interval(self) -> None:
         rng = np.random.default_rng(5)
         hits = 0
         for _ in range(300):
-            result = ranking.attack_summary(rng.normal(60, 15, 12), [0.0, 1], rng.normal(80, 5, 20), scale=(0, 100))
-            assert result.mean_shift_low is not None
-            assert result.mean_shift_high is not None
-            hits += result.mean_shift_low <= -20 <= result.mean_shift_high
+            result = ranking.mean_shift(rng.normal(60, 15, 12), rng.normal(80, 5, 20))
+            hits += result.low <= -20 <= result.high
         assert hits / 300 == pytest.approx(0.95, abs=0.03)
 
-    def test_without_naked_texts_there_is_no_shift_and_one_text_has_no_interval(self) -> None:
-        alone = ranking.attack_summary([20.0], [10.0], scale=(0, 100))
-        assert (alone.mean_shift, alone.mean_shift_low, alone.n_treatment) == (None, None, 0)
-        single = ranking.attack_summary([20.0], [10.0], [90.0, 95], scale=(0, 100))
-        assert (single.mean_shift, single.mean_shift_low, single.mean_shift_high) == (-72.5, None, None)
+    def test_without_texts_there_is_no_shift_and_one_text_has_no_interval(self) -> None:
+        assert np.isnan(ranking.mean_shift([20.0], []).value)
+        single = ranking.mean_shift([20.0], [90.0, 95])
+        assert single.value == -72.5
+        assert np.isnan(single.interval).all()
 
 
 class TestSpearmanInterval:
@@ -159,7 +143,7 @@ class TestSpearmanInterval:
         there = ranking.spearman_interval(x, -y, np.random.default_rng(1))
         assert here.value == pytest.approx(stats.spearmanr(x, y).statistic)
         assert -1 <= here.low < here.value < here.high <= 1
-        assert (there.low, there.high) == pytest.approx((-here.high, -here.low))
+        assert there.interval == pytest.approx((-here.high, -here.low))
 
     def test_coverage(self) -> None:
         rng = np.random.default_rng(7)

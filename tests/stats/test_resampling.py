@@ -95,8 +95,8 @@ class TestMemory:
 
     def test_curves_of_many_items_keep_a_thousand_points(self) -> None:
         u, e = two_columns(5000, seed=1).T
-        risk = review.risk_coverage(u, e, np.random.default_rng(0), n_resamples=20)
-        caught = review.review_curve(u, e, np.random.default_rng(0), n_resamples=20)
+        risk = review.curve("risk", u, e, np.random.default_rng(0), n_resamples=20)
+        caught = review.curve("caught", u, e, np.random.default_rng(0), n_resamples=20)
         assert risk.share.size == review.MOST_PLACES
         assert caught.n.size == review.MOST_PLACES + 1
         assert (caught.n[0], caught.n[-1], risk.share[-1]) == (0, 5000, 1)

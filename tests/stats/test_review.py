@@ -69,7 +69,7 @@ class TestIntervals:
         rng = np.random.default_rng(31)
         u = rng.random(150)
         e = np.abs(rng.normal(0, 1 + 10 * u))
-        curve = review.risk_coverage(u, e, rng, n_resamples=300)
+        curve = review.curve("risk", u, e, rng, n_resamples=300)
         assert curve.guided[-1] == pytest.approx(e.mean())
         assert curve.share.tolist() == pytest.approx((np.arange(150) + 1) / 150)
         assert np.all(curve.oracle <= curve.guided + 1e-12)
@@ -102,7 +102,7 @@ VARIED_ERROR = hnp.arrays(np.float64, 12, elements=st.integers(0, 5).map(float))
 
 class TestCurve:
     def test_by_hand(self) -> None:
-        curve = review.review_curve([1, 2, 3, 4], [0, 3, 1, 4], np.random.default_rng(0), n_resamples=50)
+        curve = review.curve("caught", [1, 2, 3, 4], [0, 3, 1, 4], np.random.default_rng(0), n_resamples=50)
         assert curve.guided.tolist() == [0, 0.5, 0.625, 1, 1]
         assert curve.oracle.tolist() == [0, 0.5, 0.875, 1, 1]
         assert curve.share.tolist() == [0, 0.25, 0.5, 0.75, 1]
@@ -110,10 +110,10 @@ class TestCurve:
     @given(VARIED_ERROR)
     def test_perfect_uncertainty_reaches_the_oracle_and_a_constant_one_the_diagonal(self, error: np.ndarray) -> None:
         rng = np.random.default_rng(0)
-        best = review.review_curve(error**2, error, rng, n_resamples=5)
+        best = review.curve("caught", error**2, error, rng, n_resamples=5)
         assert best.guided == pytest.approx(best.oracle)
         assert of(review.GAIN, error**2, error) == pytest.approx(1)
-        none = review.review_curve(np.full(12, 7.0), error, rng, n_resamples=5)
+        none = review.curve("caught", np.full(12, 7.0), error, rng, n_resamples=5)
         assert none.guided == pytest.approx(none.share)
         assert of(review.GAIN, np.full(12, 7.0), error) == pytest.approx(0, abs=1e-12)
 
@@ -127,7 +127,7 @@ class TestCurve:
     def test_the_random_band_holds_random_reviews_as_often_as_promised(self, binary: bool) -> None:
         rng = np.random.default_rng(41)
         error = (rng.random(200) < 0.3).astype(float) if binary else rng.exponential(1, 200)
-        curve = review.review_curve(rng.random(200), error, rng, 0.9, n_resamples=10)
+        curve = review.curve("caught", rng.random(200), error, rng, 0.9, n_resamples=10)
         band = review.random_review(error, curve.n, 0.9)
         caught = np.array([np.cumsum(rng.permutation(error)) for _ in range(2000)]) / error.sum()
         for budget in (20, 60, 100, 160):
@@ -143,13 +143,13 @@ class TestCurve:
         rng = np.random.default_rng(42)
         u = rng.random(200)
         error = np.abs(rng.normal(0, u))
-        curve = review.review_curve(u, error, rng, n_resamples=300)
+        curve = review.curve("caught", u, error, rng, n_resamples=300)
         assert np.all((curve.band.low <= curve.guided + 1e-9) & (curve.guided <= curve.band.high + 1e-9))
         assert curve.guided[60] > review.random_review(error, curve.n).high[60]
 
     def test_nothing_to_catch_is_said(self) -> None:
         with pytest.raises(ValueError, match="nothing"):
-            review.review_curve([1, 2], [0, 0], np.random.default_rng(0))
+            review.curve("caught", [1, 2], [0, 0], np.random.default_rng(0))
         with pytest.raises(ValueError, match="constant"):
             review.review_gain_interval([1, 2], [1, 1], np.random.default_rng(0))
 
@@ -173,4 +173,4 @@ class TestGainInterval:
 
     def test_one_error_limits_nothing(self) -> None:
         result = review.review_gain_interval(np.arange(30), np.arange(30) == 3, np.random.default_rng(45))
-        assert (result.low, result.high) == (-1, 1)
+        assert result.interval == (-1, 1)

@@ -1,6 +1,7 @@
 """The uncertainty formulas: published-by-hand cases, shared reference cases, and the properties they promise."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,7 @@ class TestEntropy:
         assert uncertainty.normalised_entropy([0.0, 1.0, 0.0]) == 0
         assert uncertainty.normalised_entropy(np.full(5, 0.2)) == pytest.approx(1)
 
-    def test_a_level_nobody_chose_still_counts(self) -> None:
-        assert uncertainty.normalised_entropy([0.5, 0.5]) == pytest.approx(1)
+        # A level that nobody chose still counts.
         assert uncertainty.normalised_entropy([0.5, 0.5, 0, 0]) == pytest.approx(0.5)
 
     @given(PROBABILITIES, st.randoms(use_true_random=False))
@@ -53,15 +53,17 @@ class TestGuards:
         with pytest.raises(ValueError, match=message):
             uncertainty.quantile_interval(probabilities, [0.0, 1.0])
 
+    def test_levels_must_increase_and_spreads_be_positive(self) -> None:
+        with pytest.raises(ValueError, match="`levels` must increase strictly"):
+            uncertainty.quantile_interval([0.5, 0.5], [1.0, 1.0])
+        with pytest.raises(ValueError, match="`mean` is 50 and `sd` -1"):
+            uncertainty.discretised_normal(50, -1, FIVE)
+
 
 class TestQuantileInterval:
-    def test_hand_computed(self) -> None:
-        result = uncertainty.quantile_interval([0.04, 0.06, 0.5, 0.37, 0.03], FIVE, level=0.9)
-        assert result == (25, 75)
-
-    def test_a_tail_met_exactly_is_kept(self) -> None:
-        result = uncertainty.quantile_interval([0.05, 0.9, 0.05], [0, 1, 2], level=0.9)
-        assert result == (0, 2)
+    def test_hand_computed_and_a_tail_met_exactly_is_kept(self) -> None:
+        assert uncertainty.quantile_interval([0.04, 0.06, 0.5, 0.37, 0.03], FIVE, level=0.9) == (25, 75)
+        assert uncertainty.quantile_interval([0.05, 0.9, 0.05], [0, 1, 2], level=0.9) == (0, 2)
 
     @given(PROBABILITIES, st.sampled_from([0.5, 0.8, 0.9, 0.95]))
     def test_it_holds_what_it_promises_and_no_end_could_move_in(self, p: np.ndarray, level: float) -> None:
@@ -81,10 +83,6 @@ class TestQuantileInterval:
         there = uncertainty.quantile_interval(p[::-1], -levels[::-1])
         assert there == (-here[1], -here[0])
 
-    def test_levels_must_increase(self) -> None:
-        with pytest.raises(ValueError, match="`levels` must increase strictly"):
-            uncertainty.quantile_interval([0.5, 0.5], [1.0, 1.0])
-
 
 class TestDiscretisedNormal:
     @given(st.floats(0.01, 99.99), st.floats(0, 80), st.sampled_from([2, 5, 11, 101]))
@@ -97,16 +95,13 @@ class TestDiscretisedNormal:
 
     def test_inside_a_fine_scale_the_spread_survives_too(self) -> None:
         levels = np.arange(0, 101.0)
-        p = uncertainty.discretised_normal(50, 8, levels)
-        spread = np.sqrt(p @ (levels - 50) ** 2)
-        assert float(spread) == pytest.approx(8, abs=0.02)
+        variance = uncertainty.discretised_normal(50, 8, levels) @ (levels - 50) ** 2
+        assert float(np.sqrt(variance)) == pytest.approx(8, abs=0.02)
 
-    def test_no_spread_shares_between_neighbours(self) -> None:
-        assert uncertainty.discretised_normal(30, 0, FIVE) == pytest.approx([0, 0.8, 0.2, 0, 0])
-        assert uncertainty.discretised_normal(25, 0, FIVE) == pytest.approx([0, 1, 0, 0, 0])
-
-    def test_a_vanishing_spread_is_the_limit(self) -> None:
-        assert uncertainty.discretised_normal(30, 0.01, FIVE) == pytest.approx([0, 0.8, 0.2, 0, 0], abs=1e-6)
+    @pytest.mark.parametrize("sd", [0, 0.01])
+    def test_no_or_a_vanishing_spread_shares_between_neighbours(self, sd: float) -> None:
+        assert uncertainty.discretised_normal(30, sd, FIVE) == pytest.approx([0, 0.8, 0.2, 0, 0], abs=1e-6)
+        assert uncertainty.discretised_normal(25, sd, FIVE) == pytest.approx([0, 1, 0, 0, 0], abs=1e-6)
 
     @pytest.mark.parametrize(("mean", "end"), [(-5, 0), (0, 0), (100, 4), (140, 4)])
     def test_a_mean_at_or_beyond_an_end_takes_the_end(self, mean: float, end: int) -> None:
@@ -122,34 +117,20 @@ class TestDiscretisedNormal:
         doubts = [uncertainty.normalised_entropy(uncertainty.discretised_normal(50, sd, FIVE)) for sd in (5, 15, 30)]
         assert doubts[0] < doubts[1] < doubts[2]
 
-    def test_a_negative_spread_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="`mean` is 50 and `sd` -1"):
-            uncertainty.discretised_normal(50, -1, FIVE)
-
 
 RANK = {"low": 0, "medium": 1, "high": 2}
 SCORES = st.integers(0, 20).map(lambda i: i / 2)
 STRENGTHS = st.integers(0, 20).map(lambda i: i / 20)
 
 
-def _shared_rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in reference(name).read_text(encoding="utf-8").splitlines()]
-
-
-def _of_case(kind: str, given: dict[str, Any]) -> dict[str, Any]:
-    if kind == "devils_advocate":
-        return uncertainty.critique_uncertainty(**given)._asdict()
-    if kind == "distribution_entropy":
-        return uncertainty.points_entropy(given)._asdict()
-    if kind == "debate":
-        return uncertainty.debate_uncertainty(
-            given["advocate_score"], given["critic_score"], given["judge_final"]
-        )._asdict()
-    if kind == "aggregate":
-        return uncertainty.aggregate_uncertainty(given["overall"], given["levels"])._asdict()
-    raise AssertionError(f"unknown kind {kind}")
-
-
+OF_KIND: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "devils_advocate": lambda given: uncertainty.critique_uncertainty(**given),
+    "distribution_entropy": uncertainty.points_entropy,
+    "debate": lambda given: uncertainty.debate_uncertainty(
+        given["advocate_score"], given["critic_score"], given["judge_final"]
+    ),
+    "aggregate": lambda given: uncertainty.aggregate_uncertainty(given["overall"], given["levels"]),
+}
 CARRIED: list[dict[str, Any]] = [  # one of each kind of uncertainty/cases.jsonl, so that each is held to it everywhere
     {
         "kind": "devils_advocate",
@@ -185,7 +166,7 @@ CARRIED: list[dict[str, Any]] = [  # one of each kind of uncertainty/cases.jsonl
 
 
 def _check(row: dict[str, Any]) -> None:
-    result = _of_case(row["kind"], row["input"])
+    result = OF_KIND[row["kind"]](row["input"])._asdict()
     for field, expected in row["expected"].items():
         got = list(result[field]) if isinstance(expected, list) else result[field]
         if isinstance(expected, str | bool):
@@ -200,8 +181,8 @@ def test_a_case_of_each_kind_is_reproduced(row: dict[str, Any]) -> None:
 
 
 def test_every_shared_case_is_reproduced() -> None:
-    for row in _shared_rows("uncertainty/cases.jsonl"):
-        _check(row)
+    for line in reference("uncertainty/cases.jsonl").read_text(encoding="utf-8").splitlines():
+        _check(json.loads(line))
 
 
 class TestCritique:
@@ -223,14 +204,11 @@ class TestCritique:
         assert result.level == level
         assert result.recommend_human_review == (level == "high")
 
-    def test_a_width_that_is_4_but_for_rounding_is_not_above_4(self) -> None:
+    def test_a_one_on_ten_is_a_tenth_and_a_width_that_is_4_but_for_rounding_is_not_above_4(self) -> None:
         low, high = 4.3, 8.3
         assert high - low > 4  # the trap exists
         assert uncertainty.critique_uncertainty(6, 0.1, (low, high), 0).level == "medium"
-
-    def test_a_one_on_ten_is_a_tenth(self) -> None:
-        result = uncertainty.critique_uncertainty(1, 0.1, (1, 1), 0)
-        assert result.confidence_interval == (0.1, 0.1)
+        assert uncertainty.critique_uncertainty(1, 0.1, (1, 1), 0).confidence_interval == (0.1, 0.1)
 
     @given(SCORES, STRENGTHS, SCORES, SCORES, st.integers(0, 3))
     def test_swapped_ends_are_ordered_and_noted(self, score: float, k: float, a: float, b: float, n: int) -> None:
@@ -268,12 +246,8 @@ class TestPoints:
         certain = uncertainty.points_entropy([0, 100, 0])
         assert (certain.normalised_entropy, certain.band, certain.notes) == (0, "low", ())
 
-    def test_two_of_four_options_are_half_of_the_bits(self) -> None:
-        result = uncertainty.points_entropy({"a": 50, "b": 50, "c": 0, "d": 0})
-        assert result.normalised_entropy == pytest.approx(0.5)
-        assert result.band == "medium"
-
-    def test_one_option_is_certain(self) -> None:
+        half = uncertainty.points_entropy({"a": 50, "b": 50, "c": 0, "d": 0})
+        assert (half.normalised_entropy, half.band) == (pytest.approx(0.5), "medium")
         assert uncertainty.points_entropy([100]).normalised_entropy == 0
 
     def test_points_that_do_not_sum_to_100_are_scaled_and_the_defect_recorded(self) -> None:
@@ -282,11 +256,9 @@ class TestPoints:
         assert (result.sums_to_100, result.total) == (False, 120)
         assert "120" in result.notes[0]
         assert result.normalised_entropy == uncertainty.points_entropy([25, 25, 50]).normalised_entropy
-
-    def test_points_off_the_grid_of_5_are_noted(self) -> None:
-        result = uncertainty.points_entropy([33, 33, 34])
-        assert result.sums_to_100
-        assert "multiples of 5" in result.notes[0]
+        off_the_grid = uncertainty.points_entropy([33, 33, 34])
+        assert off_the_grid.sums_to_100
+        assert "multiples of 5" in off_the_grid.notes[0]
 
     @given(st.lists(st.integers(0, 20).map(lambda i: 5 * i), min_size=2, max_size=8).filter(any), st.randoms())
     def test_the_order_of_options_does_not_matter(self, points: list[int], random: Any) -> None:
@@ -352,8 +324,6 @@ class TestAggregate:
         assert result.recommend_expert_review
         assert result.uncertainty_level == "low"
         assert result.issues == ("no reasons", "wrong court", "no reasons")
-
-    def test_a_text_is_one_issue_not_its_letters(self) -> None:
         assert uncertainty.aggregate_uncertainty([0.5], ["low"], issues=["no reasons"]).issues == ("no reasons",)
 
     @pytest.mark.parametrize(

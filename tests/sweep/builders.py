@@ -93,6 +93,21 @@ def result_of(folder: Path) -> SweepResult:
     return compare(folder, "a sweep", "en")
 
 
+def sweep_of(folder: Path, *jobs: tuple[pd.DataFrame | None, float], key: str = "model", **facts: Any) -> SweepResult:
+    """What a sweep over `key` says whose jobs, called a, b, c and so on, have these scores and shares. A list of facts
+    has one for each job."""
+    for n, (scores, share) in enumerate(jobs):
+        own = {name: value[n] if isinstance(value, list) else value for name, value in facts.items()}
+        write_job(folder / str(n), [f"{key}={'abcdefgh'[n]}"], scores, metrics=metrics(share), **own)
+    return result_of(folder)
+
+
+def change_config(folder: Path, **changes: Any) -> None:
+    """Put other values into the composed config of every job of a sweep."""
+    for path in folder.glob("*/.hydra/config.yaml"):
+        path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changes))
+
+
 def said(result: SweepResult) -> str:
     return " ".join(Words("en", result.texts, strict=True).say(finding) for finding in result.findings)
 

@@ -12,11 +12,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from omegaconf import OmegaConf
 
 import undogmatic
-from tests.sweep.builders import PAIRS, RUBRIC, doubting, keys, metrics, result_of, said, scored, write_job
+from tests.sweep.builders import (
+    PAIRS,
+    RUBRIC,
+    change_config,
+    doubting,
+    keys,
+    metrics,
+    result_of,
+    said,
+    scored,
+    sweep_of,
+    write_job,
+)
 from undogmatic.errors import ConfigError
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.manifest import output_folder
@@ -29,16 +40,14 @@ CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.par
 
 class TestLeaderboard:
     def test_jobs_are_ranked_by_their_headline_and_keep_its_interval(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=weak"], scored(60, 50), metrics=metrics(0.7))
-        write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0))
-        write_job(tmp_path / "2", ["model=gone"], None, error="model=gone needs GONE_API_KEY")
-        result = result_of(tmp_path)
-        assert result.jobs["name"].tolist() == ["strong", "weak", "gone"]
+        message = "model=c needs GONE_API_KEY"
+        result = sweep_of(tmp_path, (scored(60, 50), 0.7), STRONG, (None, 0), error=[None, None, message])
+        assert result.jobs["name"].tolist() == ["b", "a", "c"]
         assert result.jobs["status"].tolist() == ["finished", "finished", "failed"]
         assert result.jobs.loc[1, ["headline", "low", "high"]].tolist() == pytest.approx([0.7, 0.6, 0.8])
         assert np.isnan(result.jobs.loc[2, "headline"])
         assert (result.headline, result.choices) == ("ab.share", ("model",))
-        assert result.failed == [("gone", "model=gone needs GONE_API_KEY")]
+        assert result.failed == [("c", message)]
 
     def test_each_rubric_of_a_sweep_is_held_against_its_own_margin_and_scale(self, tmp_path: Path) -> None:
         """The first rubric's scale ends at 1 and its margin is .1: two jobs of the other differ by 5 of 100 points."""
@@ -63,10 +72,8 @@ class TestLeaderboard:
         assert area["low"] < area["difference"] < -1  # not cut at the end of the other scale
 
     def test_judges_of_different_rubrics_are_not_ranked_against_one_another(self, tmp_path: Path) -> None:
-        own = {"standing": {"ab": "supported"}}
-        write_job(tmp_path / "0", ["rubric=mine"], scored(60, 50), metrics=metrics(0.7), **own)
-        write_job(tmp_path / "1", ["rubric=other"], scored(90, 10, seed=1), metrics=metrics(1.0), rubric="other", **own)
-        result = result_of(tmp_path)
+        own = {"standing": {"ab": "supported"}, "rubric": ["mine", "other"]}
+        result = sweep_of(tmp_path, (scored(60, 50), 0.7), STRONG, key="rubric", **own)
         assert keys(result)[:2] == ["sweep.verdict_alone_supported"] * 2
         assert "sweep.other_criteria" in keys(result)
         assert not {"sweep.winner", "sweep.family"} & set(keys(result))
@@ -81,9 +88,7 @@ class TestLeaderboard:
         assert sorted(result.jobs["name"]) == ["a", "b", "b (job 2)"]
 
     def test_a_sweep_in_which_nothing_ended_says_so(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=a"], None, error="no server")
-        write_job(tmp_path / "1", ["model=b"], None)
-        result = result_of(tmp_path)
+        result = sweep_of(tmp_path, (None, 0), (None, 0), error=["no server", None])
         assert keys(result) == ["sweep.verdict_none"]
         assert [message for _, message in result.failed] == ["no server", "it did not come to its end (killed?)"]
         assert (len(result.comparisons), len(result.figures)) == (0, 0)
@@ -96,52 +101,41 @@ class TestLeaderboard:
         assert "length.x" not in jobs
 
 
+WEAK, STRONG = (scored(55, 50), 0.7), (scored(90, 10, seed=1), 1.0)
+ALIKE = [(scored(60, 50, seed=n), 0.9 + 0.02 * n) for n in range(2)]
+RIGHT, WRONG = (scored(95, 5, labels=True), 0.8), (scored(60, 40, seed=1, labels=True), 0.9)
+
+
 class TestVerdict:
+    @pytest.mark.parametrize(
+        ("jobs", "facts", "verdict", "measure", "told"),
+        [
+            ([WEAK, STRONG], {}, "clear_margin", "pair_difference", "b leads"),
+            ([WEAK, STRONG], {"seen": [0, 12]}, "seen", None, ""),  # the leader was fitted to the texts
+            ([WEAK, STRONG], {"seen": [12, 0]}, "clear_margin", None, ""),
+            (ALIKE, {}, "equal", None, "shown to be as good: less than 10 "),
+            ([RIGHT, WRONG], {}, "mixed", "absolute_error", ""),
+            ([(scored(90, 10, seed=n), 1.0) for n in range(2)], {}, "tied", None, ""),
+            ([WEAK, STRONG], {"headline": None}, "no_headline", None, ""),
+            ([WEAK, WEAK, (None, 0.0)], {"error": [None, None, "no key"]}, "identical", None, "2 of 3 jobs"),
+        ],
+    )
+    def test_what_is_shown_of_a_lead(
+        self, tmp_path: Path, jobs: Any, facts: dict[str, Any], verdict: str, measure: str | None, told: str
+    ) -> None:
+        result = sweep_of(tmp_path, *jobs, **facts)
+        assert keys(result)[0] == f"sweep.verdict_{verdict}"
+        assert measure in (None, result.findings[0].values.get("measure"))
+        assert told in said(result)
+        assert (result.headline is None) == ("headline" in facts)
+
     def test_the_settings_of_a_suite_are_found(self, tmp_path: Path) -> None:
-        for n, frame in enumerate((scored(55, 50), scored(90, 10, seed=1))):
-            write_job(tmp_path / str(n), [f"model={n}"], frame, metrics=metrics(0.7 + 0.3 * n))
-            path = tmp_path / str(n) / ".hydra" / "config.yaml"
-            config = yaml.safe_load(path.read_text())
-            path.write_text(yaml.safe_dump(config | {"analysis": {"ab": config["analysis"]}}))
+        sweep_of(tmp_path, WEAK, STRONG)
+        change_config(tmp_path, analysis={"ab": {"treatment": "naked", "baseline": "explained"}})
         assert result_of(tmp_path).findings[0].values["measure"] == "pair_difference"
 
-    def test_identical_jobs_do_not_speak_for_one_that_failed(self, tmp_path: Path) -> None:
-        for n in range(2):
-            write_job(tmp_path / str(n), [f"model={n}"], scored(80, 60), metrics=metrics(0.9))
-        write_job(tmp_path / "2", ["model=gone"], None, error="no key")
-        result = result_of(tmp_path)
-        assert keys(result)[0] == "sweep.verdict_identical"
-        assert "2 of 3 jobs" in said(result)
-
-    @pytest.mark.parametrize(("seen", "verdict"), [((0, 12), "seen"), ((12, 0), "clear_margin")])
-    def test_a_lead_on_texts_that_the_leader_was_fitted_to_is_none(
-        self, tmp_path: Path, seen: tuple[int, int], verdict: str
-    ) -> None:
-        write_job(tmp_path / "0", ["model=weak"], scored(55, 50), metrics=metrics(0.7), seen=seen[0])
-        write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0), seen=seen[1])
-        result = result_of(tmp_path)
-        assert keys(result)[0] == f"sweep.verdict_{verdict}"
-        assert said(result)
-
-    def test_a_lead_that_the_paired_test_bears_out(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=weak"], scored(55, 50), metrics=metrics(0.7))
-        write_job(tmp_path / "1", ["model=strong"], scored(90, 10, seed=1), metrics=metrics(1.0))
-        result = result_of(tmp_path)
-        assert keys(result)[0].startswith("sweep.verdict_clear")
-        assert result.findings[0].values["measure"] == "pair_difference"
-        assert "strong leads" in said(result)
-
-    def test_a_lead_that_does_not_matter(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=a"], scored(60, 50), metrics=metrics(0.90))
-        write_job(tmp_path / "1", ["model=b"], scored(60, 50, seed=1), metrics=metrics(0.92))
-        result = result_of(tmp_path)
-        assert keys(result)[0] == "sweep.verdict_equal"
-        assert "shown to be as good: less than 10 " in said(result)
-
     def test_a_lead_that_may_be_chance_says_how_many_texts_would_decide(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=a"], scored(60, 50), metrics=metrics(0.90))
-        write_job(tmp_path / "1", ["model=b"], scored(67, 48, seed=1), metrics=metrics(0.92))
-        result = result_of(tmp_path)
+        result = sweep_of(tmp_path, ALIKE[0], (scored(67, 48, seed=1), 0.92))
         assert keys(result)[0] == "sweep.verdict_open_needed"
         values = result.findings[0].values
         assert values["needed"] > values["units_n"] == PAIRS
@@ -150,31 +144,9 @@ class TestVerdict:
         assert row["p_holm"] < 0.05 and abs(row["difference"]) > 10 and row["shown"] == "open"
 
     def test_without_a_margin_of_the_rubric_nothing_is_called_equal(self, tmp_path: Path) -> None:
-        for n in range(2):
-            write_job(tmp_path / str(n), [f"model={n}"], scored(60, 50, seed=n), metrics=metrics(0.9 + 0.02 * n))
-            path = tmp_path / str(n) / ".hydra" / "config.yaml"
-            config = yaml.safe_load(path.read_text())
-            path.write_text(yaml.safe_dump(config | {"rubric": {k: v for k, v in RUBRIC.items() if k != "margin"}}))
+        sweep_of(tmp_path, *ALIKE)
+        change_config(tmp_path, rubric={k: v for k, v in RUBRIC.items() if k != "margin"})
         assert keys(result_of(tmp_path))[0] == "sweep.verdict_open_margin"
-
-    def test_a_lead_that_the_errors_contradict(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=a"], scored(95, 5, labels=True), metrics=metrics(0.8))
-        write_job(tmp_path / "1", ["model=b"], scored(60, 40, seed=1, labels=True), metrics=metrics(0.9))
-        result = result_of(tmp_path)
-        assert keys(result)[0] == "sweep.verdict_mixed"
-        assert result.findings[0].values["measure"] == "absolute_error"
-
-    def test_equal_headlines_are_a_tie(self, tmp_path: Path) -> None:
-        for n in range(2):
-            write_job(tmp_path / str(n), [f"model={n}"], scored(90, 10, seed=n), metrics=metrics(1.0))
-        assert keys(result_of(tmp_path))[0] == "sweep.verdict_tied"
-
-    def test_without_headline_nobody_wins(self, tmp_path: Path) -> None:
-        for n in range(2):
-            write_job(tmp_path / str(n), [f"model={n}"], scored(90, 10, seed=n), headline=None)
-        result = result_of(tmp_path)
-        assert result.headline is None
-        assert keys(result)[0] == "sweep.verdict_no_headline"
 
 
 class TestComparisons:
@@ -191,11 +163,9 @@ class TestComparisons:
         assert "strict, good = kind, good leads the 2 judges" in said(result)
 
     def test_identical_jobs_are_called_so_and_are_no_test(self, tmp_path: Path) -> None:
-        for n, prompt in enumerate(("a", "b")):
-            facts = {"uses_prompt": False, "choices": {"readout": "probe"}}
-            write_job(tmp_path / str(n), [f"prompt={prompt}"], scored(90, 10), metrics=metrics(1.0), **facts)
-        write_job(tmp_path / "2", ["prompt=c"], scored(60, 40, seed=1), metrics=metrics(0.8))
-        result = result_of(tmp_path)
+        same, facts = (scored(90, 10), 1.0), {"choices": {"readout": "probe"}}
+        other = (scored(60, 40, seed=1), 0.8)
+        result = sweep_of(tmp_path, same, same, other, key="prompt", uses_prompt=[False, False, True], **facts)
         same = result.comparisons[(result.comparisons["left"] == "a") & (result.comparisons["right"] == "b")]
         assert set(same["shown"]) == {"identical"}
         assert same["p"].isna().all()
@@ -209,74 +179,48 @@ class TestComparisons:
         (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
         assert family.values["n"] == 2
 
-    def test_a_copy_of_a_job_changes_no_other_p_value(self, tmp_path: Path) -> None:
-        frames = {"a": scored(64, 50), "b": scored(60, 48, seed=1), "c": scored(55, 20, seed=2)}
-        for sweep, names in (("plain", "abc"), ("copied", "aabc")):
-            for n, name in enumerate(names):
-                write_job(tmp_path / sweep / str(n), [f"model={name}", f"seed={n}"], frames[name])
-        plain, copied = (result_of(tmp_path / sweep).comparisons for sweep in ("plain", "copied"))
-        among = [{"a, seed=0", "b, seed=1"}, {"a, seed=0", "c, seed=2"}, {"b, seed=1", "c, seed=2"}]
-        renamed = {"b, seed=2": "b, seed=1", "c, seed=3": "c, seed=2"}
-        copied = copied.replace({"left": renamed, "right": renamed})
-        for measure in ("score", "pair_difference"):
-            by_sweep = []
-            for table in (plain, copied):
-                rows = table[(table["measure"] == measure)].itertuples()
-                found = {frozenset((row.left, row.right)): row.p_holm for row in rows}
-                by_sweep.append([found[frozenset(pair)] for pair in among])
-            assert by_sweep[0] == by_sweep[1]
-            assert min(by_sweep[0]) < 0.05
-
     def test_a_difference_is_left_minus_right(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=a"], scored(80, 60))
-        write_job(tmp_path / "1", ["model=b"], scored(70, 50))
-        rows = result_of(tmp_path).comparisons.set_index("measure")
+        rows = sweep_of(tmp_path, (scored(80, 60), 0.5), (scored(70, 50), 0.5)).comparisons.set_index("measure")
         assert rows.loc["score", "difference"] == pytest.approx(10)
         assert rows.loc["pair_difference", "shown"] == "identical"
         assert (rows["left"] == "a").all()
 
     def test_errors_are_compared_where_there_are_labels(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=a"], scored(90, 10, labels=True))
-        write_job(tmp_path / "1", ["model=b"], scored(60, 40, seed=1, labels=True))
-        rows = result_of(tmp_path).comparisons.set_index("measure")
-        row = rows.loc["absolute_error"]
+        frames = scored(90, 10, labels=True), scored(60, 40, seed=1, labels=True)
+        row = (
+            sweep_of(tmp_path, *((frame, 0.5) for frame in frames))
+            .comparisons.set_index("measure")
+            .loc["absolute_error"]
+        )
         assert row["low"] < row["difference"] < row["high"] < 0
         assert row["p_holm"] < 0.01
 
     def test_jobs_on_other_items_are_not_compared(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["dataset=a"], scored(80, 60))
-        write_job(tmp_path / "1", ["dataset=b"], scored(70, 50, seed=1), dataset_digest="other")
-        result = result_of(tmp_path)
+        jobs = (scored(80, 60), 0.5), (scored(70, 50, seed=1), 0.5)
+        result = sweep_of(tmp_path, *jobs, key="dataset", dataset_digest=["d", "other"])
         assert result.comparisons.empty
         assert "sweep.other_items" in keys(result)
 
     def test_items_that_either_job_failed_on_are_left_out(self, tmp_path: Path) -> None:
         holes = scored(80, 60)
         holes.loc[[0, 3], "score"] = np.nan
-        write_job(tmp_path / "0", ["model=a"], holes)
-        write_job(tmp_path / "1", ["model=b"], scored(70, 50, seed=1))
-        result = result_of(tmp_path)
-        counts = result.comparisons.set_index("measure")["n"]
+        counts = sweep_of(tmp_path, (holes, 0.5), (scored(70, 50, seed=1), 0.5)).comparisons.set_index("measure")["n"]
         assert counts["score"] == PAIRS  # pairs are the unit; two of them have one text left
         assert counts["pair_difference"] == PAIRS - 2
 
     def test_agreement_of_a_job_with_itself_and_with_a_constant(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=a"], scored(90, 10))
-        write_job(tmp_path / "1", ["model=b"], scored(90, 10))
-        write_job(tmp_path / "2", ["model=flat"], scored(50, 50).assign(score=50.0))
-        result = result_of(tmp_path)
+        one = (scored(90, 10), 0.5)
+        result = sweep_of(tmp_path, one, one, (scored(50, 50).assign(score=50.0), 0.5))
         rows = result.agreement.set_index(["left", "right"])
         assert rows.loc[("a", "b"), ["pearson_between", "kappa", "alpha"]].tolist() == pytest.approx([1, 1, 1])
         assert rows.loc[("a", "b"), "bias"] == 0
-        assert pd.isna(rows.loc[("a", "flat"), "pearson_between"])
+        assert pd.isna(rows.loc[("a", "c"), "pearson_between"])
         (heat,) = [f for f in result.figures if f.kind == "heatmap"]
         assert np.isnan(heat.data["matrix"][0][2])
 
     def test_the_same_seed_gives_the_same_intervals(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=a"], scored(80, 60))
-        write_job(tmp_path / "1", ["model=b"], scored(70, 50, seed=1))
-        first, again = (result_of(tmp_path).comparisons for _ in range(2))
-        pd.testing.assert_frame_equal(first, again)
+        first = sweep_of(tmp_path, (scored(80, 60), 0.5), (scored(70, 50, seed=1), 0.5)).comparisons
+        pd.testing.assert_frame_equal(first, result_of(tmp_path).comparisons)
 
 
 class TestJobs:
@@ -308,14 +252,9 @@ class TestJobs:
 
 def multirun(folder: Path, *overrides: str) -> Any:
     """What Hydra hands to the callbacks, as far as they look at it."""
-    return OmegaConf.create(
-        {
-            "tracking": {"_target_": "undogmatic.tracking.NoTracker"},
-            "report": {"language": "en"},
-            "seed": 0,
-            "hydra": {"sweep": {"dir": str(folder)}, "overrides": {"task": list(overrides)}},
-        }
-    )
+    hydra = {"sweep": {"dir": str(folder)}, "overrides": {"task": list(overrides)}}
+    tracking = {"_target_": "undogmatic.tracking.NoTracker"}
+    return OmegaConf.create({"tracking": tracking, "report": {"language": "en"}, "seed": 0, "hydra": hydra})
 
 
 class TestCallback:
@@ -325,8 +264,7 @@ class TestCallback:
         callback, config = SweepCallback(), multirun(tmp_path, "model=a,b")
         callback.on_multirun_start(config)
         assert os.environ[SWEEP_FOLDER] == str(tmp_path)
-        write_job(tmp_path / "0", ["model=a"], scored(90, 10), metrics=metrics(1.0))
-        write_job(tmp_path / "1", ["model=b"], scored(60, 40, seed=1), metrics=metrics(0.8))
+        sweep_of(tmp_path, (scored(90, 10), 1.0), WRONG)
         callback.on_multirun_end(config)
         assert SWEEP_FOLDER not in os.environ
         assert SWEEP_RUN not in os.environ
@@ -348,17 +286,21 @@ class TestCallback:
         assert ended.value.code == 2
         assert "holds another sweep: model=a,b" in capsys.readouterr().err
 
-    def test_a_single_run_is_not_continued_as_a_sweep(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    @pytest.mark.parametrize(
+        ("word", "told"),
+        [
+            ("model=a,b", "which holds a single run, not a sweep. Continue it without -m."),
+            ("run.name=${nowhere}", "error: Interpolation key 'nowhere' not found\n"),
+        ],
+    )
+    def test_what_cannot_be_swept_ends_the_command(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str, told: str
+    ) -> None:
         (tmp_path / "run.json").write_text("{}")
-        with pytest.raises(SystemExit):
-            SweepCallback().on_multirun_start(multirun(tmp_path, "model=a,b"))
-        assert "Continue it without -m" in capsys.readouterr().err
-
-    def test_what_cannot_be_resolved_ends_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit) as ended:
-            SweepCallback().on_multirun_start(multirun(tmp_path, "run.name=${nowhere}"))
+            SweepCallback().on_multirun_start(multirun(tmp_path, word))
         assert ended.value.code == 2
-        assert capsys.readouterr().err == "error: Interpolation key 'nowhere' not found\n"
+        assert told in capsys.readouterr().err
 
     def test_the_last_unfinished_sweep_is_found_apart_from_runs(self) -> None:
         fresh = "outputs/2026-01-03/00-00-00-sweep"
@@ -375,13 +317,7 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     lines = [json.dumps({"id": str(n), "text": f"Conforme o Tema {n} do STF, porque sim."}) for n in range(4)]
     (tmp_path / "good.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "bad.jsonl").write_text("not json", encoding="utf-8")
-    settings = [
-        "model=patterns",
-        "dataset=texts",
-        "dataset.path=good.jsonl,bad.jsonl",
-        "analysis=none",
-        "tracking=none",
-    ]
+    settings = "model=patterns dataset=texts dataset.path=good.jsonl,bad.jsonl analysis=none tracking=none".split()
 
     def run(*more: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "undogmatic.run", "-m", *settings, "hydra.sweep.dir=swept", *more]
@@ -459,21 +395,3 @@ def test_a_job_answered_by_the_cache_is_not_free(tmp_path: Path) -> None:
         assert costs[f"{quantity}_per_item"].isna().to_dict() == {"asked": False, "cached": True}
     assert result.jobs.set_index("name")["seconds"].isna().to_dict() == {"asked": False, "cached": True}
     assert "cached" in said(result) and "unknown where there are none" in said(result)
-
-
-def test_a_copy_does_not_count_in_the_tests_of_worth(tmp_path: Path) -> None:
-    doubts = {"first": 1, "copy": 1, "other": 2}
-    for number, (arm, seed) in enumerate(doubts.items()):
-        facts = {
-            "headline": "calibration.review_gain",
-            "metrics": {"calibration.review_gain": 0.0, "calibration.judged": 24},
-        }
-        write_job(tmp_path / str(number), [f"arm={arm}"], scored(80, 20), **facts)
-        doubting(seed, informed=False).to_csv(tmp_path / str(number) / "items_calibration.csv", index=False)
-    result = result_of(tmp_path)
-    tests = result.comparisons.set_index(["measure", "left", "right"]).sort_index()
-    for measure in ("review_gain", "aurc", "interval_score"):
-        assert np.isnan(tests.loc[(measure, "first", "copy"), "p"])
-        assert tests.loc[(measure, "first", "other"), "p_holm"] == tests.loc[(measure, "copy", "other"), "p_holm"]
-    (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
-    assert family.values["n"] == 3

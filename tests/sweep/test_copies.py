@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.sweep.builders import doubting, keys, metrics, result_of, scored, write_job
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats.compare import COLUMNS
-from undogmatic.sweep import tables
+from undogmatic.sweep.compare import worth
 from undogmatic.sweep.family import ALPHA, BETTER, FOLLOWING
 from undogmatic.sweep.jobs import Job
 
@@ -44,6 +44,11 @@ def test_a_copy_gets_the_intervals_of_its_twin_and_changes_nobody_elses(tmp_path
     for key, several in found.items():
         assert len(set(several)) == 1, key
         assert several[0] == pytest.approx(expected[key][0], abs=1e-12), key
+    copied_pair = [of[row.left] == of[row.right] for row in copied.comparisons.itertuples()]
+    assert copied.comparisons.loc[copied_pair, "p"].isna().all()
+    assert plain.comparisons["p_holm"].astype(float).min() < 0.05
+    sizes = [next(f for f in result.findings if f.key == "sweep.family").values["n"] for result in (plain, copied)]
+    assert sizes[0] == sizes[1] == 3 * len({measure for measure, *_ in expected})
     alphas = [next(f for f in result.findings if f.key.startswith("sweep.alpha")) for result in (plain, copied)]
     assert alphas[0] == alphas[1]
 
@@ -90,5 +95,5 @@ def _groups(p: dict[tuple[str, str], float], order: list[str]) -> dict[str, str]
     for place, name in enumerate(order):
         told = {"calibration.judged": 24.0, "calibration.review_gain": -float(place)}
         jobs[name] = Job(place, {}, {}, {}, told, pd.DataFrame(), "finished")
-    table = tables.worth(jobs, tests)["worth_order"].set_index("name")
+    table = worth(jobs, tests)["worth_order"].set_index("name")
     return table["review_gain_group"].to_dict() if "review_gain_group" in table else None

@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 
 from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
-from tests.sweep.builders import keys, metrics, result_of, said, scored, write_job
+from tests.sweep.builders import change_config, keys, metrics, result_of, said, scored, sweep_of, write_job
 from undogmatic.analyses.truth import Margin
 from undogmatic.records.wordings import read
+from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats import compare, paired
 from undogmatic.stats.compare import UNKNOWN, Comparison, Family, identical
 from undogmatic.sweep.compare import OWN_TEXTS
 from undogmatic.sweep.family import ALPHA, BETTER, WITH_MARGIN, of_means
 
 TEN = Margin(10.0, "rubric", 100.0)
-JOBS = "abcd"
 ALL = {*BETTER}
 TESTED = ALL - {"ece"}
 """With fewer than 30 independent texts."""
@@ -116,18 +116,18 @@ def test_one_group_and_nothing_different_are_said_and_not_tested() -> None:
     assert means(np.zeros(8))["shown"] == "identical"
 
 
-def write(folder: Path, standings: list[dict[str, str] | None], shares: tuple[float, ...] = (0.9, 0.8)) -> None:
-    for n, (standing, share) in enumerate(zip(standings, shares, strict=True)):
-        facts = {} if standing is None else {"standing": standing}
-        naked = 90 if n == 0 else 60
-        write_job(folder / str(n), [f"model={JOBS[n]}"], scored(naked, 10, seed=n), metrics=metrics(share), **facts)
+def swept(folder: Path, *standings: dict[str, str] | None) -> SweepResult:
+    """Two jobs, of which the first is better, whose own verdicts left them so."""
+    jobs = (scored(90, 10), 0.9), (scored(60, 10, seed=1), 0.8)
+    return sweep_of(folder, *jobs, standing=list(standings))
 
 
 class TestStanding:
     @pytest.mark.parametrize("standing", ["refuted", "undecided"])
     def test_the_best_judge_that_is_not_believed_is_named_so_first(self, tmp_path: Path, standing: str) -> None:
-        write(tmp_path, [{"ab": "supported", "controls": standing}, {"ab": "supported", "controls": "supported"}])
-        result = result_of(tmp_path)
+        result = swept(
+            tmp_path, {"ab": "supported", "controls": standing}, {"ab": "supported", "controls": "supported"}
+        )
         assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.verdict_clear_margin"]
         assert result.verdicts == 2
         assert result.findings[0].values["analyses"] == ["controls"]
@@ -135,60 +135,47 @@ class TestStanding:
         assert result.jobs["standing"].tolist() == [standing, "supported"]
 
     def test_a_supported_best_judge_needs_no_word(self, tmp_path: Path) -> None:
-        write(tmp_path, [{"ab": "supported"}, {"ab": "refuted"}])
-        result = result_of(tmp_path)
+        result = swept(tmp_path, {"ab": "supported"}, {"ab": "refuted"})
         assert result.verdicts == 1 and "sweep.none_supported" not in keys(result)
 
     def test_nobody_is_supported(self, tmp_path: Path) -> None:
-        write(tmp_path, [{"ab": "refuted"}, {"ab": "undecided"}])
-        assert "The own verdict of none of the 2 judges supports it." in said(result_of(tmp_path))
+        assert "The own verdict of none of the 2 judges supports it." in said(
+            swept(tmp_path, {"ab": "refuted"}, {"ab": "undecided"})
+        )
 
     def test_analyses_without_a_claim_note_none(self, tmp_path: Path) -> None:
-        write(tmp_path, [None, None])
-        result = result_of(tmp_path)
+        result = swept(tmp_path, None, None)
         assert result.verdicts == 1 and "standing" not in result.jobs
         assert "verdict_clear" in keys(result)[0]
 
     def test_the_best_of_several_is_said_to_be_flattered(self, tmp_path: Path) -> None:
-        write(tmp_path, [None, None])
-        assert "too good on average" in said(result_of(tmp_path))
+        assert "too good on average" in said(swept(tmp_path, None, None))
 
 
 class TestGroups:
     def test_groups_of_the_run_are_the_units(self, tmp_path: Path) -> None:
-        for n in range(2):
-            frame = scored(60, 50, seed=n)
-            frame = frame.assign(group="pair " + (frame["pair_id"].astype(int) // 3).astype(str))
-            write_job(tmp_path / str(n), [f"model={n}"], frame, metrics=metrics(0.9))
-        assert set(result_of(tmp_path).comparisons["n"]) == {4}
+        frames = [scored(60, 50, seed=n) for n in range(2)]
+        groups = "pair " + (frames[0]["pair_id"].astype(int) // 3).astype(str)
+        assert set(sweep_of(tmp_path, *((own.assign(group=groups), 0.9) for own in frames)).comparisons["n"]) == {4}
 
     def test_texts_without_pair_stand_for_themselves(self, tmp_path: Path) -> None:
-        for n in range(2):
-            frame = scored(60, 50, seed=n).drop(columns="pair_id").assign(group=lambda own: own["item_id"])
-            write_job(tmp_path / str(n), [f"model={n}"], frame, metrics=metrics(0.9))
-        rows = result_of(tmp_path).comparisons
+        frames = [scored(60, 50, seed=n).drop(columns="pair_id") for n in range(2)]
+        rows = sweep_of(tmp_path, *((own.assign(group=own["item_id"]), 0.9) for own in frames)).comparisons
         assert rows["measure"].tolist() == ["score"] and rows["n"].tolist() == [24]
 
     def test_scores_without_groups_are_named(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=0"], scored(60, 50).drop(columns="group"), metrics=metrics(0.9))
-        ((_, message),) = result_of(tmp_path).failed
+        ((_, message),) = sweep_of(tmp_path, (scored(60, 50).drop(columns="group"), 0.9)).failed
         assert "scores.csv cannot be read (an item without `group`)" in message
 
 
 def test_conditions_may_be_named_as_lists(tmp_path: Path) -> None:
-    import yaml
-
-    for n in range(2):
-        write_job(tmp_path / str(n), [f"model={n}"], scored(60 + 20 * n, 50, seed=n), metrics=metrics(0.9))
-        path = tmp_path / str(n) / ".hydra" / "config.yaml"
-        settings = {"treatment": ["imitation", "naked"], "baseline": ["explanation", "explained"], "margin": 5}
-        path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"analysis": {"suite": {"ab": settings}}}))
+    settings = {"treatment": ["imitation", "naked"], "baseline": ["explanation", "explained"], "margin": 5}
+    sweep_of(tmp_path, *((scored(60 + 20 * n, 50, seed=n), 0.9) for n in range(2)))
+    change_config(tmp_path, analysis={"suite": {"ab": settings}})
     result = result_of(tmp_path)
     assert "pair_difference" in set(result.comparisons["measure"])
-    (tests,) = [
-        f for f in result.findings if f.key == "sweep.tests_margin" and f.values["measure"] == "pair_difference"
-    ]
-    assert tests.values["margin"] == 5
+    margins = {f.values["measure"]: f.values["margin"] for f in result.findings if f.key == "sweep.tests_margin"}
+    assert margins["pair_difference"] == 5
 
 
 def test_many_jobs_are_bounded_in_what_is_listed(tmp_path: Path) -> None:

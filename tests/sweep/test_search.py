@@ -22,8 +22,8 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery, front
+from undogmatic.sweep.jobs import SearchState, Trial, read_search, write_search
 from undogmatic.sweep.search import Space, read_space
-from undogmatic.sweep.trials import SearchState, Trial, read_search, write_search
 
 pytest.importorskip("optuna")
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
@@ -163,28 +163,21 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
     }
     for name, texts in files.items():  # without ids: both files number alike
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    of_files = (
+        "dataset=texts hydra.sweeper.search={dataset.path:dev.jsonl} hydra.sweeper.final={dataset.path:test.jsonl}"
+    )
+    two = "hydra.sweeper.rungs=[20] hydra.sweeper.objectives=[quality,calls]"
     for words, said in (
-        (["seed=1,2", "dataset.split=test"], "a search takes development texts"),
-        (
-            ["seed=1,2", "hydra.sweeper.rungs=[20]", "hydra.sweeper.objectives=[quality,calls]"],
-            "gives trials up by one",
-        ),
-        (["seed=1,2", "hydra.sweeper.search={dataset.split:test}"], "on both sides of the split"),
-        (["dataset.conditions=[explanation],[imitation]"], "`dataset.conditions` cannot be searched"),
-        (["seed=1,2", "analysis=ab,labelled"], "`analysis` cannot be searched"),
-        (["rubric.margin=interval(1,20)"], "`rubric.margin` cannot be searched"),
-        (["rubric.direction=higher_is_worse,higher_is_better"], "`rubric.direction` cannot be searched"),
-        (
-            [
-                "seed=1,2",
-                "dataset=texts",
-                "hydra.sweeper.search={dataset.path:dev.jsonl}",
-                "hydra.sweeper.final={dataset.path:test.jsonl}",
-            ],
-            "test text '1' and development text '2' (copies)",
-        ),
+        ("seed=1,2 dataset.split=test", "a search takes development texts"),
+        (f"seed=1,2 {two}", "gives trials up by one"),
+        ("seed=1,2 hydra.sweeper.search={dataset.split:test}", "on both sides of the split"),
+        ("dataset.conditions=[explanation],[imitation]", "`dataset.conditions` cannot be searched"),
+        ("seed=1,2 analysis=ab,labelled", "`analysis` cannot be searched"),
+        ("rubric.margin=interval(1,20)", "`rubric.margin` cannot be searched"),
+        ("rubric.direction=higher_is_worse,higher_is_better", "`rubric.direction` cannot be searched"),
+        (f"seed=1,2 {of_files}", "test text '1' and development text '2' (copies)"),
     ):
-        ended = run(tmp_path, *words)
+        ended = run(tmp_path, *words.split())
         assert ended.returncode == 2
         assert said in ended.stderr
         assert "Traceback" not in ended.stderr

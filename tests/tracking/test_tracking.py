@@ -24,11 +24,13 @@ from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Prov
 from undogmatic.records.results import AnalysisResult
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
-from undogmatic.safety.command import SWEEP_RUN
+from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.safety.secrets import redacted, scrub_data
 from undogmatic.tracking import MlflowTracker, NoTracker
+from undogmatic.tracking.tracker import compared, rounded, run_name, tags
 
 CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent)}
+Make = Callable[..., FinishedRun]
 SECRET_TEXT = "o texto que ninguém de fora deve ler"
 
 
@@ -58,52 +60,39 @@ def client(migrated: Path, tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Callable[..., FinishedRun]:
+def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Make:
     """A finished run of `n` items, the last of which failed, with its files on disk."""
 
     def make(n: int = 3, folder: str = "outputs/run", **changes: Any) -> FinishedRun:
         items = [Item(id=f"item-{k}", text=f"{SECRET_TEXT} {k}", condition="explained_only") for k in range(n)]
         judgments = []
         for k, item in enumerate(items):
+            taken = {"input_tokens": 10, "output_tokens": 5, "usd": 0.001, "seconds": 0.25}
             call = Call(
                 model="fake-chat",
                 request={"messages": [{"role": "user", "content": item.text}], "max_tokens": 5},
                 reply={"text": f"sobre {item.text}", "vector": [0.5] * 640, "packed": "AAAA" * 640},
-                input_tokens=10,
-                output_tokens=5,
-                usd=0.001,
                 started=1_800_000_000.0 + k,
-                seconds=0.25,
                 cached=k == 0,
+                **taken,
             )
             outcome: Verdict | Failure = Verdict(score=10.0 * k, confidence=80, rationale=f"porque {item.text}")
             if k == n - 1:
                 outcome = Failure(reason="unparseable", message=f"not JSON: {item.text}", raw=item.text)
-            judgments.append(
-                Judgment(
-                    item_id=item.id,
-                    judge="score",
-                    outcome=outcome,
-                    cost=Cost(calls=1, usd=0.001, seconds=0.3),
-                    provenance=provenance,
-                    calls=(call,),
-                )
-            )
+            cost, about = Cost(calls=1, usd=0.001, seconds=0.3), {"provenance": provenance, "calls": (call,)}
+            judgments.append(Judgment(item_id=item.id, judge="score", outcome=outcome, cost=cost, **about))
         place = tmp_path / folder
         (place / "figures").mkdir(parents=True)
         (place / "figures" / "ab_scores.png").write_bytes(b"png")
         (place / "report.html").write_text(f"<p>{SECRET_TEXT}</p>", encoding="utf-8")
         (place / "judgments.jsonl").write_text(SECRET_TEXT, encoding="utf-8")
         (place / "scores.csv").write_text("item_id,score\n", encoding="utf-8")
+        model = {"api_key": "sk-123", "max_tokens": 400, "notes": "x" * 9000}
         values: dict[str, Any] = {
             "name": "fake-run",
             "folder": place,
             "language": "en",
-            "config": {
-                "seed": 0,
-                "model": {"api_key": "sk-123", "max_tokens": 400, "notes": "x" * 9000},
-                "empty": None,
-            },
+            "config": {"seed": 0, "model": model, "empty": None},
             "choices": {"model": "fake", "dataset": "pairs"},
             "identity": "i" * 64,
             "rubric": rubric,
@@ -149,7 +138,7 @@ def everything_in(folder: Path) -> bytes:
 
 
 class TestLog:
-    def test_a_run_arrives_whole(self, finished: Callable[..., FinishedRun], client: Any) -> None:
+    def test_a_run_arrives_whole(self, finished: Make, client: Any) -> None:
         said = MlflowTracker().log(finished())
         run = only_run(client)
         assert run.info.run_id in said
@@ -168,9 +157,7 @@ class TestLog:
         assert (data.dataset.name, data.dataset.digest) == ("pairs", "d" * 36)
         assert not Path("mlflow.db").exists()  # MLflow's own default store, which nothing here means
 
-    def test_the_table_has_a_row_per_judgment_with_text_and_reason(
-        self, finished: Callable[..., FinishedRun], client: Any
-    ) -> None:
+    def test_the_table_has_a_row_per_judgment_with_text_and_reason(self, finished: Make, client: Any) -> None:
         MlflowTracker().log(finished())
         path = client.download_artifacts(only_run(client).info.run_id, "judgments.json")
         table = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -180,9 +167,7 @@ class TestLog:
         assert rows[1]["text"] == f"{SECRET_TEXT} 1"
         assert (rows[2]["score"], rows[2]["error"]) == (None, "unparseable")
 
-    def test_long_values_are_cut_visibly_and_secrets_are_hidden(
-        self, finished: Callable[..., FinishedRun], client: Any
-    ) -> None:
+    def test_long_values_are_cut_visibly_and_secrets_are_hidden(self, finished: Make, client: Any) -> None:
         MlflowTracker().log(finished())
         params = only_run(client).data.params
         assert len(params["model.notes"]) == 6000
@@ -191,9 +176,7 @@ class TestLog:
         assert params["model.max_tokens"] == "400"
         assert b"sk-123" not in everything_in(Path("mlruns"))
 
-    def test_a_folder_logged_again_replaces_its_run_and_keeps_its_traces(
-        self, finished: Callable[..., FinishedRun], client: Any
-    ) -> None:
+    def test_a_folder_logged_again_replaces_its_run_and_keeps_its_traces(self, finished: Make, client: Any) -> None:
         run = finished()
         MlflowTracker().log(run)
         first = only_run(client).info.run_id
@@ -207,14 +190,14 @@ class TestLog:
         assert [t.info.tags["reviewed"] for t in again if t.info.trace_id == trace] == ["by a person"]
 
     def test_jobs_of_a_sweep_point_to_their_parent(
-        self, finished: Callable[..., FinishedRun], client: Any, monkeypatch: pytest.MonkeyPatch
+        self, finished: Make, client: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv(SWEEP_RUN, "the-parent")
         MlflowTracker().log(finished())
         assert only_run(client).data.tags["mlflow.parentRunId"] == "the-parent"
 
     def test_the_folder_is_found_from_anywhere(
-        self, finished: Callable[..., FinishedRun], client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, finished: Make, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run = finished(folder="here")
         monkeypatch.chdir(tmp_path)
@@ -223,9 +206,7 @@ class TestLog:
 
 
 class TestTraces:
-    def test_each_judgment_has_a_trace_with_its_calls_as_they_were(
-        self, finished: Callable[..., FinishedRun], client: Any
-    ) -> None:
+    def test_each_judgment_has_a_trace_with_its_calls_as_they_were(self, finished: Make, client: Any) -> None:
         MlflowTracker().log(finished())
         run = only_run(client)
         assert run.data.tags["undogmatic.traces"] == "3 of 3"
@@ -245,23 +226,18 @@ class TestTraces:
         assert failed.info.tags["error"] == "unparseable"
         assert traces["item-0"].info.tags["cached"] == "True"
 
+    @pytest.mark.parametrize(("most", "traced"), [(2, {"item-4", "item-0"}), (0, set())])
     def test_failures_come_first_where_not_all_are_traced(
-        self, finished: Callable[..., FinishedRun], client: Any
+        self, finished: Make, client: Any, most: int, traced: set[str]
     ) -> None:
-        MlflowTracker(traces=2).log(finished(5))
+        MlflowTracker(traces=most).log(finished(5))
         run = only_run(client)
-        assert run.data.tags["undogmatic.traces"] == "2 of 5"
-        assert {t.info.tags["item"] for t in traces_of(client, run.info.run_id)} == {"item-4", "item-0"}
-
-    def test_none_are_written_where_none_are_wanted(self, finished: Callable[..., FinishedRun], client: Any) -> None:
-        MlflowTracker(traces=0).log(finished())
-        run = only_run(client)
-        assert run.data.tags["undogmatic.traces"] == "0 of 3"
-        assert traces_of(client, run.info.run_id) == []
+        assert run.data.tags["undogmatic.traces"] == f"{most} of 5"
+        assert {t.info.tags["item"] for t in traces_of(client, run.info.run_id)} == traced
 
 
 class TestPrompts:
-    def test_one_version_per_content(self, finished: Callable[..., FinishedRun], client: Any) -> None:
+    def test_one_version_per_content(self, finished: Make, client: Any) -> None:
         MlflowTracker().log(finished(folder="a"))
         MlflowTracker().log(finished(folder="b"))
         MlflowTracker().log(finished(folder="c", asked=[asked("Judge otherwise.")]))
@@ -271,25 +247,21 @@ class TestPrompts:
         linked = [run.data.tags["undogmatic.prompt"] for run in client.search_runs([experiment])]
         assert sorted(linked) == ["toy-toy, version 1", "toy-toy, version 1", "toy-toy, version 2"]
 
-    def test_a_deleted_version_hides_none_of_those_after_it(
-        self, finished: Callable[..., FinishedRun], client: Any
-    ) -> None:
+    def test_a_deleted_version_hides_none_of_those_after_it(self, finished: Make, client: Any) -> None:
         for folder, text in (("a", "Judge."), ("b", "Judge otherwise.")):
             MlflowTracker().log(finished(folder=folder, asked=[asked(text)]))
         client.delete_prompt_version("toy-toy", "1")
         MlflowTracker().log(finished(folder="c", asked=[asked("Judge otherwise.")]))
         assert [version.version for version in client.search_prompt_versions("toy-toy")] == [2]
 
-    def test_a_prompt_that_no_model_saw_is_not_registered(
-        self, finished: Callable[..., FinishedRun], client: Any
-    ) -> None:
+    def test_a_prompt_that_no_model_saw_is_not_registered(self, finished: Make, client: Any) -> None:
         MlflowTracker().log(finished(asked=[asked("Judge.", uses_prompt=False)]))
         assert list(client.search_prompts()) == []
         assert only_run(client).data.tags["undogmatic.uses_prompt"] == "false"
 
 
 class TestRedact:
-    def test_no_text_leaves(self, finished: Callable[..., FinishedRun], client: Any) -> None:
+    def test_no_text_leaves(self, finished: Make, client: Any) -> None:
         MlflowTracker(redact=True).log(finished())
         stored = everything_in(Path("mlruns"))
         assert SECRET_TEXT.encode() not in stored
@@ -299,7 +271,7 @@ class TestRedact:
         assert {"report.html", "report.md"}.isdisjoint(f.path for f in client.list_artifacts(run.info.run_id))
         assert len(traces_of(client, run.info.run_id)) == 3
 
-    def test_scores_and_structure_stay(self, finished: Callable[..., FinishedRun]) -> None:
+    def test_scores_and_structure_stay(self, finished: Make) -> None:
         judgment = finished().judgments[1]
         hidden = redact_judgment(judgment)
         assert hidden.score == judgment.score
@@ -308,14 +280,10 @@ class TestRedact:
 
 
 def test_scrub_hides_texts_under_secret_keys_and_credentials_in_addresses() -> None:
-    config = {
-        "uri": "postgresql://user:pass@host/db",
-        "model": {"API_KEY": "a", "max_tokens": 3, "headers": [{"token": "b"}], "password": ""},
-    }
-    assert scrub_data(config) == {
-        "uri": "postgresql://***@host/db",
-        "model": {"API_KEY": "***", "max_tokens": 3, "headers": [{"token": "***"}], "password": ""},
-    }
+    model = {"API_KEY": "a", "max_tokens": 3, "headers": [{"token": "b"}], "password": ""}
+    hidden = model | {"API_KEY": "***", "headers": [{"token": "***"}]}
+    config = {"uri": "postgresql://user:pass@host/db", "model": model}
+    assert scrub_data(config) == {"uri": "postgresql://***@host/db", "model": hidden}
 
 
 class TestSweep:
@@ -323,16 +291,8 @@ class TestSweep:
         tracker = MlflowTracker()
         parent = tracker.open_sweep("model=a,b", tmp_path, {"model": "a,b"})
         (tmp_path / "report.md").write_text("# sweep", encoding="utf-8")
-        jobs = pd.DataFrame(
-            {
-                "number": [1, 0],
-                "status": ["finished", "failed"],
-                "model": ["b", "a"],
-                "headline": [0.9, None],
-                "low": [0.8, None],
-                "high": [1.0, None],
-            }
-        )
+        rows = [(1, "finished", "b", 0.9, 0.8, 1.0), (0, "failed", "a", None, None, None)]
+        jobs = pd.DataFrame(rows, columns=["number", "status", "model", "headline", "low", "high"])
         nothing = pd.DataFrame()
         result = SweepResult(
             "s", tmp_path, "en", jobs, ("model",), "ab.share", nothing, nothing, failed=[("0", "no server")]
@@ -343,13 +303,8 @@ class TestSweep:
         assert parent in said
         assert run.info.status == "FAILED"
         assert run.data.params == {"model": "a,b"}
-        assert run.data.metrics == {
-            "sweep.jobs": 2,
-            "sweep.failed": 1,
-            "best.ab.share": 0.9,
-            "best.ab.share_low": 0.8,
-            "best.ab.share_high": 1.0,
-        }
+        best = {"best.ab.share": 0.9, "best.ab.share_low": 0.8, "best.ab.share_high": 1.0}
+        assert run.data.metrics == {"sweep.jobs": 2, "sweep.failed": 1, **best}
         assert {f.path for f in client.list_artifacts(parent)} == {"report.md", "jobs.json"}
 
     def test_an_interrupted_sweep_goes_on_with_its_parent(self, client: Any, tmp_path: Path) -> None:
@@ -370,7 +325,7 @@ class TestErrors:
         with pytest.raises(ConfigError, match=r"`tracking\.traces` is -1"):
             MlflowTracker(traces=-1)
 
-    def test_a_broken_database_says_where_the_results_are(self, finished: Callable[..., FinishedRun]) -> None:
+    def test_a_broken_database_says_where_the_results_are(self, finished: Make) -> None:
         Path("broken.db").write_bytes(b"this is not a database" * 100)
         run = finished()
         with pytest.raises(ConfigError) as error:
@@ -379,7 +334,7 @@ class TestErrors:
         assert f"run.resume={run.folder}" in str(error.value)
 
     def test_an_unreachable_server_is_given_up_without_its_password(
-        self, finished: Callable[..., FinishedRun], monkeypatch: pytest.MonkeyPatch
+        self, finished: Make, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
         monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://user:sesame@127.0.0.1:9/")
@@ -388,14 +343,14 @@ class TestErrors:
         assert "tracking=none" in str(error.value)
         assert "sesame" not in str(error.value)
 
-    def test_a_deleted_experiment_is_named(self, finished: Callable[..., FinishedRun], client: Any) -> None:
+    def test_a_deleted_experiment_is_named(self, finished: Make, client: Any) -> None:
         MlflowTracker().log(finished())
         client.delete_experiment(client.get_experiment_by_name("undogmatic").experiment_id)
         with pytest.raises(ConfigError, match="was deleted in MLflow"):
             MlflowTracker().log(finished(folder="other"))
 
 
-def test_no_tracker_does_nothing(finished: Callable[..., FinishedRun], tmp_path: Path) -> None:
+def test_no_tracker_does_nothing(finished: Make, tmp_path: Path) -> None:
     tracker = NoTracker()
     assert tracker.log(finished()) is None
     assert tracker.open_sweep("s", tmp_path, {}) is None
@@ -444,29 +399,24 @@ def test_a_password_in_the_address_must_come_from_the_environment(monkeypatch: p
 
 class TestComparing:
     def test_jobs_are_named_by_what_sets_them_apart_and_a_headline_keeps_its_name(
-        self, finished: Callable[..., FinishedRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, finished: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from undogmatic.safety.command import SWEEP_FOLDER
-        from undogmatic.tracking import entries
-
         result = AnalysisResult("ab", {"ab.share": 0.9, "ab.share_low": 0.8}, headline="ab.share")
         run = finished(results=[result], metrics={"judged": 2.0, "ab.share": 0.9, "ab.share_low": 0.8})
-        assert list(entries.compared(run))[:2] == ["ab.share", "ab.share_low"]
-        assert not [name for name in entries.compared(run) if name.startswith("headline")]
-        assert entries.tags(run)["undogmatic.headline"] == "ab.share"
+        assert list(compared(run))[:2] == ["ab.share", "ab.share_low"]
+        assert not [name for name in compared(run) if name.startswith("headline")]
+        assert tags(run)["undogmatic.headline"] == "ab.share"
         sweep = {"overrides": ["model=gpt", "prompt.demo_order=0,1"], "started": 1.0, "mlflow_run": None}
         (tmp_path / "s").mkdir()
         (tmp_path / "s" / "sweep.json").write_text(json.dumps(sweep))
         (run.folder / ".hydra").mkdir(exist_ok=True)
         (run.folder / ".hydra" / "overrides.yaml").write_text("[model=gpt, +prompt.demo_order=1]")
-        assert entries.run_name(run) == run.name
+        assert run_name(run) == run.name
         monkeypatch.setenv(SWEEP_FOLDER, str(tmp_path / "s"))
-        assert entries.run_name(run) == "demo_order=1"
+        assert run_name(run) == "demo_order=1"
 
     @pytest.mark.parametrize(
         ("value", "told"), [(0.123456, 0.1235), (12345.0, 12345.0), (-28.15678, -28.16), (0.0000123456, 0.00001235)]
     )
     def test_metrics_are_rounded_to_digits_that_count(self, value: float, told: float) -> None:
-        from undogmatic.tracking.entries import rounded
-
         assert rounded(value) == pytest.approx(told, rel=1e-12)

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from undogmatic.analyses import comparison, length, plots, rivals
+from undogmatic.analyses import plots, rivals
 from undogmatic.analyses.base import Judged, check_level, failed_finding
-from undogmatic.analyses.comparison import PairEvidence, PairSettings, Sides, compare, examine, withheld
-from undogmatic.analyses.pairs import Pairs, chosen, contrast, listed, match
+from undogmatic.analyses.comparison import (
+    PairComparison,
+    PairEvidence,
+    compare,
+    examine,
+    of_groups,
+    withheld,
+)
+from undogmatic.analyses.pairs import Pairs, contrast, listed, match, numbers
+from undogmatic.analyses.rivals import PairSettings
 from undogmatic.analyses.ruling import AB, Ruling, verdict
-from undogmatic.analyses.truth import check_order, margin_of
+from undogmatic.analyses.truth import check_order, margin_of, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
-from undogmatic.stats import claims, paired
+from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.stats import claims, means, paired, typical
+
+COVARIATES = ["characters", "words"]
+"""What is known of a text whose judgment failed."""
 
 
 @dataclass(frozen=True)
@@ -72,224 +82,232 @@ class AbAnalysis:
         """Raises DataError if the conditions are missing or a pair is not complete."""
         check_order(self.name, judged.rubric)
         margin_of(judged.rubric, self.margin)
-        sides = self._sides(judged)
-        judged.need(self.name, "condition", (sides.treatment, sides.baseline))
+        judged.need(self.name, "condition", contrast(self.treatment, self.baseline, judged.frame))
         judged.need(self.name, "pair_id")
-        self._pairs(judged, sides)
+        self.matched(judged)
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `ab.share_expected`, absent where no pair is complete."""
         self.check(judged)
-        sides, pairs = self.matched(judged)
-        ids = pairs.complete(sides.treatment, sides.baseline)
-        counts = judged.counts(sides.names)
-        scored = {c: pairs.complete(c) for c in sides.names}
-        values = {c: pairs.scores(c, scored[c]) for c in sides.names}
-        total = len(pairs.sides[sides.treatment])
-        metrics: dict[str, float] = {
-            "ab.pairs": len(ids),
-            "ab.pairs_left_out": total - len(ids),
-            "ab.judged": int(counts["judged"].sum()),
-            "ab.failed": int(counts["failed"].sum()),
-        }
-        tables = {"groups": _groups(counts, values)}
-        for row in tables["groups"].itertuples():
-            metrics |= {
-                metric_name("ab.mean", row.condition): row.mean,
-                metric_name("ab.median", row.condition): row.median,
-            }
-
-        settings = self._settings(judged)
-        evidence = examine(pairs, sides, settings, rng)
-        findings = _setting(evidence, metrics)
-        findings += failed_finding(counts)
-        if total > len(ids):
-            findings.append(Finding("ab.left_out", {"n": total - len(ids), "total": total}))
-        ruling = verdict(AB, evidence)
-        if evidence.failed and len(ids):
-            ruling, numbers, said = self._failures(judged, pairs, ruling, rng)
-            metrics |= numbers
-            findings += said
-        if evidence.main is not None:
-            numbers, said = self._describe(evidence)
-            metrics |= numbers
-            findings += said
-            compared = [one for one in (evidence.main, evidence.over, evidence.under) if one is not None]
-            tables["comparisons"] = comparison.table(compared, judged.sign)
-            tables["length"] = length.table(pairs, sides.names, scored)
-            tables |= self._breakdowns(pairs, sides, ids)
-            tables["pairs"] = _pair_table(pairs, sides, ids)
-        figures, missing = _figures(judged, pairs, sides, ids, values)
-        return [
-            AnalysisResult(
-                name=self.name,
-                metrics=metrics,
-                tables=tables,
-                findings=findings + missing,
-                figures=figures,
-                verdict=ruling.finding,
-                standing=ruling.standing,
-                headline="ab.share_expected" if len(ids) else None,
-            )
+        pairs = self.matched(judged)
+        treatment, baseline, *_ = conditions = list(pairs.sides)
+        first, second = pairs.between(treatment, baseline)
+        counts, total = judged.counts(conditions), len(pairs.sides[treatment])
+        scores = {c: numbers(side.dropna(subset="score"), "score") for c, side in pairs.sides.items()}
+        tell, left_out = Telling(self.name), total - len(first)
+        tell.metrics |= {"ab.pairs": len(first), "ab.pairs_left_out": left_out}
+        tell.metrics |= {f"ab.{name}": int(counts[name].sum()) for name in ("judged", "failed")}
+        rows = [
+            {"condition": condition, **paired.summary(values)._asdict(), "failed": failed}
+            for (condition, values), failed in zip(scores.items(), counts["failed"], strict=True)
+            if values.size
         ]
+        tell.tables["groups"] = pd.DataFrame(rows, columns=["condition", *paired.Summary._fields, "failed"])
+        for row in rows:
+            tell.number(row["mean"], "mean", row["condition"])
+            tell.number(row["median"], "median", row["condition"])
 
-    def _sides(self, judged: Judged) -> Sides:
-        """The contrast that counts, and a hybrid that stands with it in a pair."""
-        treatment, baseline = contrast(self.treatment, self.baseline, judged.frame)
-        if self.hybrid is None:
-            return Sides(treatment, baseline, None)
+        e = examine(pairs, self._settings(judged), rng)
+        _say_setting(tell, e)
+        tell.findings += failed_finding(counts)
+        if left_out:
+            tell.say("ab.left_out", n=left_out, total=total)
+        if e.failed and e.n_pairs:
+            _say_failures(tell, judged, pairs, e, rng)
+        ruling = _at_worst(judged, pairs, verdict(AB, e), rng)
+        if e.main is not None:
+            self._describe(tell, pairs, e, e.main)
+            tell.tables["length"] = rivals.table_of_lengths(pairs)
+            tell.tables |= self._breakdowns(first, second)
+            table = pd.DataFrame({"pair_id": first.index, "group": units(first)})
+            for condition, side in pairs.sides.items():
+                table[condition] = side["score"].reindex(first.index).to_numpy()
+            table["difference"] = table[treatment] - table[baseline]
+            tell.tables["pairs"] = table.sort_values("difference", kind="stable").reset_index(drop=True)
+        plots.distributions(tell, judged.rubric, scores)
+        if len(first) < plots.FEWEST:
+            tell.findings.append(plots.too_few("slope", len(first)))
+        else:
+            lines = list(zip(numbers(second, "score").tolist(), numbers(first, "score").tolist(), strict=True))
+            ends = {"left": baseline, "right": treatment, "limits": plots.limits(judged.rubric)}
+            tell.draw("slope", "slope", pairs=lines, y_label="score", **ends)
+        return [tell.result(*ruling.decided, headline="ab.share_expected" if len(first) else None)]
+
+    def matched(self, judged: Judged) -> Pairs:
+        """The pairs of the contrast that counts, with a hybrid that stands with it in a pair."""
         frame = judged.frame
-        own = frame["pair_id"].isin(frame.loc[frame["condition"].isin([treatment, baseline]), "pair_id"].dropna())
-        present = frame.loc[own, "condition"].dropna().unique().tolist()
-        hybrid = chosen(self.hybrid, present)
-        return Sides(treatment, baseline, hybrid if hybrid in present else None)
+        two = contrast(self.treatment, self.baseline, frame)
+        together = frame["pair_id"].isin(frame.loc[frame["condition"].isin(two), "pair_id"].dropna())
+        present = set(frame.loc[together, "condition"])
+        hybrid = next((name for name in listed(self.hybrid) if name in present), None)
+        return match(judged, two, () if hybrid is None else (hybrid,))
 
-    def _pairs(self, judged: Judged, sides: Sides) -> Pairs:
-        return match(judged, (sides.treatment, sides.baseline), () if sides.hybrid is None else (sides.hybrid,))
-
-    def _failures(
-        self, judged: Judged, pairs: Pairs, ruling: Ruling, rng: np.random.Generator
-    ) -> tuple[Ruling, dict[str, float], list[Finding]]:
-        """The verdict after what failed judgments could do to it, and what is known of them."""
-        sides, settings = ruling.evidence.sides, ruling.evidence.settings
-        filled = self._filled(judged, pairs, sides)
-        ends = [compare(one, sides.treatment, sides.baseline, settings) for one in filled]
-        worst, best = (None if one is None else one.claim for one in ends)
-        numbers, said = comparison.describe_failures(pairs, sides.treatment, sides.baseline, settings, worst, best, rng)
-        return self._withheld(ruling, *filled, rng), numbers, said
-
-    def matched(self, judged: Judged) -> tuple[Sides, Pairs]:
-        """The contrast that counts, and its pairs."""
-        sides = self._sides(judged)
-        return sides, self._pairs(judged, sides)
-
-    def ruling(self, judged: Judged, sides: Sides, pairs: Pairs, rng: np.random.Generator) -> Ruling:
+    def ruling(self, judged: Judged, pairs: Pairs, rng: np.random.Generator) -> Ruling:
         """The verdict alone, by the same rules, without what only a report needs; scores are those of `pairs`."""
-        settings = self._settings(judged)
-        ruling = verdict(AB, examine(pairs, sides, settings, rng, for_report=False))
-        if ruling.evidence.failed and ruling.evidence.n_pairs:
-            return self._withheld(ruling, *self._filled(judged, pairs, sides), rng)
-        return ruling
+        evidence = examine(pairs, self._settings(judged), rng, for_report=False)
+        return _at_worst(judged, pairs, verdict(AB, evidence), rng)
 
     def _settings(self, judged: Judged) -> PairSettings:
-        margin = margin_of(judged.rubric, self.margin)
-        seen = rivals.Seen(judged.rubric.field_words)
+        margin, seen = margin_of(judged.rubric, self.margin), rivals.Seen(judged.rubric.field_words)
         return PairSettings(judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen)
 
-    def _filled(self, judged: Judged, pairs: Pairs, sides: Sides) -> tuple[Pairs, Pairs]:
-        """The pairs with every failed judgment at the end of the scale that speaks against the claim, and for it."""
-        scale = (judged.rubric.minimum, judged.rubric.maximum)
-        least, most = (
-            pairs.filled(comparison.ends(pairs, sides.treatment, scale, against=against, sign=judged.sign))
-            for against in (True, False)
-        )
-        return least, most
-
-    def _withheld(self, ruling: Ruling, least: Pairs, most: Pairs, rng: np.random.Generator) -> Ruling:
-        """What is left of a verdict with failed judgments at their worst for it."""
-        if ruling.standing == "undecided":
-            return ruling
-        filled, e = least if ruling.standing == "supported" else most, ruling.evidence
-        return withheld(ruling, verdict(AB, examine(filled, e.sides, e.settings, rng, for_report=False)))
-
-    def _describe(self, e: PairEvidence) -> tuple[dict[str, float], list[Finding]]:
-        """Metrics and sentences of all that was examined, in the order in which the rules look at it."""
-        assert e.main is not None
-        settings, sign, margin = e.settings, e.settings.sign, e.margin.value
-        metrics, findings = comparison.describe(e.main, settings)
-        parts = []
+    def _describe(self, tell: Telling, pairs: Pairs, e: PairEvidence, main: PairComparison) -> None:
+        """Tell all that was examined, in the order in which the rules look at it, and the smallest true difference that
+        so many groups of this spread would show to be beyond the margin."""
+        settings, margin = e.settings, e.margin.value
+        _say_main(tell, main, settings)
         if e.rival is not None:
-            parts.append(rivals.say(e.rival, sign, margin))
-        if e.sides.hybrid is not None:
-            parts.append(comparison.describe_hybrid(e.over, e.under, e.sides.hybrid, settings))
-            parts.append(({}, _surface_of_hybrid(e)))
+            rivals.say_rival(tell, e.rival, settings)
+        if e.hybrid is not None:
+            _say_hybrid(tell, e)
         elif self.hybrid is not None:
-            parts.append(({}, [Finding("ab.no_hybrid", {"hybrid": listed(self.hybrid)})]))
-        if e.lengths is not None:
-            parts += [length.say(check, sign, margin) for check in e.lengths.checks]
-            parts.append(length.say_matched(e.lengths.matched, sign, margin))
-        parts.append(comparison.describe_further(e.main, settings))
-        parts.append(self._power(comparison.of_groups(e.main.differences, e.main.groups), margin))
-        for numbers, said in parts:
-            metrics |= numbers
-            findings += said
-        return metrics, findings
+            tell.say("ab.no_hybrid", hybrid=listed(self.hybrid))
+        rivals.say_lengths(tell, *pairs.between(main.a, main.b), e.lengths, settings)
+        if e.matched is not None:
+            rivals.say_matched(tell, e.matched, settings)
+        tell.number(main.auc, "auc")
+        tell.say("ab.auc", main.auc.values("auc"), level=settings.level, treatment=main.a, baseline=main.b)
+        if main.claim is not None:
+            d, bounds = main.differences, settings.bounds
+            usual = typical.hodges_lehmann_interval(d, settings.level, groups=main.groups, bounds=bounds)
+            tell.number(usual, "hodges_lehmann")
+            tell.say("ab.hodges_lehmann", usual.values("estimate"), level=settings.level)
+        d = of_groups(main.differences, main.groups)
+        if d.size >= e.fewest and (spread := float(np.std(d, ddof=1))) > 0:
+            excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha)
+            tell.number(margin + excess, "minimum_detectable")
+            tell.say("ab.power", groups=d.size, detectable=margin + excess, sd=spread, power=self.power)
+        hybrid = () if e.hybrid is None else e.hybrid[:2]
+        tell.tables["comparisons"] = pd.DataFrame([_row(one, settings) for one in (main, *hybrid) if one is not None])
 
-    def _power(self, d: NDArray[np.float64], margin: float) -> tuple[dict[str, float], list[Finding]]:
-        """The smallest true difference that so many groups of this spread would show to be beyond the margin."""
-        if d.size < claims.fewest_pairs(self.alpha) or np.std(d, ddof=1) <= 0:
-            return {}, []
-        spread = float(np.std(d, ddof=1))
-        excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha).effect
-        assert excess is not None, "the spread is known"
-        metrics = {"ab.minimum_detectable": margin + excess}
-        values = {"groups": d.size, "detectable": margin + excess, "sd": spread, "power": self.power}
-        return metrics, [Finding("ab.power", values)]
-
-    def _breakdowns(self, pairs: Pairs, sides: Sides, ids: pd.Index) -> dict[str, pd.DataFrame]:
+    def _breakdowns(self, first: pd.DataFrame, second: pd.DataFrame) -> dict[str, pd.DataFrame]:
         """Mean difference by each of `breakdowns`: description only, the groups are small."""
-        d = pairs.scores(sides.treatment, ids) - pairs.scores(sides.baseline, ids)
-        side = pairs.sides[sides.treatment].loc[ids]
-        tables = {}
+        tables, d = {}, first["score"] - second["score"]
         for key in self.breakdowns:
             column = f"metadata.{key}"
-            if column in side and side[column].notna().any():
-                grouped = pd.Series(d).groupby(side[column].to_numpy(dtype=object)).agg(["size", "mean"])
-                grouped = grouped.rename(columns={"size": "n", "mean": "mean_difference"})
+            if column in first and first[column].notna().any():
+                grouped = d.groupby(first[column].to_numpy(dtype=object)).agg(n="size", mean_difference="mean")
                 tables[f"by_{key}"] = grouped.rename_axis(key).reset_index()
         return tables
 
 
-def _setting(evidence: PairEvidence, metrics: dict[str, float]) -> list[Finding]:
-    """What is expected, of how many pairs, and from where on a difference matters; adds its metrics."""
-    margin, sides = evidence.margin, evidence.sides
-    metrics |= {"ab.margin": margin.value, "ab.groups": evidence.n_groups}
-    values: dict[str, Any] = {"treatment": sides.treatment, "baseline": sides.baseline}
-    findings = [
-        Finding("ab.expected", values | {"expected": evidence.expected}),
-        Finding("ab.pairs", {"n": evidence.n_pairs, "groups": evidence.n_groups} | values),
-        Finding("ab.margin", {"margin": margin.value, "source": evidence.source}),
-    ]
-    return [*findings, Finding("ab.margin_zero")] if margin.value == 0 else findings
+def _filled(judged: Judged, pairs: Pairs) -> list[Pairs]:
+    """The pairs with every failed judgment at the end of the scale that speaks most against the claim that the
+    treatment scores on the expected side of all others, and most for it."""
+    treatment, ends = next(iter(pairs.sides)), (judged.rubric.minimum, judged.rubric.maximum)[:: judged.sign]
+    return [pairs.filled(treatment, *ends), pairs.filled(treatment, *ends[::-1])]
 
 
-def _surface_of_hybrid(e: PairEvidence) -> list[Finding]:
-    """What of treatment minus hybrid remains between texts of equal surface, where that was looked at."""
-    rival = e.rival_of_hybrid
-    if rival is None or rival.at_equal is None:
-        return []
-    rest = rival.at_equal.difference
-    values: dict[str, Any] = {"treatment": e.sides.treatment, "hybrid": e.sides.hybrid, "share": rival.share}
-    values |= {**rest.estimate.values("difference"), "level": rest.estimate.level}
-    return [Finding("ab.hybrid_equal", values)]
+def _at_worst(judged: Judged, pairs: Pairs, ruling: Ruling, rng: np.random.Generator) -> Ruling:
+    """What is left of a verdict with failed judgments at their worst for it."""
+    e = ruling.evidence
+    if ruling.standing == "undecided" or not e.failed or not e.n_pairs:
+        return ruling
+    filled = _filled(judged, pairs)[ruling.standing != "supported"]
+    return withheld(ruling, verdict(AB, examine(filled, e.settings, rng, for_report=False)))
 
 
-def _pair_table(pairs: Pairs, sides: Sides, ids: pd.Index) -> pd.DataFrame:
-    """The scores of every complete pair, smallest difference first."""
-    table = pd.DataFrame({"pair_id": ids, "group": pairs.groups(sides.treatment, ids)})
-    for condition, side in pairs.sides.items():
-        table[condition] = side["score"].reindex(ids).to_numpy()
-    table["difference"] = table[sides.treatment] - table[sides.baseline]
-    return table.sort_values("difference", kind="stable").reset_index(drop=True)
+def _say_setting(tell: Telling, e: PairEvidence) -> None:
+    """Tell what is expected, of how many pairs, and from where on a difference matters."""
+    sides = {"treatment": e.named.treatment, "baseline": e.named.baseline}
+    tell.metrics |= {"ab.margin": e.margin.value, "ab.groups": e.n_groups}
+    tell.say("ab.expected", sides, expected=e.named.expected)
+    tell.say("ab.pairs", sides, n=e.n_pairs, groups=e.n_groups)
+    tell.say("ab.margin", margin=e.margin.value, source=e.named.source)
+    if e.margin.value == 0:
+        tell.say("ab.margin_zero")
 
 
-def _figures(
-    judged: Judged, pairs: Pairs, sides: Sides, ids: pd.Index, values: dict[str, NDArray[np.float64]]
-) -> tuple[list[FigureData], list[Finding]]:
-    figures, missing = plots.distributions(judged.rubric, values)
-    a, b = pairs.scores(sides.treatment, ids), pairs.scores(sides.baseline, ids)
-    if len(ids) < plots.FEWEST:
-        return figures, [*missing, plots.too_few("slope", len(ids))]
-    lines = list(zip(b.tolist(), a.tolist(), strict=True))
-    data = {"left": sides.baseline, "right": sides.treatment, "pairs": lines, "y_label": "score"}
-    figures.append(FigureData("slope", "slope", data | {"limits": plots.limits(judged.rubric)}))
-    return figures, missing
+def _say_failures(tell: Telling, judged: Judged, pairs: Pairs, e: PairEvidence, rng: np.random.Generator) -> None:
+    """Tell what failed judgments could do: bounds, whether they depend on the condition, the estimate over all pairs.
+
+    Nothing is told where no judgment of the two sides failed."""
+    treatment, baseline, settings = e.named.treatment, e.named.baseline, e.settings
+    if not pairs.failed(treatment, baseline):
+        return
+    first = pairs.sides[treatment]
+    second = pairs.sides[baseline].loc[first.index]
+    a, b, groups = numbers(first, "score"), numbers(second, "score"), units(first)
+    ends = [compare(filled, treatment, baseline, settings) for filled in _filled(judged, pairs)]
+    worst, best = (None if one is None or one.claim is None else one.claim.estimate for one in ends)
+    if worst is not None and best is not None:
+        mean = settings.turned(worst.replace(low=worst.value, high=best.value)).interval
+        outer = settings.turned(worst.replace(high=best.high)).interval
+        tell.metrics |= {"ab.worst_case_low": mean[0], "ab.worst_case_high": mean[1]}
+        tell.say("ab.bounds", total=len(a), bounds=mean, interval=outer, level=1 - settings.alpha)
+    test = paired.failure_test(a, b, groups)
+    values = {"treatment": treatment, "baseline": baseline, "n_a": test.n_a, "n_b": test.n_b}
+    tell.number(test.p_value, "failures_p")
+    if test.p_value is None:
+        tell.say("ab.failures_even", values)
+    else:
+        key = "ab.failures_depend" if test.p_value < settings.alpha else "ab.failures_unclear"
+        tell.say(key, values, p=test.p_value)
+    known = first[COVARIATES].to_numpy(dtype=np.float64), second[COVARIATES].to_numpy(dtype=np.float64)
+    robust = paired.robust_difference(a, b, known, rng, groups=groups, level=settings.level)
+    tell.number(robust, "robust_difference")
+    if robust is None:
+        few = {"failed": paired.FEWEST_FAILED, "judged": paired.FEWEST_JUDGED, "groups": paired.FEWEST_UNITS}
+        tell.say("ab.no_robust", few)
+    else:
+        tell.say("ab.robust", robust.values("estimate"), level=robust.level)
 
 
-def _groups(counts: pd.DataFrame, values: dict[str, NDArray[np.float64]]) -> pd.DataFrame:
-    rows = []
-    for row in counts.itertuples():
-        condition = str(row.condition)
-        if values[condition].size:
-            rows.append({"condition": condition, **paired.summary(values[condition])._asdict(), "failed": row.failed})
-    return pd.DataFrame(rows, columns=["condition", *paired.Summary._fields, "failed"])
+def _say_main(tell: Telling, main: PairComparison, settings: PairSettings) -> None:
+    """Tell the primary comparison."""
+    share, test, level = main.share.estimate, main.test, settings.level
+    if main.claim is not None:
+        mean = settings.turned(main.claim.estimate)
+        middle = typical.median(main.differences, level, groups=main.groups, bounds=settings.bounds)
+        tell.number(mean, "mean_difference")
+        values = mean.values("mean", "mean_") | middle.values("median", "median_")
+        tell.say("ab.difference", values, mean_level=1 - settings.alpha, level=level)
+        if mean.method == "bounded":
+            tell.say("ab.bounded", same=2 * means.SAME_SHARE * settings.margin.span)
+    tell.number(share, "share_expected")
+    tell.say("ab.share", share.values("share"), hits=share.hits, n=share.n, ties=main.share.n_ties, level=level)
+    tell.metrics |= {"ab.p": test.p_value, "ab.zero_differences": main.share.n_ties}
+    tell.say(f"ab.test_{test.method}", statistic=test.statistic, p=test.p_value, n=share.n, groups=test.n_pairs)
+    tell.say(f"ab.zeros_{test.zero_method}", zeros=test.n_zero, n=test.n_pairs)
+    if main.rank_biserial is not None:
+        tell.number(main.rank_biserial, "rank_biserial")
+        tell.say("ab.effect", rank_biserial=main.rank_biserial)
+
+
+def _say_hybrid(tell: Telling, e: PairEvidence) -> None:
+    """Tell treatment minus hybrid and hybrid minus baseline, and what of the former remains between texts of equal
+    surface, where that was looked at."""
+    assert e.hybrid is not None
+    (over, under, rival), names, turned = e.hybrid, e.named, e.settings.turned
+    conditions = {"treatment": names.treatment, "hybrid": names.hybrid}
+    if over is None or under is None or over.claim is None or under.claim is None:
+        tell.say("ab.no_hybrid", hybrid=names.hybrid)
+    else:
+        first, second = turned(over.claim.estimate), turned(under.claim.estimate)
+        tell.number(first, "treatment_vs_hybrid")
+        tell.number(second, "hybrid_vs_baseline")
+        values = first.values("over", "over_") | second.values("under", "under_") | conditions
+        groups = {"over_groups": first.n_groups, "under_groups": second.n_groups}
+        tell.say("ab.hybrid", values, groups, baseline=names.baseline, level=names.level)
+    if rival is not None and rival.at_equal is not None and rival.share is not None:
+        rest = rival.at_equal.difference.estimate
+        tell.say("ab.hybrid_equal", rest.values("difference"), conditions, share=rival.share.value, level=rest.level)
+
+
+def _row(one: PairComparison, settings: PairSettings) -> dict[str, object]:
+    low, high = (None, None) if one.claim is None else settings.turned(one.claim.estimate).interval
+    return {
+        "a": one.a,
+        "b": one.b,
+        "n": one.differences.size,
+        "n_groups": one.n_groups,
+        "n_zero": one.share.n_ties,
+        "mean_difference": float(one.differences.mean()),
+        "low": low,
+        "high": high,
+        "median_difference": float(np.median(one.differences)),
+        "rank_biserial": one.rank_biserial,
+        "share_expected": one.share.estimate.value,
+        "auc": one.auc.value,
+        "p": one.test.p_value,
+    }

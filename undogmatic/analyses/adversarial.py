@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.base import Judged, Unsuited, check_groups, check_level, failed_finding, family_level
-from undogmatic.analyses.controls import Class, class_of, surface_of_classes, told
-from undogmatic.analyses.rivals import Outcome, Seen
+from undogmatic.analyses.controls import Class, beyond_surface, class_of, told
+from undogmatic.analyses.rivals import Outcome
 from undogmatic.analyses.ruling import ADVERSARIAL, verdict
 from undogmatic.analyses.truth import check_order
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
-from undogmatic.stats import limits, means, ranking
+from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.stats import checks, limits, means, ranking
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.limits import Held
 
 PREFIX = "attack:"
 HALF = 0.5
+
+
+Success = Literal["midpoint", "baseline_95"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,12 @@ class AdversarialAnalysis:
     name: ClassVar[str] = "adversarial"
     baseline: Sequence[str]
     treatment: Sequence[str]
-    success: Literal["midpoint", "baseline_95"] = "midpoint"
+    success: Success = "midpoint"
     level: float = 0.95
 
     def __post_init__(self) -> None:
         check_level(self.name, level=self.level)
+        checks.option(self.success, "success", get_args(Success))
 
     def check(self, judged: Judged) -> None:
         """Raises Unsuited if the dataset has no attacks or no baseline to compare them with, DataError for too many."""
@@ -67,142 +71,75 @@ class AdversarialAnalysis:
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `adversarial.auc_worst`, the AUC of the attack that works best on this judge."""
         self.check(judged)
-        present, attacks = judged.conditions(), _attacks(judged)
-        used = {
-            "baseline": [c for c in self.baseline if c in present],
-            "treatment": [c for c in self.treatment if c in present],
-        }
-        counts = judged.counts([*attacks, *used["baseline"], *used["treatment"]])
-        metrics: dict[str, float] = {
-            "adversarial.judged": int(counts["judged"].sum()),
-            "adversarial.failed": int(counts["failed"].sum()),
-        }
-        findings = failed_finding(counts)
-        baseline, treatment = judged.scores(*used["baseline"]), judged.scores(*used["treatment"])
-        if not baseline.size or not any(judged.scores(a).size for a in attacks):
-            ruling = verdict(ADVERSARIAL, AttacksHeld(used["baseline"], pd.DataFrame()))
-            return [
-                AnalysisResult(self.name, metrics, findings=findings, verdict=ruling.finding, standing=ruling.standing)
-            ]
+        tell, present, attacks = Telling(self.name), judged.conditions(), _attacks(judged)
+        honest, undressed = ([c for c in names if c in present] for names in (self.baseline, self.treatment))
+        counts = judged.counts([*attacks, *honest, *undressed])
+        tell.metrics |= {f"adversarial.{name}": int(counts[name].sum()) for name in ("judged", "failed")}
+        tell.findings += failed_finding(counts)
+        baseline, treatment = judged.scores(*honest), judged.scores(*undressed)
+        if not baseline.size or not judged.scores(*attacks).size:
+            return [tell.result(*verdict(ADVERSARIAL, AttacksHeld(honest, pd.DataFrame())).decided)]
 
-        honest = class_of(judged, *used["baseline"])
-        table = self._table(judged, attacks, honest, treatment, counts)
-        ruling, rival = verdict(ADVERSARIAL, AttacksHeld(used["baseline"], table)), None
-        if ruling.standing == "supported":
-            counts = len(Seen(judged.rubric.field_words).columns)
-            rival = surface_of_classes(judged, attacks, used["baseline"], self.level, rng)
-            ruling = verdict(ADVERSARIAL, ruling.evidence._replace(surface=rival.outcome, counts=counts))
-        for row in table.to_dict("records"):
-            attack = str(row["attack"]).removeprefix(PREFIX)
-            metrics |= plots.interval(
-                metric_name("adversarial.auc", attack), row["auc"], row["auc_low"], row["auc_high"]
-            )
-            metrics[metric_name("adversarial.success", attack)] = row["success_rate"]
+        table = self._table(judged, class_of(judged, *honest), treatment)
+        evidence = AttacksHeld(honest, table)
+        ruling, rival = beyond_surface(ADVERSARIAL, evidence, judged, attacks, honest, self.level, rng)
+        rows: list[dict[str, Any]] = table.to_dict("records")
+        for row in rows:
+            attack = row["attack"].removeprefix(PREFIX)
+            tell.number(Estimate(row["auc"], row["auc_low"], row["auc_high"]), "auc", attack)
+            tell.number(row["success_rate"], "success", attack)
             if not np.isnan(row["mean_shift"]):
-                metrics[metric_name("adversarial.shift", attack)] = row["mean_shift"]
-        worst = table.iloc[0]
-        metrics |= {
-            "adversarial.auc_worst": float(worst["auc"]),
-            "adversarial.auc_mean": float(table["auc"].mean()),
-            "adversarial.success_mean": float(table["success_rate"].mean()),
-        }
-        values: dict[str, Any] = {"attacks": len(table), "n": len(baseline), "baseline": used["baseline"]}
-        findings.append(Finding("adversarial.against", values))
-        each = family_level(self.level, len(table))
-        findings.append(Finding("adversarial.family", {"attacks": len(table), "level": self.level, "each": each}))
-        findings.append(
-            Finding(
-                "adversarial.worst",
-                {
-                    "attack": worst["attack"],
-                    "n": int(worst["n"]),
-                    "auc": float(worst["auc"]),
-                    "interval": (float(worst["auc_low"]), float(worst["auc_high"])),
-                    "success": float(worst["success_rate"]),
-                },
-            )
-        )
-        findings.append(Finding(f"adversarial.success_{self.success}", {"threshold": float(worst["threshold"])}))
+                tell.number(row["mean_shift"], "shift", attack)
+        worst = rows[0]
+        tell.number(worst["auc"], "auc_worst")
+        tell.number(float(table["auc"].mean()), "auc_mean")
+        tell.number(float(table["success_rate"].mean()), "success_mean")
+        tell.say("adversarial.against", attacks=len(rows), n=baseline.size, baseline=honest)
+        each = family_level(self.level, len(rows))
+        tell.say("adversarial.family", attacks=len(rows), level=self.level, each=each)
+        named = {name: worst[name] for name in ("attack", "n", "auc")} | {"success": worst["success_rate"]}
+        tell.say("adversarial.worst", named, interval=(worst["auc_low"], worst["auc_high"]))
+        tell.say(f"adversarial.success_{self.success}", threshold=worst["threshold"])
         if rival is not None and rival.correlation is not None and rival.increment is not None:
-            gain = rival.increment.estimate.interval
-            values = {"surface": rival.correlation, "gain": rival.increment.estimate.value, "interval": gain}
-            findings.append(Finding("adversarial.surface", values))
+            tell.say("adversarial.surface", rival.increment.estimate.values("gain"), surface=rival.correlation)
         if treatment.size:
-            findings.append(Finding("adversarial.shift", {"n": treatment.size, "treatment": used["treatment"]}))
+            tell.say("adversarial.shift", n=treatment.size, treatment=undressed)
         else:
-            findings.append(Finding("adversarial.no_treatment", {"treatment": list(self.treatment)}))
-        tables = {"attacks": table.drop(columns="threshold")}
+            tell.say("adversarial.no_treatment", treatment=list(self.treatment))
+        tell.tables["attacks"] = table.drop(columns="threshold")
         if len(moved := movement(judged)):
-            tables["movement"] = moved
-            first, span = moved.iloc[0], (float(moved.iloc[0]["movement_low"]), float(moved.iloc[0]["movement_high"]))
-            own = {"family": first["family"], "movement": float(first["movement"]), "interval": span}
-            mean = float(moved["movement"].mean())
-            findings.append(Finding("adversarial.movement", {"families": len(moved), "mean": mean} | own))
-            metrics |= {"adversarial.movement_mean": mean, "adversarial.movement_worst": own["movement"]}
-        return [
-            AnalysisResult(
-                name=self.name,
-                metrics=metrics,
-                tables=tables,
-                findings=findings,
-                figures=[_forest(table)],
-                verdict=ruling.finding,
-                standing=ruling.standing,
-                headline="adversarial.auc_worst",
-            )
-        ]
+            tell.tables["movement"] = moved
+            first, mean = moved.to_dict("records")[0], float(moved["movement"].mean())
+            span = (first["movement_low"], first["movement_high"])
+            values = {"family": first["family"], "movement": first["movement"], "interval": span}
+            tell.say("adversarial.movement", values, families=len(moved), mean=mean)
+            tell.number(mean, "movement_mean")
+            tell.number(first["movement"], "movement_worst")
+        columns = {"labels": "attack", "estimate": "auc", "low": "auc_low", "high": "auc_high"}
+        data = {name: table[column].tolist() for name, column in columns.items()}
+        tell.draw("attacks", "forest", **data, reference=HALF, x_label="auc")
+        return [tell.result(*ruling.decided, headline="adversarial.auc_worst")]
 
-    def _table(
-        self,
-        judged: Judged,
-        attacks: Sequence[str],
-        honest: Class,
-        treatment: NDArray[np.float64],
-        counts: pd.DataFrame,
-    ) -> pd.DataFrame:
+    def _table(self, judged: Judged, honest: Class, treatment: NDArray[np.float64]) -> pd.DataFrame:
         """One row per attack with a judged text, the most successful (lowest AUC) first."""
-        classes = {attack: class_of(judged, attack) for attack in attacks}
+        classes = {attack: class_of(judged, attack) for attack in _attacks(judged)}
         classes = {attack: own for attack, own in classes.items() if not np.isnan(own.scores).all()}
         level, baseline = family_level(self.level, len(classes)), honest.scores[~np.isnan(honest.scores)]
         sign, rubric = judged.sign, judged.rubric
         scale = (rubric.minimum, rubric.maximum) if sign > 0 else (-rubric.maximum, -rubric.minimum)
-        failed = dict(zip(counts["condition"], counts["failed"], strict=True))
+        threshold = sum(scale) / 2 if self.success == "midpoint" else float(np.percentile(baseline, 95))
         rows = []
         for attack, own in classes.items():
-            scores = judged.scores(attack)
-            s = ranking.attack_summary(
-                sign * scores,
-                baseline,
-                sign * treatment if treatment.size else None,
-                self.success,
-                scale=scale,
-                level=self.level,
-            )
+            failed = np.isnan(own.scores)
+            scores = own.scores[~failed]
+            shift = ranking.mean_shift(scores, sign * treatment, self.level)
             apart = told(judged, own, honest, level)
-            flags = np.where(np.isnan(own.scores), np.nan, own.scores < s.threshold)
-            passed = limits.share(flags, own.groups, level)
+            passed = limits.share(np.where(failed, np.nan, own.scores < threshold), own.groups, level)
             outcome, needed = _outcome(limits.hold(apart, HALF), limits.hold(passed, HALF))
-            ends = sorted(sign * e for e in (s.mean_shift_low, s.mean_shift_high) if e is not None) or [np.nan, np.nan]
-            rows.append(
-                {
-                    "attack": attack,
-                    "n": s.n_attack,
-                    "failed": failed[attack],
-                    "mean": float(scores.mean()),
-                    "outcome": outcome,
-                    "needed": needed,
-                    "auc": apart.value,
-                    "auc_low": apart.low,
-                    "auc_high": apart.high,
-                    "mean_shift": np.nan if s.mean_shift is None else sign * s.mean_shift,
-                    "mean_shift_low": ends[0],
-                    "mean_shift_high": ends[1],
-                    "success_rate": passed.value,
-                    "success_low": passed.low,
-                    "success_high": passed.high,
-                    "threshold": sign * s.threshold,
-                }
-            )
+            row = {"attack": attack, "n": scores.size, "failed": int(failed.sum())}
+            row |= {"mean": float((sign * scores).mean()), "outcome": outcome, "needed": needed}
+            row |= apart.row("auc", "auc_") | (shift if sign > 0 else -shift).row("mean_shift", "mean_shift_")
+            rows.append(row | passed.row("success_rate", "success_") | {"threshold": sign * threshold})
         return pd.DataFrame(rows).sort_values(["auc", "attack"], kind="stable").reset_index(drop=True)
 
 
@@ -215,49 +152,24 @@ def movement(judged: Judged) -> pd.DataFrame:
         A row per family with `n` copies whose text was judged, too: `movement`, the mean of the absolute differences,
         with an interval over groups, and `shift`, the mean difference. Without such copies, no row.
     """
-    frame = judged.frame
-    if "metadata.original" not in frame:
+    if "metadata.original" not in judged.frame:
         return pd.DataFrame()
-    scored = frame[(frame["repeat"] == 0) & frame["score"].notna()]
+    scored = judged.scored()
     copies = scored[scored["metadata.original"].isin(scored["item_id"])]
-    before = copies["metadata.original"].map(scored.set_index("item_id")["score"]).to_numpy(dtype=float)
-    shifts = copies["score"].to_numpy(dtype=float) - before
-    families = np.array([str(condition).partition(":")[2] for condition in copies["condition"]], dtype=object)
-    groups = copies["group"].to_numpy()
-    rows = []
-    for family in sorted(set(families)):
-        own = families == family
-        mean = means.interval(
-            np.abs(shifts[own]), groups=groups[own], bounds=(0.0, judged.rubric.maximum - judged.rubric.minimum)
-        )
-        rows.append(
-            {
-                "family": family,
-                "n": int(own.sum()),
-                "movement": mean.value,
-                "movement_low": mean.low,
-                "movement_high": mean.high,
-                "shift": float(shifts[own].mean()),
-            }
-        )
+    before = copies["metadata.original"].map(scored.set_index("item_id")["score"]).astype(np.float64)
+    shifts = copies["score"] - before
+    families = copies["condition"].map(lambda condition: str(condition).partition(":")[2])
+    bounds, rows = (0.0, judged.rubric.maximum - judged.rubric.minimum), []
+    for family, own in shifts.groupby(families):
+        mean = means.interval(own.abs(), groups=copies.loc[own.index, "group"].tolist(), bounds=bounds)
+        row = {"family": family, "n": own.size, **mean.row("movement", "movement_"), "shift": float(own.mean())}
+        rows.append(row)
     found = pd.DataFrame(rows)
     return found.sort_values(["movement", "family"], ascending=[False, True]).reset_index(drop=True) if rows else found
 
 
 def _attacks(judged: Judged) -> list[str]:
     return [c for c in judged.conditions() if c.startswith(PREFIX)]
-
-
-def _forest(table: pd.DataFrame) -> FigureData:
-    data = {
-        "labels": table["attack"].tolist(),
-        "estimate": table["auc"].tolist(),
-        "low": table["auc_low"].tolist(),
-        "high": table["auc_high"].tolist(),
-        "reference": 0.5,
-        "x_label": "auc",
-    }
-    return FigureData("attacks", "forest", data)
 
 
 Attack = Literal["withstood", "succeeds", "missing", "open"]

@@ -35,17 +35,15 @@ def associate(
 ) -> Association:
     """A correlation of two columns with the same index; rows where one is missing are left out."""
     both = x.notna() & y.notna()
-    n = int(both.sum())
-    if n < FEWEST:
-        return Association(unknown(level, n=n), np.nan)
     a, b = x[both].to_numpy(dtype=np.float64), y[both].to_numpy(dtype=np.float64)
-    found = agreement.correlation(kind, a, b)
-    if found.estimate is None or found.p_value is None:
-        return Association(unknown(level, n=n), np.nan)
-    own = groups[both].tolist()
-    held = coefficients.correlation_interval(kind, a, b, rng, level, groups=own) if len(set(own)) > 1 else None
-    ends = held.interval if held is not None else (-1.0, 1.0)
-    return Association(Estimate(found.estimate, *ends, level, len(set(own)), n, "correlation"), found.p_value)
+    found = agreement.correlation(kind, a, b) if len(a) >= FEWEST else None
+    if found is None or found.estimate is None or found.p_value is None:
+        return Association(unknown(level, n=len(a)), np.nan)
+    names, ends = groups[both].tolist(), (-1.0, 1.0)
+    if len(set(names)) > 1:
+        held = coefficients.correlation_interval(kind, a, b, rng, level, groups=names)
+        ends = ends if held is None else held.interval
+    return Association(Estimate(found.estimate, *ends, level, len(set(names)), len(a), "correlation"), found.p_value)
 
 
 def partial(
@@ -61,23 +59,16 @@ def partial(
     data = np.column_stack([each[both].to_numpy(dtype=np.float64) for each in (x, y, given)])
     if n < FEWEST + 1 or not np.isfinite(estimate := _partial(data)):
         return Association(unknown(level, n=n), np.nan)
-    own = groups[both].tolist()
-    ends = (-1.0, 1.0)
-    if len(set(own)) > 1:
-        held = jackknife.interval(data - data.mean(axis=0), _partial, rng, level, groups=own)
-        ends = held.interval
+    names, ends = groups[both].tolist(), (-1.0, 1.0)
+    if len(set(names)) > 1:
+        ends = jackknife.interval(data - data.mean(axis=0), _partial, rng, level, groups=names).interval
     t = estimate * np.sqrt((n - 3) / max(1e-12, 1 - estimate**2))
     p = float(2 * stats.t.sf(abs(t), n - 3))
-    return Association(Estimate(estimate, *ends, level, len(set(own)), n, "correlation"), p)
+    return Association(Estimate(estimate, *ends, level, len(set(names)), n, "correlation"), p)
 
 
 def _partial(columns: Array) -> float:
-    x, y, given = columns.T
-    r = (
-        np.corrcoef(np.column_stack([x, y, given]).T)
-        if min(map(np.ptp, (x, y, given))) > 0
-        else np.full((3, 3), np.nan)
-    )
+    r = np.asarray(np.corrcoef(columns.T)) if np.ptp(columns, axis=0).min() > 0 else np.full((3, 3), np.nan)
     left = (1 - r[0, 2] ** 2) * (1 - r[1, 2] ** 2)
     return float((r[0, 1] - r[0, 2] * r[1, 2]) / np.sqrt(left)) if left > 1e-12 else float("nan")
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses.independence import groups_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import NO_VERDICT, OVERALL, Cost, Item, Judgment, Label, Verdict
+from undogmatic.records.records import NO_VERDICT, OVERALL, Cost, Failure, Item, Judgment, Label, Verdict
 from undogmatic.records.results import AnalysisResult, Finding, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
@@ -89,13 +89,11 @@ class Judged:
         names = part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
         if len(names) == 1:
             return {"": self}
-        found = {}
-        for (judge, criterion), name in names.items():
-            rows = self.frame[(self.frame["judge"] == judge) & (self.frame["criterion"] == criterion)]
+        parts = {}
+        for pair, rows in self.frame.groupby(["judge", "criterion"], sort=False):
             others = [c for c in rows if c.startswith("details.") and rows[c].isna().all()]
-            frame = rows.drop(columns=others).reset_index(drop=True)
-            found[name] = replace(self, frame=frame)
-        return found
+            parts[names[pair]] = replace(self, frame=rows.drop(columns=others).reset_index(drop=True))
+        return parts
 
     @property
     def sign(self) -> int:
@@ -119,18 +117,12 @@ class Judged:
     def counts(self, conditions: Sequence[str]) -> pd.DataFrame:
         """Judged and failed texts of the first repeat: columns condition, judged, failed, reasons ("refusal 2")."""
         first = self.frame[self.frame["repeat"] == 0]
-        texts = first["condition"].value_counts()
-        failures = first[first["error"].notna()].groupby(["condition", "error"]).size()
-        reasons: dict[Any, list[tuple[str, int]]] = {}
-        for (condition, reason), n in failures.items():
-            reasons.setdefault(condition, []).append((reason, int(n)))
-        rows = []
+        errors_of, rows = dict(iter(first.groupby("condition")["error"])), []
         for condition in conditions:
-            own = reasons.get(condition, [])
-            failed = sum(n for _, n in own)
-            listed = ", ".join(f"{reason} {n}" for reason, n in own)
-            judged = int(texts.get(condition, 0)) - failed
-            rows.append({"condition": condition, "judged": judged, "failed": failed, "reasons": listed})
+            errors = errors_of.get(condition, first["error"].head(0))
+            reasons = errors.value_counts().sort_index()
+            listed = ", ".join(f"{reason} {n}" for reason, n in reasons.items())
+            rows.append((condition, len(errors) - int(reasons.sum()), int(reasons.sum()), listed))
         return pd.DataFrame(rows, columns=["condition", "judged", "failed", "reasons"])
 
     def check_surface(self) -> None:
@@ -169,16 +161,14 @@ def tabulate(
     asked = expected or list(dict.fromkeys((j.judge, j.criterion) for j in judgments)) or [(None, OVERALL)]
     rows: list[dict[str, Any]] = []
     for repeat, item in itertools.product(range(repeats), items):
-        label = {criterion: item.labelled(criterion) for _, criterion in asked}
         text = item.text
         for judge, criterion in asked:
-            judgment = by_key.get((item.id, str(judge), criterion, repeat))
+            judgment, label = by_key.get((item.id, str(judge), criterion, repeat)), item.labelled(criterion)
             if judgment is None and not gaps:
                 continue
-            verdict = judgment.outcome if judgment and isinstance(judgment.outcome, Verdict) else None
-            error = None
-            if verdict is None:
-                error = "not_judged" if judgment is None else judgment.outcome.reason  # type: ignore[union-attr]
+            outcome = None if judgment is None else judgment.outcome
+            verdict = outcome if isinstance(outcome, Verdict) else None
+            reason = "not_judged" if outcome is None else outcome.reason if isinstance(outcome, Failure) else None
             rows.append(
                 {
                     "item_id": item.id,
@@ -188,11 +178,11 @@ def tabulate(
                     "pair_id": item.pair,
                     "text": text,
                     "condition": item.condition,
-                    "label": np.nan if label[criterion] is None else label[criterion],
+                    "label": np.nan if label is None else label,
                     "repeat": repeat,
                     **(NO_VERDICT if verdict is None else verdict.row()),
                     **(judgment.cost if judgment else Cost()).model_dump(),
-                    "error": error,
+                    "error": reason,
                     "characters": len(text),
                     "words": len(text.split()),
                 }
@@ -273,6 +263,12 @@ def failed_finding(counts: pd.DataFrame) -> list[Finding]:
     where = "; ".join(f"{row.condition}: {row.reasons}" for row in failed.itertuples())
     total = int(counts["judged"].sum() + counts["failed"].sum())
     return [Finding("analyses.failed", {"n": int(failed["failed"].sum()), "total": total, "where": where})]
+
+
+def failed_texts(rows: pd.DataFrame, rubric: Rubric) -> list[Finding]:
+    """`failed_finding` of first-repeat rows; texts without a condition are counted as "all"."""
+    named = rows.assign(condition=rows["condition"].where(rows["condition"].notna(), "all"))
+    return failed_finding(Judged(named, rubric).counts([str(c) for c in named["condition"].unique()]))
 
 
 def check_level(analysis: str, resamples: int = 100, **shares: float) -> None:

@@ -57,8 +57,7 @@ def _gains(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span:
 
 
 def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    apart = jackknife.difference_of_means(one, other, level, (-span, span))
-    return apart.low, apart.high
+    return jackknife.difference_of_means(one, other, level, (-span, span)).interval
 
 
 def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
@@ -72,26 +71,19 @@ def _noise(left_out: jackknife.LeftOut) -> calibration.Noise:
 
 
 def _pearson(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    apart = jackknife.difference(one, other, level)
-    return apart.low, apart.high
+    return jackknife.difference(one, other, level).interval
 
 
 def _spearman(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    apart = jackknife.difference(one, other, level, (1 + one.estimate**2 / 2, 1 + other.estimate**2 / 2))
-    return apart.low, apart.high
+    return jackknife.difference(one, other, level, (1 + one.estimate**2 / 2, 1 + other.estimate**2 / 2)).interval
 
 
+_ERROR = calibration.calibration_error(BINS)
 _DOUBT, _PROMISE, _LABEL = ("uncertainty", "error"), ("confidence", "right"), ("score", "label")
 COMPARED = (
     Compared("review_gain", 1, "calibration", _DOUBT, Whole(review.GAIN, _gains)),
     Compared("aurc", -1, "calibration", _DOUBT, Whole(review.AURC, _of_means)),
-    Compared(
-        "ece",
-        -1,
-        "calibration",
-        _PROMISE,
-        Whole(calibration.calibration_error(BINS), _errors, FEWEST_CONFIDENCES),
-    ),
+    Compared("ece", -1, "calibration", _PROMISE, Whole(_ERROR, _errors, FEWEST_CONFIDENCES)),
     Compared("spearman", 1, "labelled", _LABEL, Whole(RANK_CORRELATION, _spearman, jackknife.FEWEST, exchanged=False)),
     Compared("absolute_error", -1, "scores", _LABEL),
     Compared("pair_difference", 1, "scores", ("score", "pair_id", "condition")),
@@ -103,9 +95,6 @@ COMPARED = (
 interval is no merit by itself, nor one that holds more than it claims."""
 DESCRIBED = {"coverage": "inside", "width": "width", "seconds": "seconds"}
 """These, and the columns that they are read from."""
-ITEM_COLUMNS = ("unit", "score", "truth", *dict.fromkeys(
-    column
-    for columns in (*(measure.columns for measure in COMPARED if measure.of == "calibration"), ("inside", "width"))
-    for column in columns
-))  # fmt: skip
+_OF_CALIBRATION = [column for measure in COMPARED if measure.of == "calibration" for column in measure.columns]
+ITEM_COLUMNS = ("unit", "score", "truth", *dict.fromkeys(_OF_CALIBRATION), "inside", "width")
 """What sweeps read of `items_calibration.csv`."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,18 +17,11 @@ from undogmatic.analyses.ruling import CONFORMAL, verdict
 from undogmatic.analyses.truth import drawn, read_truth, units
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding
+from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import conformal
 
+Flags = NDArray[np.bool_]
 COLUMNS = ["method", "group", "n_fit", "n", "coverage", "low", "high", "band_low", "band_high", "mean_width", "reach"]
-
-
-class Method(NamedTuple):
-    """One way to make intervals: `column`s of what is widened, and whether groups are fitted apart."""
-
-    name: str
-    columns: tuple[str, ...]
-    grouped: bool
 
 
 @dataclass(frozen=True)
@@ -83,58 +75,33 @@ class ConformalAnalysis:
         """One result; no headline, since every valid method covers alike."""
         self.check(judged)
         truth = read_truth(self.name, judged, self.reference, self.condition_labels)
-        rows = truth.judged
+        rows, needed, tell = truth.judged, conformal.items_needed(self.nominal), Telling(self.name)
         fitting = drawn(units(rows), self.fit_share, self.seed)
-        needed = conformal.items_needed(self.nominal)
-        findings = [
-            Finding(
-                "conformal.parts",
-                {"fit": int(fitting.sum()), "check": int((~fitting).sum()), "nominal": self.nominal, "needed": needed},
-            )
-        ]
-        metrics: dict[str, float] = {
-            "conformal.judged": len(rows),
-            "conformal.failed": len(truth.rows) - len(rows),
-            "conformal.needed": needed,
-        }
-        table = []
-        for method in self._methods(rows):
-            said, found = self._apply(method, judged, rows, fitting, needed)
-            findings += said
-            table += found
+        tell.say("parts", fit=int(fitting.sum()), check=int((~fitting).sum()), nominal=self.nominal, needed=needed)
+        tell.number(len(rows), "judged")
+        tell.number(len(truth.rows) - len(rows), "failed")
+        tell.number(needed, "needed")
+        table = self._apply(tell, "split", "score", judged, rows, fitting)
+        if len(rows) and rows["low"].notna().all() and (rows["low"] <= rows["high"]).all():
+            table += self._apply(tell, "ranges", ["low", "high"], judged, rows, fitting)
+        if self.by is not None and rows[self._group(rows)].notna().any():
+            table += self._apply(tell, "mondrian", "score", judged, rows, fitting)
         overall = {str(row["method"]): row for row in table if row["group"] == "all"}
         split = overall.get("split", {"n": len(rows)})
         more = split["promise"].n_needed or split["n"] + 1 if "promise" in split else None
-        asked = {
-            "more": more,
-            "split": "split" in overall,
-            "nominal": self.nominal,
-            "margin": self.coverage_margin,
-            "needed": needed,
-        }
-        ruling = verdict(CONFORMAL, SimpleNamespace(**split, **asked))
+        asked = {"nominal": self.nominal, "margin": self.coverage_margin, "needed": needed}
+        ruling = verdict(CONFORMAL, SimpleNamespace(**split, **asked, more=more, split="split" in overall))
         for name, row in overall.items():
-            metrics |= plots.interval(f"conformal.coverage.{name}", row["coverage"], row["low"], row["high"])
-            metrics[f"conformal.width.{name}"] = row["mean_width"]
-        return [
-            AnalysisResult(
-                self.name,
-                metrics,
-                {"coverage": pd.DataFrame(table)[COLUMNS]} if table else {},
-                findings,
-                self._figure(table),
-                ruling.finding,
-                ruling.standing,
-            )
-        ]
-
-    def _methods(self, rows: pd.DataFrame) -> list[Method]:
-        methods = [Method("split", ("score",), False)]
-        if len(rows) and rows["low"].notna().all() and (rows["low"] <= rows["high"]).all():
-            methods.append(Method("ranges", ("low", "high"), False))
-        if self.by is not None and rows[self._group(rows)].notna().any():
-            methods.append(Method("mondrian", ("score",), True))
-        return methods
+            tell.number(row["inside"], "coverage", name)
+            tell.number(row["mean_width"], "width", name)
+        if table:
+            tell.tables["coverage"] = pd.DataFrame(table)[COLUMNS]
+        shown = [row for row in table if row["method"] == "mondrian"] or table
+        if len(shown) >= plots.FEWEST:
+            data = {end: [row[end] for row in shown] for end in ("low", "high")}
+            data |= {"labels": [str(row["group"]) for row in shown], "estimate": [row["coverage"] for row in shown]}
+            tell.draw("coverage", "forest", **data, reference=self.nominal, x_label="coverage")
+        return [tell.result(*ruling.decided)]
 
     def _group(self, rows: pd.DataFrame) -> str:
         """The column of `by`."""
@@ -145,63 +112,45 @@ class ConformalAnalysis:
         return column
 
     def _apply(
-        self, method: Method, judged: Judged, rows: pd.DataFrame, fitting: NDArray[np.bool_], needed: int
-    ) -> tuple[list[Finding], list[dict[str, Any]]]:
-        findings = []
+        self, tell: Telling, method: str, widened: str | list[str], judged: Judged, rows: pd.DataFrame, fitting: Flags
+    ) -> list[dict[str, Any]]:
+        """Rows of the table for one method, first of all texts, then per slice; none with too few texts.
+
+        `widened` are the columns of what is widened (score, or both ends); "mondrian" fits groups apart.
+        """
+        needed, grouped = conformal.items_needed(self.nominal), method == "mondrian"
         chosen = np.ones(len(rows), dtype=np.bool_)
-        if method.grouped:
+        if grouped:
             groups = rows[self._group(rows)].astype(object)
             present = groups[fitting].value_counts()
-            small = {str(g): int(present.get(g, 0)) for g in groups.dropna().unique() if present.get(g, 0) < needed}
-            chosen = groups.notna().to_numpy() & ~groups.astype(str).isin(small.keys()).to_numpy()
+            small = [str(g) for g in groups.dropna().unique() if present.get(g, 0) < needed]
+            chosen = groups.notna().to_numpy() & ~groups.astype(str).isin(small).to_numpy()
             if small:
-                findings.append(Finding("conformal.groups_refused", {"groups": list(small), "needed": needed}))
+                tell.say("groups_refused", groups=small, needed=needed)
         fit, check = rows[fitting & chosen], rows[~fitting & chosen]
         if len(fit) < needed or check.empty:
-            if not method.grouped:
-                values = {"method": method.name, "present": len(fit), "needed": needed, "check": len(check)}
-                findings.append(Finding("conformal.refused", values))
-            return findings, []
+            if not grouped:
+                tell.say("refused", method=method, present=len(fit), needed=needed, check=len(check))
+            return []
+        of_fit, of_check = (part[self._group(part)].astype(str).tolist() for part in (fit, check))
         scale = (judged.rubric.minimum, judged.rubric.maximum)
-        own = self._names(fit) if method.grouped else None
-        fitted = conformal.fit(_values(fit, method), fit["truth"], units(fit), self.nominal, scale=scale, groups=own)
-        given = conformal.intervals(
-            fitted,
-            _values(check, method),
-            groups=self._names(check) if method.grouped else None,
-            levels=judged.rubric.levels if self.ordinal else None,
+        values, wanted = (part[widened].to_numpy(dtype=np.float64) for part in (fit, check))
+        fitted = conformal.fit(
+            values, fit["truth"], units(fit), self.nominal, scale=scale, groups=of_fit if grouped else None
         )
-        slices = self._names(check) if self.by is not None and check[self._group(check)].notna().all() else None
+        levels = judged.rubric.levels if self.ordinal else None
+        given = conformal.intervals(fitted, wanted, groups=of_check if grouped else None, levels=levels)
+        slices = of_check if self.by is not None and check[self._group(check)].notna().all() else None
         covered = conformal.coverage(
             fitted, given, check["truth"], units(check), slices, self.coverage_margin, self.level
         )
-        # The first slice is all of them, whatever its name.
-        named = ["all", *(found.group for found in covered[1:])]
-        alone = None if method.grouped else next(iter(fitted.reach.values()))
-        return findings, [
-            _row(method.name, name, found, fitted.reach.get(name) if alone is None else alone)
-            for name, found in zip(named, covered, strict=True)
-        ]
-
-    def _names(self, rows: pd.DataFrame) -> list[str]:
-        return rows[self._group(rows)].astype(str).tolist()
-
-    def _figure(self, table: Sequence[Mapping[str, Any]]) -> list[FigureData]:
-        shown = [row for row in table if row["method"] == "mondrian"] or list(table)
-        if len(shown) < plots.FEWEST:
-            return []
-        data = {"labels": [str(row["group"]) for row in shown], "estimate": [row["coverage"] for row in shown]}
-        data |= {end: [row[end] for row in shown] for end in ("low", "high")}
-        return [FigureData("coverage", "forest", data | {"reference": self.nominal, "x_label": "coverage"})]
-
-
-def _values(rows: pd.DataFrame, method: Method) -> NDArray[np.float64]:
-    values = rows[list(method.columns)].to_numpy(dtype=np.float64)
-    return values[:, 0] if len(method.columns) == 1 else values
-
-
-def _row(method: str, group: str, found: conformal.Coverage, reach: float | None) -> dict[str, Any]:
-    inside = found.inside
-    cells = (method, group, found.n_fit, inside.n, inside.value, inside.low, inside.high)
-    rest = (*(found.band or (None, None)), found.mean_width, reach)
-    return dict(zip(COLUMNS, cells + rest, strict=True)) | {"promise": found.promise}
+        alone = None if grouped else next(iter(fitted.reach.values()))
+        table = []
+        for place, found in enumerate(covered):
+            name = found.group if place else "all"  # the first slice is all of them, whatever its name
+            row: dict[str, Any] = {"method": method, "group": name, "n": found.inside.n}
+            row |= {key: getattr(found, key) for key in ("inside", "promise", "n_fit", "mean_width")}
+            row |= dict(zip(("band_low", "band_high"), found.band or (None, None), strict=True))
+            row["reach"] = fitted.reach.get(name) if alone is None else alone
+            table.append(row | found.inside.row("coverage"))
+        return table

@@ -15,10 +15,10 @@ from undogmatic.analyses import plots
 from undogmatic.analyses.base import Judged, Unsuited, check_groups, check_level, failed_finding, family_level
 from undogmatic.analyses.labelled_rival import LabelledRival, labelled_rival, seen_of
 from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, Seen, drawn
-from undogmatic.analyses.ruling import CONTROLS, Ruling, verdict
+from undogmatic.analyses.ruling import CONTROLS, Rules, Ruling, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
+from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import jackknife, limits, paired, surface
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.limits import Held
@@ -75,124 +75,58 @@ class ControlsAnalysis:
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `controls.in_band`, the share of all control texts in their band."""
         self.check(judged)
-        conditions = self._present(judged)
+        tell, rubric, conditions = Telling(self.name), judged.rubric, self._present(judged)
         counts = judged.counts(conditions)
-        scores = {c: judged.scores(c) for c in conditions}
-        classes = {c: class_of(judged, c) for c in conditions if scores[c].size}
-        level = family_level(self.level, len(classes))
-        metrics: dict[str, float] = {
-            "controls.judged": int(counts["judged"].sum()),
-            "controls.failed": int(counts["failed"].sum()),
-        }
-        findings = failed_finding(counts)
+        of_all = {c: class_of(judged, c) for c in conditions}
+        classes = {c: own for c, own in of_all.items() if not np.isnan(own.scores).all()}
         absent = [c for c in self.bands if c not in classes]
+        level = family_level(self.level, len(classes))
+        tell.metrics |= {f"controls.{name}": int(counts[name].sum()) for name in ("judged", "failed")}
+        tell.findings += failed_finding(counts)
         if absent:
-            findings.append(Finding("controls.absent", {"conditions": absent}))
-
-        inside, shares, rows = [], {}, []
-        for row in counts[counts["judged"] > 0].itertuples():
-            condition = str(row.condition)
-            low, high = self._band(judged, condition)
-            own = judged.sign * classes[condition].scores
-            flags = np.where(np.isnan(own), np.nan, (own >= low) & (own <= high))
-            share = shares[condition] = limits.share(flags, classes[condition].groups, level)
-            inside.append(flags[~np.isnan(flags)])
-            hits, summary = int(inside[-1].sum()), paired.summary(scores[condition])
-            rows.append(
-                {
-                    "condition": condition,
-                    "band_low": low,
-                    "band_high": high,
-                    "n": summary.n,
-                    "n_in_band": hits,
-                    "share_in_band": share.value,
-                    "share_low": share.low,
-                    "share_high": share.high,
-                    "mean": summary.mean,
-                    "median": summary.median,
-                    "iqr": summary.iqr,
-                    "failed": int(row.failed),
-                }
-            )
-            metrics |= share.metrics(metric_name("controls.in_band", condition))
-            metrics[metric_name("controls.mean", condition)] = float(scores[condition].mean())
-            values = {"condition": condition, "low": low, "high": high, "hits": hits, "n": scores[condition].size}
-            findings.append(Finding("controls.band", values | share.values("share")))
-        if inside:
-            metrics["controls.in_band"] = float(np.concatenate(inside).mean())
-
-        areas = self._separation(judged, classes, level)
+            tell.say("controls.absent", conditions=absent)
+        shares, rows = {}, []
+        for condition, (turned, groups) in classes.items():
+            low, high = self.bands[condition]
+            low, high = rubric.minimum if low is None else low, rubric.maximum if high is None else high
+            scores = judged.sign * turned
+            failed = np.isnan(scores)
+            flags = np.where(failed, np.nan, (scores >= low) & (scores <= high))
+            share = shares[condition] = limits.share(flags, groups, level)
+            hits, summary = int(np.nansum(flags)), paired.summary(scores[~failed])
+            row = {"condition": condition, "band_low": low, "band_high": high, "n": summary.n, "n_in_band": hits}
+            row |= share.row("share_in_band", "share_")
+            row |= {name: getattr(summary, name) for name in ("mean", "median", "iqr")}
+            rows.append(row | {"failed": int(failed.sum())})
+            tell.number(share, "in_band", condition)
+            tell.number(summary.mean, "mean", condition)
+            values = {"condition": condition, "low": low, "high": high, "hits": hits, "n": summary.n}
+            tell.say("controls.band", values, share.values("share"))
+        bands = tell.tables["bands"] = pd.DataFrame(rows)
+        if rows:
+            tell.number(float(bands["n_in_band"].sum() / bands["n"].sum()), "in_band")
+        others = {c: own for c, own in classes.items() if self.worst in classes and c != self.worst}
+        areas = {c: told(judged, classes[self.worst], own, level) for c, own in others.items()}
         for condition, area in areas.items():
-            metrics |= area.metrics(metric_name("controls.auc", condition))
-            interval = area.interval
-            values = {"worst": self.worst, "condition": condition, "auc": area.value, "interval": interval}
-            findings.append(Finding("controls.auc", values))
-        if inside:
-            values = {"classes": len(classes), "level": self.level, "each": level}
-            findings.append(Finding("controls.family", values))
-        ruling = self._ruling(judged, shares, areas, absent, rng)
-        figures, missing = self._figures(judged, scores, shares)
-        return [
-            AnalysisResult(
-                name=self.name,
-                metrics=metrics,
-                tables={"bands": pd.DataFrame(rows)},
-                findings=findings + missing,
-                figures=figures,
-                verdict=ruling.finding,
-                standing=ruling.standing,
-                headline="controls.in_band" if inside else None,
-            )
-        ]
+            tell.number(area, "auc", condition)
+            tell.say("controls.auc", area.values("auc"), worst=self.worst, condition=condition)
+        if rows:
+            tell.say("controls.family", classes=len(classes), level=self.level, each=level)
+        apart = {c: limits.hold(area, CHANCE) for c, area in areas.items()}
+        inside = {c: limits.hold(share, self.share) for c, share in shares.items()}
+        weakest = min((share.low for share in shares.values()), default=None)
+        evidence = ClassesHeld(apart, inside, absent, self.share, weakest)
+        ruling, _ = beyond_surface(CONTROLS, evidence, judged, [self.worst], list(areas), self.level, rng)
+        plots.distributions(tell, rubric, {c: judged.scores(c) for c in conditions}, kinds=("box",))
+        if rows:
+            columns = {"labels": "condition", "values": "share_in_band", "low": "share_low", "high": "share_high"}
+            data = {name: bands[column].tolist() for name, column in columns.items()}
+            tell.draw("bands", "bars", **data, y_label="share")
+        return [tell.result(*ruling.decided, headline="controls.in_band" if rows else None)]
 
     def _present(self, judged: Judged) -> list[str]:
         present = judged.conditions()
         return [c for c in self.bands if c in present]
-
-    def _band(self, judged: Judged, condition: str) -> tuple[float, float]:
-        low, high = self.bands[condition]
-        rubric = judged.rubric
-        return rubric.minimum if low is None else low, rubric.maximum if high is None else high
-
-    def _separation(self, judged: Judged, classes: Mapping[str, Class], level: float) -> dict[str, Estimate]:
-        if self.worst not in classes:
-            return {}
-        worst = classes[self.worst]
-        return {c: told(judged, worst, own, level) for c, own in classes.items() if c != self.worst}
-
-    def _ruling(
-        self,
-        judged: Judged,
-        shares: Mapping[str, Estimate],
-        areas: Mapping[str, Estimate],
-        absent: list[str],
-        rng: np.random.Generator,
-    ) -> Ruling:
-        """The verdict; the surface judge is asked where all limits hold."""
-        apart = {c: limits.hold(area, CHANCE) for c, area in areas.items()}
-        inside = {c: limits.hold(share, self.share) for c, share in shares.items()}
-        weakest = min((share.low for share in shares.values()), default=None)
-        ruling = verdict(CONTROLS, ClassesHeld(apart, inside, absent, self.share, weakest))
-        if ruling.standing != "supported":
-            return ruling
-        counts = len(Seen(judged.rubric.field_words).columns)
-        rival = surface_of_classes(judged, [self.worst], list(areas), self.level, rng)
-        return verdict(CONTROLS, ruling.evidence._replace(surface=rival.outcome, counts=counts))
-
-    def _figures(
-        self, judged: Judged, scores: Mapping[str, Any], shares: Mapping[str, Estimate]
-    ) -> tuple[list[FigureData], list[Finding]]:
-        figures, missing = plots.distributions(judged.rubric, scores, kinds=("box",))
-        if shares:
-            data = {
-                "labels": list(shares),
-                "values": [s.value for s in shares.values()],
-                "low": [s.low for s in shares.values()],
-                "high": [s.high for s in shares.values()],
-                "y_label": "share",
-            }
-            figures.append(FigureData("bands", "bars", data))
-        return figures, missing
 
 
 class ClassesHeld(NamedTuple):
@@ -220,23 +154,13 @@ class ClassesHeld(NamedTuple):
     @property
     def needed(self) -> list[int | None]:
         """How many texts would decide what is open, each."""
-        every = [*self.apart.values(), *self.inside.values()]
-        return [held.n_needed for held in every if held.outcome == "open"]
+        return [h.n_needed for h in (*self.apart.values(), *self.inside.values()) if h.outcome == "open"]
 
     @property
-    def most_needed(self) -> int:
-        """The most of these."""
-        return max(n for n in self.needed if n is not None)
-
-    @property
-    def not_apart(self) -> list[str]:
-        """The classes that may not be told from the worst; no class is a word."""
-        return _of("open", self.apart) or ["no_class"]
-
-    @property
-    def not_inside(self) -> list[str]:
-        """The classes that may miss their band; no class is a word."""
-        return _of("open", self.inside) or ["no_class"]
+    def open(self) -> dict[str, Any]:
+        """The classes that may not be told from the worst, and those that may miss their band; none is a word."""
+        apart, inside = (_of("open", held) or ["no_class"] for held in (self.apart, self.inside))
+        return {"apart": apart, "inside": inside, "share": self.share}
 
     @property
     def missing(self) -> list[str]:
@@ -269,6 +193,26 @@ def told(judged: Judged, worse: Class, better: Class, level: float) -> Estimate:
     return limits.area(worse.scores, better.scores, worse.groups, better.groups, scale, level)
 
 
+def beyond_surface(
+    rules: Rules,
+    evidence: Any,
+    judged: Judged,
+    worse: Sequence[str],
+    better: Sequence[str],
+    level: float,
+    rng: np.random.Generator,
+) -> tuple[Ruling, LabelledRival | None]:
+    """The verdict; where it supports the claim, the surface judge is asked whether it tells the conditions apart, too.
+
+    `evidence` has the fields `surface` and `counts` for what it came to, and how many things it counts.
+    """
+    ruling = verdict(rules, evidence)
+    if ruling.standing != "supported":
+        return ruling, None
+    rival, counts = surface_of_classes(judged, worse, better, level, rng), len(Seen(judged.rubric.field_words).columns)
+    return verdict(rules, evidence._replace(surface=rival.outcome, counts=counts)), rival
+
+
 def surface_of_classes(
     judged: Judged, worse: Sequence[str], better: Sequence[str], level: float, rng: np.random.Generator
 ) -> LabelledRival:
@@ -287,12 +231,10 @@ def surface_of_classes(
     rival = labelled_rival(texts, scores, is_worse, groups, rng, level=level, seen=seen)
     if rival.outcome != "beyond_surface":
         return rival
-    similar = seen.similarities(texts)[1]
-    guess = surface.predict(similar, is_worse, pd.factorize(np.asarray(groups, dtype=object))[0], rng)
+    guess = surface.predict(seen.similarities(texts)[1], is_worse, pd.factorize(rows["group"])[0], rng)
+    columns = np.column_stack([scores, guess, is_worse])
     try:
-        gain = jackknife.nearly_mean(
-            np.column_stack([scores, guess, is_worse]), _gain, rng, level, groups=groups, bounds=(-1, 1)
-        )
+        gain = jackknife.nearly_mean(columns, _gain, rng, level, groups=groups, bounds=(-1, 1))
     except ValueError:
         return rival._replace(outcome="open")
     return rival if gain.low > 0 else rival._replace(outcome="surface_as_good")

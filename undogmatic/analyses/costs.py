@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,8 @@ import pandas as pd
 from undogmatic.analyses.base import Judged, check_level
 from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
-from undogmatic.records.records import Cost, Failure, Judgment
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
+from undogmatic.records.records import Cost, Judgment
+from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.runs.folder import JOURNAL, RunFolder
 from undogmatic.stats.proportion import proportion
 
@@ -53,71 +53,56 @@ class CostsAnalysis:
         rows = judged.frame[judged.frame["error"].ne("not_judged")]
         own, base = per_item(rows), self._baseline(judged)
         rows = read(rows)
-        table = pd.DataFrame(
-            [{"quantity": q, "per_item": own[q], "baseline": base[q], "ratio": _ratio(own[q], base[q])} for q in own]
+        tell, cheaper = Telling(self.name), {q: own[q] / base[q] if base[q] > 0 else np.nan for q in own}
+        tell.tables["per_item"] = table = pd.DataFrame(
+            [{"quantity": q, "per_item": own[q], "baseline": base[q], "ratio": cheaper[q]} for q in own]
         )
-        metrics = {f"costs.{q}": value for q, value in own.items() if not np.isnan(value)}
+        for quantity, value in own.items():
+            tell.number(None if np.isnan(value) else value, quantity)
         ratios = table[table["ratio"].notna()]
-        metrics |= {metric_name("costs.ratio", row.quantity): float(row.ratio) for row in ratios.itertuples()}
-        values: dict[str, Any] = {"calls": own["calls"], "n": len(rows), "ratio": _ratio(own["calls"], base["calls"])}
-        key = "costs.calls_single" if self.baseline is None else "costs.calls_baseline"
-        findings = [Finding(key, values)]
-        spent = {q: own[q] for q in ("seconds", "input_tokens", "output_tokens", "usd")}
+        for row in ratios.itertuples():
+            tell.number(float(row.ratio), "ratio", row.quantity)
+        calls = {"calls": own["calls"], "n": len(rows), "ratio": cheaper["calls"]}
+        tell.say("calls_single" if self.baseline is None else "calls_baseline", calls)
         cached, fresh = int(rows["cached"].sum()), int((rows["cached"] == 0).sum())
         if fresh:
-            findings.append(Finding("costs.spent" if not np.isnan(own["usd"]) else "costs.spent_unpriced", spent))
+            spending = {q: own[q] for q in ("seconds", "input_tokens", "output_tokens", "usd")}
+            tell.say("spent_unpriced" if np.isnan(own["usd"]) else "spent", spending)
         if cached:
             total = cached + int(rows["calls"].sum())
-            told = {"n": cached, "total": total, "share": cached / total}
-            findings.append(
-                Finding("costs.cached", told | {"fresh": fresh}) if fresh else Finding("costs.all_cached", told)
-            )
-        figures = []
+            told = {"n": cached, "total": total, "share": cached / total} | ({"fresh": fresh} if fresh else {})
+            tell.say("cached" if fresh else "all_cached", told)
         if len(ratios) > 1:
-            labels, bars = ratios["quantity"].tolist(), ratios["ratio"].tolist()
-            data = {"labels": labels, "values": bars, "reference": 1.0, "y_label": "ratio"}
-            figures.append(FigureData("ratio", "bars", data))
-        tables = {"per_item": table}
-        result = self._trigger(rows)
-        if result is not None:
-            metrics |= result.metrics
-            findings += result.findings
-            tables |= result.tables
-            figures += result.figures
-        return [AnalysisResult(self.name, metrics, tables, findings, figures)]
+            labels, values = ratios["quantity"].tolist(), ratios["ratio"].tolist()
+            tell.draw("ratio", "bars", labels=labels, values=values, reference=1.0, y_label="ratio")
+        self._trigger(tell, rows)
+        return [tell.result()]
 
-    def _trigger(self, rows: pd.DataFrame) -> AnalysisResult | None:
-        """How often the expensive judge was called, and which rules fired; None for other judges."""
+    def _trigger(self, tell: Telling, rows: pd.DataFrame) -> None:
+        """How often the expensive judge was called, and which rules fired; nothing of other judges."""
         known = rows[rows[TRIGGERED].notna()] if TRIGGERED in rows else rows.head(0)
         if known.empty:
-            return None
+            return
         groups = units(known)
         called = proportion(known[TRIGGERED].astype(float) > 0, self.level, groups=groups)
-        metrics = called.metrics("costs.trigger_rate")
-        values = {**called.values("share"), "hits": called.hits, "n": called.n}
-        findings = [Finding("costs.trigger", values)]
+        tell.number(called, "trigger_rate")
+        tell.say("trigger", called.values("share"), hits=called.hits, n=called.n)
         listed, unknown = _names(known, FIRED), _names(known, UNKNOWN)
-        rules = sorted({rule for names in (*listed, *unknown) for rule in names})
-        if not rules:
-            return AnalysisResult(self.name, metrics, {}, findings)
-        shares = [proportion(listed.map(lambda names, r=rule: r in names), self.level, groups=groups) for rule in rules]
-        table = pd.DataFrame(
-            {
-                "rule": rules,
-                "n_fired": [s.hits for s in shares],
-                "n": [s.n for s in shares],
-                "share": [s.value for s in shares],
-                "share_low": [s.low for s in shares],
-                "share_high": [s.high for s in shares],
-                "n_alone": [int(listed.map(lambda names, r=rule: names == [r]).sum()) for rule in rules],
-                "n_not_evaluated": [int(unknown.map(lambda names, r=rule: r in names).sum()) for rule in rules],
-            }
-        ).sort_values("n_fired", ascending=False, kind="stable", ignore_index=True)
-        shown = table[table["n_fired"] > 0]
-        data = {"labels": shown["rule"].tolist(), "values": shown["share"].tolist(), "y_label": "share"}
-        data |= {"low": shown["share_low"].tolist(), "high": shown["share_high"].tolist()}
-        figures = [FigureData("rules", "bars", data)] if len(shown) > 1 else []
-        return AnalysisResult(self.name, metrics, {"rules": table}, findings, figures)
+        table = []
+        for rule in sorted({rule for names in (*listed, *unknown) for rule in names}):
+            fired, lacked = (column.map(lambda names, r=rule: r in names) for column in (listed, unknown))
+            share = proportion(fired, self.level, groups=groups)
+            row = {"rule": rule, "n_fired": share.hits, "n": share.n} | share.row("share", "share_")
+            row["n_alone"] = int(listed.map(lambda names, r=rule: names == [r]).sum())
+            table.append(row | {"n_not_evaluated": int(lacked.sum())})
+        if not table:
+            return
+        rules = pd.DataFrame(table).sort_values("n_fired", ascending=False, kind="stable", ignore_index=True)
+        tell.tables["rules"], shown = rules, rules[rules["n_fired"] > 0]
+        if len(shown) > 1:
+            columns = {"labels": "rule", "values": "share", "low": "share_low", "high": "share_high"}
+            data = {name: shown[column].tolist() for name, column in columns.items()}
+            tell.draw("rules", "bars", **data, y_label="share")
 
     def _baseline(self, judged: Judged) -> dict[str, float]:
         if self.baseline is None:
@@ -141,12 +126,7 @@ def _names(rows: pd.DataFrame, column: str) -> pd.Series:
 def spent(judgments: Iterable[Judgment]) -> pd.DataFrame:
     """One row per judgment: `item_id`, `repeat`, what it took, and in `error` why it failed (None: it did not)."""
     rows = [
-        {
-            "item_id": j.item_id,
-            "repeat": j.repeat,
-            "error": j.outcome.reason if isinstance(j.outcome, Failure) else None,
-        }
-        | j.cost.model_dump()
+        {"item_id": j.item_id, "repeat": j.repeat, "error": getattr(j.outcome, "reason", None)} | j.cost.model_dump()
         for j in judgments
     ]
     return pd.DataFrame(rows, columns=["item_id", "repeat", "error", *Cost.model_fields])
@@ -171,7 +151,3 @@ def per_item(rows: pd.DataFrame) -> dict[str, float]:
     fresh = costs[rows["cached"] == 0]
     found = {quantity: float(fresh[quantity].mean(skipna=False)) for quantity in QUANTITIES}
     return found | {"calls": float((costs["calls"] + rows["cached"]).mean())}
-
-
-def _ratio(value: float, base: float) -> float:
-    return value / base if base > 0 else np.nan

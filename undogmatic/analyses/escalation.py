@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Judged, check_level, failed_finding
-from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
+from undogmatic.analyses.base import Judged, check_level, failed_texts
+from undogmatic.analyses.measures import Choice, choose, uncertainties
 from undogmatic.analyses.ruling import ESCALATION, verdict
-from undogmatic.analyses.truth import Truth, margin_of, read_truth, units
+from undogmatic.analyses.truth import margin_of, read_truth, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding
-from undogmatic.stats.escalation import Escalation, find_threshold, units_needed
+from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.stats.escalation import find_threshold, units_needed
 
 THRESHOLD = "escalation.threshold"
 ITEMS = ("item_id", "measure", "doubt", "right", "decided")
@@ -60,84 +60,49 @@ class EscalationAnalysis:
         """One result; headline `escalation.share`, the share that the judge may decide alone."""
         truth = read_truth(self.name, judged, self.reference, self.condition_labels)
         tolerance = margin_of(judged.rubric).value if self.tolerance is None else self.tolerance
-        rows = truth.judged
-        named = truth.rows.assign(condition=truth.rows["condition"].where(truth.rows["condition"].notna(), "all"))
-        findings = failed_finding(Judged(named, judged.rubric).counts([str(c) for c in named["condition"].unique()]))
-        needed = units_needed(self.rate, self.confidence)
-        metrics: dict[str, float] = {
-            "escalation.judged": len(rows),
-            "escalation.failed": len(truth.rows) - len(rows),
-            "escalation.needed": needed,
-        }
-        found = uncertainties(rows)
-        used = choose(found, self.uncertainty) if len(rows) else None
+        rows, needed, tell = truth.judged, units_needed(self.rate, self.confidence), Telling(self.name)
+        failed = failed_texts(truth.rows, judged.rubric)
+        tell.number(len(rows), "judged")
+        tell.number(len(truth.rows) - len(rows), "failed")
+        tell.number(needed, "needed")
+        measures = uncertainties(rows)
+        used = choose(measures, self.uncertainty) if len(rows) else None
+        evidence = SimpleNamespace(rate=self.rate, confidence=self.confidence, measure=used, tolerance=tolerance)
         if used is None:
-            ruling = verdict(ESCALATION, SimpleNamespace(measure=None))
-            return [
-                AnalysisResult(self.name, metrics, findings=findings, verdict=ruling.finding, standing=ruling.standing)
-            ]
+            tell.findings += failed
+            return [tell.result(*verdict(ESCALATION, evidence).decided)]
         right = ((rows["score"] - rows["truth"]).abs() <= tolerance + 1e-9).to_numpy()
-        doubt = found[used].to_numpy(dtype=np.float64)
+        doubt = measures[used].to_numpy(dtype=np.float64)
         result = find_threshold(doubt, right, self.rate, self.confidence, groups=units(rows))
-        share = result.share * len(rows) / len(truth.rows)
-        agreement = {"tolerance": tolerance, "right": float(right.mean()), "measure": used}
-        findings = [_source(truth), Finding("escalation.agreement", agreement), *findings]
-        metrics |= {"escalation.share": share, "escalation.agreement": float(right.mean())}
-        evidence = SimpleNamespace(
-            rate=self.rate,
-            confidence=self.confidence,
-            measure=used,
-            tolerance=tolerance,
-            threshold=result.threshold,
-            texts=len(truth.rows),
-            share=share,
-            units=result.n_units,
-            needed=needed,
-            surest=None,
-        )
-        if result.steps:
-            step = evidence.surest = result.steps[0]
+        threshold, steps = result.threshold, result.steps
+        share, agreement = result.share * len(rows) / len(truth.rows), float(right.mean())
+        tell.say(f"truth_{truth.source}", truth.told)
+        tell.say("agreement", tolerance=tolerance, right=agreement, measure=used)
+        tell.findings += failed
+        tell.number(share, "share")
+        tell.number(agreement, "agreement")
+        vars(evidence).update(threshold=threshold, texts=len(truth.rows), share=share, units=result.n_units)
+        evidence.needed, evidence.surest = needed, None
+        if steps:
+            step = evidence.surest = steps[0]
             evidence.wrong = step.n - step.n_right
             evidence.more = units_needed(self.rate, self.confidence, evidence.wrong)
-        if result.threshold is not None:
-            evidence.low = [step for step in result.steps if step.passed][-1].least
-            evidence.decided = int((doubt <= result.threshold).sum())
-            metrics |= {THRESHOLD: result.threshold, "escalation.least_agreement": evidence.low}
+            tell.tables["steps"] = pd.DataFrame(steps).rename(columns={"least": "low"})
+        decided = np.zeros(len(rows), dtype=np.bool_) if threshold is None else doubt <= threshold
+        if threshold is not None:
+            evidence.low, evidence.decided = [step for step in steps if step.passed][-1].least, int(decided.sum())
+            tell.metrics[THRESHOLD] = threshold
+            tell.number(evidence.low, "least_agreement")
             calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)
-            findings.append(Finding("escalation.saved", {"calls": calls, "handed": 1 - share}))
-        ruling = verdict(ESCALATION, evidence)
-        return [
-            AnalysisResult(
-                self.name,
-                metrics,
-                {"steps": pd.DataFrame(result.steps).rename(columns={"least": "low"})} if result.steps else {},
-                findings,
-                _figure(result),
-                ruling.finding,
-                ruling.standing,
-                "escalation.share",
-                items=_items(rows, used, doubt, right, result),
-            )
-        ]
-
-
-def _source(truth: Truth) -> Finding:
-    named: dict[str, Any] = {"name": truth.name} if truth.source == "reference" else {}
-    return Finding(f"escalation.truth_{truth.source}", {"n": len(truth.judged)} | named)
-
-
-def _items(rows: pd.DataFrame, used: Measure, doubt: np.ndarray, right: np.ndarray, found: Escalation) -> pd.DataFrame:
-    decided = np.zeros(len(rows)) if found.threshold is None else (doubt <= found.threshold).astype(float)
-    table = pd.DataFrame({"item_id": rows["item_id"].to_numpy(), "measure": used, "doubt": doubt})
-    return table.assign(right=right.astype(float), decided=decided)[list(ITEMS)]
-
-
-def _figure(found: Escalation) -> list[FigureData]:
-    if len(found.steps) < 3:
-        return []
-    x = [step.n / found.n_units for step in found.steps]
-    shown = {"x": x, "y": [step.n_right / step.n for step in found.steps]}
-    limit = {"x": x, "y": [step.least for step in found.steps]}
-    lines = {"agreement": shown, "lower_limit": limit, "promised": {"x": [x[0], x[-1]], "y": [found.rate, found.rate]}}
-    data = {"lines": lines, "x_label": "decided", "y_label": "agreement", "n": found.n_units}
-    return [FigureData("escalation", "curve", data)]
+            tell.say("saved", calls=calls, handed=1 - share)
+        if len(steps) >= 3:
+            x = [step.n / result.n_units for step in steps]
+            lines = {
+                "agreement": {"x": x, "y": [step.n_right / step.n for step in steps]},
+                "lower_limit": {"x": x, "y": [step.least for step in steps]},
+                "promised": {"x": [x[0], x[-1]], "y": [result.rate, result.rate]},
+            }
+            tell.draw("escalation", "curve", lines=lines, x_label="decided", y_label="agreement", n=result.n_units)
+        items = {"item_id": rows["item_id"].to_numpy(), "measure": used, "doubt": doubt, "right": right.astype(float)}
+        table = pd.DataFrame(items | {"decided": decided.astype(float)}, columns=ITEMS)
+        return [tell.result(*verdict(ESCALATION, evidence).decided, headline="escalation.share", items=table)]

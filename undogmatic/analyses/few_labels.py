@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, get_args
+from types import SimpleNamespace
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,9 @@ from undogmatic.analyses.pairs import Names, contrast, listed, refuse_twice
 from undogmatic.analyses.ruling import FEW_LABELS, verdict
 from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding
-from undogmatic.records.rubric import Rubric
+from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import few_labels, means
-from undogmatic.stats.few_labels import FEWEST_EFFECTIVE, FEWEST_ISOTONIC, Calibration
+from undogmatic.stats.few_labels import FEWEST_EFFECTIVE, FEWEST_ISOTONIC, Calibration, FewLabelsEstimate
 
 FEWEST_LABELS = 10
 """Fewest labels for an estimate: with less, its own spread is guesswork."""
@@ -26,24 +26,6 @@ INCLUSION = "metadata.inclusion_probability"
 """The probability with which a text was chosen for labelling, where labels were not drawn evenly (a review queue)."""
 
 MAPS: tuple[Calibration, ...] = get_args(Calibration)
-
-COLUMNS = (
-    "of calibration n_items n_labels estimate low high degrees labels_only labels_only_low labels_only_high"
-).split()
-
-
-class LabelsEvidence(NamedTuple):
-    """What the verdict looks at: judged texts, labels, as how many independent labels they count, and the estimate."""
-
-    n: int
-    labels: int
-    map: Calibration
-    level: float
-    effective: float = 0.0
-    mean: few_labels.FewLabelsEstimate | None = None
-    fewest: int = FEWEST_LABELS
-    fewest_effective: float = FEWEST_EFFECTIVE
-    fewest_for_map: float = FEWEST_ISOTONIC
 
 
 @dataclass(frozen=True)
@@ -105,161 +87,119 @@ class FewLabelsAnalysis:
         self.check(judged)
         rows = judged.scored().reset_index(drop=True)
         labelled = np.flatnonzero(rows["label"].notna())
-        metrics: dict[str, float] = {"few_labels.judged": len(rows), "few_labels.labels": len(labelled)}
-        evidence = LabelsEvidence(len(rows), len(labelled), self.calibration, self.level)
-        if len(labelled) < FEWEST_LABELS:
-            return [AnalysisResult(self.name, metrics, verdict=verdict(FEW_LABELS, evidence).finding)]
-        inclusion = _inclusion(rows, labelled)
-        effective = few_labels.effective_labels(inclusion, rows["group"].to_numpy()[labelled])
-        evidence = evidence._replace(effective=effective)
-        if effective < FEWEST_EFFECTIVE or self.calibration not in _maps_for(effective):
-            return [AnalysisResult(self.name, metrics, verdict=verdict(FEW_LABELS, evidence).finding)]
+        tell = Telling(self.name)
+        tell.number(len(rows), "judged")
+        tell.number(len(labelled), "labels")
+        inclusion = rows[INCLUSION].to_numpy(dtype=np.float64)[labelled] if INCLUSION in rows else None
+        groups = rows["group"].to_numpy()
+        fewest = {"fewest": FEWEST_LABELS, "fewest_effective": FEWEST_EFFECTIVE, "fewest_for_map": FEWEST_ISOTONIC}
+        asked = {"map": self.calibration, "level": self.level}
+        evidence = SimpleNamespace(n=len(rows), labels=len(labelled), mean=None, **asked, **fewest)
+        evidence.effective = 0.0
+        if len(labelled) >= FEWEST_LABELS:
+            evidence.effective = few_labels.effective_labels(inclusion, groups[labelled])
+        maps = _maps_for(evidence.effective)
+        if self.calibration not in maps:
+            return [tell.result(verdict(FEW_LABELS, evidence).finding)]
         scores, labels = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)[labelled]
-        bottom, top = judged.rubric.minimum, judged.rubric.maximum
+        bounds = bottom, top = judged.rubric.minimum, judged.rubric.maximum
         of_all = {
             calibration: few_labels.estimate_mean(
                 scores, labelled, labels, inclusion=inclusion, calibration=calibration, groups=rows["group"],
-                level=self.level, bounds=(bottom, top),
+                level=self.level, bounds=bounds,
             )
-            for calibration in _maps_for(effective)
+            for calibration in maps
         }  # fmt: skip
-        mean = of_all[self.calibration]
-        metrics |= mean.estimate.metrics("few_labels.mean")
-        metrics["few_labels.judge_mean"] = mean.judge_mean
-        table = [_row("all", found) for found in of_all.values()]
-        findings = [Finding("few_labels.weighted" if inclusion is not None else "few_labels.even", {})]
-        others = [found for name, found in of_all.items() if name != self.calibration]
-        findings.append(_maps(mean, others))
-        sides = contrast(self.treatment, self.baseline, rows)
-        differences = self._pairs(rows, *sides, top - bottom)
+        mean = evidence.mean = of_all[self.calibration]
+        tell.number(mean.estimate, "mean")
+        tell.number(mean.judge_mean, "judge_mean")
+        table = [_row("all", one) for one in of_all.values()]
+        tell.say("even" if inclusion is None else "weighted")
+        # What the other maps would say: the choice is the reader's, and is made before the figures are seen.
+        others = [one for name, one in of_all.items() if name != self.calibration]
+        told: dict[str, Any] = {"used": self.calibration} | ({"needed": FEWEST_ISOTONIC} if len(others) == 1 else {})
+        for place, other in zip(("first", "second"), others, strict=False):
+            told |= {place: other.calibration} | other.estimate.values(f"{place}_estimate", f"{place}_")
+        tell.say("maps_but_isotonic" if len(others) == 1 else "maps", told)
+        treatment, baseline = contrast(self.treatment, self.baseline, rows)
+        differences = self._pairs(rows, treatment, baseline, top - bottom)
         if self.calibration in differences:
-            found = differences[self.calibration]
-            metrics |= found.estimate.metrics("few_labels.difference")
+            one = differences[self.calibration]
+            tell.number(one.estimate, "difference")
             table += [_row("difference", each) for each in differences.values()]
-            values: dict[str, Any] = {
-                "treatment": sides[0],
-                "baseline": sides[1],
-                "n": found.n_items,
-                "labels": found.n_labels,
-            }
-            values |= {**found.estimate.values("estimate"), "level": self.level}
-            findings.append(Finding("few_labels.difference", values))
+            sides = {"treatment": treatment, "baseline": baseline, "n": one.n_items, "labels": one.n_labels}
+            tell.say("difference", sides, one.estimate.values("estimate"), level=self.level)
         if inclusion is None:
-            findings += self._budget(judged, scores, labelled, labels, rows["group"].tolist(), metrics)
-            findings += _whenever(rows, labelled, labels, judged.rubric, self.level)
-        shown = [(name if name != "none" else "corrected", each) for name, each in of_all.items()]
-        data = {
-            "labels": [*(name for name, _ in shown), "only_labels"],
-            "estimate": [*(each.estimate.value for _, each in shown), mean.labels_only.value],
-            "low": [*(each.estimate.low for _, each in shown), mean.labels_only.low],
-            "high": [*(each.estimate.high for _, each in shown), mean.labels_only.high],
-            "reference": mean.judge_mean,
-            "x_label": "label",
-        }
-        figures = [FigureData("estimates", "forest", data)]
-        tables = {"estimates": pd.DataFrame(table, columns=COLUMNS)}
-        ruling = verdict(FEW_LABELS, evidence._replace(mean=mean))
-        return [AnalysisResult(self.name, metrics, tables, findings, figures, ruling.finding)]
+            self._while_labelling(tell, scores, groups, labelled, labels, bounds)
+        shown = {name if name != "none" else "corrected": each.estimate for name, each in of_all.items()}
+        shown["only_labels"] = mean.labels_only
+        data = {"labels": list(shown), "estimate": [each.value for each in shown.values()]}
+        data |= {end: [getattr(each, end) for each in shown.values()] for end in ("low", "high")}
+        tell.draw("estimates", "forest", **data, reference=mean.judge_mean, x_label="label")
+        tell.tables["estimates"] = pd.DataFrame(table)
+        return [tell.result(verdict(FEW_LABELS, evidence).finding)]
 
     def _pairs(
         self, rows: pd.DataFrame, treatment: str, baseline: str, span: float
-    ) -> dict[Calibration, few_labels.FewLabelsEstimate]:
+    ) -> dict[Calibration, FewLabelsEstimate]:
         """The difference within pairs by each map; none without pairs, or with too few labelled on both sides."""
         sides = [rows[(rows["condition"] == c) & rows["pair_id"].notna()] for c in (treatment, baseline)]
         both = sides[0].merge(sides[1], on="pair_id", suffixes=("_a", "_b"))
         known = np.flatnonzero(both["label_a"].notna() & both["label_b"].notna())
         if len(known) < FEWEST_LABELS:
             return {}
-        joint = None
-        if f"{INCLUSION}_a" in both:
-            # A pair is labelled as one: its two texts carry the same probability.
-            joint = both[f"{INCLUSION}_a"].to_numpy(dtype=np.float64)[known]
-        effective = few_labels.effective_labels(joint, both["group_a"].to_numpy()[known])
-        if effective < FEWEST_EFFECTIVE:
-            return {}
+        # A pair is labelled as one: its two texts carry the same probability.
+        joint = both[f"{INCLUSION}_a"].to_numpy(dtype=np.float64)[known] if f"{INCLUSION}_a" in both else None
+        labels = [both[f"label_{side}"].to_numpy()[known] for side in "ab"]
         return {
             calibration: few_labels.estimate_difference(
-                both["score_a"], both["score_b"], known, both["label_a"].to_numpy()[known],
-                both["label_b"].to_numpy()[known], inclusion=joint, calibration=calibration, groups=both["group_a"],
-                level=self.level, bounds=(-span, span),
+                both["score_a"], both["score_b"], known, *labels, inclusion=joint, calibration=calibration,
+                groups=both["group_a"], level=self.level, bounds=(-span, span),
             )
-            for calibration in _maps_for(effective)
+            for calibration in _maps_for(few_labels.effective_labels(joint, both["group_a"].to_numpy()[known]))
         }  # fmt: skip
 
-    def _budget(
+    def _while_labelling(
         self,
-        judged: Judged,
+        tell: Telling,
         scores: NDArray[np.float64],
+        groups: NDArray[Any],
         labelled: NDArray[np.intp],
         labels: NDArray[np.float64],
-        groups: list[str],
-        metrics: dict[str, float],
-    ) -> list[Finding]:
-        """How many labels the wanted width takes; adds its metrics."""
-        bottom, top = bounds = judged.rubric.minimum, judged.rubric.maximum
-        width = (top - bottom) / 10 if self.target_width is None else self.target_width
-        found = few_labels.label_budget(scores, labelled, labels, width, level=self.level, groups=groups, bounds=bounds)
-        if found is None:
-            return [Finding("few_labels.budget_unknown", {"labels": len(labelled), "few": means.FEW})]
-        if found.with_judge is None:
-            values: dict[str, Any] = {"width": width, "n": found.n_items, "all": found.width_if_all}
-            return [Finding("few_labels.budget_beyond", values)]
-        metrics["few_labels.needed"] = found.with_judge
-        values = {"width": width, "with_judge": found.with_judge, "only": found.labels_only, "n": found.n_items}
-        return [Finding("few_labels.budget", values)]
+        bounds: tuple[float, float],
+    ) -> None:
+        """How many labels the wanted width takes, and the interval that holds at every look while labels come in, in
+        the order of the dataset; of these texts alone.
+
+        Where every labelled group is labelled whole, groups were drawn and are the looks; else texts were.
+        """
+        width = (bounds[1] - bounds[0]) / 10 if self.target_width is None else self.target_width
+        budget = few_labels.label_budget(
+            scores, labelled, labels, width, level=self.level, groups=groups.tolist(), bounds=bounds
+        )
+        if budget is None:
+            tell.say("budget_unknown", labels=len(labelled), few=means.FEW)
+        elif budget.with_judge is None:
+            tell.say("budget_beyond", width=width, n=budget.n_items, all=budget.width_if_all)
+        else:
+            tell.number(budget.with_judge, "needed")
+            counts = {"with_judge": budget.with_judge, "only": budget.labels_only, "n": budget.n_items}
+            tell.say("budget", counts, width=width)
+        whole = np.isin(groups, groups[labelled]).sum() == len(labelled)
+        names = groups if whole else np.arange(len(groups))
+        found = means.mean_so_far_of_groups(labels, names[labelled], names, *bounds, level=self.level)
+        if found is not None and found.estimate.n != found.n_total:
+            counts = {"n": found.estimate.n, "total": found.n_total}
+            tell.say("whenever", counts, found.estimate.values("mean"), level=self.level)
 
 
 def _maps_for(effective: float) -> list[Calibration]:
     """The maps that so many effective labelled groups allow."""
-    return [own for own in MAPS if own != "isotonic" or effective >= FEWEST_ISOTONIC]
+    needed = {name: FEWEST_ISOTONIC if name == "isotonic" else FEWEST_EFFECTIVE for name in MAPS}
+    return [name for name in MAPS if effective >= needed[name]]
 
 
-def _inclusion(rows: pd.DataFrame, labelled: NDArray[np.intp]) -> NDArray[np.float64] | None:
-    if INCLUSION not in rows:
-        return None
-    return rows[INCLUSION].to_numpy(dtype=np.float64)[labelled]
-
-
-def _row(of: str, found: few_labels.FewLabelsEstimate) -> dict[str, Any]:
-    cells = (
-        of,
-        found.calibration,
-        found.n_items,
-        found.n_labels,
-        found.estimate.value,
-        found.estimate.low,
-        found.estimate.high,
-        found.estimate.df,
-    )
-    return dict(
-        zip(COLUMNS, (*cells, found.labels_only.value, found.labels_only.low, found.labels_only.high), strict=True)
-    )
-
-
-def _maps(mean: few_labels.FewLabelsEstimate, others: list[few_labels.FewLabelsEstimate]) -> Finding:
-    """What the other maps would say: the choice is the reader's, and is made before the figures are seen."""
-    values: dict[str, Any] = {"used": mean.calibration}
-    for place, other in zip(("first", "second")[: len(others)], others, strict=True):
-        values |= {place: other.calibration, f"{place}_estimate": other.estimate.value}
-        values[f"{place}_interval"] = other.estimate.interval
-    if len(others) == 1:
-        return Finding("few_labels.maps_but_isotonic", values | {"needed": FEWEST_ISOTONIC})
-    return Finding("few_labels.maps", values)
-
-
-def _whenever(
-    rows: pd.DataFrame, labelled: NDArray[np.intp], labels: NDArray[np.float64], rubric: Rubric, level: float
-) -> list[Finding]:
-    """The interval that holds at every look while labels come in, in the order of the dataset; of these texts alone.
-
-    Where every labelled group is labelled whole, groups were drawn and are the looks; else texts were.
-    """
-    groups = rows["group"]
-    of_labels = groups.to_numpy()[labelled]
-    whole = groups[groups.isin(of_labels)].size == len(labelled)
-    names = groups.to_numpy() if whole else np.arange(len(rows))
-    found = means.mean_so_far_of_groups(labels, names[labelled], names, rubric.minimum, rubric.maximum, level=level)
-    if found is None or found.estimate.n == found.n_total:
-        return []
-    values = {"n": found.estimate.n, "total": found.n_total, "interval": found.estimate.interval, "level": level}
-    return [Finding("few_labels.whenever", values | {"mean": found.estimate.value})]
+def _row(of: str, found: FewLabelsEstimate) -> dict[str, Any]:
+    row = {"of": of, "calibration": found.calibration, "n_items": found.n_items, "n_labels": found.n_labels}
+    row |= found.estimate.row() | {"degrees": found.estimate.df}
+    return row | found.labels_only.row("labels_only", "labels_only_")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from scipy import optimize, special
 
 from undogmatic.analyses.ruling import IMPROVEMENT, Ruling, verdict
 from undogmatic.analyses.truth import Margin
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.stats import checks, claims, jackknife, quality
 from undogmatic.stats.compare import Differences
 from undogmatic.stats.estimate import Estimate, Outcome
@@ -96,7 +96,14 @@ def improvement(
     complete = found.values.dropna(subset=[BEFORE, AFTER])
     ruling = _ruling(found, complete, rng, own, target)
     if ruling.key in ("better", "worse") and len(complete) < len(found.values):
-        worst = _filled(found, against="after" if ruling.key == "better" else "before")
+        # Every failed judgment is set to what speaks against the difference; of a metric that ranks, to the end of the
+        # scale that is farthest from where the label would put the text.
+        low, high = found.ends if ruling.key == "better" else found.ends[::-1]
+        rows, upper = found.values, np.ones(len(found.values), dtype=np.bool_)
+        if found.ranks:
+            upper = (rows["label"] > rows["label"].median()).to_numpy()
+        ends = {AFTER: np.where(upper, low, high), BEFORE: np.where(upper, high, low)}
+        worst = rows.assign(**{side: rows[side].fillna(pd.Series(end, rows.index)) for side, end in ends.items()})
         if _ruling(found, worst, rng, own, target).key != ruling.key:
             ruling.evidence.turned = True
             ruling = verdict(IMPROVEMENT, ruling.evidence)
@@ -106,21 +113,39 @@ def improvement(
         "n": len(complete), "left_out": len(found.values) - len(complete), "looks": looks, "first": alpha,
     }  # fmt: skip
     values["strict"] = Finding("improvement.strict", dict(values)) if looks > 1 else ""
+    tell = Telling(NAME)
+    rows = [{"measure": row["cost"]} | _sides(row[BEFORE], row[AFTER]) for row in found.costs.to_dict("records")]
     if gain is not None:
-        values |= {name: getattr(gain, name) for name in ("before", "after", "p", "detectable")}
-        values |= gain.gain.values("gain") | {"n_groups": gain.gain.n_groups, "level": gain.gain.level}
-    return AnalysisResult(
-        NAME,
-        _metrics(gain, looks),
-        _tables(found, gain),
-        _findings(found, gain, values),
-        (),
+        estimate, numbers = gain.gain, {name: getattr(gain, name) for name in ("before", "after", "p", "detectable")}
+        values |= numbers | estimate.values("gain") | {"n_groups": estimate.n_groups, "level": estimate.level}
+        numbers = {"before": gain.before, "after": gain.after, "gain": estimate.value, "p": gain.p, "n": estimate.n}
+        numbers |= {"n_groups": estimate.n_groups, "detectable": gain.detectable} | estimate.metrics("gain")
+        for name, value in numbers.items():
+            tell.number(None if value is None else float(value), name)
+        low, high = (-estimate if found.falls else estimate).interval
+        told = {"measure": found.metric} | _sides(gain.before, gain.after) | {"low": low, "high": high, "p": gain.p}
+        rows.insert(0, told)
+    tell.number(float(looks), "looks")
+    if rows:
+        tell.tables["before_after"] = pd.DataFrame(rows)
+    tell.say("looks_again" if looks > 1 else "looks_first", values)
+    if gain is not None and gain.detectable is not None:
+        tell.say("detectable", values)
+    if values["left_out"]:
+        tell.say("left_out", values)
+    return tell.result(
         Finding(f"improvement.verdict_{ruling.key}", values),
         ruling.standing,
-        "improvement.gain" if gain is not None else None,
+        headline="improvement.gain" if gain is not None else None,
         relative=True,
         texts=(Path(__file__).with_name("improvement.texts.yaml"),),
     )
+
+
+def _sides(before: float, after: float) -> dict[str, float]:
+    """The columns of a row of `before_after` that has neither interval nor test."""
+    change = {BEFORE: before, AFTER: after, "change": after - before}
+    return change | dict.fromkeys(("low", "high", "p"), np.nan)
 
 
 def level_of(alpha: float, looks: int) -> float:
@@ -163,13 +188,9 @@ def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: 
 def _of_share(distance: float, margin: float, sd: float, mean: float) -> float:
     """The detectable gain of a share, whose spread falls as the gain grows: of as many turned pairs more go one way.
 
-    Args:
-        distance: From the margin, were the spread that of the data.
-        margin: In shares.
-        sd, mean: Of the groups' differences; their mean square, sd^2 + mean^2, is what stays.
-    Returns:
-        The gain g with g - margin = distance * sqrt(sd^2 + mean^2 - g^2) / sd; where all groups differ alike, so that
-        the distance comes from the ends of the scale, margin + distance.
+    It is the gain g with g - margin = distance * sqrt(sd^2 + mean^2 - g^2) / sd, where `distance` is that from the
+    margin, were the spread that of the data, and the mean square of the groups' differences, sd^2 + mean^2, stays.
+    Where all groups differ alike, so that the distance comes from the ends of the scale, it is margin + distance.
     """
     if sd == 0:
         return margin + distance
@@ -181,21 +202,16 @@ def _of_share(distance: float, margin: float, sd: float, mean: float) -> float:
 def _of_ranks(distance: float, margin: float, old: jackknife.LeftOut, new: jackknife.LeftOut) -> float | None:
     """The detectable gain of a share of pairs of labels in order, whose spread falls as it nears its end.
 
-    Args:
-        distance: From the margin, were the spread that of the data.
-        margin: In shares.
-        old, new: What baseline and optimised program earn without each group.
-    Returns:
-        The gain g with g - margin = distance * SD(g) / SD, where the optimised program's own SD is that of the data
-        times the square root of v(before + g) / v(after), v as in `_variance`; None where no possible gain is as large.
+    It is the gain g with g - margin = distance * SD(g) / SD, where the optimised program's own SD is that of the data
+    times the square root of v(before + g) / v(after), v as in `_variance`; None where no possible gain is as large.
+    `old` and `new` are what baseline and optimised program earn without each group.
     """
     spread, before, after = np.cov([new.values, old.values]), old.estimate, new.estimate
     two = len(np.unique(new.data[:, 2])) == 2
     own = max(_variance(after, two), 1 / len(new.values) ** 2)
     observed = spread[0, 0] + spread[1, 1] - 2 * spread[0, 1]
-    if (
-        not observed > checks.SAME**2
-    ):  # nothing moves, or is not known without one of the groups: the spread says nothing
+    # Where nothing moves, or it is not known without one of the groups, the spread says nothing.
+    if not observed > checks.SAME**2:
         return margin + distance if margin + distance <= 1 - before else None
 
     def lacking(gain: float) -> float:
@@ -244,53 +260,3 @@ def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha
     distance = reach * (1 + float(special.ndtri(target)) / quantile)
     detectable = _of_ranks(distance, margin, old, new) if reach > 0 else None
     return Gain("open" if outcome == "within" else outcome, old.estimate, new.estimate, said, p, detectable)
-
-
-def _filled(found: Measured, against: Literal["before", "after"]) -> pd.DataFrame:
-    """Every failed judgment set to what speaks against a difference."""
-    low, high = found.ends
-    rows = found.values.copy()
-    if found.ranks:  # the end of the scale that is farthest from where the label would put the text
-        middle = rows["label"].median()
-        worst = pd.Series(np.where(rows["label"] > middle, low, high), rows.index)
-        best = pd.Series(np.where(rows["label"] > middle, high, low), rows.index)
-    else:
-        worst, best = pd.Series(low, rows.index), pd.Series(high, rows.index)
-    hurt, helped = (AFTER, BEFORE) if against == "after" else (BEFORE, AFTER)
-    rows[hurt] = rows[hurt].fillna(worst)
-    rows[helped] = rows[helped].fillna(best)
-    return rows
-
-
-def _metrics(gain: Gain | None, looks: int) -> dict[str, float]:
-    if gain is None:
-        return {"improvement.looks": float(looks)}
-    said = {name: getattr(gain, name) for name in ("before", "after")} | {"gain": gain.gain.value, "p": gain.p}
-    said |= {"n": gain.gain.n, "n_groups": gain.gain.n_groups, "detectable": gain.detectable}
-    said |= gain.gain.metrics("gain") | {"looks": float(looks)}
-    return {f"improvement.{name}": float(value) for name, value in said.items() if value is not None}
-
-
-def _tables(found: Measured, gain: Gain | None) -> dict[str, pd.DataFrame]:
-    rows: list[dict[str, Any]] = []
-    if gain is not None:
-        whole = {"measure": found.metric, "baseline": gain.before, "optimised": gain.after}
-        whole["change"] = gain.after - gain.before
-        low, high = (-gain.gain if found.falls else gain.gain).interval
-        rows.append(whole | {"low": low, "high": high, "p": gain.p})
-    for row in found.costs.to_dict("records"):
-        change = row[AFTER] - row[BEFORE]
-        rows.append(
-            {"measure": row["cost"], "baseline": row[BEFORE], "optimised": row[AFTER], "change": change}
-            | dict.fromkeys(("low", "high", "p"), np.nan)
-        )
-    return {"before_after": pd.DataFrame(rows)} if rows else {}
-
-
-def _findings(found: Measured, gain: Gain | None, values: Mapping[str, Any]) -> Sequence[Finding]:
-    said = [Finding("improvement.looks_again" if values["looks"] > 1 else "improvement.looks_first", values)]
-    if gain is not None and gain.detectable is not None:
-        said.append(Finding("improvement.detectable", values))
-    if values["left_out"]:
-        said.append(Finding("improvement.left_out", values))
-    return said

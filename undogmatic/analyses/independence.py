@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from undogmatic.analyses.ruling import FAILED, SEEN, verdict
+from undogmatic.analyses.ruling import FAILED, SEEN, Ruling, verdict
 from undogmatic.records.records import Item
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats.copies import copies, enough
 
 TOGETHER = ("group", "precedent", "source")
@@ -47,7 +47,13 @@ def groups(items: Sequence[Item]) -> list[Group]:
     nothing. One that is long enough (`stats.copies.enough`), such as a source that was summarised several times, ties
     those items whose own it nearly is.
     """
-    designed, copied = [_designed(item) for item in items], _copied(items)
+    designed, copied = [], _copied(items)
+    for item in items:
+        marks = [("parent", item.id), ("pair", item.pair), ("parent", item.parent)]
+        for key in TOGETHER:  # a text may be about two precedents
+            value = item.metadata.get(key)
+            marks += [(key, each) for each in (value if isinstance(value, list) else [value])]
+        designed.append([(kind, str(value)) for kind, value in marks if value is not None])
     apart = _joined(designed)
     together = _joined([[*own, *more] for own, more in zip(designed, copied, strict=True)])
     members: dict[Mark, list[int]] = {}
@@ -61,22 +67,11 @@ def groups(items: Sequence[Item]) -> list[Group]:
         ties = tuple(dict.fromkeys(kind for (kind, _), n in times.items() if n > 1))
         likenesses = [place for place in places if crossing & {*copied[place]}]
         firsts = {*{apart[place]: place for place in reversed(likenesses)}.values()}
-        named = sorted(likenesses, key=lambda place: place not in firsts)
-        own, ids = ([items[place].id for place in chosen] for chosen in (named, places))
-        found.append(Group(_name(items[places[0]]), tuple(ids), ties, tuple(own)))
+        likenesses.sort(key=lambda place: place not in firsts)
+        alike, ids = (tuple(items[place].id for place in chosen) for chosen in (likenesses, places))
+        pair = items[places[0]].pair
+        found.append(Group(f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike))
     return found
-
-
-def _designed(item: Item) -> list[Mark]:
-    marks: list[Mark] = [("parent", item.id)]
-    marks += [("pair", item.pair)] if item.pair is not None else []
-    marks += [("parent", item.parent)] if item.parent is not None else []
-    return marks + [(key, str(value)) for key in TOGETHER for value in _listed(item.metadata.get(key))]
-
-
-def _listed(given: object) -> list[object]:
-    """A value, or each of several: a text may be about two precedents."""
-    return [value for value in (given if isinstance(given, list) else [given]) if value is not None]
 
 
 def _copied(items: Sequence[Item]) -> list[list[Mark]]:
@@ -92,7 +87,7 @@ def _copied(items: Sequence[Item]) -> list[list[Mark]]:
     return marks
 
 
-def _joined(marks: Iterable[Sequence[Mark]]) -> list[Mark]:
+def _joined(marks: Sequence[Sequence[Mark]]) -> list[Mark]:
     """For each of several, the mark that stands for all that it is tied to."""
     heads: dict[Mark, Mark] = {}
 
@@ -102,16 +97,10 @@ def _joined(marks: Iterable[Sequence[Mark]]) -> list[Mark]:
             mark = heads[mark]
         return mark
 
-    own = []
     for several in marks:
         for mark in several:
             heads[head(mark)] = head(several[0])
-        own.append(several[0])
-    return [head(mark) for mark in own]
-
-
-def _name(item: Item) -> str:
-    return f"pair {item.pair}" if item.pair is not None else f"item {item.id}"
+    return [head(several[0]) for several in marks]
 
 
 NAME = "units"
@@ -123,20 +112,27 @@ def units(items: Sequence[Item]) -> AnalysisResult:
     groups that are more than a pair. Its findings are said once per run, whatever is analysed."""
     found = groups(items)
     copied = [group for group in found if group.copied]
-    n_copied = sum(len(group.copied) for group in copied)
-    metrics = {"units.texts": len(items), "units.groups": len(found), "units.copies": n_copied}
+    tell, n_copied = Telling(NAME), sum(len(group.copied) for group in copied)
+    for name, value in (("texts", len(items)), ("groups", len(found)), ("copies", n_copied)):
+        tell.number(value, name)
     values = {"texts": len(items), "groups": len(found)}
-    findings = [Finding("units.apart" if len(found) == len(items) else "units.groups", values)]
+    tell.say("apart" if len(found) == len(items) else "groups", values)
     if copied:
         one, other = max(copied, key=lambda group: len(group.copied)).copied[:2]
-        findings.append(Finding("units.copies", values | {"n": n_copied, "one": one, "other": other}))
+        tell.say("copies", values, n=n_copied, one=one, other=other)
     else:
-        findings.append(Finding("units.no_copies", {}))
+        tell.say("no_copies")
     if len(found) == 1 < len(items):
-        findings.append(Finding("units.one", values))
-    return AnalysisResult(
-        NAME, metrics, _largest(found), findings, texts=(Path(__file__).with_name("independence.texts.yaml"),)
-    )
+        tell.say("one", values)
+    largest = []
+    for group in sorted(found, key=lambda group: -len(group.ids)):
+        # Copies first: all else was known to whoever made the dataset.
+        tie = "copies" if group.copied else next((t for t in group.ties if t not in ("copies", "pair")), "pair")
+        texts = ", ".join(group.ids[:MOST_NAMED])
+        largest += [{"group": group.name, "n": len(group.ids), "tied_by": tie, "texts": texts}] if tie != "pair" else []
+    if largest:
+        tell.tables["largest"] = pd.DataFrame(largest[:MOST_GROUPS])
+    return tell.result(texts=(Path(__file__).with_name("independence.texts.yaml"),))
 
 
 def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[AnalysisResult]:
@@ -148,10 +144,15 @@ def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[A
         texts: How many were judged.
     """
     ruling = verdict(SEEN, SimpleNamespace(seen=seen, texts=texts))
+    return _overruled(results, ruling, lambda each: bool(seen) and each.standing == "supported")
+
+
+def _overruled(
+    results: Sequence[AnalysisResult], ruling: Ruling, applies: Callable[[AnalysisResult], bool]
+) -> list[AnalysisResult]:
+    """The results, with this verdict in place of some; what tests no claim tests none afterwards."""
     return [
-        replace(each, verdict=ruling.finding, standing=ruling.standing)
-        if seen and each.standing == "supported"
-        else each
+        replace(each, verdict=ruling.finding, standing=each.standing and ruling.standing) if applies(each) else each
         for each in results
     ]
 
@@ -168,9 +169,8 @@ class Failed(NamedTuple):
     def of(cls, errors: pd.Series) -> Failed:
         """From the column `error` of the long table."""
         reasons = errors.dropna().value_counts()
-        if reasons.empty:
-            return cls(0, len(errors), "", 0)
-        return cls(int(reasons.sum()), len(errors), str(reasons.index[0]), int(reasons.iloc[0]))
+        reason, n_reason = ("", 0) if reasons.empty else (str(reasons.index[0]), int(reasons.iloc[0]))
+        return cls(int(reasons.sum()), len(errors), reason, n_reason)
 
     def too_many(self, allowed: float) -> bool:
         """Whether more than the share `allowed` failed."""
@@ -189,25 +189,6 @@ def too_many_failed(results: Sequence[AnalysisResult], failed: Failed, allowed: 
         return list(results)
     share, words = failed.n / failed.total, {"reason": f"failed_{failed.reason}", "advice": f"advice_{failed.reason}"}
     ruling = verdict(FAILED, SimpleNamespace(failed=failed, share=share, allowed=allowed, **words))
-    said = ruling.finding
     if all(each.verdict is None for each in results):
-        return [replace(each, verdict=said if n == 0 else None) for n, each in enumerate(results)]
-    return [
-        each if each.verdict is None else replace(each, verdict=said, standing=each.standing and ruling.standing)
-        for each in results
-    ]
-
-
-def _largest(found: Sequence[Group]) -> dict[str, pd.DataFrame]:
-    rows = [
-        {"group": group.name, "n": len(group.ids), "tied_by": _tie(group), "texts": ", ".join(group.ids[:MOST_NAMED])}
-        for group in sorted(found, key=lambda group: -len(group.ids))
-        if _tie(group) != "pair"
-    ]
-    return {"largest": pd.DataFrame(rows[:MOST_GROUPS])} if rows else {}
-
-
-def _tie(group: Group) -> str:
-    """What ties the group, copies first: all else was known to whoever made the dataset."""
-    designed = [tie for tie in group.ties if tie != "copies"]
-    return "copies" if group.copied else next((tie for tie in designed if tie != "pair"), "pair")
+        return [*(replace(first, verdict=ruling.finding) for first in results[:1]), *results[1:]]
+    return _overruled(results, ruling, lambda each: each.verdict is not None)

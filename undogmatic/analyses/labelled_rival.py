@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from scipy import stats
 
 from undogmatic.analyses.base import Judged
 from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, Seen, drawn
-from undogmatic.records.results import Finding
+from undogmatic.records.results import Telling
 from undogmatic.stats import checks, jackknife, surface
 from undogmatic.stats.claims import Claim, claim
 
@@ -73,10 +72,13 @@ def labelled_rival(
     _, similar = (seen or Seen()).similarities(read)
     guess, said = (surface.predict(similar, target, codes, rng) for target in (label, score))
     columns = np.column_stack([score, label, guess, said])
-    own, alpha = float(_rank_columns(columns)[0]), 1 - level
+    own = float(_rank_columns(columns)[0])
     found = []
     for position, margin, lowest in ((1, 0.0, -2.0), (2, SMALL_CORRELATION, -1.0)):
-        statistic = functools.partial(_one_of, position)
+
+        def statistic(part: Array, place: int = position) -> float:
+            return _rank_columns(part)[place]
+
         try:
             interval = jackknife.nearly_mean(columns, statistic, rng, level, groups=codes, bounds=(lowest, 1.0))
         except ValueError:
@@ -85,7 +87,7 @@ def labelled_rival(
         found.append(Claim(outcome, interval, interval.interval, margin, None))
     increment, beyond = found
     saved = np.abs(label - _mapped(guess, label, codes)) - np.abs(label - _mapped(score, label, codes))
-    error = claim(saved, 0.0, alpha=alpha, groups=codes)
+    error = claim(saved, 0.0, alpha=1 - level, groups=codes)
     result: Outcome = "open"
     if increment.estimate.low > 0 and beyond.estimate.low > SMALL_CORRELATION:
         result = "beyond_surface"
@@ -94,10 +96,6 @@ def labelled_rival(
     elif increment.estimate.low <= 0:
         result = "surface_as_good"
     return LabelledRival(result, len(texts), len(read), own - increment.estimate.value, increment, beyond, error)
-
-
-def _one_of(position: int, columns: Array) -> float:
-    return _rank_columns(columns)[position]
 
 
 def _rank_columns(columns: Array) -> tuple[float, float, float]:
@@ -127,30 +125,26 @@ def _mapped(values: Array, label: Array, codes: NDArray[np.intp]) -> Array:
     folds = codes % min(10, int(codes.max()) + 1)
     for fold in np.unique(folds):
         others = folds != fold
-        out[~others] = (
-            IsotonicRegression(out_of_bounds="clip").fit(values[others], label[others]).predict(values[~others])
-        )
+        fitted = IsotonicRegression(out_of_bounds="clip").fit(values[others], label[others])
+        out[~others] = fitted.predict(values[~others])
     return out
 
 
-def say_labelled(rival: LabelledRival) -> tuple[dict[str, float], list[Finding]]:
-    """Metrics and sentences of the rival on labelled texts."""
-    metrics: dict[str, float] = {"labelled.beyond_surface": float(rival.outcome == "beyond_surface")}
-    if rival.increment is None or rival.beyond is None or rival.error_saved is None:
-        key = "labelled.surface_no_texts" if rival.outcome == "no_texts" else "labelled.surface_too_few"
-        return metrics, [Finding(key)]
-    assert rival.correlation is not None
-    metrics["labelled.surface_spearman"] = rival.correlation
+def tell_labelled(tell: Telling, rival: LabelledRival) -> None:
+    """Tell of the rival on labelled texts."""
+    tell.number(float(rival.outcome == "beyond_surface"), "beyond_surface")
     gain, rest, saved = rival.increment, rival.beyond, rival.error_saved
+    if gain is None or rest is None or saved is None:
+        tell.say("surface_no_texts" if rival.outcome == "no_texts" else "surface_too_few")
+        return
+    tell.number(rival.correlation, "surface_spearman")
     for name, found in (("beyond", gain), ("part", rest), ("error_saved", saved)):
-        metrics |= found.estimate.metrics(f"labelled.surface_{name}")
-    values = {"spearman": rival.correlation, "n": rival.n_drawn, **gain.estimate.values("gain")}
-    findings = [Finding("labelled.surface", values)]
+        tell.number(found.estimate, f"surface_{name}")
+    tell.say("surface", gain.estimate.values("gain"), spearman=rival.correlation, n=rival.n_drawn)
     if rival.n_drawn < rival.n_texts:
-        findings.append(Finding("labelled.surface_drawn", {"n": rival.n_drawn, "total": rival.n_texts}))
-    findings.append(Finding("labelled.surface_part", rest.estimate.values("part")))
-    values = saved.estimate.values("saved")
-    return metrics, [*findings, Finding("labelled.surface_error", values)]
+        tell.say("surface_drawn", n=rival.n_drawn, total=rival.n_texts)
+    tell.say("surface_part", rest.estimate.values("part"))
+    tell.say("surface_error", saved.estimate.values("saved"))
 
 
 def seen_of(judged: Judged, texts: Sequence[str]) -> Seen:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import pandas as pd
 
 from undogmatic.errors import ConfigError
 
 Measure = Literal["procedure", "width", "entropy", "confidence", "level"]
-Choice = Literal["auto", "procedure", "width", "entropy", "confidence", "level"]
+Choice = Literal["auto", Measure]
 
-MEASURES: tuple[Measure, ...] = ("procedure", "width", "entropy", "confidence", "level")
+MEASURES: tuple[Measure, ...] = get_args(Measure)
 """What is nearest to the procedure first, and the finest first. `auto` takes the first that all judgments have and that
 is not the same for all: a rule that looks at no label, since the measure that happens to do best on the labels would be
 chosen with what it is tested on."""
-
-_LEVELS = {"low": 0.0, "medium": 1.0, "high": 2.0}
 
 
 def uncertainties(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
@@ -35,7 +33,7 @@ def measured(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
         "width": (rows["high"] - rows["low"]).abs(),
         "entropy": rows["entropy"],
         "confidence": 100.0 - rows["confidence"],
-        "level": rows["uncertainty"].map(_LEVELS),
+        "level": rows["uncertainty"].map({"low": 0.0, "medium": 1.0, "high": 2.0}),
     }
     return {name: column.astype("float64") for name, column in columns.items()}
 
@@ -56,6 +54,5 @@ def choose(found: dict[Measure, pd.Series], wanted: Choice) -> Measure | None:
                 f"{', '.join(found) or 'none'}. Use analysis.uncertainty=auto or another judge."
             )
         return wanted
-    varying = [name for name in MEASURES if name in found and found[name].round(9).nunique() > 1]
     present = [name for name in MEASURES if name in found]
-    return next(iter(varying or present), None)
+    return next((name for name in present if found[name].round(9).nunique() > 1), next(iter(present), None))

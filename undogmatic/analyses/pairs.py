@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,33 +29,28 @@ class Pairs:
 
     def complete(self, *conditions: str) -> pd.Index:
         """Ids of the pairs that have a score in every one of `conditions`."""
-        kept = None
-        for condition in conditions:
-            side = self.sides[condition]
-            scored = side.index[side["score"].notna()]
-            kept = scored if kept is None else kept[kept.isin(scored)]
-        assert kept is not None
-        return kept
+        scored = (self.sides[condition]["score"].dropna().index for condition in conditions)
+        return functools.reduce(lambda kept, more: kept[kept.isin(more)], scored)
 
-    def column(self, condition: str, column: str, ids: pd.Index) -> NDArray[np.float64]:
-        """One column of one side for the pairs `ids`, shape (n_pairs,)."""
-        return self.sides[condition].loc[ids, column].to_numpy(dtype=np.float64)
-
-    def scores(self, condition: str, ids: pd.Index) -> NDArray[np.float64]:
-        """Scores of one side for the pairs `ids`, shape (n_pairs,), in score units."""
-        return self.column(condition, "score", ids)
-
-    def groups(self, condition: str, ids: pd.Index) -> NDArray[Any]:
-        """The independent unit that each of the pairs `ids` belongs to, shape (n_pairs,)."""
-        return self.sides[condition].loc[ids, "group"].to_numpy(dtype=object)
+    def between(self, a: str, b: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The sides `a` and `b` of the pairs that have a score in both."""
+        ids = self.complete(a, b)
+        return self.sides[a].loc[ids], self.sides[b].loc[ids]
 
     def failed(self, *conditions: str) -> int:
         """How many texts of these conditions have no score."""
         return sum(int(self.sides[condition]["score"].isna().sum()) for condition in conditions)
 
-    def filled(self, ends: Mapping[str, float]) -> Pairs:
-        """The same pairs with every failed judgment of a condition given a score: what it might have been at worst."""
-        return Pairs({c: side.assign(score=side["score"].fillna(ends[c])) for c, side in self.sides.items()})
+    def filled(self, condition: str, here: float, elsewhere: float) -> Pairs:
+        """The same pairs with every failed judgment of a condition given one score, and those of the others another:
+        what they might have been at worst."""
+        sides = self.sides.items()
+        return Pairs({c: s.assign(score=s["score"].fillna(here if c == condition else elsewhere)) for c, s in sides})
+
+
+def numbers(side: pd.DataFrame, column: str) -> NDArray[np.float64]:
+    """A column as numbers, shape (n_pairs,)."""
+    return side[column].to_numpy(dtype=np.float64)
 
 
 Names = str | Sequence[str]
@@ -79,21 +74,11 @@ def contrast(treatments: Names, baselines: Names, rows: pd.DataFrame) -> tuple[s
         rows: The texts, with columns `pair_id` and `condition`.
     """
     first, second = listed(treatments), listed(baselines)
-    several: Iterable[tuple[str, str]] = zip(first, second, strict=False)
-    if len(first) != len(second):
-        several = itertools.product(first, second)
-    possible = list(several)
-    wanted = rows[rows["condition"].isin([*first, *second])]
-    pairs_of = {str(c): set(own.dropna()) for c, own in wanted.groupby("condition", sort=False)["pair_id"]}
+    possible = list(zip(first, second, strict=True) if len(first) == len(second) else itertools.product(first, second))
+    pairs_of = {c: set(own.dropna()) for c, own in rows.groupby("condition", sort=False)["pair_id"]}
     known = [(a, b) for a, b in possible if a in pairs_of and b in pairs_of]
-    together = (sides for sides in known if pairs_of[sides[0]] & pairs_of[sides[1]])
-    return next(together, (known or possible)[0])
-
-
-def chosen(names: Names, conditions: Sequence[str]) -> str:
-    """The condition that counts: of several names the first that the dataset has (the first of all if it has none)."""
-    several = listed(names)
-    return next((name for name in several if name in conditions), several[0])
+    together = [(a, b) for a, b in known if pairs_of[a] & pairs_of[b]]
+    return (together or known or possible)[0]
 
 
 def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -> Pairs:
@@ -110,9 +95,10 @@ def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -
     rows = first[first["condition"].isin([*needed, *optional])]
     alone = rows[rows["pair_id"].isna()]
     if len(alone):
+        verb = "the condition is" if len(alone) == 1 else "the conditions are"
         raise DataError(
-            f"{_named(alone['item_id'])}: no `pair`, though {_are(len(alone))} "
-            f"{', '.join(alone['condition'].unique())}. Give the texts of one pair the same `pair`."
+            f"{_named(alone['item_id'])}: no `pair`, though {verb} {', '.join(alone['condition'].unique())}. Give the "
+            "texts of one pair the same `pair`."
         )
     refuse_twice(rows)
     ids = rows["pair_id"].drop_duplicates()
@@ -139,7 +125,3 @@ def refuse_twice(rows: pd.DataFrame) -> None:
 def _named(ids: pd.Series) -> str:
     named = ", ".join(repr(str(i)) for i in ids[:_MOST_NAMED])
     return named + (f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else "")
-
-
-def _are(n: int) -> str:
-    return "the condition is" if n == 1 else "the conditions are"

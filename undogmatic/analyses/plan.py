@@ -19,7 +19,7 @@ from undogmatic.analyses.ruling import PLAN, verdict
 from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.order import turns
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats.means import Anytime, mean_so_far_of_groups
 from undogmatic.stats.paired import holm
@@ -77,31 +77,27 @@ def of_plan(plan: Plan, results: Sequence[AnalysisResult], level: float, digest:
     References:
         Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
     """
-    metrics = _metrics(results)
-    found = [_tested(each, metrics, level) for each in plan.hypotheses]
-    adjusted = holm([1.0 if row["p"] is None else row["p"] for row in found])
-    for row, p_holm in zip(found, adjusted, strict=True):
-        row["p_holm"] = float(p_holm)
-        row["shown"] = _shown(row, plan.alpha)
-    table = pd.DataFrame(found)
-    counts = {key: sum(row["shown"] == key for row in found) for key in ("supported", "refuted", "undecided")}
-    names = {f"{key}_names": "; ".join(r["hypothesis"] for r in found if r["shown"] == key) or "—" for key in counts}
-    values: dict[str, Any] = {**counts, **names, "n": len(found), "alpha": plan.alpha, "family": plan.family}
-    ruling = verdict(PLAN, SimpleNamespace(**values))
-    findings = [Finding("plan.locked", {"digest": digest[:12], "n": len(found)})]
-    findings += [Finding("plan.says", {"name": h.name, "says": h.says}) for h in plan.hypotheses if h.says]
-    untested = [row["hypothesis"] for row in found if row["p"] is None]
+    tell, metrics = Telling(NAME), _metrics(results)
+    rows = [_tested(each, metrics, level) for each in plan.hypotheses]
+    adjusted = holm([1.0 if row["p"] is None else row["p"] for row in rows])
+    for row, p_holm in zip(rows, adjusted, strict=True):
+        against, beyond, row["p_holm"] = row.pop("against"), row.pop("beyond"), float(p_holm)
+        shown = row["p"] is not None and p_holm < plan.alpha and beyond
+        row["shown"] = "refuted" if against else "supported" if shown else "undecided"
+    values: dict[str, Any] = {"n": len(rows), "alpha": plan.alpha, "family": plan.family}
+    for key in ("supported", "refuted", "undecided"):
+        names = [row["hypothesis"] for row in rows if row["shown"] == key]
+        tell.number(float(len(names)), key)
+        values |= {key: len(names), f"{key}_names": "; ".join(names) or "—"}
+    tell.tables["hypotheses"] = pd.DataFrame(rows)
+    tell.say("plan.locked", digest=digest[:12], n=len(rows))
+    for each in plan.hypotheses:
+        if each.says:
+            tell.say("plan.says", name=each.name, says=each.says)
+    untested = [row["hypothesis"] for row in rows if row["p"] is None]
     if untested:
-        findings.append(Finding("plan.untested", {"names": "; ".join(untested), "n": len(untested)}))
-    return AnalysisResult(
-        NAME,
-        {f"plan.{key}": float(value) for key, value in counts.items()},
-        {"hypotheses": table.drop(columns=["against", "beyond"])},
-        findings,
-        verdict=ruling.finding,
-        standing=ruling.standing,
-        texts=(OWN_TEXTS,),
-    )
+        tell.say("plan.untested", names="; ".join(untested), n=len(untested))
+    return tell.result(*verdict(PLAN, SimpleNamespace(**values)).decided, texts=(OWN_TEXTS,))
 
 
 def _metrics(results: Sequence[AnalysisResult]) -> dict[str, float]:
@@ -128,8 +124,8 @@ def _tested(each: Hypothesis, metrics: Mapping[str, float], level: float) -> dic
     row |= {"estimate": value, "low": low, "high": high}
     if not all(map(math.isfinite, (value, low, high))):
         return row
-    row["against"] = (each.above is not None and high < each.null) or (each.below is not None and low > each.null)
-    up, down = each.null is not None and low > each.null, each.null is not None and high < each.null
+    up, down = low > each.null, high < each.null
+    row["against"] = (each.above is not None and down) or (each.below is not None and up)
     row["beyond"] = up if each.above is not None else down if each.below is not None else up or down
     return row | {"p": _p_value(each, value, low, high, level)}
 
@@ -147,13 +143,6 @@ def _p_value(each: Hypothesis, value: float, low: float, high: float, level: flo
         return 0.0 if distance > 0 else 1.0
     one = float(stats.norm.sf(distance / width))
     return min(1.0, 2 * one) if each.differs is not None else one
-
-
-def _shown(row: Mapping[str, Any], alpha: float) -> str:
-    if row["against"]:
-        return "refuted"
-    shown = row["p"] is not None and row["p_holm"] < alpha and row["beyond"]
-    return "supported" if shown else "undecided"
 
 
 OPEN = ("not_judged", "transport", "timeout", "budget", "fault")
@@ -178,11 +167,9 @@ def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime 
     first = first.iloc[asked]
     waited_for = first[first["error"].isna() | first["error"].isin(OPEN)]
     judged = waited_for[waited_for["error"].isna()]
-    if judged.empty or len(judged) == len(waited_for) or not rubric.scale.ordered:
-        return None
-    if first[["judge", "criterion"]].drop_duplicates().shape[0] > 1:
-        return None
-    if set(waited_for["condition"].dropna()) != set(judged["condition"].dropna()):
+    several = first[["judge", "criterion"]].drop_duplicates().shape[0] > 1
+    to_come = set(waited_for["condition"].dropna()) - set(judged["condition"])
+    if judged.empty or len(judged) == len(waited_for) or several or to_come or not rubric.scale.ordered:
         return None
     return mean_so_far_of_groups(
         judged["score"], judged["group"], waited_for["group"], rubric.minimum, rubric.maximum, level=level

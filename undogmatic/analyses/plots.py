@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from undogmatic.records.results import FigureData, Finding
+from undogmatic.records.results import Finding, Telling
 from undogmatic.records.rubric import Rubric
 
 FEWEST = 3
@@ -32,20 +32,20 @@ def too_few(figure: str, present: int, needed: int = FEWEST) -> Finding:
 
 
 def distributions(
-    rubric: Rubric, groups: Mapping[str, NDArray[np.float64]], kinds: tuple[str, ...] = ("box", "histogram")
-) -> tuple[list[FigureData], list[Finding]]:
-    """Box plot and histogram of scores by group; a finding names what is too small to be drawn."""
+    tell: Telling,
+    rubric: Rubric,
+    groups: Mapping[str, NDArray[np.float64]],
+    kinds: tuple[str, ...] = ("box", "histogram"),
+) -> None:
+    """Draw box plot and histogram of scores by group; a finding names what is too small to be drawn."""
     drawn = {name: scores.tolist() for name, scores in groups.items() if scores.size >= FEWEST}
     if not drawn:
         present = max((scores.size for scores in groups.values()), default=0)
-        return [], [too_few(kind, present) for kind in kinds]
+        tell.findings += [too_few(kind, present) for kind in kinds]
+        return
     edges = np.linspace(rubric.minimum, rubric.maximum, _BINS + 1).tolist()
-    data = {
-        "box": {"groups": drawn, "y_label": "score", "limits": limits(rubric)},
-        "histogram": {"groups": drawn, "bins": edges, "x_label": "score", "limits": limits(rubric)},
-    }
-    findings = []
-    small = [name for name in groups if name not in drawn]
-    if small:
-        findings.append(Finding("analyses.groups_not_drawn", {"groups": small, "needed": FEWEST}))
-    return [FigureData(kind, kind, data[kind]) for kind in kinds], findings
+    for kind in kinds:
+        axis = {"y_label": "score"} if kind == "box" else {"bins": edges, "x_label": "score"}
+        tell.draw(kind, kind, groups=drawn, **axis, limits=limits(rubric))
+    if small := [name for name in groups if name not in drawn]:
+        tell.say("analyses.groups_not_drawn", groups=small, needed=FEWEST)

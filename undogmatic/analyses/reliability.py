@@ -6,28 +6,29 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
+from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level, family_level
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
-from undogmatic.analyses.runs import OtherRun, read_runs
-from undogmatic.analyses.truth import Margin, check_order, margin_of, units
+from undogmatic.analyses.runs import against, read_runs
+from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
+from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import agreement, checks, limits
-from undogmatic.stats.agreement import BackToBack, back_to_back
-from undogmatic.stats.claims import Claim, claim
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.agreement import back_to_back
+from undogmatic.stats.claims import claim
 
 FEWEST_ITEMS = 3
 FEWEST_GROUPS = 10
 """Fewest independent texts for a verdict."""
 # Krippendorff (2004), Content Analysis, p. 241: rely on 0.8 and above, draw tentative conclusions from 0.667.
 RELIABLE, TENTATIVE = 0.8, 0.667
-_COEFFICIENTS = ("pearson", "spearman", "kendall", "kappa")
+_REPEATED = ("pearson", "spearman")
+_CORRELATIONS: tuple[agreement.Kind, ...] = ("pearson", "spearman", "kendall")
+_COEFFICIENTS = (*_CORRELATIONS, "kappa")
 
 
 @dataclass(frozen=True)
@@ -66,182 +67,177 @@ class ReliabilityAnalysis:
                 "Set run.repeats=2, or name the folders of other runs over the same dataset: "
                 "analysis.against=[outputs/DATE/TIME]."
             )
-        self._others(judged)
+        read_runs(judged, against(self.against))
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `reliability.alpha` with other runs, else `reliability.repeat.exact_match`."""
         self.check(judged)
-        parts = [self._repeats(judged), self._agreement(judged)]
-        metrics = {k: v for part in parts for k, v in part.metrics.items()}
+        tell = Telling(self.name)
+        repeats = self._repeats(tell, judged)
+        ruling = self._agreement(tell, judged) or repeats
+        assert ruling is not None, "there are repeats or other runs"
         wanted = ("reliability.alpha", "reliability.repeat.exact_match")
-        decided = [part for part in reversed(parts) if part.verdict is not None]
-        return [
-            AnalysisResult(
-                name=self.name,
-                metrics=metrics,
-                tables={k: v for part in parts for k, v in part.tables.items()},
-                findings=[f for part in parts for f in part.findings],
-                figures=[f for part in parts for f in part.figures],
-                verdict=decided[0].verdict if decided else None,
-                standing=decided[0].standing if decided else None,
-                headline=next((key for key in wanted if key in metrics), None),
-            )
-        ]
+        return [tell.result(*ruling.decided, headline=next((key for key in wanted if key in tell.metrics), None))]
 
-    def _repeats(self, judged: Judged) -> AnalysisResult:
+    def _repeats(self, tell: Telling, judged: Judged) -> Ruling | None:
         """Every later repeat against the first; the metrics are those of the worst."""
-        frame = judged.frame
+        frame, margin = judged.frame, margin_of(judged.rubric, self.margin)
         last = int(frame["repeat"].max())
         if last < 1:
-            return AnalysisResult(self.name, {})
+            return None
         scores = frame.pivot(index="item_id", columns="repeat", values="score")
         groups = frame.drop_duplicates("item_id").set_index("item_id")["group"]
-        margin = margin_of(judged.rubric, self.margin)
-        rows, found, findings = [], [], []
-        fresh: list[Repeated] = []
+        rows: list[dict[str, Any]] = []
+        results = []
         for repeat in range(1, last + 1):
-            fresh.append(repeated(judged, repeat, margin, 1 - (1 - self.level) / last))
             both = scores[[0, repeat]].dropna()
             again = frame[(frame["repeat"] == repeat) & frame["item_id"].isin(both.index)]
             cached = int(((again["cached"] > 0) & (again["calls"] == 0)).sum())
-            left_out = len(scores) - len(both)
-            if left_out:
-                findings.append(Finding("reliability.repeat_left_out", {"repeat": repeat + 1, "n": left_out}))
+            if len(both) < len(scores):
+                tell.say("repeat_left_out", repeat=repeat + 1, n=len(scores) - len(both))
             if len(both) < FEWEST_ITEMS:
-                few = {"repeat": repeat + 1, "n": len(both), "needed": FEWEST_ITEMS}
-                findings.append(Finding("reliability.repeat_too_few", few))
+                tell.say("repeat_too_few", repeat=repeat + 1, n=len(both), needed=FEWEST_ITEMS)
                 continue
             first, second = both[0].to_numpy(), both[repeat].to_numpy()
             result = back_to_back(first, second, self.tolerance, self.level, groups=groups[both.index].tolist())
-            found.append((result, cached))
-            rows.append(_repeat_row(repeat, result, cached))
+            results.append(result)
+            row: dict[str, Any] = {"repeat": repeat + 1, "n": result.n, "pearson": result.pearson.estimate}
+            row |= {"spearman": result.spearman.estimate, "mean_difference": result.mean_difference}
+            row |= {"mean_abs_difference": result.mean_abs_difference, "max_difference": result.max_abs_difference}
+            row |= {"sd_within": result.sd_within, "exact_match_rate": result.exact_match.value, "n_cached": cached}
+            rows.append(row)
             if cached:
-                findings.append(Finding("reliability.cached", {"repeat": repeat + 1, "n": cached, "total": len(both)}))
-        ruling = verdict(REPEATS, RepeatsEvidence(fresh, margin, self.level))
-        decided: dict[str, Any] = {"verdict": ruling.finding, "standing": ruling.standing}
-        if not found:
-            return AnalysisResult(self.name, {}, findings=findings, **decided)
-        worst, _ = min(found, key=lambda pair: (pair[0].exact_match.value, -pair[0].max_abs_difference))
-        cached_share = max(cached / result.n for result, cached in found)
-        exact = worst.exact_match
-        metrics = exact.metrics("reliability.repeat.exact_match")
-        metrics |= {
-            "reliability.repeat.max_difference": max(result.max_abs_difference for result, _ in found),
-            "reliability.repeat.mean_abs_difference": worst.mean_abs_difference,
-            "reliability.repeat.sd_within": worst.sd_within,
-            "reliability.repeat.cached_share": cached_share,
-        }
-        for key, value in (("pearson", worst.pearson.estimate), ("spearman", worst.spearman.estimate)):
-            if value is not None:
-                metrics[f"reliability.repeat.{key}"] = value
-        values: dict[str, Any] = {"n": worst.n, "matches": exact.hits, **exact.values("rate")}
-        values |= {"largest": worst.max_abs_difference, "tolerance": self.tolerance}
-        values |= {"pearson": worst.pearson.estimate, "spearman": worst.spearman.estimate}
-        findings.insert(0, Finding("reliability.repeat", values))
-        tables = {"repeats": pd.DataFrame(rows)}
-        return AnalysisResult(self.name, metrics, tables, findings, **decided)
+                tell.say("cached", repeat=repeat + 1, n=cached, total=len(both))
+        if results:
+            worst = min(results, key=lambda one: (one.exact_match.value, -one.max_abs_difference))
+            exact, correlations = worst.exact_match, {name: getattr(worst, name).estimate for name in _REPEATED}
+            largest = max(one.max_abs_difference for one in results)
+            numbers: dict[str, Any] = {"exact_match": exact, "max_difference": largest}
+            numbers |= {name: getattr(worst, name) for name in ("mean_abs_difference", "sd_within")}
+            numbers["cached_share"] = max(row["n_cached"] / row["n"] for row in rows)
+            for name, value in (numbers | correlations).items():
+                tell.number(value, "repeat", name)
+            counts = {"n": worst.n, "matches": exact.hits, "largest": worst.max_abs_difference}
+            tell.say("repeat", counts, exact.values("rate"), correlations, tolerance=self.tolerance)
+            tell.findings.insert(0, tell.findings.pop())  # it leads
+            tell.tables["repeats"] = pd.DataFrame(rows)
+        return verdict(REPEATS, self._moved(judged, margin, last))
 
-    def _others(self, judged: Judged) -> list[OtherRun]:
-        return read_runs(judged, {f"analysis.against[{n}]": folder for n, folder in enumerate(self.against)})
+    def _moved(self, judged: Judged, margin: Margin, last: int) -> SimpleNamespace:
+        """What the verdict on all repeats looks at: each at a level that makes their intervals hold together; `worst`
+        moves most, `least` has the fewest groups, `open` is the claim of the first that is not shown to stay within the
+        margin."""
+        repeats = [repeated(judged, repeat, margin, family_level(self.level, last)) for repeat in range(1, last + 1)]
+        known = [one for one in repeats if one.judged is not None]
+        return SimpleNamespace(
+            margin=margin,
+            level=self.level,
+            few=FEWEST_GROUPS,
+            least=min(repeats, key=lambda one: one.n_groups),
+            worst=max(known, key=lambda one: one.judged.estimate.value, default=None),
+            open=next((one.judged for one in known if one.judged.outcome != "within"), None),
+            all_cached=not any(one.n for one in repeats) and any(one.n_cached for one in repeats),
+            n_cached=max(one.n_cached for one in repeats),
+            n_failed=max(one.n_failed for one in repeats),
+            constant=all(one.constant for one in repeats),
+            sure=all(one.worst is not None and one.worst.outcome == "within" for one in repeats),
+        )
 
-    def _agreement(self, judged: Judged) -> AnalysisResult:
+    def _agreement(self, tell: Telling, judged: Judged) -> Ruling | None:
         """Every pair of runs, and all runs at once."""
-        others = self._others(judged)
+        others = read_runs(judged, against(self.against))
         if not others:
-            return AnalysisResult(self.name, {})
+            return None
         own = judged.frame[judged.frame["repeat"] == 0].set_index("item_id")
         first, groups = own["score"], pd.Series(units(own), index=own.index)
         margin = margin_of(judged.rubric, self.margin)
         scores = pd.DataFrame({judged.name: first} | {o.name: o.scores.reindex(first.index) for o in others})
-        metrics: dict[str, float] = {}
-        rows: list[dict[str, Any]] = []
-        findings: list[Finding] = []
-        figures: list[FigureData] = []
         for other in others:
             if other.differs:
-                findings.append(Finding("reliability.other_dataset", {"run": other.name}))
+                tell.say("other_dataset", run=other.name)
+        rows = []
         for a, b in itertools.combinations(scores.columns, 2):
             both = scores[[a, b]].dropna()
             if len(both) < len(scores):
-                findings.append(Finding("reliability.left_out", {"a": a, "b": b, "n": len(scores) - len(both)}))
+                tell.say("left_out", a=a, b=b, n=len(scores) - len(both))
             if len(both) < FEWEST_ITEMS:
-                values = {"a": a, "b": b, "n": len(both), "needed": FEWEST_ITEMS}
-                findings.append(Finding("reliability.too_few", values))
+                tell.say("too_few", a=a, b=b, n=len(both), needed=FEWEST_ITEMS)
                 continue
-            row = self._compare(judged, both[a].to_numpy(), both[b].to_numpy(), groups[both.index].tolist(), margin)
+            x, y = both[a].to_numpy(), both[b].to_numpy()
+            row = self._compare(x, y, groups[both.index].tolist(), judged.rubric.levels, margin)
             rows.append({"a": a, "b": b} | row)
-            findings.append(_say(a, b, row, margin))
+            told = {key: row[key] for key in ("n", *_COEFFICIENTS, "bias", "change", "bias_outcome", "change_outcome")}
+            told |= {f"{name}_interval": (row[f"{name}_low"], row[f"{name}_high"]) for name in ("bias", "change")}
+            tell.say("agreement", told, a=a, b=b, margin=margin.value, limits=(row["lower"], row["upper"]))
             if a == judged.name:
-                kept = (*_COEFFICIENTS, "bias", "lower", "upper", "change")
-                metrics |= {metric_name("reliability", key, b): row[key] for key in kept if row[key] is not None}
-                figures.append(_bland_altman(a, b, both, row, len(figures)))
-        numbers, said, ruling = self._together(judged, scores, groups)
-        tables, said = {"agreement": pd.DataFrame(rows)}, [*findings, *said]
-        return AnalysisResult(self.name, metrics | numbers, tables, said, figures, ruling.finding, ruling.standing)
+                for key in (*_COEFFICIENTS, "bias", "lower", "upper", "change"):
+                    tell.number(row[key], key, b)
+                name = f"bland_altman_{len(tell.figures) + 1}" if tell.figures else "bland_altman"
+                data = {"a": a, "b": b, "mean": both.mean(axis=1).tolist(), "difference": (x - y).tolist()}
+                data |= {key: row[key] for key in ("bias", "lower", "upper")}
+                tell.draw(name, "bland_altman", **data, y_label=f"{a} − {b}")
+        tell.tables["agreement"] = pd.DataFrame(rows)
+        return self._together(tell, judged, scores, groups)
 
-    def _together(
-        self, judged: Judged, scores: pd.DataFrame, groups: pd.Series
-    ) -> tuple[dict[str, float], list[Finding], Ruling]:
-        """All runs at once: metrics, sentences and verdict."""
+    def _together(self, tell: Telling, judged: Judged, scores: pd.DataFrame, groups: pd.Series) -> Ruling:
+        """All runs at once."""
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
-        n_groups, metrics, findings, found = int(groups[rated.index].nunique()), {}, [], None
-        values: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
+        counts: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
+        n_groups, interval, found = int(groups[rated.index].nunique()), None, None
         if len(rated) >= FEWEST_ITEMS:
             alpha = agreement.krippendorff_alpha(rated.to_numpy().T).estimate
-            interval: tuple[float | None, float | None] = (None, None)
-            if alpha is not None:
-                metrics["reliability.alpha"] = alpha
-                found = self._alpha(judged, scores, groups) if n_groups >= FEWEST_GROUPS else None
+            tell.number(alpha, "alpha")
+            if alpha is not None and n_groups >= FEWEST_GROUPS:
+                ratings, names = scores.to_numpy(dtype=np.float64).T, groups[scores.index].tolist()
+                scale = judged.rubric.minimum, judged.rubric.maximum
+                found = limits.alpha(ratings, scale, groups=names, level=self.level)
             if found is not None:
                 interval = found.interval
-                metrics |= {"reliability.alpha_low": found.low, "reliability.alpha_high": found.high}
-            findings.append(Finding("reliability.alpha", values | {"alpha": alpha, "interval": interval}))
-        evidence = SimpleNamespace(**values, groups=n_groups, few=FEWEST_GROUPS, alpha=found)
+                tell.number(found.low, "alpha_low")
+                tell.number(found.high, "alpha_high")
+            tell.say("alpha", counts, alpha=alpha, interval=interval or (None, None))
+        evidence = SimpleNamespace(**counts, groups=n_groups, few=FEWEST_GROUPS, alpha=found)
         if found is not None:
             evidence.reliable = limits.hold(found, RELIABLE).outcome
             evidence.tentative = limits.hold(found, TENTATIVE)
-        return metrics, findings, verdict(AGREEMENT, evidence)
-
-    def _alpha(self, judged: Judged, scores: pd.DataFrame, groups: pd.Series) -> Estimate | None:
-        scale = judged.rubric.minimum, judged.rubric.maximum
-        ratings, own = scores.to_numpy(dtype=np.float64).T, groups[scores.index].tolist()
-        return limits.alpha(ratings, scale, groups=own, level=self.level)
+        return verdict(AGREEMENT, evidence)
 
     def _compare(
-        self, judged: Judged, a: np.ndarray, b: np.ndarray, groups: list[str], margin: Margin
+        self, a: np.ndarray, b: np.ndarray, groups: list[str], levels: Sequence[float], margin: Margin
     ) -> dict[str, Any]:
-        levels = judged.rubric.levels
-        kappa = agreement.weighted_kappa(agreement.nearest_level(a, levels), agreement.nearest_level(b, levels), levels)
-        ends = agreement.bland_altman(a, b, self.level)
-        bias, change = self._claim(a - b, groups, margin, (-margin.span, margin.span)), None
-        moved = changes(a, b, margin.span)
-        if moved is not None:
-            change = self._claim(moved, groups, margin)
-        return {
-            "n": len(a),
-            "pearson": agreement.correlation("pearson", a, b).estimate,
-            "spearman": agreement.correlation("spearman", a, b).estimate,
-            "kendall": agreement.correlation("kendall", a, b).estimate,
-            "kappa": kappa.estimate,
-            "bias": ends.bias.value,
-            "bias_low": None if bias is None else bias.estimate.low,
-            "bias_high": None if bias is None else bias.estimate.high,
-            "bias_outcome": _outcome(bias, margin),
-            "lower": ends.lower.value,
-            "upper": ends.upper.value,
-            "change": None if moved is None else float(moved.mean()),
-            "change_low": None if change is None else change.estimate.low,
-            "change_high": None if change is None else change.estimate.high,
-            "change_outcome": _outcome(change, margin),
-            "max_difference": float(np.max(np.abs(a - b))),
+        """The row of two runs in the table of agreement."""
+        found: dict[str, Any] = {"n": len(a)} | {
+            kind: agreement.correlation(kind, a, b).estimate for kind in _CORRELATIONS
         }
+        first, second = (agreement.nearest_level(scores, levels) for scores in (a, b))
+        found["kappa"] = agreement.weighted_kappa(first, second, levels).estimate
+        ends = agreement.bland_altman(a, b, self.level)
+        moved = changes(a, b, margin.span)
+        found |= self._claimed("bias", ends.bias.value, a - b, groups, margin, (-margin.span, margin.span))
+        found |= {"lower": ends.lower.value, "upper": ends.upper.value}
+        found |= self._claimed("change", None if moved is None else float(moved.mean()), moved, groups, margin)
+        return found | {"max_difference": float(np.max(np.abs(a - b)))}
 
-    def _claim(
-        self, values: np.ndarray, groups: list[str], margin: Margin, bounds: tuple[float, float] | None = None
-    ) -> Claim | None:
-        if len(set(groups)) < 2:
-            return None
-        return claim(values, margin.value, alpha=1 - self.level, groups=groups, bounds=bounds)
+    def _claimed(
+        self,
+        name: str,
+        value: float | None,
+        values: np.ndarray | None,
+        groups: list[str],
+        margin: Margin,
+        bounds: tuple[float, float] | None = None,
+    ) -> dict[str, Any]:
+        """The columns of a mean that is held against the margin: itself, its limits and what they show."""
+        low = high = None
+        outcome = "is_open"
+        if values is not None and len(set(groups)) > 1:
+            held = claim(values, margin.value, alpha=1 - self.level, groups=groups, bounds=bounds)
+            low, high = held.estimate.interval
+            if held.outcome == "within":
+                outcome = "is_none" if margin.equivalence else "no_margin"
+            elif held.outcome != "open":
+                outcome = "matters"
+        return {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_outcome": outcome}
 
 
 def changes(a: np.ndarray, b: np.ndarray, span: float) -> np.ndarray | None:
@@ -262,152 +258,35 @@ def changes(a: np.ndarray, b: np.ndarray, span: float) -> np.ndarray | None:
     return np.asarray(span * (slope + pull - pull.mean()))
 
 
-def _outcome(found: Claim | None, margin: Margin) -> str:
-    if found is None or found.outcome == "open":
-        return "is_open"
-    if found.outcome == "within":
-        return "is_none" if margin.equivalence else "no_margin"
-    return "matters"
-
-
-def _repeat_row(repeat: int, result: BackToBack, cached: int) -> dict[str, Any]:
-    return {
-        "repeat": repeat + 1,
-        "n": result.n,
-        "pearson": result.pearson.estimate,
-        "spearman": result.spearman.estimate,
-        "mean_difference": result.mean_difference,
-        "mean_abs_difference": result.mean_abs_difference,
-        "max_difference": result.max_abs_difference,
-        "sd_within": result.sd_within,
-        "exact_match_rate": result.exact_match.value,
-        "n_cached": cached,
-    }
-
-
-def _say(a: str, b: str, row: dict[str, Any], margin: Margin) -> Finding:
-    kept = ("n", *_COEFFICIENTS, "bias", "bias_outcome", "change", "change_outcome")
-    values = {"a": a, "b": b, "margin": margin.value} | {key: row[key] for key in kept}
-    values["change_interval"] = (row["change_low"], row["change_high"])
-    values |= {"bias_interval": (row["bias_low"], row["bias_high"]), "limits": (row["lower"], row["upper"])}
-    return Finding("reliability.agreement", values)
-
-
-def _bland_altman(a: str, b: str, both: pd.DataFrame, row: dict[str, Any], number: int) -> FigureData:
-    data = {
-        "a": a,
-        "b": b,
-        "mean": both.mean(axis=1).tolist(),
-        "difference": (both[a] - both[b]).tolist(),
-        "bias": row["bias"],
-        "lower": row["lower"],
-        "upper": row["upper"],
-        "y_label": f"{a} − {b}",
-    }
-    return FigureData("bland_altman" if number == 0 else f"bland_altman_{number + 1}", "bland_altman", data)
-
-
-class Repeated(NamedTuple):
-    """One later repeat against the first: the mean absolute difference of the scores of a text, against the margin.
-
-    `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached` more with one from
-    the cache; `n_failed` have no score in one of the two. `worst` and `best` have these at the largest difference that
-    the scale allows, and at 0. Claims are None with fewer than FEWEST_GROUPS groups.
-    """
-
-    n: int
-    n_groups: int
-    n_cached: int
-    n_failed: int
-    constant: bool
-    judged: Claim | None
-    worst: Claim | None
-    best: Claim | None
-
-
-def repeated(judged: Judged, repeat: int, margin: Margin, level: float) -> Repeated:
-    """Hold a repeat against the first.
+def repeated(judged: Judged, repeat: int, margin: Margin, level: float) -> SimpleNamespace:
+    """Hold the mean absolute difference of the scores of a text in a repeat and in the first against the margin.
 
     Args:
         judged: The run.
         repeat: 1 or more.
         margin: Largest mean difference that does not matter.
         level: Confidence level.
+    Returns:
+        `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached` more with one
+        from the cache; `n_failed` have no score in one of the two. `judged`, `worst` and `best` are those of
+        `truth.Bounded`: failed ones have the largest difference that the scale allows, or 0. They are None with fewer
+        than FEWEST_GROUPS groups.
     """
     frame, rubric = judged.frame, judged.rubric
     first = frame[frame["repeat"] == 0].set_index("item_id")
     again = frame[frame["repeat"] == repeat].set_index("item_id").loc[first.index]
     cached = ((again["cached"] > 0) & (again["calls"] == 0)).to_numpy()
     a, b = (rows["score"].to_numpy(dtype=np.float64)[~cached] for rows in (first, again))
-    groups = [group for group, old in zip(units(first), cached, strict=True) if not old]
+    groups = units(first[~cached])
     failed = np.isnan(a) | np.isnan(b)
     fresh = [group for group, lost in zip(groups, failed, strict=True) if not lost]
     scores = np.concatenate([a[~failed], b[~failed]])
-    constant = bool(scores.size) and checks.is_constant(scores)
-    found = Repeated(len(fresh), len(set(fresh)), int(cached.sum()), int(failed.sum()), constant, None, None, None)
-    if found.n_groups < FEWEST_GROUPS:
-        return found
-    d = np.abs(b - a)
-    one = np.where(np.isnan(a), b, a)
-    far = np.where(np.isnan(one), margin.span, np.maximum(one - rubric.minimum, rubric.maximum - one))
-
-    def held(values: np.ndarray, own: list[str]) -> Claim:
-        return claim(values, margin.value, alpha=1 - level, groups=own, bounds=(0.0, margin.span))
-
-    alone = held(d[~failed], fresh)
-    if not failed.any():
-        return found._replace(judged=alone, worst=alone, best=alone)
-    worst, best = held(np.where(failed, far, d), groups), held(np.where(failed, 0.0, d), groups)
-    return found._replace(judged=alone, worst=worst, best=best)
-
-
-class RepeatsEvidence(NamedTuple):
-    """What the verdict on all repeats looks at: each later repeat, at a level that makes their intervals hold together;
-    `level` is that of all together."""
-
-    repeats: Sequence[Repeated]
-    margin: Margin
-    level: float
-    few: int = FEWEST_GROUPS
-
-    @property
-    def least(self) -> Repeated:
-        """The repeat with the fewest groups."""
-        return min(self.repeats, key=lambda one: one.n_groups)
-
-    @property
-    def worst(self) -> Repeated:
-        """The repeat whose scores move most."""
-        known = [one for one in self.repeats if one.judged is not None]
-        return max(known, key=lambda one: -np.inf if one.judged is None else one.judged.estimate.value)
-
-    @property
-    def open(self) -> Claim | None:
-        """The first repeat that is not shown to stay within the margin."""
-        claims = (one.judged for one in self.repeats)
-        return next((one for one in claims if one is not None and one.outcome != "within"), None)
-
-    @property
-    def all_cached(self) -> bool:
-        """Whether every second answer is one from the cache."""
-        return not any(one.n for one in self.repeats) and any(one.n_cached for one in self.repeats)
-
-    @property
-    def n_cached(self) -> int:
-        """The most answers from the cache."""
-        return max(one.n_cached for one in self.repeats)
-
-    @property
-    def n_failed(self) -> int:
-        """The most texts that failed."""
-        return max(one.n_failed for one in self.repeats)
-
-    @property
-    def constant(self) -> bool:
-        """Whether the judge says the same of all texts."""
-        return all(one.constant for one in self.repeats)
-
-    @property
-    def sure(self) -> bool:
-        """Whether failed judgments cannot turn it."""
-        return all(one.worst is not None and one.worst.outcome == "within" for one in self.repeats)
+    found = SimpleNamespace(n=len(fresh), n_groups=len(set(fresh)), judged=None, worst=None, best=None)
+    found.n_cached, found.n_failed = int(cached.sum()), int(failed.sum())
+    found.constant = bool(scores.size) and checks.is_constant(scores)
+    if found.n_groups >= FEWEST_GROUPS:
+        one = np.where(np.isnan(a), b, a)
+        far = np.where(np.isnan(one), margin.span, np.maximum(one - rubric.minimum, rubric.maximum - one))
+        claims = bounded(np.abs(b - a), [far, 0.0], margin.value, level, groups, (0.0, margin.span))
+        vars(found).update(claims._asdict())
+    return found

@@ -1,4 +1,4 @@
-"""Examines what else could explain a verdict: whether the judge does more than a word counter fitted to these data.
+"""Examines what else could explain a paired difference: the length of the texts, or all that a word counter sees.
 
 The surface judge (`stats.surface`) sees what can be counted in a text: lengths, capitals, digits, punctuation, kinds of
 words, characters, n-grams. It is fitted anew in every run, and predicts each group from the others.
@@ -7,27 +7,37 @@ words, characters, n-grams. It is fitted anew in every run, and predicts each gr
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses.length import held
-from undogmatic.analyses.pairs import Pairs
+from undogmatic.analyses.pairs import Pairs, numbers
+from undogmatic.analyses.truth import Margin, units
 from undogmatic.config.build import counter
-from undogmatic.records.results import Finding
-from undogmatic.stats import confound, means, surface
+from undogmatic.records.results import Telling
+from undogmatic.stats import agreement, checks, confound, means, paired, surface
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.confound import AtEqual
+from undogmatic.stats.estimate import Estimate
 
 Array = NDArray[np.float64]
 Outcome = Literal["beyond_surface", "surface_as_good", "surface_explains", "open", "no_texts"]
+Control = Literal["survives", "confounded", "open", "inseparable"]
+"""At equal length the difference is shown to be beyond the margin, shown to be below it, or neither; "inseparable"
+where the texts allow no control."""
 
 SurfaceScores = Callable[[Sequence[str]], Array]
 """Texts to what surface judges say of them, shape (n_texts, n_judges)."""
 
+UNITS = ("characters", "words")
+MATCHED = 0.10
+"""The texts of a pair are of equal length if they differ by at most this share of the longer one, in characters."""
+SURE = 1.645
+"""Standard errors by which chance lowers a mean in one of twenty runs."""
 MOST_TEXTS = 600
 """Most texts that the surface judge is fitted and tested on; of more, whole groups are drawn at random. Time grows with
 the cube."""
@@ -55,12 +65,44 @@ class Seen(NamedTuple):
         return counted, similar if self.known is None else [*similar, surface.additive(self.known(texts))]
 
 
-class Telling(NamedTuple):
-    """A single count and the share of pairs in which it is on the treatment's usual side (in-sample: a description)."""
+class PairSettings(NamedTuple):
+    """How to compare. `sign` is +1 if the first condition is expected to score higher, else -1.
 
-    name: str
-    share: float
-    higher: bool
+    `level` is that of intervals which describe, 1 - `alpha` that of the mean difference by which a verdict is reached;
+    `seen` is what the surface judge sees.
+    """
+
+    sign: int
+    margin: Margin
+    level: float = 0.95
+    alpha: float = 0.05
+    power: float = 0.8
+    zero_method: paired.ZeroMethod = "pratt"
+    seen: Seen = Seen()
+
+    @property
+    def bounds(self) -> means.Bounds:
+        """The lowest and highest difference that scores could have."""
+        return -self.margin.span, self.margin.span
+
+    def turned(self, estimate: Estimate) -> Estimate:
+        """An estimate of first minus second as one in the expected direction, and the other way round."""
+        return estimate if self.sign > 0 else -estimate
+
+    def held(self, difference: Claim) -> Literal["beyond", "below", "open"]:
+        """Where the whole interval lies: beyond the margin on the expected side, below it, or on both sides of it."""
+        low, high = self.turned(difference.estimate).interval
+        return "beyond" if low > self.margin.value else "below" if high < self.margin.value else "open"
+
+
+class Matched(NamedTuple):
+    """The pairs of equal length alone; `telling` says whether they are enough to find the difference of all pairs
+    beyond the margin. `difference` is None for fewer than two groups."""
+
+    n: int
+    mean: float
+    difference: Claim | None
+    telling: bool
 
 
 class Rival(NamedTuple):
@@ -69,99 +111,135 @@ class Rival(NamedTuple):
     `share` is how many pairs it orders, left out of its fit, ties counting half; where that is less than half, or its
     predictions are no nearer to the truth than none, the rival is a coin. `increment` is the share of pairs that the
     judge orders as expected minus the share that the rival does (ties half), both among those in which the judge
-    prefers a text. `at_equal` is the judge's difference between texts of equal
-    surface, None where the groups give it no error. All are None where the texts do not differ ("no_texts") or there
-    are fewer than FEWEST_GROUPS groups ("open").
+    prefers a text. `at_equal` is the judge's difference between texts of equal surface, None where the groups give it
+    no error. `most_telling` are the counts that are most often on one side (in-sample: a description). All are None
+    where the texts do not differ ("no_texts") or there are fewer than FEWEST_GROUPS groups ("open").
     """
 
     outcome: Outcome
     n_pairs: int
     n_drawn: int
-    share: float | None
-    share_low: float | None
-    share_high: float | None
-    increment: Claim | None
-    at_equal: AtEqual | None
-    most_telling: tuple[Telling, ...]
+    share: Estimate | None = None
+    increment: Claim | None = None
+    at_equal: AtEqual | None = None
+    most_telling: Sequence[str] = ()
 
 
-def paired_rival(
-    pairs: Pairs,
-    treatment: str,
-    baseline: str,
-    ids: pd.Index,
-    *,
-    sign: int,
-    margin: float,
-    level: float = 0.95,
-    rng: np.random.Generator,
-    bounds: means.Bounds | None = None,
-    seen: Seen | None = None,
-) -> Rival:
+def same_length(first: pd.DataFrame, second: pd.DataFrame, unit: str) -> bool:
+    """Whether the texts of every pair are of one length."""
+    return bool((first[unit] == second[unit]).all())
+
+
+def at_equal_length(
+    first: pd.DataFrame, second: pd.DataFrame, unit: str, settings: PairSettings, rng: np.random.Generator
+) -> AtEqual | None:
+    """What remains of the difference between the sides of complete pairs at equal length, in one unit.
+
+    None where no regression exists: too few pairs, one length ratio throughout, one pair that fixes the slope.
+    """
+    a, b, size_a, size_b = (numbers(side, column) for column in ("score", unit) for side in (first, second))
+    shared: dict[str, Any] = {"sign": settings.sign, "alpha": settings.alpha, "bounds": settings.bounds}
+    try:
+        return confound.at_equal_length(a, b, size_a, size_b, settings.margin.value, rng, groups=units(first), **shared)
+    except ValueError:
+        return None
+
+
+def check_matched(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettings) -> Matched | None:
+    """The pairs of equal length (MATCHED) alone, or None if there is none.
+
+    They are telling if, with the mean difference of all pairs and the spread that these have around their own mean, the
+    interval that decides about them would lie beyond the margin by so much that chance moves it below in one of twenty
+    runs: the interval of few values is far wider than power formulas for tests know. Enough pairs that all agree on a
+    difference which is not beyond the margin are telling, too.
+    """
+    size_a, size_b = numbers(first, "characters"), numbers(second, "characters")
+    near = np.abs(size_a - size_b) <= MATCHED * np.maximum(size_a, size_b)
+    if not near.any():
+        return None
+    everything = numbers(first, "score") - numbers(second, "score")
+    d, groups, margin = everything[near], units(first[near]), settings.margin.value
+    mean = float(d.mean())
+    if len(set(groups)) < 2:
+        return Matched(d.size, mean, None, False)
+    shared: dict[str, Any] = {"sign": settings.sign, "alpha": settings.alpha, "groups": groups}
+    likely = claim(d - d.mean() + everything.mean(), margin, **shared)
+    n_groups = likely.estimate.n_groups
+    if float(np.ptp(d)) <= checks.SAME * float(np.abs(everything).max()):
+        telling = settings.sign * mean <= margin
+    else:
+        telling = settings.turned(likely.estimate).low - SURE * likely.sd / math.sqrt(n_groups) > margin
+    return Matched(d.size, mean, claim(d, margin, **shared), telling and n_groups >= likely.fewest)
+
+
+def control(at_equal: AtEqual | None, matched: Matched | None, settings: PairSettings, same: bool = False) -> Control:
+    """Whether a difference beyond the margin is one at equal length, too: every check that the data allow must hold,
+    and there must be one. `same`: all pairs are of one length."""
+    places: list[str] = []
+    if same:
+        places.append("beyond")
+    elif at_equal is not None and not at_equal.extrapolated:
+        places.append(settings.held(at_equal.difference))
+    if matched is not None and matched.telling and matched.difference is not None:
+        places.append(settings.held(matched.difference))
+    if "below" in places:
+        return "confounded"
+    return "inseparable" if not places else "open" if "open" in places else "survives"
+
+
+def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettings, rng: np.random.Generator) -> Rival:
     """Hold the judge's differences against a surface judge that predicts which text of a pair is the treatment.
 
     Args:
-        pairs: The run.
-        treatment, baseline: Conditions.
-        ids: Complete pairs.
-        sign: +1 if the treatment is expected to score higher, else -1.
-        margin: Relevance margin, in score units.
-        level: Confidence level.
-        bounds: Lowest and highest difference that scores could have.
-        seen: What the surface judge sees besides.
+        first, second: The sides of the complete pairs: columns `text`, `score` and `group`.
+        settings: How they are compared, and what the surface judge sees.
         rng: Draws the groups where there are more than MOST_TEXTS texts, and deals them to folds.
     """
-    first, second = pairs.sides[treatment].loc[ids], pairs.sides[baseline].loc[ids]
+    n_pairs, alpha = len(first), settings.alpha
     kept = drawn(first["group"].to_numpy(dtype=object), MOST_TEXTS // 2, rng)
     first, second = first[kept], second[kept]
     texts = [*first["text"].astype(str), *second["text"].astype(str)]
     n, codes = len(first), pd.factorize(first["group"])[0]
     if len(set(texts)) < 2 or codes.max() + 1 < FEWEST_GROUPS:
-        return Rival("no_texts" if len(set(texts)) < 2 else "open", len(ids), n, None, None, None, None, None, ())
-    seen = seen or Seen()
-    counted, similar = seen.similarities(texts)
+        return Rival("no_texts" if len(set(texts)) < 2 else "open", n_pairs, n)
+    counted, similar = settings.seen.similarities(texts)
     rows = np.arange(n)
     between = [surface.contrast(kernel, rows, rows + n) for kernel in similar]
     guess = surface.predict(between, np.ones(n), codes, rng, intercept=False)
-    a, b = first["score"].to_numpy(dtype=np.float64), second["score"].to_numpy(dtype=np.float64)
-    own, rival = _points(sign * (a - b)), _points(guess)
-    alpha = 1 - level
+    a, b = numbers(first, "score"), numbers(second, "score")
+    own, rival = ((1 + np.sign(values)) / 2 for values in (settings.sign * (a - b), guess))
     ends: dict[str, Any] = {"alpha": alpha, "groups": codes, "bounds": (-1.0, 1.0)}
-    share = claim(2 * rival - 1, 0.0, **ends)
+    share = claim(2 * rival - 1, 0.0, **ends).estimate
+    share = share.replace(value=float(np.mean(rival)), low=(share.low + 1) / 2, high=(share.high + 1) / 2)
     against_coin = np.mean(rival) < 0.5 or np.mean((1 - guess) ** 2) >= 1
     prefers = own != 0.5  # a judge in steps ties where a text lies anywhere in a step: the rival gains nothing by that
     increment = claim(np.where(prefers, own - (0.5 if against_coin else rival), 0.0), 0.0, **ends)
-    said = confound.outcome_difference(similar, a, b, codes, rng)
+    controls = np.column_stack([confound.outcome_difference(similar, a, b, codes, rng), guess])
+    shared: dict[str, Any] = {"sign": settings.sign, "alpha": alpha, "groups": codes, "bounds": settings.bounds}
     try:
         foretold = [True, bool(against_coin)]  # a surface that tells the sides apart is a control, whatever its slope
-        at_equal = confound.at_equal(
-            a - b,
-            np.column_stack([said, guess]),
-            margin,
-            predictions=foretold,
-            sign=sign,
-            alpha=alpha,
-            groups=codes,
-            bounds=bounds,
-        )
+        at_equal = confound.at_equal(a - b, controls, settings.margin.value, predictions=foretold, **shared)
     except ValueError:
         at_equal = None
-    shares = [(limit + 1) / 2 for limit in share.estimate.interval]
-    telling = _telling(surface.counts(texts[:n]), surface.counts(texts[n:]), counted[:n], counted[n:], seen.columns)
-    outcome = _outcome(shares[0], increment, at_equal, sign, margin)
-    return Rival(outcome, len(ids), n, float(np.mean(rival)), shares[0], shares[1], increment, at_equal, telling)
+    of_texts = surface.counts(texts, counted)
+    d = of_texts[:n] - of_texts[n:]
+    often = np.maximum((d > 0).mean(axis=0), (d < 0).mean(axis=0))
+    telling = [settings.seen.columns[k] for k in np.argsort(-often, kind="stable")[:_NAMED]]
+    outcome = _outcome(share.low, increment.estimate.low, at_equal, settings)
+    return Rival(outcome, n_pairs, n, share, increment, at_equal, telling)
 
 
-def _outcome(share_low: float, increment: Claim, at_equal: AtEqual | None, sign: int, margin: float) -> Outcome:
-    decides = at_equal is not None and not at_equal.extrapolated
-    if decides and at_equal is not None and sign * at_equal.raw > margin:
-        at = held(at_equal.difference, sign, margin)
-        if at == "below":
+def _outcome(share_low: float, gain_low: float, at_equal: AtEqual | None, settings: PairSettings) -> Outcome:
+    margin = settings.margin.value
+    if at_equal is None or at_equal.extrapolated:
+        return "surface_as_good"
+    if settings.sign * at_equal.raw > margin:
+        if settings.held(at_equal.difference) == "below":
             return "surface_explains"
-        near = at_equal.difference.estimate.low if sign > 0 else -at_equal.difference.estimate.high
-        if near - unforeseen(at_equal, sign) > margin and increment.estimate.low > 0:
+        near = settings.turned(at_equal.difference.estimate).low
+        if near - unforeseen(at_equal, settings.sign) > margin and gain_low > 0:
             return "beyond_surface"
-    return "surface_as_good" if not decides or (increment.estimate.low <= 0 and share_low > 0.5) else "open"
+    return "surface_as_good" if gain_low <= 0 and share_low > 0.5 else "open"
 
 
 def unforeseen(at_equal: AtEqual, sign: int) -> float:
@@ -177,40 +255,104 @@ def unforeseen(at_equal: AtEqual, sign: int) -> float:
     return max(0.0, sign * at_equal.moved.estimate.value) * (1 - at_equal.foreseen)
 
 
-def say(rival: Rival, sign: int, margin: float) -> tuple[dict[str, float], list[Finding]]:
-    """Metrics and sentences of the rival on pairs."""
-    metrics: dict[str, float] = {"ab.beyond_surface": float(rival.outcome == "beyond_surface")}
+def say_lengths(
+    tell: Telling,
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    lengths: Mapping[str, AtEqual | None],
+    settings: PairSettings,
+) -> None:
+    """Tell how well each unit of length tells the conditions apart, how scores go with it over the texts of both, and
+    what remains at equal length."""
+    for unit, at_equal in lengths.items():
+        area = confound.length_auc(numbers(first, unit), numbers(second, unit), 1 - settings.alpha)
+        texts = pd.concat([first, second])
+        rho = agreement.correlation("spearman", numbers(texts, "score"), numbers(texts, unit)).estimate
+        tell.number(area, "length_auc", unit)
+        tell.number(rho, "length_spearman", unit)
+        tell.say("ab.length", area.values("auc"), unit=unit, spearman=rho)
+        if at_equal is None:
+            tell.say("ab.same_length" if same_length(first, second, unit) else "ab.not_controlled", unit=unit)
+            continue
+        tell.number(at_equal.difference.estimate, "controlled_difference", unit)
+        tell.number(at_equal.moved.estimate, "length_shift", unit)
+        place, values = _remaining(at_equal, settings)
+        tell.say(f"ab.controlled_{place}", values, unit=unit)
+        moved = at_equal.moved
+        if moved.outcome == "within" and not at_equal.extrapolated:
+            values = {"moved": moved.estimate.value, "interval": moved.inner, "margin": settings.margin.value}
+            tell.say("ab.length_moves_nothing", values, unit=unit)
+
+
+def say_matched(tell: Telling, matched: Matched, settings: PairSettings) -> None:
+    """Tell the difference of the pairs of equal length alone."""
+    tell.number(matched.n, "matched_pairs")
+    if matched.difference is None:
+        tell.number(matched.mean, "matched_difference")
+        tell.say("ab.matched_alone", n=matched.n, difference=matched.mean)
+        return
+    estimate = matched.difference.estimate
+    tell.number(estimate, "matched_difference")
+    if not matched.telling:
+        tell.say("ab.matched_too_few", estimate.values("difference"), n=matched.n)
+    else:
+        key = f"ab.matched_{settings.held(matched.difference)}"
+        tell.say(key, estimate.values("difference"), n=matched.n, margin=settings.margin.value)
+
+
+def say_rival(tell: Telling, rival: Rival, settings: PairSettings) -> None:
+    """Tell how the surface judge does on the pairs, and what remains of the difference at equal surface."""
+    tell.number(float(rival.outcome == "beyond_surface"), "beyond_surface")
     if rival.share is None or rival.increment is None:
-        few = {"n": rival.n_drawn, "needed": FEWEST_GROUPS}
-        return metrics, [
-            Finding("ab.surface_no_texts") if rival.outcome == "no_texts" else Finding("ab.surface_too_few", few)
-        ]
-    interval = (rival.share_low, rival.share_high)
-    metrics |= {"ab.surface_share": rival.share}
-    metrics |= {
-        f"ab.surface_share_{end}": value
-        for end, value in zip(("low", "high"), interval, strict=True)
-        if value is not None
-    }
-    gain = rival.increment
-    metrics |= gain.estimate.metrics("ab.surface_increment")
-    values: dict[str, Any] = {"share": rival.share, "interval": interval, "n": rival.n_drawn}
-    findings = [Finding("ab.surface", values | {"telling": [one.name for one in rival.most_telling]})]
+        if rival.outcome == "no_texts":
+            tell.say("ab.surface_no_texts")
+        else:
+            tell.say("ab.surface_too_few", n=rival.n_drawn, needed=FEWEST_GROUPS)
+        return
+    tell.number(rival.share, "surface_share")
+    tell.number(rival.increment.estimate, "surface_increment")
+    tell.say("ab.surface", rival.share.values("share"), n=rival.n_drawn, telling=list(rival.most_telling))
     if rival.n_drawn < rival.n_pairs:
-        findings.append(Finding("ab.surface_drawn", {"n": rival.n_drawn, "total": rival.n_pairs}))
-    findings.append(Finding("ab.surface_increment", gain.estimate.values("gain")))
+        tell.say("ab.surface_drawn", n=rival.n_drawn, total=rival.n_pairs)
+    tell.say("ab.surface_increment", rival.increment.estimate.values("gain"))
     if rival.at_equal is None:
-        return metrics, [*findings, Finding("ab.surface_not_controlled")]
-    rest = rival.at_equal.difference
-    metrics |= rest.estimate.metrics("ab.surface_controlled")
-    values = {**rest.estimate.values("difference"), "raw": rival.at_equal.raw}
-    if rival.at_equal.extrapolated:
-        return metrics, [*findings, Finding("ab.surface_extrapolated", values)]
-    slack = unforeseen(rival.at_equal, sign)
-    at = held(rest, sign, margin)
-    if at == "beyond" and min(sign * rest.estimate.low, sign * rest.estimate.high) - slack <= margin:
-        return metrics, [*findings, Finding("ab.surface_unforeseen", values | {"margin": margin, "slack": slack})]
-    return metrics, [*findings, Finding(f"ab.surface_{at}", values | {"margin": margin})]
+        tell.say("ab.surface_not_controlled")
+        return
+    tell.number(rival.at_equal.difference.estimate, "surface_controlled")
+    place, values = _remaining(rival.at_equal, settings, unforeseen(rival.at_equal, settings.sign))
+    tell.say(f"ab.surface_{place}", values)
+
+
+def _remaining(at_equal: AtEqual, settings: PairSettings, slack: float = 0.0) -> tuple[str, dict[str, Any]]:
+    """Where what remains of the difference between texts that are equal lies, and what a sentence names of it.
+
+    It is "unforeseen" where it is not beyond the margin by more than `slack`."""
+    estimate, margin = at_equal.difference.estimate, settings.margin.value
+    values = {"raw": at_equal.raw, **estimate.values("difference")}
+    if at_equal.extrapolated:
+        return "extrapolated", values
+    place = settings.held(at_equal.difference)
+    if place == "beyond" and settings.turned(estimate).low - slack <= margin:
+        return "unforeseen", values | {"margin": margin, "slack": slack}
+    return place, values | {"margin": margin}
+
+
+def table_of_lengths(pairs: Pairs) -> pd.DataFrame:
+    """Length statistics per condition and unit, and the rank correlation of score with length within it."""
+    rows = []
+    for unit in UNITS:
+        for condition, every in pairs.sides.items():
+            side = every.dropna(subset="score")
+            if side.empty:
+                continue
+            lengths = numbers(side, unit)
+            summary = {k: v for k, v in paired.summary(lengths)._asdict().items() if k not in ("iqr", "sd")}
+            within = (
+                agreement.correlation("spearman", numbers(side, "score"), lengths).estimate if len(side) > 2 else None
+            )
+            rho = np.nan if within is None else within
+            rows.append({"condition": condition, "unit": unit, **summary, "score_spearman": rho})
+    return pd.DataFrame(rows)
 
 
 @functools.lru_cache(maxsize=4)
@@ -232,16 +374,3 @@ def drawn(groups: NDArray[Any], most: int, rng: np.random.Generator) -> NDArray[
     order = rng.permutation(sizes.size)
     fits = order[np.cumsum(sizes[order]) <= most]
     return np.isin(codes, fits)
-
-
-def _points(values: Array) -> Array:
-    return np.asarray((1 + np.sign(values)) / 2)
-
-
-def _telling(
-    first: Array, second: Array, more_first: Array, more_second: Array, columns: Sequence[str]
-) -> tuple[Telling, ...]:
-    d = np.column_stack([first - second, more_first - more_second])
-    up, down = (d > 0).mean(axis=0), (d < 0).mean(axis=0)
-    best = np.argsort(-np.maximum(up, down), kind="stable")[:_NAMED]
-    return tuple(Telling(columns[k], float(max(up[k], down[k])), bool(up[k] >= down[k])) for k in best)

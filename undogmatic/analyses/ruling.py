@@ -123,8 +123,8 @@ CONTROLS = Rules("controls.verdict_", (
     Rule("incomplete", "undecided", lambda e: not e.apart, "conditions=absent"),
     Rule("reversed", "refuted", lambda e: e.reversed, "conditions=reversed"),
     Rule("outside", "refuted", lambda e: e.outside, "conditions=outside share"),
-    Rule("open_endless", "undecided", lambda e: None in e.needed, "apart=not_apart inside=not_inside share"),
-    Rule("open", "undecided", lambda e: e.needed, "apart=not_apart inside=not_inside share needed=most_needed"),
+    Rule("open_endless", "undecided", lambda e: None in e.needed, lambda e: e.open),
+    Rule("open", "undecided", lambda e: e.needed, lambda e: e.open | {"needed": max(e.needed)}),
     Rule("missing", "undecided", lambda e: e.missing, "conditions=missing"),
     *_SURFACE,
     Rule("hold", "supported", always, "share weakest counts"),
@@ -140,11 +140,14 @@ ADVERSARIAL = Rules("adversarial.verdict_", (
     Rule("withstood", "supported", always, "total counts"),
 ))  # fmt: skip
 
-_SIDES = "treatment=sides.treatment baseline=sides.baseline expected"
-_SIZE = f"{_SIDES} difference=difference.estimate.value interval=difference.estimate.interval level"
-_MARGIN = "margin=margin.value source"
-_INNER = f"{_SIDES} {_MARGIN} difference=difference.estimate.value interval=difference.inner level=inner_level"
-_OVER = f"{_SIZE} hybrid=sides.hybrid over=hybrid.over.estimate.value margin=margin.value"
+_SIDES = "treatment=named.treatment baseline=named.baseline expected=named.expected"
+_LEVEL = "level=named.level"
+_SIZE = f"{_SIDES} difference=difference.estimate.value interval=difference.estimate.interval {_LEVEL}"
+_MARGIN = "margin=margin.value source=named.source"
+_INNER = f"{_SIDES} {_MARGIN} difference=difference.estimate.value interval=difference.inner level=named.inner_level"
+_HYBRID = "hybrid.over.claim"
+_OVER = f"{_SIZE} hybrid=named.hybrid over={_HYBRID}.estimate.value margin=margin.value"
+_OUTER = f"{_OVER} over_interval={_HYBRID}.estimate.interval over_level=named.level"
 
 
 def _reason(key: str, standing: Standing, when: Callable[[Any], object], says: str = _SIZE) -> Rule:
@@ -158,45 +161,43 @@ def _hybrid(key: str) -> Callable[[Any], bool]:
 AB = Rules("ab.verdict_", (
     Rule("missing", "undecided", lambda e: e.otherwise is not None, f"{_SIDES} failed n=n_pairs otherwise"),
     # What cannot be said.
-    Rule("all_failed", "undecided", lambda e: min(e.judged) == 0, "conditions=unjudged"),
+    Rule("all_failed", "undecided", lambda e: min(e.judged) == 0, "conditions=named.unjudged"),
     Rule("no_pairs", "undecided", lambda e: e.n_pairs == 0, "failed"),
     Rule("one_group", "undecided", lambda e: e.n_groups == 1 and e.n_pairs > 1, "n=n_pairs needed=fewest"),
     Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_pairs groups=n_groups needed=fewest"),
     Rule("margin_wide", "undecided", lambda e: not e.margin.superiority, "margin=margin.value span=margin.span"),
     # No difference beyond the margin in the expected direction.
     Rule("identical", "refuted", lambda e: e.identical, f"{_SIDES} n=n_pairs"),
-    Rule("reversed", "refuted", lambda e: e.difference.outcome == "against", f"{_SIDES} {_MARGIN} level n=n_pairs "
-         "opposite difference=turned.value interval=turned.interval"),
+    Rule("reversed", "refuted", lambda e: e.difference.outcome == "against", f"{_SIDES} {_MARGIN} {_LEVEL} n=n_pairs "
+         "opposite=named.opposite difference=named.turned.value interval=named.turned.interval"),
     Rule("within", "refuted", lambda e: e.short and e.margin.equivalence and e.difference.outcome == "within", _INNER),
     Rule("below", "refuted", lambda e: e.short and e.margin.equivalence, _INNER),
     Rule("no_margin", "undecided", lambda e: e.short and e.margin.value > 0, _INNER),
     Rule("open_zero", "undecided", lambda e: e.difference.outcome != "beyond" and e.margin.value == 0, _SIZE),
     Rule("open", "undecided", lambda e: e.difference.outcome != "beyond" and e.difference.n_needed is not None,
-         f"{_SIZE} {_MARGIN} groups=n_groups needed=difference.n_needed seen"),
+         f"{_SIZE} {_MARGIN} groups=n_groups needed=difference.n_needed seen=named.seen"),
     Rule("open_endless", "undecided", lambda e: e.difference.outcome != "beyond", f"{_SIZE} {_MARGIN}"),
     # Such a difference, but not one that is shown to be the judge's reading: in this order of weight.
     _reason("surface_explains", "refuted", surface("surface_explains")),
     _reason("reads_citation", "refuted", _hybrid("reads_citation"),
-            f"{_OVER} over_interval=hybrid.over.inner over_level=inner_level"),
+            f"{_OVER} over_interval={_HYBRID}.inner over_level=named.inner_level"),
     _reason("confounded", "refuted", lambda e: e.length == "confounded"),
     _reason("surface_as_good", "undecided", surface("surface_as_good"),
-            f"{_SIZE} share=main.share.estimate.value n=n_pairs surface=rival.share"),
-    _reason("citation_first", "undecided", _hybrid("citation_first"),
-            f"{_OVER} over_interval=hybrid.over.estimate.interval over_level=level"),
+            f"{_SIZE} share=main.share.estimate.value n=n_pairs surface=rival.share.value"),
+    _reason("citation_first", "undecided", _hybrid("citation_first"), _OUTER),
     _reason("inseparable", "undecided", lambda e: e.length == "inseparable"),
     _reason("surface_open", "undecided", surface("open")),
     _reason("no_texts", "undecided", surface("no_texts")),
     _reason("length_open", "undecided", lambda e: e.length == "open"),
     _reason("hybrid_few", "undecided", _hybrid("hybrid_few"),
-            f"{_SIZE} hybrid=sides.hybrid groups=hybrid.n_groups needed=fewest"),
-    _reason("hybrid_open", "undecided", _hybrid("hybrid_open"),
-            f"{_OVER} over_interval=hybrid.over.estimate.interval over_level=level"),
-    _reason("hybrid_surface", "undecided", _hybrid("hybrid_surface"), f"{_SIZE} hybrid=sides.hybrid"),
+            f"{_SIZE} hybrid=named.hybrid groups=named.hybrid_groups needed=fewest"),
+    _reason("hybrid_open", "undecided", _hybrid("hybrid_open"), _OUTER),
+    _reason("hybrid_surface", "undecided", _hybrid("hybrid_surface"), f"{_SIZE} hybrid=named.hybrid"),
     _reason("inconsistent", "undecided", lambda e: e.inconsistent, f"{_SIZE} share=main.share.estimate.value n=n_pairs "
             "ties=main.share.n_ties balance_interval=main.balance.estimate.interval "
-            "balance_level=main.balance.estimate.level p=main.test.p_value against"),
+            "balance_level=main.balance.estimate.level p=main.test.p_value against=named.against"),
     Rule("supported", "supported", always, f"{_SIZE} {_MARGIN} share=main.share.estimate.value n=n_pairs "
-         "ties=main.share.n_ties untied counts", {"kernels": KERNELS}),
+         "ties=main.share.n_ties untied=named.untied counts=named.counts", {"kernels": KERNELS}),
 ))  # fmt: skip
 
 _FOLLOWS = "spearman=follows.value interval=follows.interval level n"

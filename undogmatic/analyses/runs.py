@@ -3,6 +3,7 @@ several judges, of the same judge."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,6 +25,11 @@ class OtherRun:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
+def against(folders: Sequence[str]) -> dict[str, str]:
+    """The folders of `analysis.against` by the key that names each, as `read_runs` takes them."""
+    return {f"analysis.against[{n}]": folder for n, folder in enumerate(folders)}
+
+
 def read_runs(judged: Judged, folders: Mapping[str, str]) -> list[OtherRun]:
     """The runs in `judged.others` and in `folders`, first repeats, each under a name of its own.
 
@@ -34,21 +40,28 @@ def read_runs(judged: Judged, folders: Mapping[str, str]) -> list[OtherRun]:
         ConfigError: A folder holds no journal.
         DataError: A run is over other items, or on another scale.
     """
-    own = set(judged.frame["item_id"])
-    judge, criterion = judged.frame.iloc[0][["judge", "criterion"]]
-    taken = {judged.name}
-    found = []
-    for name, frame in judged.others.items():
-        first = frame[frame["repeat"] == 0].set_index("item_id")["score"]
-        found.append(_checked(OtherRun(_free(name, taken), first), own, f"the run {name!r}"))
-    for key, folder in folders.items():
-        run = _read(folder, judged, key, (str(judge), str(criterion)))
-        named = replace(run, name=_free(run.name, taken))
-        found.append(_checked(named, own, f"`{key}`: {folder}"))
-    return found
+    own, taken, runs = set(judged.frame["item_id"]), {judged.name}, []
+    for where, run in itertools.chain(
+        ((f"the run {name!r}", OtherRun(name, _first(frame))) for name, frame in judged.others.items()),
+        ((f"`{key}`: {folder}", _read(folder, judged, key)) for key, folder in folders.items()),
+    ):
+        there = set(run.scores.index)
+        if there != own:
+            raise DataError(
+                f"{where} shares {len(own & there)} items with this run, which has {len(own)}; that one has "
+                f"{len(there)}. Agreement needs the same items: judge the same dataset with both, to the end."
+            )
+        names = itertools.chain([run.name], (f"{run.name} ({n})" for n in itertools.count(2)))
+        runs.append(replace(run, name=next(name for name in names if name not in taken)))
+        taken.add(runs[-1].name)
+    return runs
 
 
-def _read(typed: str, judged: Judged, key: str, voice: tuple[str, str]) -> OtherRun:
+def _first(frame: pd.DataFrame) -> pd.Series:
+    return frame[frame["repeat"] == 0].set_index("item_id")["score"]
+
+
+def _read(typed: str, judged: Judged, key: str) -> OtherRun:
     folder = RunFolder.open(typed, f"`{key}`", [JOURNAL])
     own, other = judged.rubric.scale, folder.rubric.scale
     if own.span() != other.span():
@@ -58,8 +71,9 @@ def _read(typed: str, judged: Judged, key: str, voice: tuple[str, str]) -> Other
         )
     digest, there = judged.digest, folder.facts.get("dataset_digest")
     differs = digest is not None and there is not None and digest != there
-    said = settings(folder.facts.get("choices") or {}, folder.mapping(COMPOSED))
-    return OtherRun(str(folder.facts.get("name", folder.path.name)), folder.first_scores(*voice), differs, said)
+    set_to = settings(folder.facts.get("choices") or {}, folder.mapping(COMPOSED))
+    scores = folder.first_scores(*judged.frame.iloc[0][["judge", "criterion"]].astype(str))
+    return OtherRun(str(folder.facts.get("name", folder.path.name)), scores, differs, set_to)
 
 
 SET = ("model", "prompt", "readout", "judge")
@@ -93,22 +107,3 @@ def differing(runs: Sequence[Mapping[str, str]]) -> list[str]:
     found = [key for key in shared if len({run[key] for run in runs}) > 1]
     groups = set(found) & set(SET)
     return [key for key in found if key in groups or key.partition(".")[0] not in groups]
-
-
-def _checked(run: OtherRun, own: set[str], where: str) -> OtherRun:
-    there = set(run.scores.index)
-    if there != own:
-        raise DataError(
-            f"{where} shares {len(own & there)} items with this run, which has {len(own)}; that one has {len(there)}. "
-            "Agreement needs the same items: judge the same dataset with both, to the end."
-        )
-    return run
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """`name`, numbered if another run bears it."""
-    chosen, number = name, 2
-    while chosen in taken:
-        chosen, number = f"{name} ({number})", number + 1
-    taken.add(chosen)
-    return chosen

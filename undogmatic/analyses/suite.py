@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,8 @@ from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.plan import so_far
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, Finding, metric_name
+from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats import paired
 
 _QUANTILES = (0.05, 0.95)
@@ -39,72 +39,61 @@ class NoAnalysis:
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline."""
-        first = judged.frame[judged.frame["repeat"] == 0]
-        scores = judged.scored()["score"].to_numpy(dtype=np.float64)
+        tell, frame = Telling(self.name), judged.frame
         # Texts without condition are one group of their own; with them alone the total says it all.
-        named = first.assign(condition=first["condition"].where(first["condition"].notna(), "all"))
-        everything = Judged(named, judged.rubric)
-        conditions = everything.conditions()
-        if not judged.rubric.scale.ordered:
-            return [_categories(everything, conditions)]
-        by_condition = dict(iter(everything.scored().groupby("condition", sort=False)["score"]))
-        groups = {c: by_condition.get(c, named["score"].head(0)).to_numpy(dtype=np.float64) for c in conditions}
+        everything = replace(judged, frame=frame.assign(condition=frame["condition"].fillna("all")))
+        conditions, rows = everything.conditions(), everything.scored()
         counts = everything.counts(conditions)
         failed = int(counts["failed"].sum())
-        metrics: dict[str, float] = {"none.judged": scores.size, "none.failed": failed}
-        rows = []
-        for label, values, n_failed in [
-            ("total", scores, failed),
-            *((str(r.condition), groups[str(r.condition)], int(r.failed)) for r in counts.itertuples()),
-        ]:
-            if values.size and not (label == "all" and len(conditions) == 1):
-                rows.append(_row(label, values, n_failed))
-        findings = failed_finding(counts)
-        if scores.size:
-            s = paired.summary(scores)
-            metrics |= {"none.mean": s.mean, "none.median": s.median, "none.q1": s.q1, "none.q3": s.q3}
-            values_said = {"n": s.n, "mean": s.mean, "median": s.median, "quartiles": (s.q1, s.q3)}
-            findings.insert(0, Finding("none.summary", values_said))
-        mean = so_far(judged.frame, judged.rubric)
-        if mean is not None:
-            said = {"n": mean.estimate.n, "total": mean.n_total, **mean.estimate.values("mean")}
-            findings.append(Finding("none.so_far", said | {"level": mean.estimate.level}))
+        tell.metrics |= {"none.judged": len(rows), "none.failed": failed}
+        groups = {c: rows[rows["condition"] == c] for c in conditions}
+        shown = {"total": rows} | (groups if conditions != ["all"] else {})
+        if not judged.rubric.scale.ordered:
+            _describe_categories(tell, judged.rubric, shown)
+            tell.findings += failed_finding(counts)
+            return [tell.result()]
+        if len(rows):
+            failures = {"total": failed} | dict(zip(conditions, counts["failed"], strict=True))
+            lines = [_row(name, own, failures[name]) for name, own in shown.items() if len(own)]
+            tell.tables["scores"] = pd.DataFrame(lines)
+            values = {name: lines[0][name] for name in ("mean", "median", "q1", "q3")}
+            tell.metrics |= {f"none.{name}": value for name, value in values.items()}
+            quartiles = (values.pop("q1"), values.pop("q3"))
+            tell.say("none.summary", values, n=len(rows), quartiles=quartiles)
+        tell.findings += failed_finding(counts)
+        if (mean := so_far(frame, judged.rubric)) is not None:
+            estimate = mean.estimate
+            values = estimate.values("mean") | {"n": estimate.n, "total": mean.n_total, "level": estimate.level}
+            tell.say("none.so_far", values)
         # More groups than can be told apart are drawn as one; the table has them all.
-        drawn = groups if len(groups) <= MOST_GROUPS else {"all": scores}
-        figures, missing = plots.distributions(judged.rubric, drawn, kinds=("histogram",))
-        tables = {"scores": pd.DataFrame(rows)} if rows else {}
-        return [AnalysisResult(self.name, metrics, tables, findings + missing, figures)]
+        drawn = groups if len(groups) <= MOST_GROUPS else {"all": rows}
+        scores = {c: own["score"].to_numpy(dtype=np.float64) for c, own in drawn.items()}
+        plots.distributions(tell, judged.rubric, scores, kinds=("histogram",))
+        return [tell.result()]
 
 
-def _categories(judged: Judged, conditions: list[str]) -> AnalysisResult:
-    """How many texts got which category, those that nobody got included."""
-    rows, counts = judged.scored(), judged.counts(conditions)
-    scale = judged.rubric.scale
-    categories = [scale.write(value) for value in scale.default_levels()]
-    groups = {"total": rows}
-    if conditions != ["all"]:
-        by_condition = dict(iter(rows.groupby("condition", sort=False)))
-        groups |= {c: by_condition.get(c, rows.head(0)) for c in conditions}
-    table = pd.DataFrame(
-        [
-            {"condition": group, "category": category, "n": n, "share": n / len(own)}
-            for group, own in groups.items()
-            for category, n in own["category"].value_counts().reindex(categories, fill_value=0).items()
-            if len(own)
-        ]
-    )
-    metrics: dict[str, float] = {"none.judged": len(rows), "none.failed": int(counts["failed"].sum())}
-    findings = failed_finding(counts)
-    if len(rows):
-        total = table[table["condition"] == "total"]
-        metrics |= {metric_name("none.share", str(row.category)): float(row.share) for row in total.itertuples()}
-        most = total.loc[total["n"].idxmax()]
-        findings.insert(0, Finding("none.most", {"n": len(rows), "category": most["category"], "share": most["share"]}))
-    return AnalysisResult(NoAnalysis.name, metrics, {"categories": table} if len(rows) else {}, findings)
+def _describe_categories(tell: Telling, rubric: Rubric, groups: Mapping[str, pd.DataFrame]) -> None:
+    """Tell how many texts got which category, those that nobody got included."""
+    categories = [rubric.scale.write(value) for value in rubric.scale.default_levels()]
+    rows = [
+        {"condition": group, "category": category, "n": n, "share": n / len(own)}
+        for group, own in groups.items()
+        for category, n in own["category"].value_counts().reindex(categories, fill_value=0).items()
+        if len(own)
+    ]
+    if not rows:
+        return
+    tell.tables["categories"] = pd.DataFrame(rows)
+    total = rows[: len(categories)]
+    for row in total:
+        tell.number(row["share"], "share", str(row["category"]))
+    most = max(total, key=lambda row: row["n"])
+    tell.say("none.most", n=len(groups["total"]), category=most["category"], share=most["share"])
 
 
-def _row(label: str, values: np.ndarray, failed: int) -> dict[str, object]:
-    p5, p95 = (float(q) for q in np.quantile(values, _QUANTILES))
+def _row(label: str, rows: pd.DataFrame, failed: int) -> dict[str, Any]:
+    values = rows["score"].to_numpy(dtype=np.float64)
+    p5, p95 = np.quantile(values, _QUANTILES).tolist()
     s = paired.summary(values)
     spread = {"minimum": s.minimum, "p5": p5, "q1": s.q1, "median": s.median, "q3": s.q3, "p95": p95}
     return {"condition": label, "n": s.n, "mean": s.mean, "sd": s.sd, **spread, "maximum": s.maximum, "failed": failed}
@@ -135,17 +124,13 @@ class SuiteAnalysis:
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """The suite's own result (what was run, what left out), then one per analysis, then the costs."""
-        runnable, left_out = divided(self._all(), judged)
-        if not runnable:
-            runnable = [NoAnalysis()]
-        findings = [Finding("suite.left_out", {"analysis": name, "reason": why}) for name, why in left_out.items()]
-        findings.insert(0, Finding("suite.run", {"analyses": [a.name for a in runnable]}))
-        own = AnalysisResult(
-            self.name,
-            {"suite.run": len(self._all()) - len(left_out), "suite.left_out": len(left_out)},
-            findings=findings,
-        )
-        return [own, *run_each([*runnable, self.costs], judged, rng)]
+        suited, left_out = divided(self._all(), judged)
+        runnable = suited or [NoAnalysis()]
+        tell = Telling(self.name, {"suite.run": len(suited), "suite.left_out": len(left_out)})
+        tell.say("suite.run", analyses=[analysis.name for analysis in runnable])
+        for name, why in left_out.items():
+            tell.say("suite.left_out", analysis=name, reason=why)
+        return [tell.result(), *run_each([*runnable, self.costs], judged, rng)]
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -171,7 +156,7 @@ def divided(analyses: Sequence[Analysis], judged: Judged) -> tuple[list[Analysis
 
 def run_each(analyses: Sequence[Analysis], judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
     """The results of all. Each starts from the same state, so that its intervals are those of a run with it alone."""
-    return [result for analysis in analyses for result in analyse(analysis, judged, copy.deepcopy(rng))]
+    return [result for analysis in analyses for result in analyse(analysis, judged, rng)]
 
 
 class SeveralAnalyses:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from undogmatic.analyses.base import Judged, Unsuited
 from undogmatic.analyses.runs import read_runs
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.rubric import Rubric
+from undogmatic.stats.claims import Claim, claim
 
 Source = Literal["label", "reference", "condition"]
 
@@ -33,6 +35,11 @@ class Truth(NamedTuple):
     def judged(self) -> pd.DataFrame:
         """The rows with a score."""
         return self.rows[self.rows["error"].isna()]
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The values of the sentence that says where it comes from, `truth_<source>`."""
+        return {"n": len(self.judged)} | ({"name": self.name} if self.source == "reference" else {})
 
 
 def read_truth(
@@ -54,12 +61,11 @@ def read_truth(
         raise ConfigError("`analysis.reference` and `analysis.condition_labels` are both set; give one of them.")
     check_order(analysis, judged.rubric)
     rows = judged.frame[judged.frame["repeat"] == 0]
-    source: Source = "reference" if reference is not None else "condition" if condition_labels else "label"
-    name = ""
+    source: Source = "label"
+    name, truth = "", rows["label"]
     if reference is not None:
-        alone = Judged(judged.frame, judged.rubric, judged.name, digest=judged.digest)
-        other = read_runs(alone, {"analysis.reference": reference})[0]
-        name, truth = other.name, rows["item_id"].map(other.scores)
+        (other,) = read_runs(replace(judged, others={}), {"analysis.reference": reference})
+        source, name, truth = "reference", other.name, rows["item_id"].map(other.scores)
     elif condition_labels:
         for condition, label in condition_labels.items():
             if not judged.rubric.contains(label):
@@ -67,9 +73,7 @@ def read_truth(
                     f"`analysis.condition_labels.{condition}` is {label:g}, outside the scale of "
                     f"rubric={judged.rubric.name} ({judged.rubric.minimum:g} to {judged.rubric.maximum:g})."
                 )
-        truth = rows["condition"].map(dict(condition_labels))
-    else:
-        truth = rows["label"]
+        source, truth = "condition", rows["condition"].map(dict(condition_labels))
     known = rows.assign(truth=truth.astype(np.float64))
     known = known[known["truth"].notna()]
     if known.empty:
@@ -147,11 +151,8 @@ def drawn(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
         share: Expected share of the first part.
         seed: Another number is another split.
     """
-    return np.array([_place(f"{seed}:{name}") < share for name in names], dtype=np.bool_)
-
-
-def _place(name: str) -> float:
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64
+    hashes = (hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8] for name in names)
+    return np.array([int.from_bytes(hashed, "big") / 2**64 < share for hashed in hashes], dtype=np.bool_)
 
 
 SHARE = 0.1
@@ -160,10 +161,8 @@ there is none are not made with it (docs/verdicts.md)."""
 
 
 class Margin(NamedTuple):
-    """`value` in score units; `source` says who set it: the analysis, the rubric, or nobody ("default").
-
-    `usable` is False for 0 (nothing is equal then) and for a margin as wide as the scale (nothing differs then).
-    """
+    """`value` in score units; `source` says who set it: the analysis, the rubric, or nobody ("default"). `span` is the
+    width of the scale."""
 
     value: float
     source: Literal["analysis", "rubric", "default"]
@@ -184,6 +183,48 @@ class Margin(NamedTuple):
         return self.equivalence if outcome == "within" else self.superiority
 
 
+class Bounded(NamedTuple):
+    """A mean against a margin over judged texts (`judged`), and over all texts with failed judgments at whichever end
+    is against it (`worst`) and for it (`best`); the three are one where none failed."""
+
+    judged: Claim
+    worst: Claim
+    best: Claim
+
+    @property
+    def sure(self) -> bool:
+        """Whether failed judgments cannot turn the outcome."""
+        return self.judged.outcome == self.worst.outcome == self.best.outcome
+
+
+def bounded(
+    values: NDArray[np.float64],
+    ends: Sequence[NDArray[np.float64] | float],
+    margin: float,
+    level: float,
+    groups: Sequence[str],
+    bounds: tuple[float, float],
+) -> Bounded:
+    """Hold a mean against a margin, whatever failed judgments might have been.
+
+    Args:
+        values: NaN where a judgment failed, shape (n,).
+        ends: What failed ones are at worst, and at best, shape (n,) or one value.
+        margin, level, groups, bounds: As in `stats.claims.claim`; groups of shape (n,).
+    """
+    failed = np.isnan(values)
+
+    def held(filled: NDArray[np.float64], kept: NDArray[np.bool_]) -> Claim:
+        among = [group for group, one in zip(groups, kept, strict=True) if one]
+        return claim(filled[kept], margin, alpha=1 - level, groups=among, bounds=bounds)
+
+    alone = held(values, ~failed)
+    if not failed.any():
+        return Bounded(alone, alone, alone)
+    every = np.ones(values.size, dtype=np.bool_)
+    return Bounded(alone, *(held(np.where(failed, end, values), every) for end in ends))
+
+
 def margin_of(rubric: Rubric, own: float | None = None) -> Margin:
     """The margin that counts: the analysis' own (`analysis.margin`), else the rubric's, else SHARE of the scale.
 
@@ -195,6 +236,4 @@ def margin_of(rubric: Rubric, own: float | None = None) -> Margin:
     span = rubric.maximum - rubric.minimum
     if own is not None:
         return Margin(own, "analysis", span)
-    if rubric.margin is not None:
-        return Margin(rubric.margin, "rubric", span)
-    return Margin(SHARE * span, "default", span)
+    return Margin(SHARE * span, "default", span) if rubric.margin is None else Margin(rubric.margin, "rubric", span)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
-from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, Ruling, verdict
-from undogmatic.analyses.runs import differing, read_runs
+from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, verdict
+from undogmatic.analyses.runs import against, differing, read_runs
 from undogmatic.analyses.truth import check_order
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
+from undogmatic.records.results import AnalysisResult, Finding, Telling, metric_name
 from undogmatic.stats.variance import FEWEST_GROUPS, MOST_FACETS, Study
 
 TARGET = 0.8
@@ -27,7 +27,7 @@ FEW_LEVELS = 5
 
 
 class Divided(NamedTuple):
-    """What a study of scores yields; without a study (nothing crossed, too few items, all equal) a finding says why."""
+    """What a study of scores yields; without one (nothing crossed, too few items, all equal) a finding says why."""
 
     study: Study | None
     table: pd.DataFrame
@@ -72,74 +72,85 @@ class VarianceAnalysis:
                 "report has the table. Labels of several raters per text (labels.overall.NAME) are divided, too."
             )
         for part in judged.parts().values():
-            self._runs(part)
+            read_runs(part, against(self.against))
 
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `variance.phi` of the first criterion."""
         self.check(judged)
-        criteria = judged.frame["criterion"].unique()
-        metrics: dict[str, float] = {}
-        tables, findings, figures = {}, [], []
+        tell, criteria = Telling(self.name), judged.frame["criterion"].unique()
         sentence = None
         for criterion in criteria:
             own = judged.frame[judged.frame["criterion"] == criterion].reset_index(drop=True)
             before = [str(criterion)] if len(criteria) > 1 else []
-            scores, facets, said = self._scores(replace(judged, frame=own))
-            found = of_scores(scores, facets, self.target, self.level)
+            scores, facets, notes = self._scores(replace(judged, frame=own))
+            divided = {"": of_scores(scores, facets, self.target, self.level)}
             if before:
-                findings.append(Finding("variance.criterion", {"criterion": criterion}))
+                tell.say("criterion", criterion=criterion)
             people = _labels(judged, str(criterion), own)
             if people is None or any(scores[facet].nunique() > 1 for facet in facets):
-                findings += [*said, *found.findings]
-            divided = {"": found}
+                tell.findings += [*notes, *divided[""].findings]
             if people is not None:
                 divided["people"] = of_scores(people, ["rater"], self.target, self.level)
-                findings.append(Finding("variance.people", {"n": people["rater"].nunique()}))
-                findings += divided["people"].findings
-            for whose, part in divided.items():
-                if part.study is None:
+                tell.say("people", n=people["rater"].nunique())
+                tell.findings += divided["people"].findings
+            for whose, (study, table, _) in divided.items():
+                if study is None:
                     continue
                 kind = f"{whose}_" if whose else ""
-                tables[metric_name(f"{kind}components", *before)] = part.table
-                tables[metric_name(f"{kind}averaged", *before)] = _averaged(part.study)
-                metrics |= _metrics(part, before, [whose] if whose else [], self.target)
+                tell.tables[metric_name(f"{kind}components", *before)] = table
+                tell.tables[metric_name(f"{kind}averaged", *before)] = _averaged(study)
+                self._numbers(tell, study, table, before, [whose] if whose else [])
                 if sentence is None:
-                    sentence = _ruling(part.study, self.target, people=bool(whose)).finding
-                    figures.append(_figure(part.table))
-        headline = next((key for key in metrics if key.endswith((".phi", ".phi.people"))), None)
-        return [AnalysisResult(self.name, metrics, tables, findings, figures, sentence, headline=headline)]
+                    # Enough is what the lower limit says is enough.
+                    evidence = SimpleNamespace(one=study.reliability({}), level=study.level, groups=study.n_groups)
+                    evidence.target, design = self.target, study.cheapest(self.target)
+                    evidence.design = None if design is None else {facet: n for facet, n in design.items() if n > 1}
+                    sentence = verdict(VARIANCE_OF_PEOPLE if whose else VARIANCE, evidence).finding
+                    columns = {"labels": "source", "estimate": "variance", "low": "low", "high": "high"}
+                    data = {name: table[column].tolist() for name, column in columns.items()}
+                    tell.draw("components", "forest", **data, x_label="variance")
+        headline = next((key for key in tell.metrics if key.endswith((".phi", ".phi.people"))), None)
+        return [tell.result(sentence, headline=headline)]
 
-    def _runs(self, part: Judged) -> list[Any]:
-        return read_runs(part, {f"analysis.against[{n}]": folder for n, folder in enumerate(self.against)})
+    def _numbers(
+        self, tell: Telling, study: Study, table: pd.DataFrame, before: Sequence[str], after: Sequence[str]
+    ) -> None:
+        """The metrics of a study; `before` and `after` stand around the name of each."""
+        one = study.reliability({})
+        tell.number(one.phi, *before, "phi", *after)
+        tell.number(one.relative, *before, "relative", *after)
+        tell.number(study.reliability().phi.value, *before, "phi_of_all", *after)
+        for row in table.itertuples():
+            tell.number(float(row.share), *before, "share", str(row.source).replace(" × ", "-"), *after)
+        for facet in study.facets:
+            tell.number(study.needed(facet, self.target), *before, "needed", facet, *after)
 
     def _scores(self, judged: Judged) -> tuple[pd.DataFrame, list[str], list[Finding]]:
         """Scores with their facets, and what is to be said of how they were put together."""
-        frame, findings = judged.frame, []
+        frame = judged.frame
         if not self.against and not judged.others:
             again = frame[frame["repeat"] > 0]
             cached = int(((again["cached"] > 0) & (again["calls"] == 0)).sum())
-            if cached:
-                findings.append(Finding("variance.cached", {"n": cached, "total": len(again)}))
-            return frame, ["judge", "repeat"], findings
+            notes = [Finding("variance.cached", {"n": cached, "total": len(again)})] if cached else []
+            return frame, ["judge", "repeat"], notes
         rows = []
         for part in judged.parts().values():
-            first = part.frame[part.frame["repeat"] == 0]
-            of_item = first.set_index("item_id")[["group", "judge"]]
-            voices = {judged.name: (first.set_index("item_id")["score"], judged.settings)}
-            voices |= {run.name: (run.scores, run.settings) for run in self._runs(part)}
+            first = part.frame[part.frame["repeat"] == 0].set_index("item_id")
+            voices = {judged.name: (first["score"], judged.settings)}
+            voices |= {run.name: (run.scores, run.settings) for run in read_runs(part, against(self.against))}
             changed = differing([settings for _, settings in voices.values()])
             for run, (scores, settings) in voices.items():
-                said = {key: str(settings.get(key)) for key in changed}
-                rows.append(of_item.assign(run=run, score=scores.reindex(of_item.index), **said).reset_index())
+                facets = {key: str(settings.get(key)) for key in changed}
+                of_run = first[["group", "judge"]].assign(run=run, score=scores.reindex(first.index), **facets)
+                rows.append(of_run.reset_index())
         table = pd.concat(rows, ignore_index=True)
-        facets = [key for key in table if key not in ("item_id", "group", "judge", "run", "score")]
-        if "judge" not in facets and table["judge"].nunique() > 1:
-            facets.append("judge")
-        if _crossed(table, facets):
-            return table, facets, findings
-        if facets:
-            findings.append(Finding("variance.runs_as_one", {"facets": facets, "runs": table["run"].nunique()}))
-        return table, ["run", "judge"], findings
+        names = [key for key in table if key not in ("item_id", "group", "judge", "run", "score")]
+        if "judge" not in names and table["judge"].nunique() > 1:
+            names.append("judge")
+        if _crossed(table, names):
+            return table, names, []
+        as_one = Finding("variance.runs_as_one", {"facets": names, "runs": table["run"].nunique()})
+        return table, ["run", "judge"], [as_one] if names else []
 
 
 def of_scores(frame: pd.DataFrame, facets: Sequence[str], target: float = TARGET, level: float = 0.95) -> Divided:
@@ -155,32 +166,48 @@ def of_scores(frame: pd.DataFrame, facets: Sequence[str], target: float = TARGET
         The table has a row per component: source, share (of the variance of one score), sd (score units), variance with
         its limits, degrees (of freedom). Items that lack a score under some combination are left out whole.
     """
+    tell = Telling("variance")
+    study = _study(tell, frame, facets, level)
+    if study is None:
+        return Divided(None, pd.DataFrame(), tell.findings)
+    _tell_sources(tell, study, target)
+    rows = [
+        {"source": _name(c.source), "share": c.share, "sd": math.sqrt(c.variance.value)}
+        | c.variance.row("variance")
+        | {"degrees": c.degrees}
+        for c in study.components()
+    ]
+    return Divided(study, pd.DataFrame(rows), tell.findings)
+
+
+def _study(tell: Telling, frame: pd.DataFrame, facets: Sequence[str], level: float) -> Study | None:
+    """The study of the items that have a score under every combination; None, and a sentence says why, without one."""
     table, named = _together(frame, [f for f in facets if frame[f].nunique() > 1])
-    nothing = pd.DataFrame()
     if not named:
-        return Divided(None, nothing, [Finding("variance.nothing_varies")])
+        tell.say("nothing_varies")
+        return None
     if len(named) > MOST_FACETS:
-        return Divided(None, nothing, [Finding("variance.too_many", {"n": len(named), "most": MOST_FACETS})])
+        tell.say("too_many", n=len(named), most=MOST_FACETS)
+        return None
     if not _crossed(table, named):
-        there = len(table[named].drop_duplicates())
-        values = {"facets": named, "there": there, "needed": math.prod(table[f].nunique() for f in named)}
-        return Divided(None, nothing, [Finding("variance.not_crossed", values)])
+        needed = math.prod(table[f].nunique() for f in named)
+        tell.say("not_crossed", facets=named, there=len(table[named].drop_duplicates()), needed=needed)
+        return None
     wide = table.set_index(["item_id", *named])["score"].unstack(named)
     levels = [list(dict.fromkeys(table[f])) for f in named]
     combinations = list(itertools.product(*levels)) if len(named) > 1 else levels[0]
     whole = wide.reindex(columns=combinations).dropna()
     groups = table.drop_duplicates("item_id").set_index("item_id")["group"].reindex(whole.index)
-    findings = []
     if len(whole) < len(wide):
-        findings.append(Finding("variance.left_out", {"n": len(wide) - len(whole), "total": len(wide)}))
+        tell.say("left_out", n=len(wide) - len(whole), total=len(wide))
     if groups.nunique() < FEWEST_GROUPS:
-        values = {"n": len(whole), "groups": groups.nunique(), "needed": FEWEST_GROUPS}
-        return Divided(None, nothing, [*findings, Finding("variance.too_few", values)])
-    cells = whole.to_numpy(dtype=np.float64).reshape(-1, *(len(own) for own in levels))
+        tell.say("too_few", n=len(whole), groups=groups.nunique(), needed=FEWEST_GROUPS)
+        return None
+    cells = whole.to_numpy(dtype=np.float64).reshape(-1, *map(len, levels))
     study = Study(cells, named, groups=groups, level=level)
     if study.constant:
-        return Divided(None, nothing, [*findings, Finding("variance.constant", {"n": len(whole)})])
-    return Divided(study, _table(study), [*findings, *_findings(study, target)])
+        tell.say("constant", n=len(whole))
+    return None if study.constant else study
 
 
 def _labels(judged: Judged, criterion: str, frame: pd.DataFrame) -> pd.DataFrame | None:
@@ -222,98 +249,39 @@ def _name(source: Sequence[str]) -> str:
     return " × ".join(source)
 
 
-def _table(study: Study) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {
-                "source": _name(c.source),
-                "share": c.share,
-                "sd": math.sqrt(c.variance.value),
-                "variance": c.variance.value,
-                "low": c.variance.low,
-                "high": c.variance.high,
-                "degrees": c.degrees,
-            }
-            for c in study.components()
-        ]
-    )
-
-
 def _averaged(study: Study) -> pd.DataFrame:
     """Reliability by how many values of one facet are averaged, the others counting once."""
     rows = []
     for facet in study.facets:
         for n in AVERAGED:
             r = study.reliability({facet: n})
-            rows.append({"facet": facet, "n": n, **r.phi.values("phi", "phi_")})
-            rows[-1] |= r.relative.values("relative", "relative_")
+            values = r.phi.values("phi", "phi_") | r.relative.values("relative", "relative_")
+            rows.append({"facet": facet, "n": n} | values)
     return pd.DataFrame(rows)
 
 
-def _findings(study: Study, target: float) -> list[Finding]:
-    components = study.components()
-    others = sorted(components[1:], key=lambda c: -c.variance.value)
-    values: dict[str, Any] = {"n": study.n_items, "groups": study.n_groups, "item": components[0].share}
-    values |= {"first": _name(others[0].source), "first_share": others[0].share}
-    values |= {"second": _name(others[1].source), "second_share": others[1].share}
-    findings = [Finding("variance.sources", values)]
+def _tell_sources(tell: Telling, study: Study, target: float) -> None:
+    """Say where the variance comes from, how reliable a score is, and how many of what to average."""
+    item, *others = components = study.components()
+    values: dict[str, Any] = {"n": study.n_items, "groups": study.n_groups, "item": item.share}
+    for place, other in zip(("first", "second"), sorted(others, key=lambda c: -c.variance.value), strict=False):
+        values |= {place: _name(other.source), f"{place}_share": other.share}
+    tell.say("sources", values)
     one, all_ = study.reliability({}), study.reliability()
-    values = one.phi.values("phi", "phi_") | one.relative.values("relative", "relative_")
-    values |= {"level": study.level}
-    values |= {"scores": math.prod(study.levels), "phi_all": all_.phi.value, "relative_all": all_.relative.value}
-    findings.append(Finding("variance.reliability", values))
+    values = one.phi.values("phi", "phi_") | one.relative.values("relative", "relative_") | {"level": study.level}
+    values |= {"phi_all": all_.phi.value, "relative_all": all_.relative.value}
+    tell.say("reliability", values, scores=math.prod(study.levels))
     for facet in study.facets:
         n, order = study.needed(facet, target), study.needed(facet, target, absolute=False)
-        counts: dict[str, Any] = {"facet": facet, "n": n, "order": order, "target": target}
-        findings.append(Finding("variance.needed" if n is not None else "variance.needed_none", counts))
+        tell.say("needed" if n is not None else "needed_none", facet=facet, n=n, order=order, target=target)
     design = study.cheapest(target)
     if design is None:
-        findings.append(Finding("variance.cheapest_none", {"target": target}))
+        tell.say("cheapest_none", target=target)
     elif sum(n > 1 for n in design.values()) > 1:
-        own = {"target": target, "design": design, "scores": math.prod(design.values())}
-        findings.append(Finding("variance.cheapest", own))
+        tell.say("cheapest", target=target, design=design, scores=math.prod(design.values()))
     negative = [_name(c.source) for c in components if c.estimated < 0]
     if negative:
-        findings.append(Finding("variance.negative", {"n": len(negative), "names": "; ".join(negative)}))
+        tell.say("negative", n=len(negative), names="; ".join(negative))
     few = {f: n for f, n in zip(study.facets, study.levels, strict=True) if n < FEW_LEVELS}
     if few:
-        findings.append(Finding("variance.few_levels", {"facets": few}))
-    return findings
-
-
-def _ruling(study: Study, target: float, people: bool) -> Ruling:
-    """Enough is what the lower limit says is enough."""
-    design = study.cheapest(target)
-    evidence = SimpleNamespace(one=study.reliability({}), level=study.level, target=target, groups=study.n_groups)
-    evidence.design = None if design is None else {facet: n for facet, n in design.items() if n > 1}
-    return verdict(VARIANCE_OF_PEOPLE if people else VARIANCE, evidence)
-
-
-def _metrics(found: Divided, before: Sequence[str], after: Sequence[str], target: float) -> dict[str, float]:
-    study = found.study
-    assert study is not None
-
-    def named(*parts: str) -> str:
-        return metric_name("variance", *before, *parts, *after)
-
-    one = study.reliability({})
-    metrics = one.phi.metrics(named("phi")) | one.relative.metrics(named("relative"))
-    metrics[named("phi_of_all")] = study.reliability().phi.value
-    for row in found.table.itertuples():
-        metrics[named("share", str(row.source).replace(" × ", "-"))] = float(row.share)
-    for facet in study.facets:
-        n = study.needed(facet, target)
-        if n is not None:
-            metrics[named("needed", facet)] = n
-    return metrics
-
-
-def _figure(table: pd.DataFrame) -> FigureData:
-    data: Mapping[str, Any] = {
-        "labels": table["source"].tolist(),
-        "estimate": table["variance"].tolist(),
-        "low": table["low"].tolist(),
-        "high": table["high"].tolist(),
-        "x_label": "variance",
-    }
-    return FigureData("components", "forest", data)
+        tell.say("few_levels", facets=few)

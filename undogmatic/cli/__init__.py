@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from undogmatic.cli import calibrate, describe, probe, review, run, score, ui
+from undogmatic.cli import describe, fit, review, score, ui
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.guard import know_words
 from undogmatic.safety.outside import brief, has_halves
@@ -31,7 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             say(f"error: the argument {brief(word)} is not UTF-8. Type it in UTF-8, or put it into a file.")
             sys.exit(2)
     if words[:1] == ["run"]:  # Hydra reads these words itself
-        run.run(words[1:])
+        from undogmatic.run import main as run_experiment
+
+        sys.argv[1:] = words[1:]
+        run_experiment()
     with ending():
         status = _done(words)
     if status:
@@ -70,16 +73,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and what it runs on")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("run", help="run an experiment (undogmatic run --help)", add_help=False)
     measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
     own = [importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door") for path in measured]
-    for door in (run, score, describe, *own, probe, calibrate, review, ui):
+    for door in (score, describe, *own, fit, review, ui):
         door.add(commands)
     return parser
 
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from undogmatic.runs.versions import versions
+        from undogmatic.runs.manifest import versions
 
         found = versions()
         print(f"undogmatic {found.pop('undogmatic')}")

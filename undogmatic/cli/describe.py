@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import json
 import string
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.cli.composing import add_words, words
@@ -50,7 +50,7 @@ def run(given: argparse.Namespace) -> None:
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.base import on_scale
     from undogmatic.engine.recipe import Recipe
-    from undogmatic.models.keys import without_keys
+    from undogmatic.models.http import without_keys
 
     config = compose_config(words(given))
     chosen = settings(config)
@@ -131,13 +131,8 @@ def made_first(parts: Parts, item: Item) -> tuple[list[Sent], Item | None]:
 
 
 def described(parts: Parts, judge: Judge, item: Item, answer: Callable[[Request], str] | None = None) -> list[Sent]:
-    """What would be sent for an item by a judge and by each judge inside it, one after the other, each request once.
-
-    Args:
-        parts: What the run is built of.
-        judge, item: Who judges what.
-        answer: The text of a model's answer; None makes one up that fits the form.
-    """
+    """Return what would be sent for an item by a judge of `parts` and by each judge inside it, one after the other,
+    each request once. `answer` gives the text of a model's answer; None makes one up that fits the form."""
     from undogmatic.engine.step import JudgeStep
     from undogmatic.judges.base import Judge
     from undogmatic.readouts.base import Readout
@@ -194,34 +189,31 @@ def _value(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
     if "anyOf" in schema:
         return _value(schema["anyOf"][0], definitions)
     middle = (schema.get("minimum", 0) + schema.get("maximum", 0)) / 2
-    of_kind: dict[Any, Callable[[], Any]] = {
-        "object": lambda: {name: _value(field, definitions) for name, field in schema.get("properties", {}).items()},
-        "array": lambda: [_value(schema.get("items", {}), definitions) for _ in range(schema.get("minItems", 1))],
-        "number": lambda: middle,
-        "integer": lambda: int(middle),
-        "boolean": lambda: True,
-    }
-    words = schema.get("enum", [schema.get("const", WORDS)])
-    return of_kind.get(schema.get("type"), lambda: words[0])()
+    match schema.get("type"):
+        case "object":
+            return {name: _value(field, definitions) for name, field in schema.get("properties", {}).items()}
+        case "array":
+            return [_value(schema.get("items", {}), definitions)] * schema.get("minItems", 1)
+        case "number" | "integer" as kind:
+            return middle if kind == "number" else int(middle)
+    return schema.get("type") == "boolean" or schema.get("enum", [schema.get("const", WORDS)])[0]
 
 
 def price(requests: list[Sent], items: list[Item], repeats: int) -> str:
     """What the whole run would cost, by the requests for its first item."""
-    return "\n".join(_priced(requests, items, repeats))
-
-
-def _priced(requests: list[Sent], items: list[Item], repeats: int) -> Iterator[str]:
+    lines = []
     for model in {id(sent.model): sent.model for sent in requests}.values():
-        own = [sent for sent in requests if sent.model is model]
+        asked = [sent for sent in requests if sent.model is model]
         lengths = [model.count_tokens(item.text) for item in items]
-        calls = sum(each.times for each in own)
-        sent = sum(each.times * model.count_tokens(text) for each in own for _, text in each.messages)
-        read = repeats * sum(sent + calls * (length - lengths[0]) for length in lengths)
-        most = repeats * len(items) * sum(each.times * each.most for each in own)
+        calls = sum(sent.times for sent in asked)
+        first = sum(sent.times * model.count_tokens(text) for sent in asked for _, text in sent.messages)
+        read = repeats * sum(first + calls * (length - lengths[0]) for length in lengths)
+        most = repeats * len(items) * sum(sent.times * sent.most for sent in asked)
         usd = model.price.usd(read, most) if hasattr(model, "price") else 0.0
         cost = "no price is known" if usd is None else f"at most {usd:,.2f} USD"
-        yield (
+        lines.append(
             f"{model.name}: {repeats * len(items) * calls:,} calls for {len(items):,} items, about {read:,} tokens "
             f"in and at most {most:,} out: {cost}. Tokens are counted by the model's tokenizer where it has one here, "
             "else estimated from above by bytes; retries and answers from the cache are not counted."
         )
+    return "\n".join(lines)

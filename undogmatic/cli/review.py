@@ -16,7 +16,9 @@ def add(commands: Any) -> None:
     export = doors.add_parser("export", help="write a run's review queue as CSV and JSON Lines, most uncertain first")
     export.add_argument("run_folder", metavar="RUN", help="the run's folder")
     export.add_argument("--budget", type=int, help="at most so many rows (default: all flagged and failed items)")
-    export.add_argument("--all", action="store_true", help="rank every item, not only flagged and failed ones")
+    export.add_argument(
+        "--all", action="store_true", dest="everything", help="rank every item, not only flagged and failed ones"
+    )
     export.add_argument("--random", type=int, default=0, metavar="N", help="so many further items drawn at random")
     export.add_argument("--seed", type=int, default=0, help="of the random draw (default: 0)")
     export.add_argument("--redact", action="store_true", help="write hashes instead of texts")
@@ -42,16 +44,8 @@ def add(commands: Any) -> None:
 def _export(given: argparse.Namespace) -> None:
     from undogmatic.review.commands import export
 
-    said = export(
-        given.run_folder,
-        given.out,
-        budget=given.budget,
-        everything=given.all,
-        random=given.random,
-        seed=given.seed,
-        redact=given.redact,
-    )
-    print(visible(said))
+    options = {name: vars(given)[name] for name in ("budget", "everything", "random", "seed", "redact")}
+    print(visible(export(given.run_folder, given.out, **options)))
 
 
 def _import(given: argparse.Namespace) -> None:
@@ -59,11 +53,9 @@ def _import(given: argparse.Namespace) -> None:
 
     options = {"scale": given.scale, "labeller": given.labeller, "revise": given.revise}
     if given.from_mlflow == (given.labels is not None):
-        problem = (
-            f"LABELS is {given.labels!r} and --from-mlflow is given" if given.from_mlflow else "no labels are named"
-        )
         raise ConfigError(
-            f"{problem}; give one of them: a filled file, or --from-mlflow for what is on the run's traces."
+            (f"LABELS is {given.labels!r} and --from-mlflow is given" if given.from_mlflow else "no labels are named")
+            + "; give one of them: a filled file, or --from-mlflow for what is on the run's traces."
         )
     if given.from_mlflow:
         print(visible(import_from_mlflow(given.run_folder, **options)))

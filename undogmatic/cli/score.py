@@ -42,6 +42,8 @@ def run(given: argparse.Namespace) -> None:
     """Score and print; exit with 1 if a text got no score."""
     from undogmatic.api import score_composed, scoring_config
     from undogmatic.config.build import build, settings
+    from undogmatic.config.groups import given_file
+    from undogmatic.datasets.base import existing_file
 
     text = given.text
     if text is not None and (given.file is not None or given.input):  # the first positional is then an override
@@ -56,7 +58,10 @@ def run(given: argparse.Namespace) -> None:
         )
     if text is not None:
         _check_text(text)
-    overrides = [*_chosen(given), *words(given)]
+    options = {"rubric": given.rubric, "prompt": given.prompt}
+    if given.rubric is not None and Path(given.rubric).suffix in (".yaml", ".yml"):
+        options["rubric"] = given_file("rubric", existing_file(given.rubric, "--rubric", (".yaml", ".yml")))
+    overrides = [f"{group}={option}" for group, option in options.items() if option is not None] + words(given)
     chosen = settings(scoring_config(overrides))
     rubric: Rubric = build(chosen.rubric, "rubric")
     names, texts = _read(given, text, rubric)
@@ -69,7 +74,12 @@ def run(given: argparse.Namespace) -> None:
             continue
         print(visible((f"{name}: " if given.file is not None else "") + _in_words(result)))
     if not given.json:
-        print(f"({_ends(rubric)}. {result.model}, readout {result.readout})", file=sys.stderr)
+        # What the lowest and the highest score mean, or each of categories without an order.
+        guided = rubric.guided("en" if "en" in rubric.wordings else next(iter(rubric.wordings)))
+        shown = (guided[0], guided[-1]) if guided and rubric.scale.ordered else guided
+        ends = " / ".join(f"{name} = {meaning}" for name, meaning in shown)
+        ends = ends or f"{rubric.scale.span()}: {rubric.name}"
+        print(f"({ends}. {result.model}, readout {result.readout})", file=sys.stderr)
     if failed:
         sys.exit(1)
 
@@ -98,31 +108,19 @@ def _check_text(text: str) -> None:
     if exists or _NAMES_A_FILE.fullmatch(word):
         kind = Path(word).suffix.lower()
         way = f"save it as {', '.join(SUFFIXES)} or .txt first."
-        if kind in SUFFIXES:
-            way = f"undogmatic score --file {word}"
-        elif kind in (".txt", ".md"):
-            way = f"undogmatic score - < {word}"
-        what = (
-            f"is the name of a {'folder' if Path(word).is_dir() else 'file'}" if exists else "looks like a file's name"
-        )
+        if kind in SUFFIXES or kind in (".txt", ".md"):
+            way = f"undogmatic score --file {word}" if kind in SUFFIXES else f"undogmatic score - < {word}"
+        what = "looks like a file's name"
+        if exists:
+            what = f"is the name of a {'folder' if Path(word).is_dir() else 'file'}"
         raise ConfigError(f"the text to score is {shown}, which {what}. To score what is in it: {way}\n{anyway}")
-
-
-def _chosen(given: argparse.Namespace) -> list[str]:
-    """--rubric and --prompt as overrides."""
-    from undogmatic.config.groups import given_file
-    from undogmatic.datasets.base import existing_file
-
-    chosen = {"rubric": given.rubric, "prompt": given.prompt}
-    if given.rubric is not None and Path(given.rubric).suffix in (".yaml", ".yml"):
-        chosen["rubric"] = given_file("rubric", existing_file(given.rubric, "--rubric", (".yaml", ".yml")))
-    return [f"{group}={option}" for group, option in chosen.items() if option is not None]
 
 
 def _read(
     given: argparse.Namespace, text: str | None, rubric: Rubric
 ) -> tuple[Sequence[str], Sequence[str | Mapping[str, str]]]:
     """The names and the texts to score. What else a file holds, labels among it, is left aside."""
+    from undogmatic.datasets.base import existing_file
     from undogmatic.datasets.tabular import TextsDataset
 
     if given.file is not None:
@@ -135,35 +133,17 @@ def _read(
         name, mark, value = word.partition("=")
         if not mark or name in inputs:
             problem = "names its input a second time" if mark else "has no `=`"
-            raise ConfigError(
-                f"`--input {brief(word)}` {problem}. Write --input NAME=TEXT once for each of the inputs."
-            )
-        inputs[name] = _text(name, value)
-    return ["text"], [inputs]
-
-
-def _text(name: str, value: str) -> str:
-    from undogmatic.datasets.base import existing_file
-
-    if value == "-":
-        return read_input()
-    if not value.startswith("@"):
-        if _NAMES_A_FILE.fullmatch(value):
+            raise ConfigError(f"`--input {brief(word)}` {problem}. Write --input NAME=TEXT once for each input.")
+        if value.startswith("@"):
+            inputs[name] = read_text(existing_file(value[1:], f"--input {name}", (".txt", ".md")), ROW_BYTES)
+        elif _NAMES_A_FILE.fullmatch(value):
             raise ConfigError(
                 f"`--input {name}={brief(value)}` looks like a file's name. To judge what is in the file: --input "
                 f"{name}=@{value}"
             )
-        return value
-    return read_text(existing_file(value[1:], f"--input {name}", (".txt", ".md")), ROW_BYTES)
-
-
-def _ends(rubric: Rubric) -> str:
-    """What the lowest and the highest score mean ("0 = ..., 100 = ..."), or each of categories without an order."""
-    guided = rubric.guided("en" if "en" in rubric.wordings else next(iter(rubric.wordings)))
-    if not guided:
-        return f"{rubric.scale.span()}: {rubric.name}"
-    shown = (guided[0], guided[-1]) if rubric.scale.ordered else guided
-    return " / ".join(f"{name} = {meaning}" for name, meaning in shown)
+        else:
+            inputs[name] = read_input() if value == "-" else value
+    return ["text"], [inputs]
 
 
 _SOURCES = {

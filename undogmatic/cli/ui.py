@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import socket
 import sys
@@ -17,24 +16,13 @@ def add(commands: Any) -> None:
     ui.add_argument("--uri", help="tracking store (default: sqlite:///mlruns/mlflow.db)")
     ui.add_argument("--port", type=int, default=5000)
     ui.add_argument("--host", default="127.0.0.1")
-    ui.set_defaults(run=run)
-
-
-def run(given: argparse.Namespace) -> None:
-    """Serve until interrupted."""
-    serve(uri=given.uri, port=given.port, host=given.host)
+    ui.set_defaults(run=lambda given: serve(given.uri, given.port, given.host))
 
 
 def serve(uri: str | None, port: int, host: str) -> None:
-    """Become MLflow's server; Ctrl-C ends it.
-
-    Args:
-        uri: Tracking store, or None for `mlruns/mlflow.db` in the current folder.
-        port: Where to listen.
-        host: Address to listen on; anything but this machine's own lets others read every logged text.
-    Raises:
-        ConfigError: No such store, a server instead of a store, or the port is taken.
-    """
+    """Become MLflow's server on a tracking store (None: `mlruns/mlflow.db` in the current folder); Ctrl-C ends it. A
+    host that is not this machine's own lets others read every logged text. Raises ConfigError where there is no such
+    store, where it is a server already, or where the port is taken."""
     command = server_command(uri, port, host)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     print(f"Starting MLflow, which takes some ten seconds. Then open http://{shown}:{port}  (Ctrl-C ends it)")
@@ -63,11 +51,9 @@ def server_command(uri: str | None, port: int, host: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """This process's environment with what keeps the server offline and small.
-
-    Without the first setting litellm waits for the network and the server never comes up; without the second it keeps
-    worker processes for jobs that nothing here starts.
-    """
+    """Return this process's environment with what keeps the server offline and small: without the first setting litellm
+    waits for the network and the server never comes up; without the second it keeps worker processes for jobs that
+    nothing here starts."""
     from undogmatic.tracking.store import prepare_environment
 
     prepare_environment()

@@ -67,15 +67,14 @@ class Hypothesis(_Section):
 
     @model_validator(mode="after")
     def _one_bound(self) -> Hypothesis:
-        given = [each for each in (self.above, self.below, self.differs) if each is not None]
-        if len(given) > 1:
+        if [self.above, self.below, self.differs].count(None) < 2:
             raise ValueError("give one of above, below and differs; none where `test` is itself a p-value")
         return self
 
     @property
     def null(self) -> float | None:
         """The bound; None where `test` is itself a p-value."""
-        return next((each for each in (self.above, self.below, self.differs) if each is not None), None)
+        return next((bound for bound in (self.above, self.below, self.differs) if bound is not None), None)
 
     @property
     def expects(self) -> str:
@@ -157,20 +156,18 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     check_values(arguments, group)
     taken = places(target)
     arguments = {k: _nested(v, f"{group}.{k}", taken.get(k, taken["**"])) for k, v in arguments.items()}
+    options: list[str] = []
     try:
         if issubclass(target, BaseModel):
+            options = list(target.model_fields)
             return target.model_validate(arguments)
         return target(**_checked(target, group, arguments, parts), **parts)
     except ValidationError as error:
-        options = list(target.model_fields) if issubclass(target, BaseModel) else []
         raise ConfigError(explain(error, group, options)) from None
     except UndogmaticError:
         raise
     except (Exception, SystemExit) as error:
-        what = str(error).partition("\n")[0]
-        raise ConfigError(
-            f"`{group}` cannot be built: {_where(error)}{type(error).__name__}{f': {what}' if what else ''}."
-        ) from None
+        raise ConfigError(f"`{group}` cannot be built: {_raised(error)}.") from None
 
 
 KINDS = {
@@ -190,26 +187,23 @@ KINDS = {
 """What the class of each group must be: a class to come from, or what it must be able to do."""
 
 
-def _of_kind(target: type, group: str, kind: str | type) -> None:
+def _check_kind(target: type, group: str, kind: str | type) -> None:
     """Raise ConfigError for a class that is of another kind than its group."""
     if isinstance(kind, str) and kind not in KINDS:
         return
     module, *names = KINDS[kind] if isinstance(kind, str) else (kind.__module__, kind.__name__)
-    said = f"`{group}._target_` is '{target.__module__}.{target.__qualname__}', which cannot be used here: it"
-    base = (
-        bool(module) and kind not in ("prompt", "rubric") and (target.__module__, target.__name__) == (module, *names)
-    )
-    if base or getattr(target, "_is_protocol", False):
+    refusal = f"`{group}._target_` is '{target.__module__}.{target.__qualname__}', which cannot be used here: it"
+    is_base = module and kind not in ("prompt", "rubric") and [target.__module__, target.__name__] == [module, *names]
+    if is_base or getattr(target, "_is_protocol", False):
         raise ConfigError(
-            f"{said} only says what such a class must be able to do. Name one that does it, as the files of conf/ do."
+            f"{refusal} only says what such a class must be able to do. Name one that does it, as the files of conf/ "
+            "do."
         )
-    if module:
-        if not issubclass(target, getattr(importlib.import_module(module), names[0])):
-            raise ConfigError(f"{said} is no {module}.{names[0]}.")
-        return
-    for name in names:
-        if not any(name in vars(each) for each in target.__mro__ if not each.__module__.startswith("dspy.")):
-            raise ConfigError(f"{said} has no `{name}`.")
+    if module and not issubclass(target, getattr(importlib.import_module(module), names[0])):
+        raise ConfigError(f"{refusal} is no {module}.{names[0]}.")
+    able = {name for each in target.__mro__ if not each.__module__.startswith("dspy.") for name in vars(each)}
+    if not module and (lacking := [name for name in names if name not in able]):
+        raise ConfigError(f"{refusal} has no `{lacking[0]}`.")
 
 
 LONGEST_SHOWN = 200
@@ -242,57 +236,43 @@ def check_values(node: Any, key: str) -> None:
 
 
 def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
-    """Import what `_target_` names, if its package is allowed.
-
-    Args:
-        path: The value of `_target_`.
-        group: Its key, for messages.
-        kind: What it must be, a class or a key of KINDS; None: as the last word of its key says.
-    Raises:
-        ConfigError: It may not be built from a config, cannot be imported, or is of another kind.
-    """
+    """Import what `_target_` names at the key `group`. `kind` is what it must be, a class or a key of KINDS; None: as
+    the last word of the key says. Raises ConfigError where it may not be built, cannot be imported, or is of another
+    kind."""
     if not isinstance(path, str) or "." not in path:
         is_what, section = "missing (is the file empty?)" if path is None else short(path), group.partition(".")[0]
         raise ConfigError(f"`{group}._target_` is {is_what}; it must name a class, as in the files of conf/{section}/.")
     path = _renamed().get(path, path)
-    if not permits(path):
-        raise ConfigError(refused(path, f"{group}._target_"))
-    module, _, name = path.rpartition(".")
-    found = _imported(module, name, f"`{group}._target_` is {path[:200]!r}")
-    if not inspect.isclass(found):
+    target = _imported(path, f"{group}._target_")
+    if not inspect.isclass(target):
         raise ConfigError(f"`{group}._target_` is {path!r}, which is not a class.")
-    if not permits(f"{found.__module__}.{name}"):
+    if not permits(f"{target.__module__}.{path.rpartition('.')[2]}"):
         raise ConfigError(
-            f"`{group}._target_` is {path!r}, which is {found.__module__}.{found.__qualname__} under another name; "
+            f"`{group}._target_` is {path!r}, which is {target.__module__}.{target.__qualname__} under another name; "
             f"only classes of {', '.join(allowed())} may be built from a config."
         )
-    _of_kind(found, group, kind or _last_word(group))
-    return found
+    _check_kind(target, group, kind or _last_word(group))
+    return target
 
 
 def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
-    """Find the function that `key` of a config names to count what is in a text, and the names of what it counts.
-
-    It must say that it returns a NamedTuple: nothing else is called with a text. Raises ConfigError where it does not,
-    cannot be imported, or is in a package that a config may not name.
-    """
-    module, _, name = path.rpartition(".")
-    if not permits(path) or not module:
-        raise ConfigError(refused(path, key))
-    found = _imported(module, name, f"`{key}` is {path[:200]!r}")
-    counts = typing.get_type_hints(found).get("return") if inspect.isfunction(found) else None
+    """Find the function that `key` of a config names to count what is in a text, and the names of what it counts. It
+    must say that it returns a NamedTuple: nothing else is called with a text. Raises ConfigError where it does not,
+    cannot be imported, or is in a package that a config may not name."""
+    function = _imported(path, key)
+    counts = typing.get_type_hints(function).get("return") if inspect.isfunction(function) else None
     if not (inspect.isclass(counts) and issubclass(counts, tuple) and hasattr(counts, "_fields")):
         raise ConfigError(f"`{key}` is {path!r}, which is no function that returns a NamedTuple of counts.")
-    if not permits(f"{found.__module__}.{name}"):
-        raise ConfigError(refused(f"{found.__module__}.{name}", key))
-    return found, counts._fields
+    if not permits(place := f"{function.__module__}.{path.rpartition('.')[2]}"):
+        raise ConfigError(refused(place, key))
+    return function, counts._fields
 
 
 @functools.cache
 def _renamed() -> Mapping[str, str]:
     """Where the classes lie now that the configs of earlier runs name."""
-    found: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
-    return found
+    renamed: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
+    return renamed
 
 
 def earlier_name(name: str) -> str:
@@ -300,28 +280,33 @@ def earlier_name(name: str) -> str:
     return next((earlier for earlier, now in _renamed().items() if now == name), name)
 
 
-def _imported(module: str, name: str, said: str) -> Any:
-    """A module's attribute. Whatever goes wrong in the user's module while it is imported is one message."""
+def _imported(path: str, key: str) -> Any:
+    """What a dotted path that may be built from names. Whatever goes wrong in a user's module is one message."""
+    module, _, name = path.rpartition(".")
+    if not permits(path) or not module:
+        raise ConfigError(refused(path, key))
     try:
         return getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{module}.".startswith(f"{error.name}."):
-            raise ConfigError(
-                f"{said}, which cannot be imported: there is no module {error.name}. A module of yours lies beside "
-                "undogmatic.toml, or is installed."
-            ) from None
-        raise ConfigError(f"{said}, which cannot be imported: {_where(error)}{error}.") from None
-    except AttributeError as error:
-        if getattr(sys.modules.get(module), "__spec__", None) is not None and not error.__traceback__.tb_next:  # type: ignore[union-attr]
-            raise ConfigError(f"{said}, and the module {module} has no {name}.") from None
-        raise ConfigError(f"{said}, which cannot be imported: {_where(error)}AttributeError: {error}.") from None
+    except UndogmaticError:
+        raise
     except (Exception, SystemExit) as error:
-        if isinstance(error, UndogmaticError):
-            raise
-        what = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
-        raise ConfigError(
-            f"{said}, which cannot be imported: {_where(error)}{type(error).__name__}{f': {what}' if what else ''}."
-        ) from None
+        why = f"which cannot be imported: {_raised(error)}."
+        if isinstance(error, ModuleNotFoundError):
+            why = f"which cannot be imported: {_where(error)}{error}."
+            if error.name is not None and f"{module}.".startswith(f"{error.name}."):
+                why = (
+                    f"which cannot be imported: there is no module {error.name}. A module of yours lies beside "
+                    "undogmatic.toml, or is installed."
+                )
+        elif isinstance(error, AttributeError) and error.obj is sys.modules.get(module) and error.name == name:
+            why = f"and the module {module} has no {name}."
+        raise ConfigError(f"`{key}` is {path[:200]!r}, {why}") from None
+
+
+def _raised(error: BaseException) -> str:
+    """Where something was raised in somebody's code, its type, and the first line of what it says."""
+    what = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
+    return f"{_where(error)}{type(error).__name__}{f': {what}' if what else ''}"
 
 
 def _where(error: BaseException) -> str:
@@ -333,14 +318,8 @@ def _where(error: BaseException) -> str:
 
 
 def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
-    """The value with what it describes built. Raises ConfigError for a class that its place does not take, before
-    anything is built: some classes open files when they are made.
-
-    Args:
-        value: Plain data.
-        key: Where it stands.
-        hints: What its place takes.
-    """
+    """The value that stands at a key with what it describes built. Raises ConfigError for a class that its place does
+    not take (`hints`), before anything is built: some classes open files when they are made."""
     if isinstance(value, Mapping) and "_target_" in value:
         target = resolve(value["_target_"], key)
         if not any(_takes(hint, target) for hint in hints) and not (Any in hints and _last_word(key) in KINDS):
@@ -357,15 +336,19 @@ def places(target: Any) -> dict[str, list[Any]]:
     """What each key of a class takes: its annotation, or the parts of a union; `**`: any further key."""
     if issubclass(target, BaseModel):
         hints = {name: field.annotation for name, field in target.model_fields.items()}
-        return {name: [*_alternatives(hint)] for name, hint in hints.items()} | {"**": []}
-    taken: dict[str, list[Any]] = {"**": []}
-    if target.__init__ is not object.__init__:  # which says that it takes anything, and takes nothing
-        hints = typing.get_type_hints(target.__init__)
-        for name, parameter in [*inspect.signature(target.__init__).parameters.items()][1:]:
-            if parameter.kind is not parameter.VAR_POSITIONAL:
-                key = "**" if parameter.kind is parameter.VAR_KEYWORD else name
-                taken[key] = [*_alternatives(hints.get(name, Any))]
-    return taken
+    else:
+        hints = {"**" if p.kind is p.VAR_KEYWORD else p.name: p.annotation for p in _parameters(target)}
+    return {"**": []} | {name: [*_alternatives(hint)] for name, hint in hints.items()}
+
+
+def _parameters(target: Any) -> list[inspect.Parameter]:
+    """The parameters of a constructor that take a name, with their annotations resolved."""
+    if target.__init__ is object.__init__:  # which says that it takes anything, and takes nothing
+        return []
+    hints = typing.get_type_hints(target.__init__, include_extras=True)
+    parameters = list(inspect.signature(target.__init__).parameters.values())[1:]
+    named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL]
+    return [parameter.replace(annotation=hints.get(parameter.name, Any)) for parameter in named]
 
 
 def _alternatives(hint: Any) -> Iterator[Any]:
@@ -407,25 +390,13 @@ def _last_word(key: str) -> str:
 
 def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
     """Check arguments against the constructor's annotations; returns them with their types coerced."""
-    hints = typing.get_type_hints(target.__init__, include_extras=True)
-    fields: dict[str, Any] = {}
-    parameters = inspect.signature(target.__init__).parameters
-    for name, parameter in parameters.items():
-        if name == "self" or name in parts or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        default = ... if parameter.default is parameter.empty else parameter.default
-        fields[name] = (hints.get(name, Any), default)
-    own = target.__init__ is not object.__init__  # which says that it takes anything, and takes nothing
-    any_name = own and any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    schema = create_model(
-        "Arguments",
-        __config__=ConfigDict(
-            extra="allow" if any_name else "forbid", arbitrary_types_allowed=True, protected_namespaces=()
-        ),
-        **fields,
-    )
+    parameters = [parameter for parameter in _parameters(target) if parameter.name not in parts]
+    named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
+    fields: dict[str, Any] = {p.name: (p.annotation, ... if p.default is p.empty else p.default) for p in named}
+    extra: Any = "forbid" if named == parameters else "allow"
+    config = ConfigDict(extra=extra, arbitrary_types_allowed=True, protected_namespaces=())
     try:
-        checked = schema.model_validate(arguments)
+        checked = create_model("Arguments", __config__=config, **fields).model_validate(arguments)
     except ValidationError as error:
         raise ConfigError(explain(error, group, list(fields))) from None
     return {name: getattr(checked, name) for name in arguments}
@@ -444,30 +415,26 @@ def explain(error: ValidationError, group: str = "", options: list[str] | None =
     """Pydantic's findings as lines that name the key, the value and the options."""
     lines: dict[str, str] = {}
     for problem in error.errors()[:20]:
-        path = [str(p) for p in problem["loc"]]
-        if problem["type"] not in ("extra_forbidden", "unexpected_keyword_argument", "missing", "missing_argument"):
-            while len(path) > 1 and _KIND_OF_VALUE.fullmatch(path[-1]):  # which of several types was tried
-                path.pop()
+        path, kind = [str(part) for part in problem["loc"]], problem["type"]
+        is_unknown = kind in ("extra_forbidden", "unexpected_keyword_argument")
+        is_missing = kind in ("missing", "missing_argument")
+        while not (is_unknown or is_missing) and len(path) > 1 and _KIND_OF_VALUE.fullmatch(path[-1]):
+            path.pop()  # which of several types was tried
         key = ".".join(([group] if group else []) + path)
         if key in lines or len(lines) == 5:
             continue
-        choices = options or []
-        if (
-            sections is not None
-            and len(path) > 1
-            and hasattr(sections.model_fields[path[0]].annotation, "model_fields")
-        ):
-            choices = list(sections.model_fields[path[0]].annotation.model_fields)
-        if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        if is_unknown:
+            section = sections.model_fields[path[0]].annotation if sections is not None and len(path) > 1 else None
+            choices = list(getattr(section, "model_fields", options or []))
             close = difflib.get_close_matches(path[-1], choices, 1)
             hint = f" Did you mean `{close[0]}`?" if close else ""
             known = f"Known: {', '.join(choices)}." if choices else f"`{key.rpartition('.')[0] or key}` has no keys."
             lines[key] = f"`{key}` is not a known key.{hint} {known}"
-        elif problem["type"] in ("missing", "missing_argument"):
+        elif is_missing:
             lines[key] = f"`{key}` is required. Set it with `{key}=...`."
         else:
             message = problem["msg"].removeprefix("Value error, ")
-            if problem["type"] == "sequence_str":
+            if kind == "sequence_str":
                 message = f"it must be a list. In brackets: {key}=[{short(problem['input'])[1:-1]}]"
             message = message if len(message) <= 2 * LONGEST_SHOWN else f"{message[: 2 * LONGEST_SHOWN]}..."
             lines[key] = f"`{key}` is {short(problem['input'])}: {message[:1].lower() + message[1:]}."

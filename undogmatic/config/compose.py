@@ -54,14 +54,11 @@ class UserFolders(SearchPathPlugin):
 
 
 class Loader(ConfigLoader):
-    """Hydra's loader, with every composition checked before anybody sees it.
+    """Hydra's loader (`inner`), with every composition checked before anybody sees it.
 
     Launchers hand it to their workers, so that the configs of jobs are checked where they are composed. Hydra composes
     the jobs of a sweep to see that all can be composed, and each again when it starts it; what was seen is kept for the
     start, so that each is composed once.
-
-    Args:
-        inner: Hydra's own.
     """
 
     MOST_KEPT = 200
@@ -89,22 +86,22 @@ class Loader(ConfigLoader):
             config = self.inner.load_configuration(config_name, words, run_mode, from_shell, validate_sweep_overrides)
             sources = config.hydra.runtime.config_sources
             if any(source.provider not in NO_USERS for source in sources):
-                self._check_places(config_name, words, run_mode, sources)
+                defaults = self.inner.compute_defaults_list(config_name, words, run_mode).defaults
+                _check_places(defaults, [Path(source.path) for source in sources])
         except RecursionError:
             raise ConfigError(
                 "the config cannot be composed: a `defaults` list leads back to its own file, or a value is nested too "
                 "deeply."
             ) from None
+        except HydraException:  # some of which are an OSError too
+            raise
         except OSError as error:  # the name of an option that no file can bear
-            if isinstance(error, HydraException):
-                raise
             raise ConfigError(f"an option cannot be looked up: {error.strerror or error}.") from None
-        check(config)
+        _passed.add(_mark(check(config)))
         for source in sources:
             source.schema = "file" if source.schema == SCHEME else source.schema
         search(_users(sources))
         config.hydra.overrides.hydra = [*filter(_searches, overrides), *config.hydra.overrides.hydra]
-        _passed.add(_mark(config))
         return config
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
@@ -131,10 +128,8 @@ class Loader(ConfigLoader):
 
     def shown(self, config: DictConfig) -> DictConfig:
         """The config as a sweeper may write it down: without secrets. Jobs are composed of what was typed."""
-
         plain = OmegaConf.to_container(config, resolve=False)
-        clean = without_secrets(plain)
-        if clean == plain:
+        if (clean := without_secrets(plain)) == plain:
             return config
         self.typed = {scrub_words(word): word for word in config.hydra.overrides.hydra}
         shown = OmegaConf.create(clean)
@@ -160,19 +155,18 @@ class Loader(ConfigLoader):
         words = [word for word in overrides if not _searches(word)]
         return self.inner.compute_defaults_list(config_name, words, run_mode)
 
-    def _check_places(
-        self, config_name: str | None, words: list[str], run_mode: RunMode, sources: Sequence[Any]
-    ) -> None:
-        """Raise ConfigError where a file of a group is placed in Hydra's section, however its place is written."""
-        for default in self.inner.compute_defaults_list(config_name, words, run_mode).defaults:
-            path, place = str(default.config_path), default.package
-            if default.primary or not place or path.partition("/")[0] == HYDRA:
-                continue
-            tried = OmegaConf.create()
-            OmegaConf.update(tried, place, {}, force_add=True)
-            if HYDRA in tried:
-                files = [file for source in sources if (file := Path(source.path, f"{path}.yaml")).is_file()]
-                refuse(short(files[0]) if files else path, f"its place `{place}`")
+
+def _check_places(defaults: Iterable[Any], folders: Sequence[Path]) -> None:
+    """Raise ConfigError where a file of a group is placed in Hydra's section, however its place is written."""
+    for default in defaults:
+        path, place = str(default.config_path), default.package
+        if default.primary or not place or path.partition("/")[0] == HYDRA:
+            continue
+        tried = OmegaConf.create()
+        OmegaConf.update(tried, place, {}, force_add=True)
+        if HYDRA in tried:
+            files = [file for folder in folders if (file := folder / f"{path}.yaml").is_file()]
+            refuse(short(files[0]) if files else path, f"its place `{place}`")
 
 
 Plugins.instance().register(GroupFiles)
@@ -184,33 +178,24 @@ _opened: list[Loader] = []
 
 def passed(config: DictConfig) -> bool:
     """Whether this very config was composed and checked in this process; Hydra's own section is left aside."""
-    return _mark(config) in _passed
-
-
-def _mark(config: DictConfig) -> str:
-    plain = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
-    assert isinstance(plain, dict)
+    plain: Any = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
     plain.pop(HYDRA, None)
+    return _mark(plain) in _passed
+
+
+def _mark(plain: dict[Any, Any]) -> str:
     return hashlib.sha256(repr(plain).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 @contextmanager
-def opened(
-    words: Sequence[str] = (), config_dirs: Iterable[str | Path] = (), job_name: str = "app"
-) -> Iterator[Loader]:
-    """Hydra with the program's folder, the user's and those of the project; inside, `current` is the loader too.
-
-    Args:
-        words: The overrides, one of which may name folders: hydra.searchpath=[...].
-        config_dirs: Further folders, searched before those.
-        job_name: Hydra's name for the job, and for its log file.
-    Raises:
-        ConfigError: One is not a folder, or holds a file with the name of a shipped one.
-    """
+def opened(words: Sequence[str] = (), config_dirs: Iterable[str | Path] = (), job: str = "app") -> Iterator[Loader]:
+    """Open Hydra with the folders in `config_dirs`, those that an override names (hydra.searchpath=[...]), those of the
+    project and the program's; inside, `current` is the loader too. `job` is Hydra's name for the job and for its log.
+    Raises ConfigError where one is no folder, or holds a file with the name of a shipped one."""
     _typed_places[:] = [("command-line", f"{SCHEME}://{folder.absolute()}") for folder in _existing(config_dirs)]
     _typed_places.extend((f"{SEARCH_PATH} in command-line", place) for word in words for place in _places(word))
     try:
-        with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder()), job_name=job_name):
+        with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder()), job_name=job):
             _opened.append(Loader(GlobalHydra.instance().config_loader()))
             try:
                 yield _opened[-1]
@@ -252,22 +237,14 @@ def _places(override: str) -> list[str]:
         places = OverridesParser.create().parse_override(override).value()
     except HydraException:
         places = override.partition("=")[2]
-    if places is None:
-        return []
-    if not isinstance(places, list) or not all(isinstance(place, str) for place in places):
+    if not isinstance(places, list | None) or not all(isinstance(place, str) for place in places or ()):
         raise ConfigError(f"{SEARCH_PATH} must be a list of strings. Got: {str(places)[:200]}")
-    return [source_of(str(place)) for place in places]
+    return [source_of(str(place)) for place in places or ()]
 
 
 def adopt(config: Mapping[Any, Any], sources: Iterable[Any]) -> dict[str, Any]:
-    """A composed config that knows the user's folders, so that names used inside its groups are found there too.
-
-    Args:
-        config: As plain data.
-        sources: Hydra's `runtime.config_sources`.
-    Raises:
-        ConfigError: The config sets the key itself.
-    """
+    """Give a composed config, as plain data, the user's folders among Hydra's `runtime.config_sources`, so that names
+    used inside its groups are found there too. Raises ConfigError where the config sets the key itself."""
     if FOLDERS in config:
         raise ConfigError(f"`{FOLDERS}` is set by the program. Name folders with --config-dir, or in undogmatic.toml.")
     users = _users(sources)

@@ -58,7 +58,7 @@ def composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, A
             whole = loader.load_configuration(PRIMARY, combined(words), RunMode.RUN, from_shell=False)
         check_config(whole)
         runtime = whole.hydra.runtime
-        return compose.adopt(resolved(whole), runtime.config_sources), dict(runtime.choices)
+        return compose.adopt(resolved(_without(whole, "job")), runtime.config_sources), dict(runtime.choices)
     except MissingMandatoryValue as error:
         raise ConfigError(f"`{error.full_key}` is required. Set it with {error.full_key}=...") from None
     except UndogmaticError:
@@ -70,93 +70,81 @@ def composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, A
 
 
 def command(words: list[str], job: Job) -> None:
-    """Do what the words of a command say: run the job, sweep it, or show config or help.
-
-    Raises:
-        ConfigError: For an option that leads past what checks a config, or a config that may not be.
-        Exception: What Hydra and OmegaConf raise of words that cannot be composed.
-    """
-    given = _parser().parse_args(words)
-    if given.experimental_rerun is not None:
+    """Do what the words of a command say: run the job, sweep it, or show config or help. Raises ConfigError for what
+    may not be, and what Hydra and OmegaConf raise of words that cannot be composed."""
+    typed = _parser().parse_args(words)
+    if typed.experimental_rerun is not None:
+        raise ConfigError("`--experimental-rerun` reads a pickle, which can run code. To repeat a run: run.resume=...")
+    if typed.config_path is not None:
         raise ConfigError(
-            "`--experimental-rerun` reads a pickle, which can run code. To do a run again: run.resume=..."
-        )
-    if given.config_path is not None:
-        raise ConfigError(
-            f"`--config-path` is {given.config_path!r}; the program's own folder cannot be replaced. Folders of yours "
+            f"`--config-path` is {typed.config_path!r}; the program's own folder cannot be replaced. Folders of yours "
             "are searched beside it: --config-dir DIR."
         )
-    if given.run + given.multirun + (given.cfg is not None) > 1:
+    if typed.run + typed.multirun + (typed.cfg is not None) > 1:
         raise ConfigError("--run, --multirun and --cfg are given; give one of them.")
-    if given.resolve and not (given.cfg or given.help):
+    if typed.resolve and not (typed.cfg or typed.help):
         raise ConfigError("--resolve belongs to --cfg or --help.")
-    name, overrides = given.config_name or PRIMARY, list(given.overrides)
-    with compose.opened(overrides, [given.config_dir] if given.config_dir is not None else (), "run") as loader:
-        if given.help or given.cfg:
+    name, overrides = typed.config_name or PRIMARY, list(typed.overrides)
+    with compose.opened(overrides, [typed.config_dir] if typed.config_dir is not None else (), "run") as loader:
+        if typed.help or typed.cfg:
             config = loader.load_configuration(name, overrides, RunMode.RUN)
-            print(_help(config, given) if given.help else _shown(config, given), end="\n" if given.help else "")
-        elif given.multirun or _says_multirun(loader, name, overrides):
-            _sweep(loader, name, overrides, job)
+            HydraConfig.instance().set_config(config)
+            print(_help(config, typed.resolve) if typed.help else _shown(config, typed))
+            return
+        is_sweep = typed.multirun
+        if not is_sweep and (name != PRIMARY or any("hydra.mode" in override for override in overrides)):
+            tried = loader.load_configuration(name, overrides, RunMode.MULTIRUN, validate_sweep_overrides=False)
+            is_sweep = tried.hydra.mode == RunMode.MULTIRUN
+        mode = RunMode.MULTIRUN if is_sweep else RunMode.RUN
+        if not any(override.startswith("hydra.mode=") for override in overrides):
+            overrides.append(f"hydra.mode={mode.name}")
+        config = loader.load_configuration(name, overrides, mode)
+        configure_log(config.hydra.hydra_logging, config.hydra.verbose)
+        callbacks: Any = Callbacks([instantiate(node) for node in (config.hydra.callbacks or {}).values()])
+        context = HydraContext(config_loader=loader, callbacks=callbacks)
+        if is_sweep:
+            callbacks.on_multirun_start(config=config, config_name=name)
+            _sweep(loader, config, context, job)
+            callbacks.on_multirun_end(config=config, config_name=name)
         else:
-            _run(loader, name, overrides, job)
+            callbacks.on_run_start(config=config, config_name=name)
+            done = run_job(job, config, "hydra.run.dir", None, context)
+            callbacks.on_run_end(config=config, config_name=name, job_return=done)
+            _ = done.return_value  # raises what the job has raised
 
 
 def _parser() -> argparse.ArgumentParser:
     """Hydra's options; those that tell of Hydra alone never come here."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("overrides", nargs="*", help="KEY=VALUE overrides a value of the config (dots for nested keys)")
-    for names, text in (
-        (("--help", "-h"), "this help"),
-        (("--run", "-r"), "run a job (the default)"),
-        (("--multirun", "-m"), "run a job for each combination of what is swept over"),
-        (("--resolve",), "with --cfg: write references out"),
+    is_flag: dict[str, Any] = {"action": "store_true"}
+    for long, short, text, kind in (
+        ("--help", "-h", "this help", is_flag),
+        ("--run", "-r", "run a job (the default)", is_flag),
+        ("--multirun", "-m", "run a job for each combination of what is swept over", is_flag),
+        ("--resolve", None, "with --cfg: write references out", is_flag),
+        ("--cfg", "-c", "show the config instead of running", {"choices": ["job", HYDRA, "all"]}),
+        ("--package", "-p", "with --cfg: the part to show", {}),
+        ("--config-path", "-cp", "not of use here", {}),
+        ("--config-name", "-cn", "the file to begin with in place of config.yaml", {}),
+        ("--config-dir", "-cd", "a folder of config groups of your own", {}),
+        ("--experimental-rerun", None, "not of use here", {}),
     ):
-        parser.add_argument(*names, action="store_true", help=text)
-    parser.add_argument("--cfg", "-c", choices=["job", HYDRA, "all"], help="show the config instead of running")
-    for names, text in (
-        (("--package", "-p"), "with --cfg: the part to show"),
-        (("--config-path", "-cp"), "not of use here"),
-        (("--config-name", "-cn"), "the file to begin with in place of config.yaml"),
-        (("--config-dir", "-cd"), "a folder of config groups of your own"),
-        (("--experimental-rerun",), "not of use here"),
-    ):
-        parser.add_argument(*names, help=text)
+        parser.add_argument(*filter(None, (long, short)), help=text, **kind)
     return parser
 
 
-def _says_multirun(loader: compose.Loader, name: str, overrides: list[str]) -> bool:
-    """Whether `hydra.mode`, typed or in a file to begin with, asks for a sweep."""
-    if name == PRIMARY and not any("hydra.mode" in override for override in overrides):
-        return False
-    config = loader.load_configuration(name, overrides, RunMode.MULTIRUN, validate_sweep_overrides=False)
-    return bool(config.hydra.mode == RunMode.MULTIRUN)
-
-
-def _begun(loader: compose.Loader, name: str, overrides: list[str], mode: RunMode) -> tuple[DictConfig, Any]:
-    """The checked config, with logging as it says, and the callbacks that it names."""
-    said = [] if any(override.startswith("hydra.mode=") for override in overrides) else [f"hydra.mode={mode.name}"]
-    config = loader.load_configuration(name, [*overrides, *said], mode)
-    configure_log(config.hydra.hydra_logging, config.hydra.verbose)
-    return config, Callbacks([instantiate(node) for node in (config.hydra.callbacks or {}).values()])
-
-
-def _run(loader: compose.Loader, name: str, overrides: list[str], job: Job) -> None:
-    config, callbacks = _begun(loader, name, overrides, RunMode.RUN)
-    callbacks.on_run_start(config=config, config_name=name)
-    context = HydraContext(config_loader=loader, callbacks=callbacks)
-    done = run_job(job, config, "hydra.run.dir", None, context)
-    callbacks.on_run_end(config=config, config_name=name, job_return=done)
-    _ = done.return_value  # raises what the job has raised
-
-
-def _sweep(loader: compose.Loader, name: str, overrides: list[str], job: Job) -> None:
-    config, callbacks = _begun(loader, name, overrides, RunMode.MULTIRUN)
-    callbacks.on_multirun_start(config=config, config_name=name)
-    words = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
+def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, job: Job) -> None:
+    """Run the sweeper that the checked config names: ours, an extension's, Hydra's or a plugin's."""
+    words: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
     shown = loader.shown(config)
     # Whoever writes this file finds it there, readable by its owner alone.
     files.write(Path(config.hydra.sweep.dir) / MULTIRUN, "")
-    sweeper = _sweeper(shown, HydraContext(config_loader=loader, callbacks=callbacks), job)
+    if permits(str(shown.hydra.sweeper._target_)):
+        sweeper: Sweeper = instantiate(shown.hydra.sweeper)
+        sweeper.setup(hydra_context=context, task_function=job, config=shown)
+    else:
+        sweeper = Plugins.instance().instantiate_sweeper(config=shown, hydra_context=context, task_function=job)
     validate = sweeper.validate_batch_is_legal
 
     def validate_and_keep(batch: Sequence[Sequence[str]]) -> None:
@@ -164,25 +152,11 @@ def _sweep(loader: compose.Loader, name: str, overrides: list[str], job: Job) ->
             validate(batch)
 
     sweeper.validate_batch_is_legal = validate_and_keep  # type: ignore[method-assign]
-    sweeper.sweep(arguments=words)  # type: ignore[arg-type]
-    callbacks.on_multirun_end(config=config, config_name=name)
-
-
-def _sweeper(config: DictConfig, context: HydraContext, job: Job) -> Sweeper:
-    """The sweeper that the checked config names: ours, an extension's, Hydra's or a plugin's."""
-    if not permits(str(config.hydra.sweeper._target_)):
-        return Plugins.instance().instantiate_sweeper(config=config, hydra_context=context, task_function=job)
-    sweeper: Sweeper = instantiate(config.hydra.sweeper)
-    sweeper.setup(hydra_context=context, task_function=job, config=config)
-    return sweeper
+    sweeper.sweep(arguments=words)
 
 
 class Callbacks:
-    """Hydra's callbacks of a command, in their order, at an end in reverse; what one raises is a warning.
-
-    Args:
-        callbacks: Objects with the methods of Hydra's `Callback`.
-    """
+    """Hydra's callbacks of a command, in their order, at an end in reverse; what one raises is a warning."""
 
     def __init__(self, callbacks: Sequence[Any]) -> None:
         self.callbacks = list(callbacks)
@@ -202,19 +176,18 @@ class Callbacks:
         return notify
 
 
-def _shown(config: DictConfig, given: argparse.Namespace) -> str:
-    HydraConfig.instance().set_config(config)
-    part: Any = _without(config, given.cfg)
-    package = given.package if given.package != "_global_" else None
+def _shown(config: DictConfig, typed: argparse.Namespace) -> str:
+    part: Any = _without(config, typed.cfg)
+    package = typed.package if typed.package != "_global_" else None
     if package is not None:
         part = OmegaConf.select(part, package)
         if part is None:
             raise ConfigError(f"package '{package}' not found in config")
     if not OmegaConf.is_config(part):
-        return f"{part}\n"
-    if given.resolve:
+        return str(part)
+    if typed.resolve:
         OmegaConf.resolve(part)
-    return (f"# @package {package}\n" if package is not None else "") + OmegaConf.to_yaml(part)
+    return (f"# @package {package}\n" if package is not None else "") + OmegaConf.to_yaml(part).removesuffix("\n")
 
 
 def _without(config: DictConfig, what: str) -> DictConfig:
@@ -230,15 +203,13 @@ def _without(config: DictConfig, what: str) -> DictConfig:
     return config
 
 
-def _help(config: DictConfig, given: argparse.Namespace) -> str:
-    HydraConfig.instance().set_config(config)
-    template = string.Template(config.hydra.help.template)
+def _help(config: DictConfig, resolve: bool) -> str:
     flags = [f"{','.join(a.option_strings)} : {a.help}" for a in _parser()._actions if a.option_strings]
-    return template.substitute(
+    return string.Template(config.hydra.help.template).substitute(
         FLAGS_HELP="\n".join(flags),
         HYDRA_CONFIG_GROUPS="",
         APP_CONFIG_GROUPS="".join(f"{group}: {', '.join(names)}\n" for group, names in sorted(groups.groups())),
-        CONFIG=OmegaConf.to_yaml(_without(config, "job"), resolve=given.resolve),
+        CONFIG=OmegaConf.to_yaml(_without(config, "job"), resolve=resolve),
     )
 
 

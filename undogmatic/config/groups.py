@@ -43,48 +43,37 @@ _latest: list[str] = []
 
 
 class GroupFiles(ConfigSource):
-    """A folder of config groups, of the user's or the program's own.
-
-    Args:
-        provider, path: As Hydra's search path has them.
-    Raises:
-        ConfigError: A file in it would take the place of a shipped one.
-    """
+    """A folder of config groups, of the user's or the program's own, with provider and path as Hydra's search path has
+    them. Raises ConfigError where a file in it would take the place of a shipped one."""
 
     def __init__(self, provider: str, path: str) -> None:
         super().__init__(provider, path)
-        if not self.shipped:
-            for name in _shipped_files(conf_folder()):
-                if Path(self.path, name).is_file():
-                    raise ConfigError(
-                        f"{short(Path(self.path, name))} would take the place of the program's own "
-                        f"{conf_folder() / name}. Give it a name of its own, and choose it by that."
-                    )
+        self.is_shipped = Path(self.path) == conf_folder()
+        for name in () if self.is_shipped else _shipped_files(conf_folder()):
+            if Path(self.path, name).is_file():
+                raise ConfigError(
+                    f"{short(Path(self.path, name))} would take the place of the program's own {conf_folder() / name}. "
+                    "Give it a name of its own, and choose it by that."
+                )
 
     @staticmethod
     def scheme() -> str:
         return SCHEME
-
-    @property
-    def shipped(self) -> bool:
-        """Whether it is the program's own folder."""
-        return Path(self.path) == conf_folder()
 
     def load_config(self, config_path: str) -> ConfigResult:
         """The file's content, checked. Raises ConfigError with file and, where it is known, line."""
         if not self.is_config(config_path):
             raise ConfigLoadError(f"Config not found : {self.path}/{config_path}")
         path = self._file(config_path)
-        text, shown = _text(path), short(path)
+        node, text = _mapping(path)
         try:
             header = ConfigSource._get_header_dict(text[:_HEADER])
         except ValueError as error:
-            raise ConfigError(f"{shown}: a line `# @...` at the top is not understood: {error}.") from None
-        node = _mapping(text, shown)
+            raise ConfigError(f"{short(path)}: a line `# @...` at the top is not understood: {error}.") from None
         group = config_path.rpartition("/")[0]
-        if group and not self.shipped:
-            _check_file(node, group, header.get("package"), shown)
-        config = _config(node, shown)
+        if group and not self.is_shipped:
+            _check_file(node, group, header.get("package"), short(path))
+        config = _config(node, short(path))
         searched = OmegaConf.select(config, f"{HYDRA}.searchpath") if not group else None
         if isinstance(searched, ListConfig):
             OmegaConf.update(config, f"{HYDRA}.searchpath", [source_of(str(place)) for place in searched])
@@ -101,63 +90,52 @@ class GroupFiles(ConfigSource):
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
         """The options of a group, the groups in it, or both."""
-        files: list[str] = []
+        options: list[str] = []
         try:
-            inside = sorted(each.name for each in Path(self.path, config_path).iterdir())
+            names = [entry.name for entry in Path(self.path, config_path).iterdir()]
         except OSError:
             return []  # a folder that may not be read has no options
-        for name in inside:
-            self._list_add_result(files, f"{config_path}/{name}" if config_path else name, name, results_filter)
-        return sorted(set(files))
+        for name in names:
+            self._list_add_result(options, f"{config_path}/{name}" if config_path else name, name, results_filter)
+        return sorted(set(options))
 
     def _file(self, config_path: str) -> Path:
         return Path(self.path, config_path if config_path.endswith(".yaml") else f"{config_path}.yaml")
 
 
 def source_of(path: str) -> str:
-    """A place of the search path for our source: a folder, or a package of Hydra's plugins as it is.
-
-    Raises:
-        ConfigError: It is a package that may not be imported, or no folder at all.
-    """
+    """Return a place of the search path for our source: a folder, or a package of Hydra's plugins as it is. Raises
+    ConfigError for a package that may not be imported, and for no folder at all."""
     scheme, mark, rest = path.partition("://")
     if not mark:
         scheme, rest = "file", path
     if scheme == "pkg":
         if rest.partition(".")[0] == "hydra_plugins":
             return path
-        rest = _folder_of(rest)
+        if not permits(f"{rest}."):  # not even its name is imported
+            raise ConfigError(
+                f"`hydra.searchpath` names pkg://{rest}, a package that may not be used: {how_to_allow(rest)}"
+            )
+        try:
+            spec = importlib.util.find_spec(rest)
+        except Exception as error:  # whatever the modules above it do when they are imported
+            raise ConfigError(f"`hydra.searchpath` names pkg://{rest}, which cannot be imported: {error}.") from None
+        folders = list((spec.submodule_search_locations if spec is not None else None) or ())
+        if not folders or not Path(folders[0]).is_dir():
+            raise ConfigError(f"`hydra.searchpath` names pkg://{rest}, which is no folder.")
+        rest = folders[0]
     elif scheme not in ("file", SCHEME) or not rest or "\0" in rest:
         raise ConfigError(f"`hydra.searchpath` names {path!r}; it must be a folder, e.g. file://my/conf.")
     return f"{SCHEME}://{Path(rest).absolute()}"
 
 
-def _folder_of(package: str) -> str:
-    """The folder of a package that may be built from a config; of another not even the name is imported."""
-    if not permits(f"{package}."):
-        raise ConfigError(
-            f"`hydra.searchpath` names pkg://{package}, a package that may not be used: {how_to_allow(package)}"
-        )
-    try:
-        spec = importlib.util.find_spec(package)
-    except Exception as error:  # whatever the modules above it do when they are imported
-        raise ConfigError(f"`hydra.searchpath` names pkg://{package}, which cannot be imported: {error}.") from None
-    places = list((spec.submodule_search_locations if spec is not None else None) or ())
-    if not places or not Path(places[0]).is_dir():
-        raise ConfigError(f"`hydra.searchpath` names pkg://{package}, which is no folder.")
-    return str(places[0])
-
-
 def given_file(group: str, path: Path) -> str:
-    """Make a file outside all folders an option of a group in this process. Returns the option's name.
-
-    Raises:
-        ConfigError: It is not YAML, or not a mapping, or says more than a file of a group may.
-    """
+    """Make a file outside all folders an option of a group in this process, and return the option's name. Raises
+    ConfigError where it is no YAML mapping, or says more than a file of a group may."""
     from hydra.core.config_store import ConfigStore
 
     shown = short(path)
-    node = _mapping(_text(path), shown)
+    node, _ = _mapping(path)
     if "defaults" in node:
         raise ConfigError(f"{shown}: only a file in a folder of groups may have a `defaults` list.")
     _check_file(node, "", None, shown)
@@ -168,28 +146,21 @@ def given_file(group: str, path: Path) -> str:
 
 
 def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
-    """The node of the file `name` of a group, in the user's folders or in conf/, its references resolved.
-
-    Args:
-        group, name: `judge` and `debate`, for judge/debate.yaml.
-        key: Where the name stands, for messages.
-        chosen: The run's config: its folders, and what references mean.
-    Raises:
-        ConfigError: There is no such file, or it is not YAML.
-    """
+    """Return the node of the file `name` of a group, in the user's folders or in conf/, its references resolved in the
+    run's config (`chosen`). `key` is where the name stands. Raises ConfigError where there is no such file, or no
+    YAML."""
     loaded = _loaded(group, name, key, chosen.folders)
     whole = OmegaConf.create(chosen.model_dump(exclude={FOLDERS}) | {group: loaded})
     check(whole)
     try:
-        return dict(resolved(whole, group))
+        return resolved(whole, group)
     except OmegaConfBaseException as error:
         raise ConfigError(f"`{key}` is {name!r}, whose file cannot be used: {str(error).splitlines()[0]}.") from None
 
 
 def plain(group: str, name: str, key: str) -> dict[str, Any]:
     """`named` where no config is at hand, in the folders last searched; its references stay as they are written."""
-    node = OmegaConf.to_container(OmegaConf.create(_loaded(group, name, key, _latest)))
-    assert isinstance(node, dict)
+    node: Any = OmegaConf.to_container(OmegaConf.create(_loaded(group, name, key, _latest)))
     return {str(k): v for k, v in node.items()}
 
 
@@ -200,8 +171,7 @@ def language_of_prompt(*, _parent_: Any) -> str:
     from undogmatic.config.build import build
 
     own_prompt = OmegaConf.masked_copy(_parent_, [key for key in _parent_ if key != "language"])
-    node = OmegaConf.to_container(own_prompt, resolve=True)
-    assert isinstance(node, dict)
+    node: Any = OmegaConf.to_container(own_prompt, resolve=True)
     try:
         return str(build({str(key): value for key, value in node.items()}, "prompt").language)
     except UndogmaticError:
@@ -218,16 +188,14 @@ def search(users: Sequence[str]) -> None:
 
 def options(group: str, users: Sequence[str] | None = None) -> list[str]:
     """The options of a group, or the groups (""), in the folders given (None: those last searched) and in conf/."""
-    names: set[str] = set()
-    for source in _sources(_latest if users is None else users):
-        names.update(source.list(group, ObjectType.CONFIG if group else ObjectType.GROUP))
+    kind = ObjectType.CONFIG if group else ObjectType.GROUP
+    names = {name for source in _sources(_latest if users is None else users) for name in source.list(group, kind)}
     return sorted(name for name in names if not name.startswith((".", "_")))
 
 
 def groups(inside: str = "") -> Iterator[tuple[str, list[str]]]:
     """Every group that has options, with these: GROUP, GROUP/FOLDER; Hydra's own are left out."""
-    inner = {name for source in _sources(_latest) for name in source.list(inside, ObjectType.GROUP)}
-    for name in sorted(inner):
+    for name in sorted({name for source in _sources(_latest) for name in source.list(inside, ObjectType.GROUP)}):
         group = f"{inside}/{name}" if inside else name
         if group != HYDRA:
             if known := options(group):
@@ -250,8 +218,9 @@ def _loaded(group: str, name: str, key: str, users: Sequence[str]) -> Any:
         known = options(group, users)
         close = difflib.get_close_matches(str(name), known, 1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        listed = f"Known: {', '.join(known)}." if known else ""
-        listed = listed or f"There is none yet: write {group}/NAME.yaml in a folder of yours."
+        listed = f"Known: {', '.join(known)}."
+        if not known:
+            listed = f"There is none yet: write {group}/NAME.yaml in a folder of yours."
         raise ConfigError(f"`{key}` is {name!r:.200}, which is not in conf/{group}/.{hint} {listed}")
     loaded = source.load_config(f"{group}/{name}").config
     if "defaults" in loaded:
@@ -286,28 +255,24 @@ def _leads_inside(config_path: str) -> bool:
     return all(_STEP.fullmatch(step) for step in config_path.split("/")) if config_path else True
 
 
-def _text(path: Path) -> str:
+def _mapping(path: Path) -> tuple[dict[str, Any], str]:
+    """What a file holds, and its text. Raises ConfigError."""
+    shown = short(path)
     try:
-        return read_text(Path(short(path)), YAML_BYTES)
+        text = read_text(Path(shown), YAML_BYTES)
+        node = _value(text)
     except DataError as error:
         raise ConfigError(str(error)) from None
-
-
-def _mapping(text: str, shown: str) -> dict[str, Any]:
-    try:
-        node = _plain(text)
     except Unreadable as error:
         raise ConfigError(error.at(shown)) from None
     if not isinstance(node, dict | None):
         what = "a list" if isinstance(node, list) else "a single value"
         raise ConfigError(f"{shown}: it must hold keys and values, and is {what}.")
-    return dict(node or {})
+    return dict(node or {}), text
 
 
-@functools.lru_cache(maxsize=64)
-def _plain(text: str) -> Any:
-    """The value of a YAML text; a sweep composes the same files for each of its jobs."""
-    return yaml_value(text)
+_value = functools.lru_cache(maxsize=64)(yaml_value)
+"""The value of a YAML text; a sweep composes the same files for each of its jobs."""
 
 
 def _config(node: Mapping[str, Any], shown: str) -> DictConfig:
@@ -359,19 +324,17 @@ def refuse(shown: str, what: str) -> NoReturn:
 
 def _only_sweeps(node: Any) -> bool:
     """Whether it only says which keys are swept over: `sweeper: {params: {judge: "score,debate"}}`."""
-    if not isinstance(node, dict) or list(node) != ["sweeper"] or not isinstance(node["sweeper"], dict):
-        return False
-    params = node["sweeper"].get("params")
-    if list(node["sweeper"]) != ["params"] or not isinstance(params, dict):
-        return False
-    return all(
-        isinstance(key, str)
-        and _SWEPT.fullmatch(key)
-        and HYDRA not in re.split(r"[./@]", key)
-        and isinstance(value, str | int | float)
-        and "${" not in str(value)
-        for key, value in params.items()
-    )
+    match node:
+        case {"sweeper": {"params": dict(params), **beside}, **others} if not beside and not others:
+            return all(
+                isinstance(key, str)
+                and _SWEPT.fullmatch(key)
+                and HYDRA not in re.split(r"[./@]", key)
+                and isinstance(value, str | int | float)
+                and "${" not in str(value)
+                for key, value in params.items()
+            )
+    return False
 
 
 def _defaults(node: Mapping[str, Any], group: str, shown: str) -> Iterator[tuple[str, str]]:

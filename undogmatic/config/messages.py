@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import traceback
 from collections.abc import Sequence
 
 from hydra.core.config_store import ConfigStore
@@ -18,12 +19,10 @@ from undogmatic.safety.outside import has_halves
 
 
 def combined(words: Sequence[str]) -> list[str]:
-    """The overrides with each list of analyses as one option: analysis=[a,b] becomes analysis=a+b, which is made here.
-
-    The option holds a key per analysis, so that analysis.a.level=0.9 sets it. Hydra hands its store of configs on to
-    the processes of a sweep's jobs, whatever the launcher.
-    """
-    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in readable(words)]
+    """The overrides with each list of analyses as one option: analysis=[a,b] becomes analysis=a+b, which is made here
+    with a key per analysis, so that analysis.a.level=0.9 sets it. Hydra hands its store of configs on to the processes
+    of a sweep's jobs, whatever the launcher."""
+    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in _readable(words)]
 
 
 MESSAGE = 600
@@ -31,7 +30,7 @@ LONGEST = 20_000
 """Characters of a word: reading one takes time that grows with its brackets."""
 
 
-def readable(words: Sequence[str]) -> Sequence[str]:
+def _readable(words: Sequence[str]) -> Sequence[str]:
     """The words, where each can be read at all. Raises ConfigError."""
     for word in words:
         if len(word) > LONGEST:
@@ -58,25 +57,14 @@ def _combined(word: str) -> str:
 
 def typed_wrongly(error: BaseException) -> bool:
     """Whether it was Hydra or OmegaConf that refused what was given, as against a fault of ours."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    name = "" if place is None else str(place.tb_frame.f_globals.get("__name__", ""))
-    package = name.partition(".")[0]
-    return (
-        package in ("hydra", "omegaconf", "antlr4")
-        or name == "logging.config"
-        or isinstance(error, HydraException | RecursionError)
-    )
+    *_, (frame, _line) = [(None, 0), *traceback.walk_tb(error.__traceback__)]
+    name = "" if frame is None else str(frame.f_globals.get("__name__", ""))
+    raised_there = name.partition(".")[0] in ("hydra", "omegaconf", "antlr4") or name == "logging.config"
+    return raised_there or isinstance(error, HydraException | RecursionError)
 
 
 def explain(error: Exception, words: Sequence[str]) -> str:
-    """One message for what composing `words` raised.
-
-    Args:
-        error: Of Hydra or OmegaConf.
-        words: The command line's overrides; other words among them do no harm.
-    """
+    """Return one message for what Hydra or OmegaConf raised of composing `words` (others among them do no harm)."""
     cause = error.__cause__
     if isinstance(error, MissingConfigException):
         return _unknown_option(error, words)
@@ -88,29 +76,23 @@ def explain(error: Exception, words: Sequence[str]) -> str:
             f"quotes around a value with brackets, commas or spaces: 'KEY=\"VALUE\"'."
         )
     if isinstance(error, OmegaConfBaseException):
-        said = str(ours(error) or error).splitlines()[0]
+        reason = str(ours(error) or error).splitlines()[0]
         lost = isinstance(error, InterpolationKeyError)
-        return f"`{error.full_key}` refers to a key that is not there: {said}." if lost else said
-    said = _already_there(str(error), words) or str(error).partition("Config search path:")[0]
+        return f"`{error.full_key}` refers to a key that is not there: {reason}." if lost else reason
+    said = str(error).partition("Config search path:")[0]
+    if there := re.match(r"Could not append to config\. An item is already at '([^']+)'", said):
+        typed = next((word for word in words if _key(word) == there[1]), None)
+        by = f"you typed {typed}" if typed is not None else f"a file that you chose says +{there[1]}"
+        said = f"`{there[1]}` is there already, so `+` cannot add it ({by}). To set it whether or not it is there: "
+        said += f"++{there[1]}=..."
     lines = [line.strip() for line in said.splitlines()]
+    if not any(lines):
+        return f"these words cannot be composed ({type(error).__name__}): {' '.join(words)[:300]}"
     reason = f" {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) else ""
     if str(error).startswith("Unable to configure"):  # what logging says of its config
         levels = "DEBUG, INFO, WARNING, ERROR and CRITICAL"
         reason = f": {cause}. See hydra.job_logging and hydra.hydra_logging; levels are {levels}."
-    if not any(lines):
-        return f"these words cannot be composed ({type(error).__name__}): {' '.join(words)[:300]}"
     return (" ".join(filter(None, lines)) + reason)[:MESSAGE]
-
-
-def _already_there(said: str, words: Sequence[str]) -> str:
-    """What to say where `+` adds a key that is there; empty for what else Hydra says."""
-    found = re.match(r"Could not append to config\. An item is already at '([^']+)'", said)
-    if found is None:
-        return ""
-    key = found[1]
-    typed = next((word for word in words if _key(word) == key), None)
-    by = f"you typed {typed}" if typed is not None else f"a file that you chose says +{key}"
-    return f"`{key}` is there already, so `+` cannot add it ({by}). To set it whether or not it is there: ++{key}=..."
 
 
 def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
@@ -159,9 +141,8 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     elif accepted(node, section, key):
         step = f"To add a key that its file does not list: +{full}=VALUE."
     else:
-        having = (
-            [f"{group}={name}" for name in options(group) if key in keys_of(group, name)] if section == group else []
-        )
+        options_here = options(group) if section == group else []
+        having = [f"{group}={name}" for name in options_here if key in keys_of(group, name)]
         step = f"{', '.join(having)} {'has' if len(having) == 1 else 'have'} it." if having else ""
     listed = f"Known{f' in {section}' if section else ''}: {', '.join(known)}." if known else ""
     return " ".join(filter(None, [said, step, listed]))

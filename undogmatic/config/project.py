@@ -48,10 +48,8 @@ def project() -> Project:
         file = Path.cwd() / name
         if name == FILES[0] and file.is_dir():
             raise ConfigError(f"{name}: is a folder; the project file is a text with {' and '.join(KEYS)}.")
-        if file.is_file():
-            found = _read(file, file.stat().st_mtime_ns)
-            if found is not None:
-                return found
+        if file.is_file() and (read := _read(file, file.stat().st_mtime_ns)) is not None:
+            return read
     return Project()
 
 
@@ -69,9 +67,7 @@ def allowed() -> tuple[str, ...]:
     named = [part.strip() for part in os.environ.get("UNDOGMATIC_ALLOW", "").split(",") if part.strip()]
     for module in named:
         if not _MODULE.fullmatch(module):
-            raise ConfigError(
-                f"UNDOGMATIC_ALLOW names {module[:200]!r}; it must be Python packages: mine,theirs.models"
-            )
+            raise ConfigError(f"UNDOGMATIC_ALLOW names {module[:200]!r}; it must be Python packages: mine,their.models")
     return tuple(dict.fromkeys([OWN, *own.modules, *(package for package, _ in _installed()), *named]))
 
 
@@ -101,22 +97,31 @@ def how_to_allow(package: str) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _read(file: Path, _changed: int) -> Project | None:
-    said = _toml(file)
+    try:
+        content = tomllib.loads(read_text(Path(file.name), YAML_BYTES).replace("\r\n", "\n"))
+    except DataError as error:
+        raise ConfigError(str(error)) from None
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        place = file.name if line is None else f"{file.name}:{line[1]}"
+        raise ConfigError(f"{place}: not TOML: {str(error).partition(' (at ')[0]}.") from None
+    except (RecursionError, ValueError) as error:  # nested too deeply, an endless number
+        raise ConfigError(f"{file.name}: not TOML that can be used: {str(error).splitlines()[0]}.") from None
     if file.name != FILES[0]:
-        tools = said.get("tool", {})
+        tools = content.get("tool", {})
         if not isinstance(tools, dict) or tools.get(OWN) is None:
             return None
-        said = tools[OWN]
-    if not isinstance(said, dict):
-        raise ConfigError(f"{file.name}: `tool.{OWN}` is {said!r}; it must be a table with {' and '.join(KEYS)}.")
-    for key in said:
+        content = tools[OWN]
+    if not isinstance(content, dict):
+        raise ConfigError(f"{file.name}: `tool.{OWN}` is {content!r}; it must be a table with {' and '.join(KEYS)}.")
+    for key in content:
         if key not in KEYS:
             raise ConfigError(f"{file.name}: `{key}` is not a known key. Known: {', '.join(KEYS)}.")
-    conf = [file.parent / Path(each).expanduser() for each in _texts(file, said, "conf")]
+    conf = [file.parent / Path(place).expanduser() for place in _texts(file, content, "conf")]
     for folder in conf:
         if "\0" in str(folder) or not folder.is_dir():
             raise ConfigError(f"{file.name}: `conf` names {str(folder)!r}, which is not a folder.")
-    modules = _texts(file, said, "modules")
+    modules = _texts(file, content, "modules")
     for module in modules:
         if not _MODULE.fullmatch(module):
             raise ConfigError(
@@ -125,26 +130,14 @@ def _read(file: Path, _changed: int) -> Project | None:
     return Project(file.parent, tuple(conf), tuple(modules))
 
 
-def _toml(file: Path) -> Any:
-    try:
-        return tomllib.loads(read_text(Path(file.name), YAML_BYTES).replace("\r\n", "\n"))
-    except DataError as error:
-        raise ConfigError(str(error)) from None
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        what = str(error).partition(" (at ")[0]
-        place = file.name if line is None else f"{file.name}:{line[1]}"
-        raise ConfigError(f"{place}: not TOML: {what}.") from None
-    except (RecursionError, ValueError) as error:  # nested too deeply, an endless number
-        raise ConfigError(f"{file.name}: not TOML that can be used: {str(error).splitlines()[0]}.") from None
-
-
-def _texts(file: Path, said: dict[str, Any], key: str) -> list[str]:
-    given = said.get(key, [])
-    listed = [given] if isinstance(given, str) else given
-    if not isinstance(listed, list) or not all(isinstance(each, str) and each.strip() for each in listed):
-        raise ConfigError(f'{file.name}: `{key}` is {given!r}; it must be a text, or a list of texts: {key} = ["..."].')
-    return listed
+def _texts(file: Path, content: dict[str, Any], key: str) -> list[str]:
+    listed = content.get(key, [])
+    texts = [listed] if isinstance(listed, str) else listed
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
+        raise ConfigError(
+            f'{file.name}: `{key}` is {listed!r}; it must be a text, or a list of texts: {key} = ["..."].'
+        )
+    return texts
 
 
 @functools.cache

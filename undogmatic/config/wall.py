@@ -8,10 +8,11 @@ Our own sections are checked by name here, and once more, imported, where they a
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hydra.experimental.callback import Callback
@@ -68,8 +69,9 @@ _CALL = re.compile(r"\$\{\s*[\w.]+\s*:")
 _DEEPEST = 100
 
 
-def check(config: DictConfig) -> None:
-    """Raise ConfigError for the first thing in a composed config that may not be run, set or be so large."""
+def check(config: DictConfig) -> dict[Any, Any]:
+    """Raise ConfigError for the first thing in a composed config that may not be run, set or be so large; return all
+    but Hydra's section as plain data."""
     plain = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
     assert isinstance(plain, dict)
     try:
@@ -80,6 +82,7 @@ def check(config: DictConfig) -> None:
             _check_hydra(hydra, config[HYDRA])
     except RecursionError:
         raise ConfigError("the config refers to itself without end, or is nested too deeply.") from None
+    return plain
 
 
 def resolved(config: DictConfig, part: str = "") -> dict[str, Any]:
@@ -89,7 +92,9 @@ def resolved(config: DictConfig, part: str = "") -> dict[str, Any]:
         ConfigError: A reference has made a name that may not be built, or put a secret where a model may read it.
         OmegaConfBaseException: A required value is missing, or a reference leads nowhere.
     """
-    node = config[part] if part else OmegaConf.masked_copy(config, [str(key) for key in config if key != HYDRA])
+    node = config[part] if part else config
+    if not part and HYDRA in config:
+        node = OmegaConf.masked_copy(config, [str(key) for key in config if key != HYDRA])
     whole = OmegaConf.to_container(node, resolve=True, throw_on_missing=not part)
     assert isinstance(whole, dict)
     _check_names(whole, part)
@@ -101,7 +106,7 @@ def resolved(config: DictConfig, part: str = "") -> dict[str, Any]:
 def _check_names(node: Any, key: str) -> None:
     """Raise ConfigError for a `_target_` outside of what may be built."""
     for name, value in _children(node):
-        place = f"{key}.{name}" if key else name
+        place = f"{key}.{name}" if key else str(name)
         if name == "_target_" and isinstance(value, str) and "." in value and "${" not in value and not permits(value):
             raise ConfigError(refused(value, place))
         _check_names(value, place)
@@ -118,26 +123,31 @@ def _check_secrets(raw: Any, value: Any, key: str) -> None:
         return
     for (name, inner), (_, made) in zip(_children(raw), _children(value), strict=True):
         if name not in _KEYS_OF_SERVERS:
-            _check_secrets(inner, made, f"{key}.{name}" if key else name)
+            _check_secrets(inner, made, f"{key}.{name}" if key else str(name))
 
 
 def _check_hydra(plain: Mapping[str, Any], section: DictConfig) -> None:
     for name in _RUN:
         if plain.get(name) is not None:
             _check_run({name: plain[name]}, section, HYDRA, name in _LOGS)
-    for name in dict(plain.get("job", {}).get("env_set") or {}):
+    variables = plain.get("job", {}).get("env_set") or {}
+    if not isinstance(variables, dict):  # a reference, to whatever a config says elsewhere
+        raise ConfigError(f"`hydra.job.env_set` is {str(variables)[:200]!r}; its variables must be written out here.")
+    for name in variables:
         if _NOT_TO_BE_SET.fullmatch(str(name)):
             raise ConfigError(
                 f"`hydra.job.env_set` sets {name}, which decides what code is run, or where a key is sent. No config "
                 "may; set it in the environment of the command."
             )
-    places = {f"{part}.{name}": plain.get(part, {}).get(name) for part, name in _FOLDERS}
-    for key, text in places.items():
-        if text is not None and (not isinstance(text, str) or not text.strip()):
-            raise ConfigError(f"`hydra.{key}` is {str(text)[:200]!r}; it must be the name of a folder.")
-        _only_plain_functions(text or "", f"hydra.{key}")
-        if any(secret_name(variable.strip("'\" ")) for variable in _ENVIRONMENT.findall(text or "")):
-            raise ConfigError(f"`hydra.{key}` is {text!r}, and the name of a folder may not hold a secret.")
+    for part, name in (("run", "dir"), ("sweep", "dir"), ("sweep", "subdir")):
+        key, text = f"hydra.{part}.{name}", plain.get(part, {}).get(name)
+        if text is None:
+            continue
+        if not isinstance(text, str) or not text.strip():
+            raise ConfigError(f"`{key}` is {str(text)[:200]!r}; it must be the name of a folder.")
+        _only_plain_functions(text, key)
+        if any(secret_name(variable.strip("'\" ")) for variable in _ENVIRONMENT.findall(text)):
+            raise ConfigError(f"`{key}` is {text!r}, and the name of a folder may not hold a secret.")
     if plain.get("output_subdir") is not None:
         raise ConfigError(
             f"`hydra.output_subdir` is {plain['output_subdir']!r}; what it would hold is written to .hydra, without "
@@ -145,12 +155,9 @@ def _check_hydra(plain: Mapping[str, Any], section: DictConfig) -> None:
         )
 
 
-_FOLDERS = (("run", "dir"), ("sweep", "dir"), ("sweep", "subdir"))
-
-
 def _check_run(raw: Any, node: Any, key: str, log: bool) -> None:
     """A part of Hydra's own section that Hydra builds: every name in it is a class that is known or allowed."""
-    for name, value in raw.items() if isinstance(raw, dict) else enumerate(raw):
+    for name, value in _children(raw):
         place = f"{key}.{name}"
         if isinstance(value, dict | list):
             _check_run(value, node[name], place, log)
@@ -213,19 +220,12 @@ def _check_class(path: Any, key: str) -> None:
     )
 
 
-def _children(node: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(node, dict):
-        yield from ((str(key), value) for key, value in node.items())
-    elif isinstance(node, list):
-        yield from ((str(n), value) for n, value in enumerate(node))
+def _children(node: Any) -> Iterable[tuple[Any, Any]]:
+    return node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
 
 
 class _Sizes:
-    """Measures what a config would hold with every reference written out, without writing any out.
-
-    Args:
-        root: The config as plain data, with its references as they are written.
-    """
+    """Measures what a config, as plain data, would hold with every reference written out, without writing any out."""
 
     def __init__(self, root: dict[Any, Any]) -> None:
         self.root = root
@@ -241,23 +241,16 @@ class _Sizes:
             return measured
         self.known[path] = None
         node = self._at(path)
-        size = 1
+        size = 1 + sum(self.of((*path, name)) for name, _ in _children(node))
         if isinstance(node, str):
             size += len(node) + (self._referred(node, path, key) if "${" in node else 0)
-        elif isinstance(node, dict | list):
-            size += sum(self.of((*path, name)) for name in (node if isinstance(node, dict) else range(len(node))))
         if size > MOST:
-            raise ConfigError(
-                f"`{key}` stands for more than {MOST:,} values or characters, its references written out."
-            )
+            raise ConfigError(f"`{key}` stands for more than {MOST:,} values or characters, references written out.")
         self.known[path] = size
         return size
 
     def _at(self, path: tuple[Any, ...]) -> Any:
-        node: Any = self.root
-        for step in path:
-            node = node[step]
-        return node
+        return functools.reduce(lambda node, step: node[step], path, self.root)
 
     def _referred(self, text: str, path: tuple[Any, ...], key: str) -> int:
         references = _REFERENCE.findall(text)
@@ -278,10 +271,8 @@ class _Sizes:
                 if further is None:
                     return None
                 here, node = further, self._at(further)
-            inside: Any = int(step) if isinstance(node, list) and step.isdecimal() else step
-            if not isinstance(node, dict | list) or not (
-                inside in node if isinstance(node, dict) else isinstance(inside, int) and inside < len(node)
-            ):
+            inside = int(step) if isinstance(node, list) and step.isdecimal() else step
+            if inside not in (node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()):
                 return None
             here = (*here, inside)
         return here

@@ -86,54 +86,41 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         raise DataError(f"{place}: `{key}` is {brief(problem['input'])}: {what}.") from None
 
 
-def with_labels(item: Item, rubric: Rubric) -> Item:
-    """The item with its overall labels as numbers of the rubric's scale.
-
-    Raises:
-        ValueError: A label that is not on the scale, named with its rater.
-    """
-    read = {}
-    for rater, value in item.labels.get(OVERALL, {}).items():
-        try:
-            read[rater] = rubric.read(value, item.label_scale)
-        except ValueError as error:
-            whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
-            raise ValueError(f"{whose} {error}, the scale of rubric={rubric.name}") from None
-    if read == item.labels.get(OVERALL, {}):
-        return item
-    # On this scale from now on, and known to be: a second call changes nothing.
-    ends = None if item.label_scale is None else (rubric.minimum, rubric.maximum)
-    return item.model_copy(update={"labels": item.labels | {OVERALL: read}, "label_scale": ends})
-
-
 FEWEST_LABELS = 5
 """With fewer, all labels may well lie in the lowest tenth of the scale they are on."""
 
 
 def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
-    """The items with their overall labels as numbers of the rubric's scale.
+    """The items with their overall labels as numbers of the rubric's scale; a second call changes nothing.
 
     Raises:
-        DataError: A label that is not on the scale, by its place; or labels that all seem to be on another scale, where
-            the dataset does not say which.
+        DataError: A label that is not on the scale, by its place and rater; or labels that all seem to be on another
+            scale, where the dataset does not say which.
     """
     found = []
     for item in items:
-        try:
-            found.append(with_labels(item, rubric))
-        except ValueError as error:
-            raise DataError(
-                f"{item.place or 'dataset'}, item {brief(item.id)}: {error}. Correct it, or choose the rubric it is on."
-            ) from None
+        given, read = item.labels.get(OVERALL, {}), {}
+        for rater, value in given.items():
+            try:
+                read[rater] = rubric.read(value, item.label_scale)
+            except ValueError as error:
+                whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
+                raise DataError(
+                    f"{item.place or 'dataset'}, item {brief(item.id)}: {whose} {error}, the scale of "
+                    f"rubric={rubric.name}. Correct it, or choose the rubric it is on."
+                ) from None
+        ends = None if item.label_scale is None else (rubric.minimum, rubric.maximum)  # on this scale from now on
+        changed = {"labels": item.labels | {OVERALL: read}, "label_scale": ends}
+        found.append(item if read == given else item.model_copy(update=changed))
     for criterion in dict.fromkeys(name for item in found for name in item.labels):
         unsaid = [item for item in found if item.labels.get(criterion)]
         if len(unsaid) < FEWEST_LABELS or any(item.label_scale is not None for item in unsaid):
             continue
-        given = [value for item in unsaid for value in item.labels[criterion].values() if not isinstance(value, str)]
+        numbers = [value for item in unsaid for value in item.labels[criterion].values() if not isinstance(value, str)]
         what = "labels" if criterion == OVERALL else f"labels of {criterion}"
-        if (odd := seem_rescaled(given, rubric, what)) is not None:
+        if (odd := seem_rescaled(numbers, rubric, what)) is not None:
             file = (unsaid[0].place or "dataset").rpartition(":")[0] or "dataset"
-            raise DataError(f"{file}: {odd} {both_ways_out(given, rubric, 'dataset.label_scale={ends}')}")
+            raise DataError(f"{file}: {odd} {both_ways_out(numbers, rubric, 'dataset.label_scale={ends}')}")
     return found
 
 
@@ -164,14 +151,10 @@ def both_ways_out(given: Sequence[float], rubric: Rubric, option: str) -> str:
 def _as_typed(place: Sequence[int | str]) -> str:
     """The field of a record by the name it has in a file, where the short forms `text` and `label` are usual."""
     parts = list(map(str, place))
-    if parts[:1] == ["labels"] and len(parts) > 3:
+    if parts[:1] == ["labels"]:
         del parts[3:]  # which type was tried
-    key = ".".join(parts)
-    if key.startswith("inputs."):
-        return key.removeprefix("inputs.")
-    if key == "inputs":
-        return "text"
-    return "label" if key.startswith(f"labels.{OVERALL}.{UNNAMED}") else key
+    key = ".".join(parts).removeprefix("inputs.")
+    return {"inputs": "text", f"labels.{OVERALL}.{UNNAMED}": "label"}.get(key, key)
 
 
 def unique(items: Iterable[tuple[str, Item]], source: str) -> list[Item]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from omegaconf import OmegaConf
 
@@ -53,9 +53,8 @@ def _shipped(rubric: Rubric) -> Dataset:
         raise ConfigError(f"no labelled texts ship for rubric={rubric.name}, which needs its own: give --data FILE.")
     node = plain("dataset", rubric.labelled, "rubric.labelled")
     whole = OmegaConf.create({"rubric": {"name": rubric.name}, "dataset": node})
-    resolved = OmegaConf.to_container(whole["dataset"], resolve=True)
-    assert isinstance(resolved, dict)
-    dataset: Dataset = build({str(key): value for key, value in resolved.items()}, "dataset")
+    resolved: Any = OmegaConf.to_container(whole["dataset"], resolve=True)
+    dataset: Dataset = build(resolved, "dataset")
     return dataset
 
 

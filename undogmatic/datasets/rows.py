@@ -9,6 +9,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple
@@ -41,25 +42,20 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     line for a line that is no JSON object, or in which a key stands twice."""
     for number, raw in read_lines(path, ROW_BYTES):
         try:
-            yield number, _json_object(raw)
+            text = decoded(raw)
+            countable(text)
+            try:
+                json.loads(text, object_pairs_hook=_once)
+            except Unreadable:
+                raise
+            except (RecursionError, ValueError):
+                pass  # said by json_value, which is the stricter one
+            found = json_value(text)
+            if not isinstance(found, dict):
+                raise Unreadable(f"a JSON {type(found).__name__}; every line must be an object")
         except Unreadable as error:
             raise DataError(f"{path}:{number}: {str(error).rstrip('.')}. Every line must be one JSON object.") from None
-
-
-def _json_object(raw: bytes) -> dict[str, Any]:
-    """The object on a line of a data file, in which no key stands twice. Raises Unreadable."""
-    text = decoded(raw)
-    countable(text)
-    try:
-        json.loads(text, object_pairs_hook=_once)
-    except Unreadable:
-        raise
-    except (RecursionError, ValueError):
-        pass  # said by json_value, which is the stricter one
-    found = json_value(text)
-    if not isinstance(found, dict):
-        raise Unreadable(f"a JSON {type(found).__name__}; every line must be an object")
-    return found
+        yield number, found
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -116,11 +112,10 @@ def csv_rows(path: Path, marks: str = ",") -> Iterator[Line]:
             raise DataError(f"{path}:{first}: not CSV ({error}). Is a quote in this row never closed?") from None
 
 
-def _next_row(reader: Any) -> list[str] | None:
+def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
     before = csv.field_size_limit(ROW_BYTES)  # the process's; a text is often longer than the module's own limit
     try:
-        row: list[str] | None = next(reader, None)
-        return row
+        return next(reader, None)
     finally:
         csv.field_size_limit(before)
 
@@ -210,14 +205,20 @@ Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isi
 """Columns, of which the first that a row has counts."""
 
 
-def csv_table(path: Path, needed: Sequence[str] = (), commas: bool = False) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a CSV file below its header, each with the line in which it ends. Raises DataError.
+def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a table with their lines (of CSV those in which they end); its suffix, of SUFFIXES, tells the format.
 
     Args:
         path: The file.
-        needed: Columns it must have.
-        commas: Whether only commas may separate cells: spreadsheets take others where the comma is a decimal point.
+        needed: Columns that CSV and Parquet must have; the objects of JSON Lines are given as they are.
+        commas: Whether only commas may separate the cells of CSV (spreadsheets take others where the comma is a decimal
+            point), and empty cells are left out where they are not needed.
+    Raises:
+        DataError: Naming file and line.
     """
+    if path.suffix != ".csv":
+        yield from json_lines(path) if path.suffix == ".jsonl" else parquet_rows(path, needed)
+        return
     rows = csv_rows(path, ",;\t")
     header = next(rows, None)
     if header is None:
@@ -235,31 +236,31 @@ def csv_table(path: Path, needed: Sequence[str] = (), commas: bool = False) -> I
     for row in rows:
         if len(row.cells) > len(columns):
             raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
-        yield row.last, dict(zip(columns, row.cells, strict=False))
+        cells = dict(zip(columns, row.cells, strict=False))
+        yield row.last, {name: cell for name, cell in cells.items() if cell or not commas or name in needed}
 
 
 class Row(NamedTuple):
-    """A row of a table: where it stands, the name of its file, and its cells by column."""
+    """A row of a table: where it stands, the name of its file, and its cells by column; an object in a cell is its
+    fields, `retest.score`."""
 
     place: str
     stem: str
     cells: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, path: Path, line: int, row: Mapping[str, Any]) -> Row:
+        """From what `table_rows` yields."""
+        cells: dict[str, Any] = {}
+        for name, value in row.items():
+            cells |= {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
+        return cls(f"{path}:{line}", path.stem, cells)
 
     def get(self, names: Sequence[str]) -> Any:
         return next((self.cells[name] for name in names if name in self.cells), None)
 
     def has(self, names: Sequence[str]) -> bool:
         return any(name in self.cells for name in names)
-
-
-def table_rows(path: Path) -> Iterator[Row]:
-    """The rows of a table; an object in a cell is its fields, `retest.score`."""
-    read = {".csv": csv_table, ".parquet": parquet_rows}.get(path.suffix, json_lines)
-    for number, row in read(path):
-        cells: dict[str, Any] = {}
-        for name, value in row.items():
-            cells |= {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
-        yield Row(f"{path}:{number}", path.stem, cells)
 
 
 def empty(value: Any) -> bool:
@@ -270,11 +271,8 @@ def empty(value: Any) -> bool:
 def as_number(value: Any) -> Any:
     """Files of text give numbers as text."""
     if isinstance(value, str) and "_" not in value:
-        try:
-            number = float(value)
-        except ValueError:
-            return value
-        return number if math.isfinite(number) else value
+        with suppress(ValueError):
+            return number if math.isfinite(number := float(value)) else value
     return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from itertools import count
 from typing import Annotated
 
 from pydantic import Field
@@ -31,6 +32,7 @@ class SubsetDataset:
         if n < 1:
             raise ConfigError(f"`dataset.n` is {n}; give at least 1.")
         self.dataset, self.n, self.seed = dataset, n, seed
+        self.words_of = dataset  # whose words its conditions have
         self.name = f"{dataset.name}-{n}"
         self.about = f"{n} of {dataset.about}, drawn with seed {seed}"
 
@@ -39,24 +41,13 @@ class SubsetDataset:
         """That of the whole."""
         return self.dataset.licence if isinstance(self.dataset, Licensed) else None
 
-    @property
-    def words_of(self) -> Dataset:
-        """The dataset whose words its conditions have."""
-        return self.dataset
-
     def load(self) -> list[Item]:
         """The items. Raises ConfigError if there are fewer than `n`."""
         items = self.dataset.load()
         if len(items) < self.n:
             raise ConfigError(f"`dataset.n` is {self.n}, but {self.dataset.about} has {len(items)} items.")
-        turns: dict[str | None, list[Item]] = defaultdict(list)
-        for item in sorted(items, key=self._place):
-            turns[item.condition].append(item)
-        ordered = sorted(
-            ((turn, self._place(item), item) for queue in turns.values() for turn, item in enumerate(queue)),
-            key=lambda entry: entry[:2],
-        )
-        return [item for _, _, item in ordered[: self.n]]
-
-    def _place(self, item: Item) -> str:
-        return hashlib.sha256(f"{self.seed}:{item.id}".encode()).hexdigest()
+        turns: dict[str | None, count[int]] = defaultdict(count)
+        places = {item.id: hashlib.sha256(f"{self.seed}:{item.id}".encode()).hexdigest() for item in items}
+        drawn = sorted(items, key=lambda item: places[item.id])
+        in_turn = sorted((next(turns[item.condition]), places[item.id], n) for n, item in enumerate(drawn))
+        return [drawn[n] for _, _, n in in_turn[: self.n]]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
 from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import SUFFIXES, csv_table, json_lines, parquet_rows
+from undogmatic.datasets.rows import SUFFIXES, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import UNNAMED, Item
 from undogmatic.safety.outside import brief
@@ -60,16 +59,12 @@ class TextsDataset:
 
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line."""
-        return unique(_items(self.path, self.inputs, self.label_scale, self.optional), str(self.path))
+        return unique(self._rows(), str(self.path))
 
-
-def _items(
-    path: Path, inputs: tuple[str, ...], label_scale: tuple[float, float] | None, optional: tuple[str, ...]
-) -> Iterator[tuple[str, Item]]:
-    for number, row in table_rows(path, inputs):
-        place = f"{path}:{number}"
-        own = {} if row.get("id") is not None else {"id": str(number)}
-        yield place, item_of(place, row | own, inputs, label_scale, optional)
+    def _rows(self) -> Iterator[tuple[str, Item]]:
+        for number, row in table_rows(self.path, self.inputs):
+            place, named = f"{self.path}:{number}", {} if row.get("id") is not None else {"id": str(number)}
+            yield place, item_of(place, row | named, self.inputs, self.label_scale, self.optional)
 
 
 def item_of(
@@ -85,12 +80,17 @@ def item_of(
     texts = given.pop("inputs", {})
     if not isinstance(texts, dict):
         raise DataError(f"{place}: `inputs` is {brief(texts)}; it must be an object of named texts.")
-    fields["inputs"] = texts | {k: given.pop(k) for k in inputs if k in given}
-    blank = [k for k in optional if isinstance(given.get(k), str) and not given[k].strip()]
-    fields["inputs"] |= {k: given.pop(k) for k in optional if k in given and k not in blank}
-    if OPTIONS in fields["inputs"]:
-        fields["inputs"] |= {OPTIONS: _lettered(fields["inputs"][OPTIONS])}
-    missing = [name for name in inputs if name not in fields["inputs"]]
+    shown: dict[str, Any] = dict(texts)
+    for name in (*inputs, *optional):
+        cell = given.get(name)
+        if name in given and not (name not in inputs and isinstance(cell, str) and not cell.strip()):
+            shown[name] = given.pop(name)
+    options = shown.get(OPTIONS)  # one a line behind its letter; what is no list and no object of texts stays
+    if isinstance(options, list) and len(options) <= len(ascii_uppercase):
+        shown[OPTIONS] = options = dict(zip(ascii_uppercase, options, strict=False))
+    if isinstance(options, dict) and not any(isinstance(text, dict | list | None) for text in options.values()):
+        shown[OPTIONS] = "\n".join(f"{letter}: {text}" for letter, text in options.items())
+    missing = [name for name in inputs if name not in shown]
     if missing:
         raise DataError(
             f"{place}: the field `{missing[0]}` is missing. Fields: id, {', '.join(inputs)}; optional: condition, "
@@ -104,33 +104,7 @@ def item_of(
         raise DataError(f"{place}: `labels` is {brief(fields['labels'])}; it must be an object of criteria.")
     if rated:
         fields["labels"] = fields["labels"] | rated
-    for key in ("id", "condition", "pair"):
-        if isinstance(fields.get(key), int) and not isinstance(fields[key], bool):
-            fields[key] = str(fields[key])
+    fields |= {key: str(fields[key]) for key in ("id", "condition", "pair") if type(fields.get(key)) is int}
     noted = given.pop("metadata", {})
     fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | given
-    return make_item(place, fields | {"label_scale": label_scale})
-
-
-def _lettered(options: Any) -> Any:
-    """The options of a multiple-choice item, one a line behind its letter; what is no list and no object stays."""
-    if isinstance(options, list) and len(options) <= len(ascii_uppercase):
-        options = dict(zip(ascii_uppercase, options, strict=False))
-    if not isinstance(options, dict) or any(isinstance(text, dict | list | None) for text in options.values()):
-        return options
-    return "\n".join(f"{letter}: {text}" for letter, text in options.items())
-
-
-def table_rows(path: Path, inputs: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a table with their lines; its suffix (of SUFFIXES) tells the format. Raises DataError.
-
-    Args:
-        path: The file.
-        inputs: Columns that CSV and Parquet must have; the objects of JSON Lines are given as they are.
-    """
-    if path.suffix == ".jsonl":
-        return json_lines(path)
-    if path.suffix == ".parquet":
-        return parquet_rows(path, inputs)
-    table = csv_table(path, inputs, commas=True)
-    return ((line, {k: v for k, v in row.items() if v or k in inputs}) for line, row in table)
+    return make_item(place, fields | {"inputs": shown, "label_scale": label_scale})

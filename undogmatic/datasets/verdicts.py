@@ -7,6 +7,8 @@ no score (a failed row, an empty cell, a number off its scale) becomes a `Failur
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -69,16 +71,23 @@ class Given(Record):
     values: tuple[float, ...] | None = None
 
 
+class _Key(NamedTuple):
+    """Which score it is."""
+
+    item_id: str
+    judge: str
+    criterion: str
+    repeat: int
+
+
 class _Said(NamedTuple):
-    """One score as it stands in a table; `failed` says why it is none."""
+    """One score as it stands in a table, in a row about a case ("": none); `failed` says why it is no score."""
 
     place: str
+    case: str
     given: Any
     failed: str | None
     details: dict[str, float | str]
-
-
-_Key = tuple[str, str, str, int]
 
 
 class VerdictsDataset:
@@ -112,46 +121,38 @@ class VerdictsDataset:
     ) -> None:
         self.columns, self.wide, self.again = columns, dict(scores), list(again)
         self.scales, self.judges, self.quotes, self.kept = dict(scales), dict(judges), dict(quotes), tuple(metadata)
+        single = {name: names for name, names in columns if isinstance(names, tuple)}
+        tables = (single, columns.inputs, columns.details, self.wide, *self.again)
+        self.mapped = {column for table in tables for names in table.values() for column in names}
         for criterion, scale in self.scales.items():
             if not scale.ends[0] < scale.ends[1]:
                 ends = f"[{scale.ends[0]:g},{scale.ends[1]:g}]"
                 raise ConfigError(f"`dataset.scales.{criterion}.ends` is {ends}; give the lower end first.")
         self.files = _table_files([path] if isinstance(path, str) else path)
         self.about = ", ".join(file.name for file in self.files)
-        self._read: tuple[list[Item], dict[_Key, _Said]] | None = None
 
     def load(self) -> list[Item]:
         """The items that have a score, in the order of the tables. Raises DataError naming file and line."""
-        return self._tables()[0]
+        return self._tables[0]
 
     def judgments(self, rubric: Rubric) -> list[Judgment]:
         """What the tables say of them, in units of the rubric. Raises DataError naming file and line."""
-        said = self._tables()[1]
+        said = self._tables[1]
         self._check_scales(said, rubric)
         mark = digest([[*key, str(each.given), each.failed, each.details] for key, each in said.items()])
+        hashes = {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
         found = []
-        for (item_id, judge, criterion, repeat), each in said.items():
-            where = Provenance(
-                model=judge, readout="", prompt="", prompt_hash=digest(""), program_hash=mark, config_hash=mark
-            )
-            outcome = _outcome(each, criterion, self.scales.get(criterion), rubric)
-            found.append(
-                Judgment(
-                    item_id=item_id,
-                    repeat=repeat,
-                    judge=judge,
-                    criterion=criterion,
-                    outcome=outcome,
-                    cost=Cost(usd=0.0),
-                    provenance=where,
-                )
-            )
+        for key, each in said.items():
+            where = Provenance(model=key.judge, readout="", prompt="", **hashes)
+            outcome = self._outcome(each, key.criterion, rubric)
+            found.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
         return found
 
     def _check_scales(self, said: Mapping[_Key, _Said], rubric: Rubric) -> None:
         """Raise DataError where the scores of a criterion all seem to be on another scale than the rubric's."""
-        for criterion in dict.fromkeys(key[2] for key in said):
-            values = [as_number(each.given) for key, each in said.items() if key[2] == criterion and not each.failed]
+        for criterion in dict.fromkeys(key.criterion for key in said):
+            own = [each for key, each in said.items() if key.criterion == criterion and not each.failed]
+            values = [as_number(each.given) for each in own]
             numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
             if criterion in self.scales or len(numbers) < FEWEST_LABELS:
                 continue
@@ -160,28 +161,36 @@ class VerdictsDataset:
                 option = f"'+dataset.scales.{criterion}={{ends: {{ends}}}}'".replace("{{ends}}", "{ends}")
                 raise DataError(f"{self.about}: {odd} {both_ways_out(numbers, rubric, option)}")
 
+    @cached_property
     def _tables(self) -> tuple[list[Item], dict[_Key, _Said]]:
-        if self._read is None:
-            rows = [row for file in self.files for row in table_rows(file)]
-            quoted = self._quoted([row for row in rows if row.stem in self.quotes])
-            facts: dict[str, dict[str, Any]] = {}
-            said: dict[_Key, _Said] = {}
-            cases: dict[str, str] = {}
-            for row in rows:
-                if row.stem not in self.quotes:
-                    whole = self._item_of(row)
-                    self._note_facts(row, whole, facts)
-                    self._note_scores(row, whole, said, quoted, cases)
-            if not said:
-                wanted = ", ".join([*self.columns.score, *(n for names in self.wide.values() for n in names)])
-                raise DataError(
-                    f"{self.about}: no scores. Columns that would be scores: {wanted or 'none'}; name yours with "
-                    "dataset.scores={CRITERION: COLUMN} or dataset.columns.score."
-                )
-            ids = dict.fromkeys(key[0] for key in said)
-            items = [self._item(item_id, cases, facts) for item_id in ids]
-            self._read = items, _counted(said)
-        return self._read
+        """The items that have a score, and what was said of them."""
+        rows = [Row.of(file, line, cells) for file in self.files for line, cells in table_rows(file, commas=False)]
+        quoted = self._quoted([row for row in rows if row.stem in self.quotes])
+        facts: dict[str, dict[str, Any]] = {}
+        said: dict[_Key, _Said] = {}
+        for row in rows:
+            if row.stem not in self.quotes:
+                whole = self._item_of(row)
+                self._note_facts(row, facts.setdefault(whole, {"place": row.place}))
+                self._note_scores(row, whole, said, quoted)
+        if not said:
+            wanted = ", ".join([*self.columns.score, *(n for names in self.wide.values() for n in names)])
+            raise DataError(
+                f"{self.about}: no scores. Columns that would be scores: {wanted or 'none'}; name yours with "
+                "dataset.scores={CRITERION: COLUMN} or dataset.columns.score."
+            )
+        items = []
+        for item_id, case in {key.item_id: each.case for key, each in said.items()}.items():
+            known = {**facts.get(case, {}), **facts.get(item_id, {})}
+            place = str(known.pop("place", self.about))
+            inputs = {n: known.pop(f"inputs.{n}") for n in self.columns.inputs if f"inputs.{n}" in known}
+            if "summary" in inputs:
+                known.setdefault("word_count", len(inputs["summary"].split()))
+            fields = {"id": item_id, "inputs": inputs or {"item": item_id}, "pair": case or None, "metadata": known}
+            items.append(make_item(place, fields))
+        # Repeats are counted from 0, whatever the table counts from.
+        order = {repeat: n for n, repeat in enumerate(sorted({key.repeat for key in said}))}
+        return items, {key._replace(repeat=order[key.repeat]): each for key, each in said.items()}
 
     def _item_of(self, row: Row) -> str:
         """Id of the item that a row is about, or of its case."""
@@ -196,70 +205,55 @@ class VerdictsDataset:
             return str(item)
         return str(case) if empty(system) else f"{case}/{system}"
 
-    def _note_facts(self, row: Row, whole: str, facts: dict[str, dict[str, Any]]) -> None:
-        """Texts and metadata of an item, or of all items of a case."""
-        known = facts.setdefault(whole, {"place": row.place})
-        for name, columns in self.columns.inputs.items():
-            if not empty(text := row.get(columns)):
-                _note(known, f"inputs.{name}", str(text), row.place)
-        for name, own in (("case", self.columns.case), ("system", self.columns.system)):
-            if not empty(value := row.get(own)):
-                _note(known, name, str(value), row.place)
-        for name, value in row.cells.items():
-            about = name in self.kept or (not row.has(self.columns.judge) and name not in self._mapped())
-            if about and not empty(value) and not isinstance(value, list | dict):
-                _note(known, name, as_number(value), row.place)
-
-    def _mapped(self) -> set[str]:
-        own = self.columns
-        singles = own.item, own.case, own.system, own.criterion, own.score, own.repeat, own.failed
-        several = [*own.inputs.values(), *own.details.values(), *self.wide.values()]
-        several += [names for time in self.again for names in time.values()]
-        return {name for names in (*singles, *several) for name in names}
+    def _note_facts(self, row: Row, known: dict[str, Any]) -> None:
+        """Add texts and metadata of an item, or of all items of a case, to what is known of it."""
+        named = {f"inputs.{name}": columns for name, columns in self.columns.inputs.items()}
+        named |= {"case": self.columns.case, "system": self.columns.system}
+        texts = ((name, str(text)) for name, columns in named.items() if not empty(text := row.get(columns)))
+        of_judge = row.has(self.columns.judge)
+        others = (
+            (name, as_number(value))
+            for name, value in row.cells.items()
+            if (name in self.kept or not (of_judge or name in self.mapped))
+            and not (empty(value) or isinstance(value, list | dict))
+        )
+        for name, value in chain(texts, others):
+            if known.setdefault(name, value) != value:
+                raise DataError(
+                    f"{row.place}: `{name}` is {brief(value)}, and {brief(known[name])} elsewhere for the same item. "
+                    "Correct one."
+                )
 
     def _note_scores(
-        self,
-        row: Row,
-        whole: str,
-        said: dict[_Key, _Said],
-        quoted: Mapping[tuple[str, str], dict[str, str]],
-        cases: dict[str, str],
+        self, row: Row, whole: str, said: dict[_Key, _Said], quoted: Mapping[tuple[str, str], dict[str, str]]
     ) -> None:
-        own = self.columns
-        judge = row.get(own.judge)
+        """Add the scores of a row to what was said."""
+        judge, case = (row.get(names) for names in (self.columns.judge, self.columns.case))
+        kept = {name: text for name, names in self.columns.details.items() if (text := as_detail(row.get(names)))}
         for criterion, given, failed, repeat in self._scores(row):
             who = self.judges.get(criterion) or (str(judge) if not empty(judge) else criterion)
-            details = {name: text for name, names in own.details.items() if (text := as_detail(row.get(names)))}
-            details |= quoted.get((whole, who), {}) if repeat == 0 else {}
-            key, new = (whole, who, criterion, repeat), _Said(row.place, given, failed, details)
-            if (old := said.get(key)) is not None:
-                if criterion in self.judges and old.failed == failed and str(old.given) == str(given):
-                    continue
+            details = kept | (quoted.get((whole, who), {}) if repeat == 0 else {})
+            new = _Said(row.place, "" if empty(case) else str(case), given, failed, details)
+            old = said.setdefault(_Key(whole, who, criterion, repeat), new)
+            same = criterion in self.judges and old.failed == failed and str(old.given) == str(given)
+            if old is not new and not same:
                 raise DataError(
                     f"{row.place}: {criterion} of {brief(whole)} by {brief(who)} stands there a second time (first: "
                     f"{old.place}). Give judgments made again a column `repeat` (dataset.columns.repeat)."
                 )
-            said[key] = new
-            case = row.get(own.case)
-            cases[whole] = "" if empty(case) else str(case)
 
     def _scores(self, row: Row) -> Iterator[tuple[str, Any, str | None, int]]:
         """Criterion, what was given, why it is no score, and repeat, of every score of a row."""
-        own = self.columns
-        failed = why_failed(row, own.failed)
-        if row.has(own.score):
-            criterion = row.get(own.criterion)
-            yield (
-                OVERALL if empty(criterion) else str(criterion),
-                row.get(own.score),
-                failed,
-                repeat_of(row, own.repeat),
-            )
+        failed, repeat = why_failed(row, self.columns.failed), self.columns.repeat
+        if row.has(self.columns.score):
+            criterion = row.get(self.columns.criterion)
+            name = OVERALL if empty(criterion) else str(criterion)
+            yield name, row.get(self.columns.score), failed, repeat_of(row, repeat)
             return
         for criterion, names in self.wide.items():
             if row.has(names):
-                ours = criterion not in self.judges  # a failed judge does not make another's score fail
-                yield criterion, row.get(names), failed if ours else None, repeat_of(row, own.repeat)
+                # A failed judge does not make another's score fail.
+                yield criterion, row.get(names), None if criterion in self.judges else failed, repeat_of(row, repeat)
         for n, time in enumerate(self.again, 1):
             failed = why_failed(row, time.get("failed", ()))
             for criterion, names in time.items():
@@ -276,63 +270,38 @@ class VerdictsDataset:
             found.setdefault(key, {}).setdefault(self.quotes[row.stem], []).append(quote)
         return {key: {name: as_json(quotes) for name, quotes in each.items()} for key, each in found.items()}
 
-    def _item(self, item_id: str, cases: Mapping[str, str], facts: Mapping[str, Mapping[str, Any]]) -> Item:
-        case = cases[item_id]
-        known = {**facts.get(case, {}), **facts.get(item_id, {})}
-        place = str(known.pop("place", self.about))
-        inputs = {n: known.pop(f"inputs.{n}") for n in self.columns.inputs if f"inputs.{n}" in known}
-        if "summary" in inputs:
-            known.setdefault("word_count", len(inputs["summary"].split()))
-        fields = {"id": item_id, "inputs": inputs or {"item": item_id}, "pair": case or None, "metadata": known}
-        return make_item(place, fields)
+    def _outcome(self, said: _Said, criterion: str, rubric: Rubric) -> Verdict | Failure:
+        """A score in units of the rubric; what is none is a Failure, never a number."""
+        if said.failed is not None:
+            return Failure(reason="unparseable", message=said.failed)
+        value, where = as_number(said.given), f"{said.place}: {criterion} is"
+        if empty(value) or isinstance(value, bool) or not isinstance(value, int | float):
+            what = "empty" if empty(value) else "no number"
+            return Failure(reason="unparseable", message=f"{where} {what}", raw=brief(said.given))
+        scale = self.scales.get(criterion) or Given(ends=(rubric.minimum, rubric.maximum))
+        (low, high), values = scale.ends, scale.values
+        if (values is not None and value not in values) or not low <= value <= high:
+            span = ", ".join(f"{v:g}" for v in values) if values is not None else f"{low:g} to {high:g}"
+            message = f"{where} {value:g}, which is not on its scale ({span})"
+            return Failure(reason="off_scale", message=message, raw=str(said.given))
+        details = said.details | ({"bucket": float(value)} if values is not None else {})
+        score = rubric.units((value - low) / (high - low))
+        return Verdict(score=score, raw_score=float(value), details=details)
 
 
 def _table_files(paths: Sequence[str]) -> list[Path]:
     """The files of paths, of folders all that are tables. Raises ConfigError."""
     found: list[Path] = []
+    kinds = ", ".join(SUFFIXES)
     for typed in paths:
         folder = Path(typed).expanduser()
         if folder.is_dir():
             inside = sorted(each for each in folder.iterdir() if each.suffix in SUFFIXES and each.is_file())
             if not inside:
-                kinds = ", ".join(SUFFIXES)
                 raise ConfigError(f"`dataset.path` is {typed!r}, a folder without a table ({kinds}). Name another.")
-            found += inside
-            continue
-        file = existing_file(typed, "dataset.path", SUFFIXES)
-        if file.suffix not in SUFFIXES:
-            raise ConfigError(f"`dataset.path` is {typed!r}; known formats: {', '.join(SUFFIXES)}.")
-        found.append(file)
+        else:
+            inside = [existing_file(typed, "dataset.path", SUFFIXES)]
+            if inside[0].suffix not in SUFFIXES:
+                raise ConfigError(f"`dataset.path` is {typed!r}; known formats: {kinds}.")
+        found += inside
     return found
-
-
-def _note(known: dict[str, Any], name: str, value: Any, place: str) -> None:
-    if known.setdefault(name, value) != value:
-        raise DataError(
-            f"{place}: `{name}` is {brief(value)}, and {brief(known[name])} elsewhere for the same item. Correct one."
-        )
-
-
-def _counted(said: dict[_Key, _Said]) -> dict[_Key, _Said]:
-    """Repeats counted from 0, whatever the table counts from."""
-    order = {repeat: n for n, repeat in enumerate(sorted({key[3] for key in said}))}
-    return {(*key[:3], order[key[3]]): each for key, each in said.items()}
-
-
-def _outcome(said: _Said, criterion: str, scale: Given | None, rubric: Rubric) -> Verdict | Failure:
-    """A score in units of the rubric; what is none is a Failure, never a number."""
-    if said.failed is not None:
-        return Failure(reason="unparseable", message=said.failed)
-    value = as_number(said.given)
-    if empty(value) or isinstance(value, bool) or not isinstance(value, int | float):
-        what = "empty" if empty(value) else "no number"
-        return Failure(reason="unparseable", message=f"{said.place}: {criterion} is {what}", raw=brief(said.given))
-    low, high = scale.ends if scale is not None else (rubric.minimum, rubric.maximum)
-    values = scale.values if scale is not None else None
-    if (values is not None and value not in values) or not low <= value <= high:
-        span = ", ".join(f"{v:g}" for v in values) if values is not None else f"{low:g} to {high:g}"
-        message = f"{said.place}: {criterion} is {value:g}, which is not on its scale ({span})"
-        return Failure(reason="off_scale", message=message, raw=str(said.given))
-    details = said.details | ({"bucket": float(value)} if values is not None else {})
-    score = rubric.units((value - low) / (high - low))
-    return Verdict(score=score, raw_score=float(value), details=details)

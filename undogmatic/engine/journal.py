@@ -8,26 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import math
+import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from pydantic_core import PydanticSerializationError
 
 from undogmatic.errors import DataError
-from undogmatic.records.records import (
-    OVERALL,
-    RETRIED_ON_RESUME,
-    Call,
-    Cost,
-    Failure,
-    Item,
-    Judgment,
-    Key,
-    Made,
-    Verdict,
-)
+from undogmatic.records.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Key, Made, Verdict
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, read_records
 from undogmatic.safety import files
@@ -45,22 +34,32 @@ ONE_CALL = '{"calls": 1}'
 _STRUCTURE = {"role", "type", "model", "finish_reason", "stop_reason", "object"}
 # Details whose words are the program's own: names of rules, judges, sides and sources.
 _OWN_WORDS = {"rules_fired", "rules_not_evaluated", "members", "compelling", "stronger_team", "sources"}
-LONGEST_LINE = LINE_BYTES // 4
-"""Characters; each is four bytes at most."""
+LONGEST_LINE = LINE_BYTES // 4  # characters; each is four bytes at most
 LONGEST_HELD = 200_000
 """Characters of a line whose exchange stays in memory as well; parsed, a long one takes nine times its length."""
 
 
-class Journal(Generic[R]):
-    """One JSON line per record, in the order in which they were made.
+class _Appended:
+    """What is appended to a file inside `with`, if it has one."""
 
-    A line is handed to the operating system as soon as it is written, so that killing the process loses at most the
-    line being written; a torn last line is cut off when the journal is opened again.
+    path: Path | None
+    mode = files.OWN
+    _log: Log | None = None
 
-    Args:
-        path: The file; created, or continued if it exists. None keeps the records in memory only.
-        record: What its lines are.
-    """
+    def __enter__(self) -> Self:
+        if self.path is not None:
+            self._log = Log(self.path, self.mode).__enter__()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        log, self._log = self._log, None
+        if log is not None:
+            log.__exit__(*raised)
+
+
+class Journal(_Appended, Generic[R]):
+    """One JSON line per record, in the order in which they were made. The file is created, or continued if it exists; a
+    torn last line, of a process that was killed, is cut off. Without a path the records are kept in memory only."""
 
     def __init__(self, path: Path | None, record: type[R]) -> None:
         self.path = path
@@ -70,7 +69,6 @@ class Journal(Generic[R]):
             self.done = {each.key: each for each in read_records(path, record)}
             if path.stat().st_size > LONGEST_HELD * len(self.done) // 4:  # else few lines can be long
                 self.done = {key: _held(each, len(each.model_dump_json())) for key, each in self.done.items()}
-        self._log: Log | None = None
 
     def settled(self, step: Processes, item_id: str, repeat: int = 0) -> list[R] | None:
         """A step's records to keep for this item, one per criterion, or None if there is one that is still to be made
@@ -80,13 +78,8 @@ class Journal(Generic[R]):
         return kept if len(kept) == len(found) else None
 
     def append(self, record: R) -> R:
-        """Write one record; a later one of the same item, step, criterion and repeat replaces an earlier when read.
-
-        Returns:
-            The record as it was written: one that cannot be written as it is becomes a Failure that says why.
-        Raises:
-            StorageError: The disk takes no more.
-        """
+        """Write one record; a later one of the same item, step, criterion and repeat replaces an earlier when read. The
+        record as it was written: see `written`. Raises StorageError."""
         record, line = written(record)
         if self.path is not None:
             assert self._log is not None, "append is for use inside `with journal`"
@@ -95,38 +88,20 @@ class Journal(Generic[R]):
         self.done[record.key] = record
         return record
 
-    def __enter__(self) -> Journal[R]:
-        if self.path is not None:
-            self._log = Log(self.path).__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        log, self._log = self._log, None
-        if log is not None:
-            log.__exit__(kind, error, trace)
-
 
 class Journals:
     """The journals of a run: judgments.jsonl of its judges, and steps/<name>.jsonl of every step that makes items;
-    and spent.jsonl, its ledger.
-
-    Args:
-        folder: Of the run; None keeps all in memory only.
-        steps: The steps that make items, in their order.
-        redact: Whether judgments are kept without judged texts and what models said of them.
-    """
+    and spent.jsonl, its ledger. Without a folder all is kept in memory only; with `redact` judgments are kept without
+    judged texts and what models said of them."""
 
     def __init__(self, folder: Path | None, steps: Sequence[Step] = (), redact: bool = False) -> None:
-        self.folder, self.redact = folder, redact
-        self.judgments = Journal(folder / JOURNAL if folder is not None else None, Judgment)
-        self.steps = tuple(steps)
-        self.made = {
-            step.name: Journal(folder / "steps" / f"{step.name}.jsonl" if folder is not None else None, Made)
-            for step in steps
-        }
-        self.ledger = Ledger(folder / LEDGER if folder is not None else None, self.costs())
+        def file(name: str) -> Path | None:
+            return None if folder is None else folder / name
+
+        self.folder, self.redact, self.steps = folder, redact, tuple(steps)
+        self.judgments = Journal(file(JOURNAL), Judgment)
+        self.made = {step.name: Journal(file(f"steps/{step.name}.jsonl"), Made) for step in steps}
+        self.ledger = Ledger(file(LEDGER), self.costs())
 
     def append(self, record: Judgment | Made) -> Judgment | Made:
         """Write a record to the journal that it belongs to; what was written (see `Journal.append`)."""
@@ -145,24 +120,18 @@ class Journals:
         made = [record.cost for journal in self.made.values() for record in journal.done.values()]
         return [j.cost for j in (self.judgments.done.values() if judgments is None else judgments)] + made
 
-    def judged(self, item: Item) -> Iterator[tuple[Item, Failure | None]]:
-        """What the judges get of an item: what the steps made of it, in order. An item at which a step has failed, or
-        has not yet been, stands for itself, with the failure if there was one."""
-        yield from self._after(item, 0)
-
-    def _after(self, item: Item, stage: int) -> Iterator[tuple[Item, Failure | None]]:
-        if stage == len(self.steps):
-            yield item, None
-            return
-        step = self.steps[stage]
-        record = self.made[step.name].done.get((item.id, step.name, OVERALL, 0))
+    def judged(self, item: Item, stage: int = 0) -> Iterator[tuple[Item, Failure | None]]:
+        """What the judges get of an item: what the steps from this stage on made of it, in order. An item at which a
+        step has failed, or has not yet been, stands for itself, with the failure if there was one."""
+        step = self.steps[stage] if stage < len(self.steps) else None
+        record = None if step is None else self.made[step.name].done.get((item.id, step.name, OVERALL, 0))
         if record is None:
             yield item, None
         elif isinstance(record.outcome, Failure):
             yield item, record.outcome
         else:
             for made in record.outcome.items:
-                yield from self._after(made, stage + 1)
+                yield from self.judged(made, stage + 1)
 
     def results(
         self, items: Sequence[Item], judges: Sequence[JudgeStep], repeats: int
@@ -185,16 +154,13 @@ class Journals:
         with contextlib.ExitStack() as opened:
             if self.folder is not None:
                 opened.enter_context(held(self.folder))
-            opened.enter_context(self.judgments)
-            for journal in self.made.values():
+            journals: list[_Appended] = [self.judgments, *self.made.values(), self.ledger]
+            for journal in journals:
                 opened.enter_context(journal)
-            opened.enter_context(self.ledger)
             self._opened = opened.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._opened.close()
 
 
@@ -227,9 +193,8 @@ def written(record: R) -> tuple[R, str]:
 
 def _held(record: R, length: int) -> R:
     """The record as it stays in memory: without an exchange that is long, which the journal has."""
-    if length <= LONGEST_HELD:
-        return record
-    return _without_exchange(record, "left out, because it is long; the journal has it")
+    left_out = "left out, because it is long; the journal has it"
+    return record if length <= LONGEST_HELD else _without_exchange(record, left_out)
 
 
 def _without_exchange(record: R, why: str) -> R:
@@ -237,69 +202,53 @@ def _without_exchange(record: R, why: str) -> R:
     return record.model_copy(update={"calls": calls})
 
 
-class Ledger:
-    """The sums so far, and the file that they are read from and added to.
+class Ledger(_Appended):
+    """The sums so far, and the file that they are read from and added to; `costs` are what the journals say, for a
+    run that has no ledger yet. Raises DataError with file and line, where the file holds something else."""
 
-    Args:
-        path: The file; created, or continued if it exists. None keeps the sums in memory only.
-        costs: What the run's journals say, for a run that has no ledger yet.
-    """
+    mode = files.ALL
 
     def __init__(self, path: Path | None, costs: Iterable[Cost]) -> None:
         self.path = path
-        self._log: Log | None = None
         self._first: str | None = None
-        if path is not None and path.exists():
-            cut_torn_line(path)
-            self.calls, self.usd = _sums(path)
+        self.calls, self.usd = 0, 0.0
+        if path is None or not path.exists():
+            known = list(costs)
+            self.calls, self.usd = sum(cost.calls for cost in known), math.fsum(cost.usd or 0.0 for cost in known)
+            if self.calls or self.usd:
+                self._first = _spent(self.calls, self.usd)
             return
-        known = list(costs)
-        self.calls, self.usd = sum(cost.calls for cost in known), math.fsum(cost.usd or 0.0 for cost in known)
-        if self.calls or self.usd:
-            self._first = f'{{"calls": {self.calls}, "usd": {self.usd!r}}}'
+        cut_torn_line(path)
+        for number, line in read_lines(path):
+            try:
+                noted = json_value(line) if line != ONE_CALL.encode() else {"calls": 1}
+                calls, usd = noted.get("calls", 0), noted.get("usd", 0.0)
+                if not isinstance(calls, int) or not isinstance(usd, int | float) or min(calls, usd) < 0:
+                    raise Unreadable("it holds no calls and no price")
+            except (AttributeError, Unreadable) as error:
+                raise DataError(
+                    f"{path}:{number}: not what a run has spent ({error}). Delete the line, or the file to count by "
+                    "the journal."
+                ) from None
+            self.calls, self.usd = self.calls + calls, self.usd + usd
 
     def note(self, calls: int, usd: float) -> None:
         """Add to the sums. Raises StorageError."""
         self.calls += calls
         self.usd += usd
         if self._log is not None:
-            self._log.append(ONE_CALL if calls == 1 and not usd else f'{{"calls": {calls}, "usd": {usd!r}}}')
+            self._log.append(ONE_CALL if calls == 1 and not usd else _spent(calls, usd))
 
-    def __enter__(self) -> Ledger:
-        if self.path is not None:
-            self._log = Log(self.path, files.ALL).__enter__()
-            if self._first is not None:
-                self._log.append(self._first)
-                self._first = None
+    def __enter__(self) -> Self:
+        super().__enter__()
+        if self._log is not None and self._first is not None:
+            self._log.append(self._first)
+            self._first = None
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        log, self._log = self._log, None
-        if log is not None:
-            log.__exit__(kind, error, trace)
 
-
-def _sums(path: Path) -> tuple[int, float]:
-    """Calls and USD. Raises DataError with file and line."""
-    calls, usd = 0, 0.0
-    for number, line in read_lines(path):
-        if line == ONE_CALL.encode():
-            calls += 1
-            continue
-        try:
-            found = json_value(line)
-            made, price = found.get("calls", 0), found.get("usd", 0.0)
-            if not isinstance(made, int) or not isinstance(price, int | float) or made < 0 or not 0 <= price < math.inf:
-                raise Unreadable("it holds no calls and no price")
-        except (AttributeError, Unreadable) as error:
-            raise DataError(
-                f"{path}:{number}: not what a run has spent ({error}). Delete the line, or the file to count by the "
-                "journal."
-            ) from None
-        calls, usd = calls + made, usd + price
-    return calls, usd
+def _spent(calls: int, usd: float) -> str:
+    return f'{{"calls": {calls}, "usd": {usd!r}}}'
 
 
 def cut_torn_line(path: Path) -> None:
@@ -307,16 +256,12 @@ def cut_torn_line(path: Path) -> None:
 
     Only what begins as our lines do is taken back: another program's file is left to be complained of.
     """
-    step = 1 << 16
     try:
         with path.open("r+b") as file:
-            end = file.seek(0, 2)
-            tail = b""
-            while len(tail) < end and b"\n" not in tail:
-                start = max(0, end - len(tail) - step)
-                file.seek(start)
-                tail = file.read(end - len(tail) - start) + tail
-            line = tail[tail.rfind(b"\n") + 1 :]
+            if not (end := file.seek(0, 2)):
+                return
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                line = content[content.rfind(b"\n") + 1 :]
             if not line.startswith(b"{"):
                 return
             try:
@@ -324,7 +269,6 @@ def cut_torn_line(path: Path) -> None:
             except Unreadable:
                 file.truncate(end - len(line))
             else:
-                file.seek(0, 2)
                 file.write(b"\n")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from None
@@ -356,12 +300,10 @@ def redact_judgment(judgment: Judgment) -> Judgment:
     else:
         raw = None if outcome.raw is None else redacted(outcome.raw)
         hidden = outcome.model_copy(update={"message": redacted(outcome.message), "raw": raw})
-    return judgment.model_copy(update={"outcome": hidden, "calls": tuple(map(_redact_call, judgment.calls))})
-
-
-def _redact_call(call: Call) -> Call:
-    error = call.error
-    if error is not None:  # "transport: what the server said"
-        kind, _, said = error.partition(": ")
-        error = f"{kind}: {redacted(said)}"
-    return call.model_copy(update={"request": redact(call.request), "reply": redact(call.reply), "error": error})
+    calls = []
+    for call in judgment.calls:
+        kind, _, said = (call.error or "").partition(": ")  # "transport: what the server said"
+        error = None if call.error is None else f"{kind}: {redacted(said)}"
+        sent = {"request": redact(call.request), "reply": redact(call.reply), "error": error}
+        calls.append(call.model_copy(update=sent))
+    return judgment.model_copy(update={"outcome": hidden, "calls": tuple(calls)})

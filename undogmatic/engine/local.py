@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from contextvars import copy_context
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, cast
 
 from pydantic import Field
 
@@ -32,10 +32,8 @@ from undogmatic.safety.paths import cache_folder
 
 _Task = asyncio.Task[Sequence[Judgment | Made]]
 
-ELSEWHERE = "elsewhere"
-"""What stands for the model in tables of runs whose judgments were made elsewhere."""
-MAX_FAILURES = 0.2
-"""The share of judgments that may fail where nobody set one."""
+ELSEWHERE = "elsewhere"  # what stands for the model in tables of runs whose judgments were made elsewhere
+MAX_FAILURES = 0.2  # the share of judgments that may fail where nobody set one
 
 
 class LocalEngine:
@@ -106,8 +104,9 @@ class LocalEngine:
             async with self._connected(parts.model, running, journals.answered()):
                 while True:
                     while stop is None and len(running) < limit and agenda.pending():
-                        step, item, repeat = agenda.take()
-                        task = asyncio.create_task(step.process(item, repeat), context=asking.copy())
+                        step, item, repeat = agenda.due.popleft()
+                        work: Coroutine[Any, Any, Sequence[Judgment | Made]] = step.process(item, repeat)
+                        task = asyncio.create_task(work, context=asking.copy())
                         task.add_done_callback(ended.put_nowait)
                         running.add(task)
                     if not running:
@@ -156,11 +155,7 @@ class LocalEngine:
         repeats: int = 1,
         each: Callable[[Judgment | Made], None] | None = None,
     ) -> tuple[list[Item], list[Judgment]]:
-        """`stream` to its end, every record handed to `each`.
-
-        Returns:
-            What was judged and the judgments, in the order of `items`, repeat by repeat (`Journals.results`).
-        """
+        """`stream` to its end, every record handed to `each`; what was judged, and judgments (`Journals.results`)."""
         async with aclosing(self.stream(recipe, items, journals, repeats)) as records:
             async for record in records:
                 if each is not None:
@@ -170,44 +165,33 @@ class LocalEngine:
 
 def _gone(outcome: Any, lost: int, model: Model) -> RunStopped:
     assert isinstance(outcome, Failure)
-    if outcome.reason == "fault":
-        return RunStopped(
-            f"{lost} items in a row could not be judged because something broke down over them; the last: "
-            f"{outcome.message}. What was judged is kept; correct it (in a judge, readout or step of your own) and "
-            "rerun."
-        )
-    return RunStopped(
-        f"{lost} items in a row got no answer from {model.name}; the last: {outcome.message}. "
-        "What was judged is kept; rerun when the server answers."
+    broken = outcome.reason == "fault"
+    what = (
+        "could not be judged because something broke down over them" if broken else f"got no answer from {model.name}"
     )
-
-
-class _Work(NamedTuple):
-    """One item for one step."""
-
-    step: Processes
-    item: Item
-    repeat: int
+    then = (
+        "correct it (in a judge, readout or step of your own) and rerun" if broken else "rerun when the server answers"
+    )
+    return RunStopped(f"{lost} items in a row {what}; the last: {outcome.message}. What was judged is kept; {then}.")
 
 
 class _Agenda:
-    """What is to be done next: first what steps have just made, then further items, then further repeats.
-
-    Only what is in flight is held, and the items themselves where they are judged more than once.
-    """
+    """What is to be done next: first what steps have just made, then further items, then further repeats. Only what is
+    in flight is held, and the items themselves where they are judged more than once."""
 
     def __init__(self, parts: Parts, items: Iterable[Item], journals: Journals, repeats: int) -> None:
         self.steps, self.judges = parts.steps, parts.judges
         self.journals, self.repeats = journals, repeats
         self.source = iter(items)
-        self.due: deque[_Work] = deque()
+        self.due: deque[tuple[Processes, Item, int]] = deque()
+        """What can be begun: an item for a step, or for a judge at this repeat."""
         self.later: deque[tuple[Item, int]] = deque()
         self.under_way: dict[str, tuple[Item, int]] = {}
         """Items in a step that makes items, and the stage at which they are, by id."""
         self.made: set[tuple[int, str]] = set()
 
     def pending(self) -> bool:
-        """Whether there is something that can be begun now."""
+        """Whether there is something in `due`, where it can be found."""
         while not self.due:
             item = next(self.source, None)
             if item is not None:
@@ -217,10 +201,6 @@ class _Agenda:
             else:
                 return False
         return True
-
-    def take(self) -> _Work:
-        """The next piece of work; `pending` says that there is one."""
-        return self.due.popleft()
 
     def note(self, record: Judgment | Made) -> None:
         """What a step made goes on to the next one. Raises DataError where two items of the run bear one id."""
@@ -236,7 +216,7 @@ class _Agenda:
         settled = self.journals.made[step.name].settled(step, item.id)
         if settled is None:
             self.under_way[item.id] = (item, stage)
-            self.due.append(_Work(step, item, 0))
+            self.due.append((step, item, 0))
         else:
             self._go_on(item, stage, settled[0])
 
@@ -252,19 +232,13 @@ class _Agenda:
 
     def _judge(self, item: Item, repeat: int) -> None:
         settled = self.journals.judgments.settled
-        self.due.extend(_Work(judge, item, repeat) for judge in self.judges if settled(judge, item.id, repeat) is None)
+        self.due.extend((judge, item, repeat) for judge in self.judges if settled(judge, item.id, repeat) is None)
         if repeat + 1 < self.repeats:
             self.later.append((item, repeat + 1))
 
 
 class NamedJudge(Judge):
-    """A judge of which only the name and the criteria are known; it cannot be asked.
-
-    Args:
-        name: As its judgments bear it.
-        criteria: What it said something of.
-        rubric: The scale of its scores here.
-    """
+    """A judge of which only the name that its judgments bear and what it judged are known; it cannot be asked."""
 
     def __init__(self, name: str, criteria: Sequence[str], rubric: Rubric) -> None:
         super().__init__()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import itertools
 import typing
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -32,29 +33,20 @@ from undogmatic.records.records import Item, Judgment, Provenance, digest, text_
 from undogmatic.records.rubric import Rubric
 
 PARTS = ("prompt", "model", "readout")
-PROMPTED = ("structured", "logprobs")
-"""Readouts that read a prompt, by preference."""
+PROMPTED = ("structured", "logprobs")  # readouts that read a prompt, by preference
 
 
 class Parts(NamedTuple):
-    """What a recipe composes, built and bound to one another.
-
-    Attributes:
-        model: The one to connect and to close; it stands for all that steps and judges ask.
-        steps: What makes items from items, in their order; often nothing.
-        judges: What judges the items that the last step made; at least one.
-        asks: False where the judgments were made elsewhere, and there is nobody to ask.
-        uses_own: Whether a step or a judge asks the model that `model=` names.
-    """
+    """What a recipe composes, built and bound to one another."""
 
     rubric: Rubric
     prompt: Prompt
-    model: Model
+    model: Model  # the one to connect and to close; it stands for all that steps and judges ask
     readout: Readout
-    judges: tuple[JudgeStep, ...]
-    steps: tuple[Step, ...] = ()
-    asks: bool = True
-    uses_own: bool = True
+    judges: tuple[JudgeStep, ...]  # of the items that the last step made; at least one
+    steps: tuple[Step, ...] = ()  # what makes items from items, in their order; often nothing
+    asks: bool = True  # False where the judgments were made elsewhere, and there is nobody to ask
+    uses_own: bool = True  # whether a step or a judge asks the model that `model=` names
 
     def asking(self) -> AbstractContextManager[None]:
         """The context in which steps and judges work: the model that is asked where they have none of their own."""
@@ -104,9 +96,7 @@ class Parts(NamedTuple):
 class Recipe:
     """A composed config as plain data, from which every process that works on the items builds its own parts.
 
-    Args:
-        config: The resolved config.
-        parts: What was built already, for use in this process only.
+    `parts` are what was built already, for use in this process only.
     """
 
     def __init__(self, config: Mapping[str, Any], parts: Parts | None = None) -> None:
@@ -114,60 +104,53 @@ class Recipe:
 
     def build(self) -> Parts:
         """Rubric, prompt, model, readout, steps and judges; built once in a process. Raises ConfigError."""
-        if self._parts is None:
-            self._parts = _compose(settings(self.config))
+        if self._parts is not None:
+            return self._parts
+        chosen = settings(self.config)
+        groups.search(chosen.folders)
+        rubric: Rubric = build(chosen.rubric, "rubric")
+        prompt: Prompt = build(chosen.prompt, "prompt")
+        model: Model = build(chosen.model, "model")
+        prompted = chosen.optimizes or prompt.brings_program
+        readout: Readout = build(readout_node(chosen.readout, model, rubric, chosen, prompted), "readout")
+        readout.zero_shot = readout.zero_shot or chosen.optimizes
+        composer = Composer(chosen, rubric, prompt, model, readout)
+        steps, states = _steps(composer)
+        judges = tuple(_judge_steps(composer, states))
+        asked = composer.model() or Nobody(" + ".join(dict.fromkeys(step.provenance.model for step in judges)))
+        self._parts = Parts(rubric, prompt, asked, readout, judges, tuple(steps), uses_own=composer.uses_own)
         return self._parts
 
     def __reduce__(self) -> tuple[type[Recipe], tuple[Mapping[str, Any]]]:
         return Recipe, (self.config,)
 
 
-def _compose(chosen: Settings) -> Parts:
-    groups.search(chosen.folders)
-    rubric: Rubric = build(chosen.rubric, "rubric")
-    prompt: Prompt = build(chosen.prompt, "prompt")
-    model: Model = build(chosen.model, "model")
-    prompted = chosen.optimizes or prompt.brings_program
-    readout: Readout = build(readout_node(chosen.readout, model, rubric, chosen, prompted), "readout")
-    readout.zero_shot = readout.zero_shot or chosen.optimizes
-    composer = Composer(chosen, rubric, prompt, model, readout)
-    steps, states = _steps(composer)
-    judges = _judge_steps(composer, states)
-    asked_model = composer.model()
-    if asked_model is None:
-        asked_model = Nobody(" + ".join(dict.fromkeys(step.provenance.model for step in judges)))
-    return Parts(rubric, prompt, asked_model, readout, tuple(judges), tuple(steps), uses_own=composer.uses_own)
-
-
 def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
     """The run's judges, each with what determines its judgments."""
     chosen, rubric, prompt = composer.chosen, composer.rubric, composer.prompt
-    judges = _judges(composer)
-    asked_model = composer.model()
+    if chosen.judges is not None and not chosen.judges:
+        raise ConfigError("`judges` is []; name at least one, e.g. judges=[score,debate], or leave it out.")
+    judges = [composer.judge(node, f"judges[{n}]") for n, node in enumerate(chosen.judges or ())] or [composer.judge()]
+    asked_model = composer.model() or composer.own
     found = []
     for n, (name, judge) in enumerate(zip(_distinct([judge.name for judge in judges]), judges, strict=True)):
         program = judge.program_hash()
-        asked, shown = (asked_model or composer.own).name, prompt
+        asked, shown = asked_model.name, prompt
         # Each of several may have a model or prompt of its own, as if it were run alone; and one may ask none at all.
         if chosen.judges is not None or not judge.asks:
             sources = judge.readouts()
             asked = " + ".join(dict.fromkeys(source.model.name for source in sources)) or asked
             shown = sources[0].prompt if len({source.prompt.hash(rubric) for source in sources}) == 1 else shown
-        state = {
-            "program": program,
-            "model": asked,
-            "rubric": rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"}),
-            "seed": chosen.seed,
-        }
-        if states:
-            state["steps"] = states
+        ruled = rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"})
+        state = {"program": program, "model": asked, "rubric": ruled, "seed": chosen.seed}
+        state |= {"prompt": shown.hash(rubric)} | ({"steps": states} if states else {})
         provenance = Provenance(
             model=asked,
             readout="+".join(dict.fromkeys(source.name for source in judge.readouts())),
             prompt=shown.id,
             prompt_hash=shown.hash(rubric),
             program_hash=program,
-            config_hash=digest(state | {"prompt": shown.hash(rubric)}),
+            config_hash=digest(state),
         )
         found.append(JudgeStep(judge, provenance, name, functools.partial(_in_language, composer, states, n)))
     return found
@@ -184,15 +167,6 @@ def _in_language(composer: Composer, states: Sequence[Any], place: int, code: st
         return None
 
 
-def _judges(composer: Composer) -> list[Judge]:
-    nodes = composer.chosen.judges
-    if nodes is None:
-        return [composer.judge()]
-    if not nodes:
-        raise ConfigError("`judges` is []; name at least one, e.g. judges=[score,debate], or leave it out.")
-    return [composer.judge(node, f"judges[{n}]") for n, node in enumerate(nodes)]
-
-
 def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
     """The steps that make items, and what determines what they make."""
     steps: list[Step] = []
@@ -204,54 +178,39 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
             arguments = named("step", arguments.pop("step"), f"{key}.step", composer.chosen) | arguments
         target = resolve(arguments.get("_target_"), key)
         hints = typing.get_type_hints(target.__init__)
-        parameters = inspect.signature(target.__init__).parameters
-        asked = [name for name in parameters if hints.get(name) is Model]
-        one = {name: composer.model_of(arguments.pop(name, None), f"{key}.{name}") for name in asked}
-        several = {
-            name: _models(composer, arguments.pop(name, None), f"{key}.{name}")
-            for name in parameters
-            if hints.get(name) == Sequence[Model]
-        }
-        step: Step = build(arguments, key, **one, **several)
-        step.model = one[asked[0]] if asked else None
-        step.models = [*one.values(), *(model for models in several.values() for model in models)]
+        own: dict[str, Model] = {}
+        several: dict[str, list[Model]] = {}
+        for name in (name for name, hint in hints.items() if hint is Model):
+            own[name] = composer.model_of(arguments.pop(name, None), f"{key}.{name}")
+        for name in (name for name, hint in hints.items() if hint == Sequence[Model]):
+            nodes, place = arguments.pop(name, None) or [], f"{key}.{name}"
+            if not nodes:
+                raise ConfigError(f"`{place}` names no model. Name one or several, e.g. {name}: [gpt,claude].")
+            listed = nodes if isinstance(nodes, list | tuple) else [nodes]
+            several[name] = [composer.model_of(each, f"{place}[{m}]") for m, each in enumerate(listed)]
+        step: Step = build(arguments, key, **own, **several)
+        step.model = next(iter(own.values()), None)
+        step.models = [*own.values(), *itertools.chain(*several.values())]
         steps.extend(step.stages())
-        states.append(
-            arguments
-            | {name: model.name for name, model in one.items()}
-            | {name: [model.name for model in models] for name, models in several.items()}
-        )
+        names = {name: model.name for name, model in own.items()}
+        states.append(arguments | names | {name: [model.name for model in models] for name, models in several.items()})
     for step, name in zip(steps, _distinct([step.name for step in steps]), strict=True):
         step.name = name
     return steps, states
-
-
-def _models(composer: Composer, nodes: Any, key: str) -> list[Model]:
-    """The models that a step's config names: one, or a list."""
-    listed = nodes if isinstance(nodes, list | tuple) else [] if nodes is None else [nodes]
-    if not listed:
-        raise ConfigError(f"`{key}` names no model. Name one or several, e.g. {key.rpartition('.')[2]}: [gpt,claude].")
-    return [composer.model_of(node, f"{key}[{n}]") for n, node in enumerate(listed)]
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
     """The names, numbered where one comes again: score, score-2."""
     found: list[str] = []
     for name in names:
-        number = 1
-        while (one := name if number == 1 else f"{name}-{number}") in found:
-            number += 1
-        found.append(one)
+        numbered = (name if n == 1 else f"{name}-{n}" for n in itertools.count(1))
+        found.append(next(one for one in numbered if one not in found))
     return found
 
 
 class Composer:
-    """Builds the judge of a run, and what the judges inside it need.
-
-    Args:
-        chosen: The run's config.
-        rubric, prompt, model, readout: The run's own parts; the readout is not bound yet.
-    """
+    """Builds the judge of a run, and what the judges inside it need, of the run's own parts; the readout is not bound
+    yet."""
 
     def __init__(self, chosen: Settings, rubric: Rubric, prompt: Prompt, model: Model, readout: Readout) -> None:
         self.chosen, self.rubric, self.prompt, self.readout = chosen, rubric, prompt, readout
@@ -319,22 +278,28 @@ class Composer:
         supplied: dict[str, Any] = {}
         for name, parameter in inspect.signature(target.__init__).parameters.items():
             hint = hints.get(name)
+            place = f"{key}.{name}"
             if hint is Readout:
                 supplied[name] = self._bound(readout)
             elif hint is Asker:
                 supplied[name] = asker_for(self._bound(readout), wordings)
-            elif hint is Rubric:
-                supplied[name] = self.rubric
-            elif hint is Prompt:
-                supplied[name] = self.prompt
+            elif hint is Rubric or hint is Prompt:
+                supplied[name] = self.rubric if hint is Rubric else self.prompt
             elif hasattr(hint, "group"):
                 supplied[name] = self._part(hint, arguments.pop(name, None), key, readout)
-            elif hint is Judge or hint == Sequence[Judge]:
-                if name not in arguments and parameter.default is parameter.empty:
-                    raise ConfigError(f"`{key}.{name}` is required. Set it with `{key}.{name}=...`.")
-                if name in arguments:
-                    inner = arguments.pop(name)
-                    supplied[name] = self._inner(inner, f"{key}.{name}", readout, hint is not Judge)
+            elif (hint is Judge or hint == Sequence[Judge]) and name in arguments:
+                inner = arguments.pop(name)
+                if hint is not Judge and not (isinstance(inner, list) and inner):
+                    raise ConfigError(
+                        f"`{place}` is {short(inner)}; it must be a list of judges, e.g. {place}=[score,debate]."
+                    )
+                supplied[name] = (
+                    self._judge(inner, place, readout)
+                    if hint is Judge
+                    else [self._judge(each, f"{place}[{n}]", readout) for n, each in enumerate(inner)]
+                )
+            elif (hint is Judge or hint == Sequence[Judge]) and parameter.default is parameter.empty:
+                raise ConfigError(f"`{place}` is required. Set it with `{place}=...`.")
         return supplied
 
     def _bound(self, readout: Readout) -> Readout:
@@ -359,20 +324,13 @@ class Composer:
             self.shared[place] = build(arguments, key)
         return self.shared[place]
 
-    def _inner(self, node: Any, key: str, readout: Readout, several: bool) -> Judge | list[Judge]:
-        if not several:
-            return self._judge(node, key, readout)
-        if not isinstance(node, list) or not node:
-            raise ConfigError(f"`{key}` is {short(node)}; it must be a list of judges, e.g. {key}=[score,debate].")
-        return [self._judge(each, f"{key}[{n}]", readout) for n, each in enumerate(node)]
-
     def _own_readout(self, own: Mapping[str, Any], key: str) -> Readout:
         nodes = {part: self._node(part, own.get(part, getattr(self.chosen, part)), key) for part in PARTS}
         prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in own else self.prompt
         prompt = prompt.in_language(self.prompt.language) or prompt if self.elsewise else prompt
         model = self._model(nodes["model"], f"{key}.model")
         node = readout_node(nodes["readout"], model, self.rubric, self.chosen)
-        if "prompt" in own and not _reads_prompts(node, key):
+        if "prompt" in own and not resolve(node.get("_target_"), f"{key}.readout").uses_prompt:
             if nodes["readout"].get("_target_") != "auto":
                 raise ConfigError(
                     f"`{key}.prompt` is {prompt.id!r}, but the readout chosen reads no prompt; leave it out, or "
@@ -417,13 +375,8 @@ class Composer:
 def readout_node(
     node: Mapping[str, Any], model: Model, rubric: Rubric, chosen: Settings, prompted: bool = False
 ) -> Mapping[str, Any]:
-    """`readout=auto` is the model's default readout with that readout's own defaults; everything else is itself.
-
-    Args:
-        node: The config's.
-        model, rubric, chosen: The run's.
-        prompted: Whether it must be one that reads prompts, as the model serves one.
-    """
+    """`readout=auto` is the model's default readout with that readout's own defaults, or one that reads prompts where
+    it is to be `prompted` and the model serves one; everything else is itself."""
     if node.get("_target_") != "auto":
         return node
     name = model.default_readout(rubric.name)
@@ -436,10 +389,6 @@ def readout_node(
             f"readout={name} readout.{extra[0]}=..."
         )
     return named("readout", name, "readout", chosen)
-
-
-def _reads_prompts(node: Mapping[str, Any], key: str) -> bool:
-    return bool(resolve(node.get("_target_"), f"{key}.readout").uses_prompt)
 
 
 def judged(items: Sequence[Item], chosen: Settings) -> list[Judgment]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import dspy
 
@@ -22,23 +22,6 @@ from undogmatic.safety.outside import without_halves
 
 T = TypeVar("T")
 FREE = Cost(usd=0.0)
-
-
-class Processes(Protocol):
-    """What the engine runs: a name, what its records are about, and one item at a time.
-
-    The journal knows a record by item, step, criterion and repeat; an item is done when all `criteria` are.
-    """
-
-    name: str
-
-    @property
-    def criteria(self) -> tuple[str, ...]: ...
-
-    async def process(self, item: Item, repeat: int = 0) -> Sequence[Judgment | Made]:
-        """The records of one item. What a model could not answer is a Failure in them; BudgetExceeded, ConfigError and
-        DataError pass."""
-        ...
 
 
 class Step:
@@ -71,86 +54,64 @@ class Step:
 
     async def process(self, item: Item, repeat: int = 0) -> Sequence[Made]:
         """Make the items of one item. Raises DataError where two of them bear one id."""
-        done = await attempt(self._made(item), repeat)
-        return [
-            Made(item_id=item.id, repeat=repeat, step=self.name, outcome=done.result, cost=done.cost, calls=done.calls)
-        ]
 
-    async def _made(self, item: Item) -> Items:
-        found = await self.make(item)
-        ids = [made.id for made in found]
-        if twice := next((each for each in ids if ids.count(each) > 1), None):
-            raise DataError(f"step {self.name!r} made two items {twice!r} of item {item.id!r}; ids must differ.")
-        own = {"parent": item.id, "maker": self.maker(item), "place": item.place}
-        return Items(items=tuple(made.model_copy(update=own) for made in found))
+        async def made() -> Items:
+            items = await self.make(item)
+            ids = [one.id for one in items]
+            if twice := next((one for one in ids if ids.count(one) > 1), None):
+                raise DataError(f"step {self.name!r} made two items {twice!r} of item {item.id!r}; ids must differ.")
+            origin = {"parent": item.id, "maker": self.maker(item), "place": item.place}
+            return Items(items=tuple(one.model_copy(update=origin) for one in items))
 
-
-class Attempt(NamedTuple, Generic[T]):
-    """What came of asking, and what it took."""
-
-    result: T | Failure
-    cost: Cost
-    calls: tuple[Call, ...]
+        outcome, took = await attempt(made(), repeat)
+        return [Made(item_id=item.id, repeat=repeat, step=self.name, outcome=outcome, **took)]
 
 
-async def attempt(work: Awaitable[T], repeat: int) -> Attempt[T]:
-    """Await one item's work with its calls noted.
+async def attempt(work: Awaitable[T], repeat: int) -> tuple[T | Failure, dict[str, Any]]:
+    """Await one item's work with its calls noted; what came of it, and what it took: its `cost` and `calls`.
 
-    This is the last door: a ModelError becomes a Failure, and so does any exception that is none of ours, with the
-    place where it was raised. What is wrong with the run as a whole (BudgetExceeded, ConfigError, DataError) passes.
+    This is the last door: a ModelError becomes a Failure, and so does any exception that is none of ours. What is wrong
+    with the run as a whole (BudgetExceeded, ConfigError, DataError) passes. Money is None as soon as one made call has
+    no known price.
     """
     clock = time.perf_counter()
     # DSPy's trace is for optimisers; left on, it keeps the last 10,000 texts in memory.
     with recording() as calls, rollout(repeat), dspy.context(trace=None):
         try:
             result: T | Failure = await work
-        except ModelError as error:
-            result = as_failure(error)
-        except UndogmaticError:
-            raise
         except Exception as error:  # one item must not lose a run
-            result = as_failure(fault(error))
-    return Attempt(result, total(calls, time.perf_counter() - clock), tuple(calls))
+            if isinstance(error, UndogmaticError) and not isinstance(error, ModelError):
+                raise
+            result = as_failure(error)
+    made = [call for call in calls if not call.cached]
+    prices = [call.usd for call in made if call.usd is not None]
+    cost = Cost(
+        calls=sum(call.attempts for call in made),
+        cached=len(calls) - len(made),
+        input_tokens=sum(call.input_tokens for call in made),
+        output_tokens=sum(call.output_tokens for call in made),
+        usd=float(sum(prices)) if len(prices) == len(made) else None,
+        seconds=time.perf_counter() - clock,
+    )
+    return result, {"cost": cost, "calls": tuple(calls)}
 
 
-def as_failure(error: ModelError) -> Failure:
-    """An answer that could not be had, as the record of it."""
+def as_failure(error: Exception) -> Failure:
+    """An answer that could not be had, as the record of it: of an exception that is none of ours, the place in the
+    program (in a library, who called it) where it arose."""
+    if not isinstance(error, ModelError):
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = [frame for frame in frames if "site-packages" not in frame.filename and frame.filename != __file__]
+        where = f" in {(ours or frames)[-1].filename}:{(ours or frames)[-1].lineno}" if frames else ""
+        said = " ".join(str(error).split())[:300]
+        error = JudgeFault(f"{type(error).__name__}{': ' if said else ''}{said}{where}")
     raw = None if error.raw is None else without_halves(str(error.raw))
     return Failure(reason=error.kind, message=without_halves(str(error)), raw=raw)  # type: ignore[arg-type]
 
 
-def fault(error: Exception) -> JudgeFault:
-    """An exception that is none of ours, with the place in the program (in a library, who called it) where it arose."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "site-packages" not in frame.filename and frame.filename != __file__]
-    where = f" in {(own or frames)[-1].filename}:{(own or frames)[-1].lineno}" if frames else ""
-    said = " ".join(str(error).split())[:300]
-    return JudgeFault(f"{type(error).__name__}{': ' if said else ''}{said}{where}")
-
-
-def total(calls: Sequence[Call], seconds: float) -> Cost:
-    """Sum of the exchanges; money is None as soon as one made call has no known price."""
-    made = [c for c in calls if not c.cached]
-    prices = [c.usd for c in made]
-    return Cost(
-        calls=sum(c.attempts for c in made),
-        cached=len(calls) - len(made),
-        input_tokens=sum(c.input_tokens for c in made),
-        output_tokens=sum(c.output_tokens for c in made),
-        usd=None if any(p is None for p in prices) else float(sum(p for p in prices if p is not None)),
-        seconds=seconds,
-    )
-
-
 class JudgeStep:
-    """A judge of a run, under the name by which its judgments are known.
-
-    Args:
-        judge: It.
-        provenance: Where its judgments come from.
-        name: The judge's own, unless two judges of the run share it.
-        elsewise: The same judge asking in the language of this code, or None where it has no words in it.
-    """
+    """A judge of a run, under the name by which its judgments are known: its own, unless two judges share it.
+    `elsewise` gives the same judge asking in the language of a code, or None where it has no words in it."""
 
     def __init__(
         self,
@@ -172,14 +133,22 @@ class JudgeStep:
         """One judgment per criterion. Cost and exchange are the first one's: they were made once for all."""
         if (asked := self.for_item(item)) is not self:
             return await asked.process(item, repeat)
-        done = await attempt(self._outcomes(item), repeat)
-        found = dict.fromkeys(self.criteria, done.result) if isinstance(done.result, Failure) else done.result
-        return self._judgments(item, repeat, found, done.cost, done.calls)
+
+        async def outcomes() -> dict[str, Verdict | Failure]:
+            prediction = await self.judge.acall(item=item.blind())
+            said = prediction.verdicts if "verdicts" in prediction else {OVERALL: prediction.verdict}
+            return {
+                criterion: as_failure(said[criterion]) if isinstance(said[criterion], ModelError) else said[criterion]
+                for criterion in self.criteria
+            }
+
+        result, took = await attempt(outcomes(), repeat)
+        results = dict.fromkeys(self.criteria, result) if isinstance(result, Failure) else result
+        return self._judgments(item, repeat, results, **took)
 
     def for_item(self, item: Item) -> JudgeStep:
         """Itself, or the same judge asking in the language of the item, where the item has one."""
-        code = item.language
-        if code is None:
+        if (code := item.language) is None:
             return self
         if code not in self._by_language:
             self._by_language[code] = self._elsewise(code) or self
@@ -206,13 +175,6 @@ class JudgeStep:
             for n, criterion in enumerate(self.criteria)
         ]
 
-    async def _outcomes(self, item: Item) -> dict[str, Verdict | Failure]:
-        prediction = await self.judge.acall(item=item.blind())
-        found: Mapping[str, Verdict | ModelError] = (
-            prediction.verdicts if "verdicts" in prediction else {OVERALL: prediction.verdict}
-        )
-        return {criterion: _outcome(found[criterion]) for criterion in self.criteria}
 
-
-def _outcome(found: Verdict | ModelError) -> Verdict | Failure:
-    return as_failure(found) if isinstance(found, ModelError) else found
+Processes = Step | JudgeStep
+"""What the engine runs: an item is done when all `criteria` have a record of the item, step, criterion and repeat."""

@@ -67,31 +67,27 @@ def fit(
     """
     from undogmatic.stats import calibration as calibrators
 
-    rows = [(i, j) for i, j in zip(items, judgments, strict=True) if isinstance(j.outcome, Verdict)]
+    rows = [(i, j.outcome.score) for i, j in zip(items, judgments, strict=True) if isinstance(j.outcome, Verdict)]
     if len(rows) < LEAST:
         raise DataError(
             f"{len(rows)} of {len(items)} texts were judged; a calibration needs at least {LEAST}.{_why(judgments)}"
         )
-    raw = np.array([j.outcome.score for _, j in rows if isinstance(j.outcome, Verdict)])
-    gold = np.array([float(i.label) for i, _ in rows if i.label is not None])
-    folds = np.array([int(digest(i.pair if i.pair is not None else i.id)[:8], 16) % 5 for i, _ in rows])
+    raw, gold = (
+        np.array([score for _, score in rows]),
+        np.array([float(i.label) for i, _ in rows if i.label is not None]),
+    )
+    known = [item for item, _ in rows]
+    folds = np.array([int(digest(i.pair if i.pair is not None else i.id)[:8], 16) % 5 for i in known])
     held_out = np.empty_like(raw)
-    for fold in range(5):
+    for fold in np.unique(folds):
         inside = folds == fold
-        if inside.any():
-            held_out[inside] = calibrators.apply(
-                calibrators.fit(method, raw[~inside], gold[~inside], scale), raw[inside]
-            )
+        fitted = calibrators.fit(method, raw[~inside], gold[~inside], scale)
+        held_out[inside] = calibrators.apply(fitted, raw[inside])
     before, after = float(np.abs(raw - gold).mean()), float(np.abs(held_out - gold).mean())
-    where = rows[0][1].provenance
-    data = {
-        "model": where.model,
-        "prompt": where.prompt,
-        "prompt_hash": where.prompt_hash,
-        "readout": where.readout,
-        "method": method,
-        "labels": digest([[i.id, i.text, i.label] for i, _ in rows]),
-        "texts": sorted(text_mark(i.text) for i, _ in rows),
+    first = next(j for j in judgments if isinstance(j.outcome, Verdict))
+    data = _origin(first, method) | {
+        "labels": digest([[i.id, i.text, i.label] for i in known]),
+        "texts": sorted(text_mark(i.text) for i in known),
         "n": len(rows),
         "mean_absolute_error": {"raw": before, "cross_validated": after},
         "parameters": calibrators.fit(method, raw, gold, scale),
@@ -111,24 +107,20 @@ def fit_content_free(items: Sequence[Item], judgments: Sequence[Judgment]) -> tu
         raise DataError(
             f"none of the {len(items)} content-free texts was judged; lower readout.minimum_mass.{_why(judgments)}"
         )
-    where = judgments[0].provenance
-    data = {
-        "model": where.model,
-        "prompt": where.prompt,
-        "prompt_hash": where.prompt_hash,
-        "readout": where.readout,
-        "method": "content_free",
-        "texts": [],
-        "n": len(found),
-        "parameters": calibrators.fit_content_free(np.array([d.probabilities for d in found])),
+    parameters = calibrators.fit_content_free(np.array([d.probabilities for d in found]))
+    data = {"texts": [], "n": len(found), "parameters": parameters}
+    line = f"content-free calibration from {len(found)} texts without content; it needs no labels and sees none"
+    return _origin(judgments[0], "content_free") | data, line
+
+
+def _origin(judgment: Judgment, method: Method) -> dict[str, Any]:
+    """What the file says of how the texts were judged and what was fitted."""
+    return {name: getattr(judgment.provenance, name) for name in ("model", "prompt", "prompt_hash", "readout")} | {
+        "method": method
     }
-    return data, f"content-free calibration from {len(found)} texts without content; it needs no labels and sees none"
 
 
 def _why(judgments: Sequence[Judgment]) -> str:
     """The first failure in words."""
-    for judgment in judgments:
-        if isinstance(judgment.outcome, Failure):
-            outcome = judgment.outcome
-            return f" The first failure, for {judgment.item_id!r}: {outcome.reason}: {outcome.message}"
-    return ""
+    failed = ((j.item_id, j.outcome) for j in judgments if isinstance(j.outcome, Failure))
+    return next((f" The first failure, for {name!r}: {why.reason}: {why.message}" for name, why in failed), "")

@@ -30,7 +30,6 @@ from undogmatic.readouts.probe import (
     rubric_digest,
     said_once,
     save,
-    text_features,
     text_pieces,
 )
 from undogmatic.records.records import Item, digest, text_mark
@@ -104,20 +103,17 @@ def held_out_raw(
         copies: Features of a copy of each text with other text put into it, shape (n, n_features), fitted with the same
             labels and left out with the text.
     """
-    raw = np.empty(len(labels))
+    rows, told = _fitted_on(features, labels, copies)
+    raw, codes = np.empty(len(labels)), np.resize(folds, len(told))
     for fold in np.unique(folds):
-        inside = folds == fold
-        raw[inside] = _fit(features, labels, ~inside, penalty, copies).raw(features[inside])
+        seen, inside = codes != fold, folds == fold
+        raw[inside] = fit_regression(rows[seen], told[seen], penalty).raw(features[inside])
     return raw
 
 
-def _fit(
-    features: np.ndarray, labels: np.ndarray, chosen: np.ndarray, penalty: float, copies: np.ndarray | None
-) -> Regression:
-    known, told = features[chosen], labels[chosen]
-    if copies is None:
-        return fit_regression(known, told, penalty)
-    return fit_regression(np.vstack([known, copies[chosen]]), np.tile(told, 2), penalty)
+def _fitted_on(features: np.ndarray, labels: np.ndarray, copies: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Features and labels with those of the copies below them."""
+    return (features, labels) if copies is None else (np.vstack([features, copies]), np.tile(labels, 2))
 
 
 def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
@@ -188,7 +184,7 @@ def fit_probe(
     folds, how, authors = fold_codes(items)
     with threadpool_limits(1):  # sums in another order give other last bits, and a file should be reproducible
         raw = held_out_raw(features, labels, folds, penalty, copies)
-        regression = _fit(features, labels, np.ones(len(labels), dtype=bool), penalty, copies)
+        regression = fit_regression(*_fitted_on(features, labels, copies), penalty)
     scores, (low, high) = held_out(raw, labels, folds, (rubric.minimum, rubric.maximum))
     figures = {
         "spearman": float(stats.spearmanr(scores, labels).statistic),
@@ -196,26 +192,22 @@ def fit_probe(
         "coverage": float(((low <= labels) & (labels <= high)).mean()),
         "width": float((high - low).mean()),
     }
-    return Probe(
-        About(
-            format=FORMAT,
-            rubric=rubric.name,
-            rubric_digest=rubric_digest(rubric),
-            penalty=penalty,
-            labels=digest([[i.id, i.text, i.label] for i in items]),
-            texts=tuple(sorted(text_mark(item.text) for item in items)),
-            n=len(items),
-            authors=authors,
-            held_out=how,
-            injected=0 if copies is None else len(copies),
-            figures={name: round(value, 6) for name, value in figures.items()},
-            coverage=COVERAGE,
-            **about,
-        ),
-        regression,
-        calibrate(raw, labels),
-        sieve,
+    told = About(
+        format=FORMAT,
+        rubric=rubric.name,
+        rubric_digest=rubric_digest(rubric),
+        penalty=penalty,
+        labels=digest([[i.id, i.text, i.label] for i in items]),
+        texts=tuple(sorted(text_mark(item.text) for item in items)),
+        n=len(items),
+        authors=authors,
+        held_out=how,
+        injected=0 if copies is None else len(copies),
+        figures={name: round(value, 6) for name, value in figures.items()},
+        coverage=COVERAGE,
+        **about,
     )
+    return Probe(told, regression, calibrate(raw, labels), sieve)
 
 
 def fold_codes(items: Sequence[Item]) -> tuple[np.ndarray, str, tuple[str, ...]]:
@@ -268,29 +260,25 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     if not hasattr(model, "pooled"):
         raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
     engine = build(chosen.engine, "engine")
-    probe = read_and_fit(model, items, rubric, engine, shipped_copies(data, rubric, items))
-    save(probe, out)
-    return summary(probe, out)
-
-
-def read_and_fit(
-    model: Any, items: Sequence[Item], rubric: Rubric, engine: Any, copies: Sequence[str] | None = None
-) -> Probe:
-    """Read the texts and fit a probe on them.
-
-    Args:
-        model, engine: What reads, and through which cache.
-        items, rubric: As in `fit_probe`.
-        copies: A copy of each text with other text put into it, to be fitted with the same label. With them a passage
-            that is said over and over is read once, which for other rubrics may be what is judged.
-    """
+    texts, copies = [shown_text(item, rubric) for item in items], shipped_copies(data, rubric, items)
     about = origin(model, VIEWS)
-    texts = [shown_text(item, rubric) for item in items]
     if copies is None:
-        return fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
-    sifted = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
-    about |= {"said_once": True}
-    return fit_probe(sifted.texts, items, rubric, about, copies=sifted.copies, sieve=sifted.sieve)
+        probe = fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
+    else:  # with copies a passage that is said over and over is read once; elsewhere that may be what is judged
+        sifted = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
+        about["said_once"] = True
+        probe = fit_probe(sifted.texts, items, rubric, about, copies=sifted.copies, sieve=sifted.sieve)
+    save(probe, out)
+    told, figures = probe.about, probe.about.figures
+    return (
+        f"probe for {told.rubric} on {told.model}: {told.n} labelled texts, {told.held_out}"
+        f"{f' ({len(told.authors)} authors)' if told.authors else ''}\n"
+        f"  rank correlation with the labels  {figures['spearman']:.3f}\n"
+        f"  mean absolute error               {figures['mean_absolute_error']:.1f}\n"
+        f"  coverage of the {told.coverage:.0%} interval      {figures['coverage']:.1%}\n"
+        f"  mean width of the interval        {figures['width']:.1f}\n"
+        f"written to {out}; use it with: readout=probe readout.path={out}"
+    )
 
 
 def read_and_sift(model: Any, texts: Sequence[str], copies: Sequence[str], folds: np.ndarray, engine: Any) -> Sifted:
@@ -303,12 +291,12 @@ def read_and_sift(model: Any, texts: Sequence[str], copies: Sequence[str], folds
         return sift(read[: len(own)], read[len(own) :], list(map(put_in, own, copied)), folds)
 
 
-def origin(model: Model, views: Sequence[View]) -> dict[str, Any]:
+def origin(model: Any, views: Sequence[View]) -> dict[str, Any]:
     """What the file records of where features came from."""
     import importlib.metadata
 
     versions = {name: importlib.metadata.version(name) for name in ("numpy", "xllamacpp")}
-    return {"model": model.name, "model_sha256": getattr(model, "sha256"), "views": tuple(views), "versions": versions}  # noqa: B009
+    return {"model": model.name, "model_sha256": model.sha256, "views": tuple(views), "versions": versions}
 
 
 async def read_features(model: Any, texts: Sequence[str], views: Sequence[View], engine: Any) -> np.ndarray:
@@ -318,11 +306,6 @@ async def read_features(model: Any, texts: Sequence[str], views: Sequence[View],
         return np.concatenate([await model.pooled(text, view) for view in views])
 
     return np.stack(await read_all(model, texts, engine, read)).astype(np.float64)
-
-
-async def read_for(probe: Probe, model: Any, texts: Sequence[str], engine: Any) -> np.ndarray:
-    """What a probe reads of all texts, shape (n_texts, n_features), through the engine's cache."""
-    return np.stack(await read_all(model, texts, engine, lambda text: text_features(probe, model, text)))
 
 
 async def read_all(model: Any, texts: Sequence[str], engine: Any, read: Callable[[str], Awaitable[Read]]) -> list[Read]:
@@ -346,20 +329,6 @@ async def read_all(model: Any, texts: Sequence[str], engine: Any, read: Callable
     return found
 
 
-def summary(probe: Probe, out: Path) -> str:
-    """The lines for the terminal."""
-    about, figures = probe.about, probe.about.figures
-    return (
-        f"probe for {about.rubric} on {about.model}: {about.n} labelled texts, {about.held_out}"
-        f"{f' ({len(about.authors)} authors)' if about.authors else ''}\n"
-        f"  rank correlation with the labels  {figures['spearman']:.3f}\n"
-        f"  mean absolute error               {figures['mean_absolute_error']:.1f}\n"
-        f"  coverage of the {about.coverage:.0%} interval      {figures['coverage']:.1%}\n"
-        f"  mean width of the interval        {figures['width']:.1f}\n"
-        f"written to {out}; use it with: readout=probe readout.path={out}"
-    )
-
-
 def _labels(items: Sequence[Item], rubric: Rubric) -> np.ndarray:
     if len(items) < LEAST:
         raise DataError(f"{len(items)} labelled texts; a probe needs at least {LEAST}.")
@@ -370,29 +339,24 @@ def _labels(items: Sequence[Item], rubric: Rubric) -> np.ndarray:
     return labels
 
 
-class Basis(NamedTuple):
-    """The main directions of the pieces' states, shape (n_features, n_directions), from their mean, (n_features,)."""
+class Basis:
+    """The main directions of the pieces' states, shape (n_features, n_directions), from their mean, (n_features,);
+    scaled so that the pieces spread alike in each of them."""
 
-    mean: np.ndarray
-    directions: np.ndarray
+    def __init__(self, readings: Sequence[Pieces]) -> None:
+        states = np.concatenate([read.states for read in readings]).astype(np.float64)
+        self.mean, scale = states.mean(axis=0), states.std(axis=0) + 1e-6
+        standard = (states - self.mean) / scale
+        n, width = standard.shape
+        most = (max(0, width - PIECE_COMPONENTS), width - 1)
+        values, directions = linalg.eigh(standard.T @ standard, subset_by_index=most)
+        kept = values > 1e-8 * values[-1]
+        self.directions = directions[:, kept] / np.sqrt(values[kept] / n) / scale[:, None]
 
     def rows(self, read: Pieces) -> np.ndarray:
         """What each piece is, and how it differs from the whole text; shape (n_pieces, 2 * n_directions)."""
         alone = (read.states.astype(np.float64) - self.mean) @ self.directions
         return np.hstack([alone, alone - np.average(alone, axis=0, weights=read.tokens)])
-
-
-def find_basis(readings: Sequence[Pieces]) -> Basis:
-    """The directions are scaled so that the pieces spread alike in each of them."""
-    states = np.concatenate([read.states for read in readings]).astype(np.float64)
-    mean, scale = states.mean(axis=0), states.std(axis=0) + 1e-6
-    standard = (states - mean) / scale
-    n, width = standard.shape
-    values, directions = linalg.eigh(
-        standard.T @ standard, subset_by_index=(max(0, width - PIECE_COMPONENTS), width - 1)
-    )
-    kept = values > 1e-8 * values[-1]
-    return Basis(mean, directions[:, kept] / np.sqrt(values[kept] / n) / scale[:, None])
 
 
 def fit_sieve(basis: Basis, rows: np.ndarray, foreign: np.ndarray) -> Sieve:
@@ -421,15 +385,15 @@ class Sifted(NamedTuple):
 
 
 def sift(own: Sequence[Pieces], copied: Sequence[Pieces], foreign: Sequence[np.ndarray], folds: np.ndarray) -> Sifted:
-    """Fits a sieve, and gives the features of texts and copies by sieves that were fitted without them.
+    """Fit a sieve, and give the features of texts and copies by sieves that were fitted without them.
 
     Args:
         own, copied: The texts and a copy of each, as they were read.
-        foreign: The share of each piece of the copies that was put in, shape (n_pieces,) per copy.
+        foreign: As in `put_in`, per copy.
         folds: One code per text, shape (n_texts,); every fifth code is left out together.
     """
     readings = [*own, *copied]
-    basis = find_basis(readings)
+    basis = Basis(readings)
     rows = np.vstack([basis.rows(read) for read in readings])
     share = np.concatenate([*(np.zeros(len(read.tokens)) for read in own), *foreign])
     turns = np.tile(folds % SIEVE_FOLDS, 2)
@@ -444,13 +408,12 @@ def sift(own: Sequence[Pieces], copied: Sequence[Pieces], foreign: Sequence[np.n
 
 def put_in(text: str, copy: str) -> np.ndarray:
     """The share of each piece of the copy that does not come from the text, shape (n_pieces,)."""
-    start = _alike(text, copy)
-    end = len(copy) - min(_alike(text[::-1], copy[::-1]), min(len(text), len(copy)) - start)
+    shorter = min(len(text), len(copy))
+    start, back = (
+        next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), shorter)  # what both have in common
+        for a, b in ((text, copy), (text[::-1], copy[::-1]))
+    )
+    end = len(copy) - min(back, shorter - start)
     borders = np.cumsum([0, *map(len, cut(copy))])
     inside = np.clip(borders[1:], start, end) - np.clip(borders[:-1], start, end)
     return np.asarray(inside / np.diff(borders))
-
-
-def _alike(a: str, b: str) -> int:
-    """How many characters two texts have in common from the start on."""
-    return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))

@@ -6,19 +6,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from undogmatic.errors import UnparseableAnswer
 from undogmatic.models.calls import shown
-from undogmatic.models.hosted import HostedModel, Stop, Tokens, changed, content_text, count, given, messages, settled
-from undogmatic.models.prices import Price
+from undogmatic.models.hosted import (
+    MOST_TOKENS,
+    HostedModel,
+    Price,
+    Stop,
+    Tokens,
+    content_text,
+    figure,
+    given,
+    messages,
+    settled,
+)
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
 
-API_VERSION = "2023-06-01"
-_DEFAULT_MAX_TOKENS = 1024  # the API requires a number; DSPy's request may leave it out
-_STOPS: dict[str, Stop] = {
-    "refusal": "refusal",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-}
+_STOPS: dict[str, Stop] = {"refusal": "refusal", "max_tokens": "length", "model_context_window_exceeded": "length"}
 _UNSUPPORTED_KEYWORDS = ("minimum", "maximum", "multipleOf", "minLength", "maxLength")
 
 
@@ -26,10 +30,8 @@ class AnthropicModel(HostedModel):
     """`POST {api_base}/v1/messages`. It gives no log-probabilities.
 
     Args:
-        name: The model, e.g. claude-sonnet-4-5.
+        name, key_env, price: As for any `HostedModel`; e.g. claude-sonnet-4-5.
         api_base: Address without the version.
-        key_env: Environment variable with the key.
-        price: USD per million tokens, or None to look it up.
         json_mode: "schema" (the server enforces it; bounds on numbers are left out, it takes none) or "off".
         sampling: Whether the temperature is sent; some models refuse it.
         extra: Further fields of the request body.
@@ -37,7 +39,8 @@ class AnthropicModel(HostedModel):
 
     readouts = ("structured", "samples")
     key_header = "x-api-key"
-    headers: ClassVar[dict[str, str]] = {"anthropic-version": API_VERSION}
+    headers: ClassVar[dict[str, str]] = {"anthropic-version": "2023-06-01"}
+    path = "/v1/messages"
 
     def __init__(
         self,
@@ -49,7 +52,8 @@ class AnthropicModel(HostedModel):
         sampling: bool = True,
         extra: dict[str, Any] | None = None,
     ) -> None:
-        options = changed(json_mode=(json_mode, "schema"), sampling=(sampling, True), extra=(extra or None, None))
+        mode, sampled = None if json_mode == "schema" else json_mode, None if sampling else False
+        options = given(json_mode=mode, sampling=sampled, extra=extra or None)
         super().__init__(name, api_base, key_env, price, "anthropic", options)
         self._json_mode, self._sampling, self._extra = json_mode, sampling, extra or {}
 
@@ -62,25 +66,20 @@ class AnthropicModel(HostedModel):
         stop = _STOPS.get(str(data.get("stop_reason")), "stop")
         return settled(data, self.model_name, text, self._tokens(data), stop)
 
-    def _url(self, base: str) -> str:
-        return f"{base}/v1/messages"
-
     def _payload(self, request: Request) -> dict[str, Any]:
         config = request.config
         turns = messages(request)
         system = [turn["content"] for turn in turns if turn["role"] == "system"]
         payload: dict[str, Any] = {
             "model": self.model_name,
-            "max_tokens": config.max_tokens if config.max_tokens is not None else _DEFAULT_MAX_TOKENS,
+            "max_tokens": 1024 if config.max_tokens is None else config.max_tokens,  # the API requires a number
             "messages": [turn for turn in turns if turn["role"] != "system"],
         }
-        if system:
-            payload["system"] = "\n\n".join(system)
+        payload |= given(system="\n\n".join(system) if system else None)
         if self._sampling:
             # Current models refuse temperature and top_p together; a top_p of 1 changes nothing.
             payload |= given(temperature=config.temperature, top_p=config.top_p if config.top_p != 1 else None)
-        if config.stop:
-            payload["stop_sequences"] = list(config.stop)
+        payload |= given(stop_sequences=list(config.stop) or None)
         form = config.response_format
         if form is not None and form.get("type") == "json_schema" and self._json_mode == "schema":
             payload["output_config"] = {"format": {"type": "json_schema", "schema": _without_bounds(form["schema"])}}
@@ -94,11 +93,11 @@ class AnthropicModel(HostedModel):
         raise UnparseableAnswer("the reply has no `content`", shown(data))
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
-        usage = data.get("usage")
-        if not isinstance(usage, dict) or count(usage.get("input_tokens")) is None:
+        used = super()._tokens(data)
+        if used.input is None:
             return Tokens(None, None)
-        cached = [count(usage.get(key)) or 0 for key in ("cache_read_input_tokens", "cache_creation_input_tokens")]
-        return Tokens((count(usage.get("input_tokens")) or 0) + sum(cached), count(usage.get("output_tokens")))
+        cached = (data["usage"].get(f"cache_{how}_input_tokens") for how in ("read", "creation"))
+        return Tokens(used.input + sum(figure(tokens, MOST_TOKENS, int) or 0 for tokens in cached), used.output)
 
 
 def _without_bounds(schema: Any) -> Any:

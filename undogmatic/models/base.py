@@ -29,29 +29,17 @@ _SHORT, _LONG = 20, 60  # characters of a piece, about
 
 
 class Model:
-    """Base of all models. `connect` is called once before the first call, `close` after the last.
+    """Base of all models. `connect` is called once before the first call, `close` after the last."""
 
-    Attributes:
-        name: Identity for provenance and cache keys.
-        readouts: Names of the readouts it can serve, the default first.
-        max_concurrency: Calls it can usefully have in flight, or None for no limit of its own.
-        base: Whether it is a base model, which continues a text instead of answering a chat.
-        sha256: Hash of its file, where it is one: what was fitted on its states belongs to that file.
-        rubric: The only rubric that it can judge by, or None for any.
-        fitted_on: Marks (`records.text_mark`) of the texts that the model itself was fitted on.
-        context: Tokens that question and answer may have together; None where it is not known.
-        licence: Under which licence it is, by language; None: its provider's terms, whatever they are.
-    """
-
-    name: str
-    readouts: tuple[str, ...]
-    max_concurrency: int | None = None
-    base: bool = False
-    sha256: str | None = None
-    rubric: str | None = None
-    fitted_on: frozenset[str] = frozenset()
-    context: int | None = None
-    licence: Licence | None = None
+    name: str  # identity for provenance and cache keys
+    readouts: tuple[str, ...]  # names of the readouts it can serve, the default first
+    max_concurrency: int | None = None  # calls it can usefully have in flight, or None for no limit of its own
+    base: bool = False  # whether it is a base model, which continues a text instead of answering a chat
+    sha256: str | None = None  # of its file, where it is one: what was fitted on its states belongs to that file
+    rubric: str | None = None  # the only rubric that it can judge by, or None for any
+    fitted_on: frozenset[str] = frozenset()  # marks (`records.text_mark`) of the texts that it was itself fitted on
+    context: int | None = None  # tokens that question and answer may have together; None where it is not known
+    licence: Licence | None = None  # by language; None: its provider's terms, whatever they are
     gateway: Gateway
 
     def default_readout(self, rubric: str) -> str:
@@ -79,11 +67,7 @@ class Model:
 
 
 class Nobody(Model):
-    """Stands for the model of a run that asks none.
-
-    Args:
-        name: What is said in its place.
-    """
+    """Stands for the model of a run that asks none; `name` is what is said in its place."""
 
     readouts = ()
 
@@ -92,19 +76,15 @@ class Nobody(Model):
 
 
 class SeveralModels(Model):
-    """Connects and closes them together; the one that can least in parallel bounds the items in flight.
-
-    Args:
-        models: At least one; the run's own comes first, where it is asked.
-    """
+    """Connects and closes models together, the run's own first where it is asked; the one that can least in parallel
+    bounds the items in flight."""
 
     readouts = ()
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.models = tuple(models)
         self.name = " + ".join(model.name for model in self.models)
-        limits = [m.max_concurrency for m in self.models if m.max_concurrency is not None]
-        self.max_concurrency = min(limits) if limits else None
+        self.max_concurrency = min((m.max_concurrency for m in models if m.max_concurrency is not None), default=None)
 
     def asked(self) -> Model:
         return self.models[0]
@@ -119,45 +99,32 @@ class SeveralModels(Model):
 
 
 class View(Record):
-    """One way to turn a text into a vector.
-
-    Attributes:
-        blocks: Transformer blocks whose states are read, counted from 1; their pooled states are concatenated.
-        before: Words put before the text.
-        after: Words put after the text, e.g. a question about it.
-        pool: Mean over the text's own tokens, mean over the tokens of `after`, or the very last token.
-        echo: Whether the text is given twice; pooling is then over its second copy.
-    """
+    """One way to turn a text into a vector: the states of the `blocks` (counted from 1) are pooled and concatenated."""
 
     blocks: tuple[int, ...] = Field(min_length=1)
-    before: str = ""
-    after: str = ""
-    pool: Literal["text", "after", "last"] = "text"
-    echo: bool = False
+    before: str = ""  # words put before the text
+    after: str = ""  # words put after it, e.g. a question about it
+    pool: Literal["text", "after", "last"] = "text"  # mean over its tokens, mean over those of `after`, or the last one
+    echo: bool = False  # whether the text is given twice; pooling is then over its second copy
 
     def segments(self, text: str) -> tuple[str, str, str]:
         """What stands before the pooled copy of the text, that copy, and what stands after it."""
         before = f"{self.before}{text}\n\n" if self.echo else self.before
         return before, text, self.after
 
+    def pooled(self, states: list[np.ndarray], lengths: tuple[int, int, int]) -> np.ndarray:
+        """States of the chosen blocks -> the feature vector.
 
-def pool(view: View, states: list[np.ndarray], lengths: tuple[int, int, int]) -> np.ndarray:
-    """States of the chosen blocks -> the feature vector.
-
-    Args:
-        view: How to pool.
-        states: Per block, shape (n_tokens, width); row 0 is the begin-of-text token, then the three segments.
-        lengths: Tokens of the three segments; they and the begin-of-text token add up to n_tokens.
-    Returns:
-        Shape (len(blocks) * width,), float32.
-    """
-    before, text, after = lengths
-    rows = {
-        "text": slice(1 + before, 1 + before + text),
-        "after": slice(1 + before + text, 1 + before + text + after),
-        "last": slice(-1, None),
-    }[view.pool]
-    return np.concatenate([each[rows].mean(axis=0) for each in states]).astype(np.float32)
+        Args:
+            states: Per block, shape (n_tokens, width); row 0 is the begin-of-text token, then the three segments.
+            lengths: Tokens of the three segments; they and the begin-of-text token add up to n_tokens.
+        Returns:
+            Shape (len(blocks) * width,), float32.
+        """
+        before, text, after = lengths
+        end = 1 + before + text
+        rows = {"text": slice(end - text, end), "after": slice(end, end + after), "last": slice(-1, None)}[self.pool]
+        return np.concatenate([each[rows].mean(axis=0) for each in states]).astype(np.float32)
 
 
 class Pieces(NamedTuple):
@@ -174,19 +141,18 @@ def cut(text: str) -> list[str]:
     """
     found: list[str] = []
     for line in _LINES.split(text):
-        open_piece = ""
+        rest = ""
         for clause in _ENDS.split(line):
-            open_piece += clause
-            while len(open_piece) > _LONG:
-                space = open_piece.find(" ", _LONG - _SHORT)
+            rest += clause
+            while len(rest) > _LONG:
+                space = rest.find(" ", _LONG - _SHORT)
                 end = space if 0 < space <= _LONG else _LONG
-                found.append(open_piece[:end])
-                open_piece = open_piece[end:]
-            if len(open_piece) >= _SHORT:
-                found.append(open_piece)
-                open_piece = ""
-        if open_piece:
-            found.append(open_piece)
+                found.append(rest[:end])
+                rest = rest[end:]
+            if len(rest) >= _SHORT:
+                found.append(rest)
+                rest = ""
+        found += [rest] if rest else []
     return found
 
 

@@ -14,15 +14,15 @@ import math
 import os
 import random
 import sqlite3
-import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
+from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from undogmatic.errors import (
@@ -35,6 +35,7 @@ from undogmatic.errors import (
     UnparseableAnswer,
 )
 from undogmatic.records.records import Call
+from undogmatic.safety.command import say
 from undogmatic.safety.files import OWN
 from undogmatic.safety.outside import DEEPEST, Unreadable, json_value, without_halves
 from undogmatic.safety.secrets import scrub
@@ -44,15 +45,15 @@ _calls: ContextVar[list[Call] | None] = ContextVar("undogmatic_calls", default=N
 _rollout: ContextVar[int] = ContextVar("undogmatic_rollout", default=0)
 _attempt: ContextVar[int] = ContextVar("undogmatic_attempt", default=0)
 
-RAW_LIMIT = 4000
-"""Characters of an answer that could not be read which are kept."""
+RAW_LIMIT = 4000  # characters of an answer that could not be read which are kept
 CACHE_FILE = "replies.sqlite"
 BUSY_SECONDS = 3.0
 """How long a call waits for another process that writes the cache; nothing else of the run goes on meanwhile."""
 
 
 @contextlib.contextmanager
-def _within(variable: ContextVar[Any], value: T) -> Iterator[T]:
+def within(variable: ContextVar[Any], value: T) -> Iterator[T]:
+    """Inside, the variable has this value, which is handed on."""
     token = variable.set(value)
     try:
         yield value
@@ -64,18 +65,18 @@ def _within(variable: ContextVar[Any], value: T) -> Iterator[T]:
 
 def recording() -> AbstractContextManager[list[Call]]:
     """Collect every `Call` made inside the block (and in tasks started from it)."""
-    return _within(_calls, [])
+    return within(_calls, [])
 
 
 def rollout(number: int) -> AbstractContextManager[int]:
     """Calls inside belong to repeat `number`: the cache keeps repeats apart, so that a repeat is a real call."""
-    return _within(_rollout, number)
+    return within(_rollout, number)
 
 
 def attempt(number: int) -> AbstractContextManager[int]:
     """Calls inside are asked for the `number`-th time again (0 = the first): the cache keeps attempts apart, so that
     asking again is a real call, also where the same wrong answer makes the same request once more."""
-    return _within(_attempt, number)
+    return within(_attempt, number)
 
 
 def current_rollout() -> int:
@@ -86,9 +87,7 @@ def current_rollout() -> int:
 class Retryable(UndogmaticError):
     """Raised by a model's sender for a fault worth another try (408, 429, 5xx, a reset connection).
 
-    Args:
-        message: What happened, without secrets.
-        after: Seconds the server asked us to wait (`Retry-After`), or None.
+    `after` is how many seconds the server asked us to wait (`Retry-After`), or None.
     """
 
     def __init__(self, message: str, after: float | None = None) -> None:
@@ -124,11 +123,8 @@ class Budget:
 
     A call is counted when it is sent, so that concurrent calls cannot overshoot `max_calls`; money is known only after
     the answer, so `max_usd` can be overshot by the calls in flight at that moment. An answer that does not say what it
-    took counts as the dearest one so far.
-
-    Attributes:
-        note: Is told of every call before it is sent, and of every price, so that a run which is killed goes on with
-            what it had left.
+    took counts as the dearest one so far. `note` is told of every call before it is sent, and of every price, so that a
+    run which is killed goes on with what it had left.
     """
 
     def __init__(self, max_calls: int | None = None, max_usd: float | None = None) -> None:
@@ -170,13 +166,20 @@ class Budget:
                 self.note(0, usd)
 
 
+Count = Annotated[int, Field(strict=True, ge=0)]
+Usd = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+
+
 class Reply(NamedTuple):
     """What came back: plain JSON, and what it cost. `usd` is None where the price is unknown."""
 
     data: Any
-    input_tokens: int = 0
-    output_tokens: int = 0
-    usd: float | None = None
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    usd: Usd | None = None
+
+
+_KEPT = TypeAdapter(Reply)
 
 
 class ReplyCache:
@@ -185,18 +188,12 @@ class ReplyCache:
     A reply is written before its judgment is made, and survives the death of the process (the write-ahead log is the
     operating system's by then). Several processes may use one folder. A row that cannot be read is no row: it is said
     once, and replaced as soon as the call was made. A cache that fails in the middle of a run is said once and not used
-    any more; the journal holds what was paid for.
-
-    Args:
-        folder: Where; it is created.
-    Raises:
-        ConfigError: The folder cannot be used.
+    any more; the journal holds what was paid for. The folder is made; ConfigError where it cannot be used.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._told: set[str] = set()
-        self._usable = True
+        self._usable, self._told = True, False
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # The files that SQLite puts beside it have its mode.
@@ -214,25 +211,25 @@ class ReplyCache:
             raise ConfigError(self._failure(error)) from None
 
     def get(self, key: str, check: Callable[[Any], object] | None = None) -> Reply | None:
-        """The reply kept under `key`; None where there is none, or where it or the file cannot be read.
-
-        Args:
-            key: Of the call.
-            check: Raises an UndogmaticError where the reply is not of the form that the model gives.
-        """
+        """The reply kept under `key`; None where there is none, or where it or the file cannot be read, or `check` (see
+        `Gateway.call`) raises."""
         row = self._execute("SELECT reply FROM replies WHERE key = ?", key)
         if row is None:
             return None
         try:
-            reply = _reply(row[0])
-            if check is not None:
-                check(reply.data)
-        except (Unreadable, UndogmaticError) as error:
-            self._tell(
-                "a reply in",
-                f"a reply in the cache {self._folder / CACHE_FILE} is damaged ({error}); it is asked for again, and so "
-                "are others like it",
-            )
+            kept = json_value(row[0], DEEPEST + 1, infinite=True) if isinstance(row[0], bytes) else None
+            if not isinstance(kept, dict):
+                raise Unreadable("it is no reply")
+            reply = _KEPT.validate_python(kept)
+            _checked(reply, check)
+        except (Unreadable, ValidationError, UndogmaticError) as fault:
+            error = " ".join(str(fault).split())
+            if not self._told:
+                say(
+                    f"a reply in the cache {self._folder / CACHE_FILE} is damaged ({error}); it is asked for again, "
+                    "and so are others like it"
+                )
+            self._told = True
             return None
         return reply
 
@@ -254,17 +251,11 @@ class ReplyCache:
             return self._database.execute(statement, values).fetchone()
         except sqlite3.Error as error:
             self._usable = False
-            self._tell(
-                "the cache of",
+            say(
                 f"{self._failure(error)} The run goes on without it. Nothing that was answered is lost, as the journal "
-                "keeps it, but a later run will ask again.",
+                "keeps it, but a later run will ask again."
             )
             return None
-
-    def _tell(self, about: str, sentence: str) -> None:
-        if about not in self._told:
-            self._told.add(about)
-            print(sentence, file=sys.stderr, flush=True)
 
     def _failure(self, error: Exception) -> str:
         return (
@@ -273,59 +264,30 @@ class ReplyCache:
         )
 
 
-def _reply(row: Any) -> Reply:
-    """A row as the reply it is. Raises Unreadable."""
-    if not isinstance(row, bytes):
-        raise Unreadable("it holds no text")
-    kept = json_value(row, DEEPEST + 1, infinite=True)
-    if not isinstance(kept, dict) or not {"data"} <= kept.keys() <= set(Reply._fields):
-        raise Unreadable("it is no reply")
-    reply = Reply(**kept)
-    if any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in (reply.input_tokens, reply.output_tokens)):
-        raise Unreadable("its count of tokens is none")
-    usd = reply.usd
-    if usd is not None and (isinstance(usd, bool) or not isinstance(usd, int | float) or not 0 <= usd < math.inf):
-        raise Unreadable("its price is none")
-    return reply
-
-
 class Gateway:
     """Every call of a run goes through one of these.
 
     A `Retry-After` holds back every call, not only the one that was told: a server that is full is full for all. With a
     cache, a call that is under way is not made a second time: whoever asks the same waits for its answer.
-
-    Args:
-        cache: Where finished calls are kept, or None for no cache: then every call is wanted by itself.
-        budget: Limits on calls and money.
-        timeout: Seconds for one attempt.
-        retries: Further attempts after a retryable fault.
-        backoff: Seconds before the first retry; doubles each time, at most `max_backoff`, less up to a quarter at
-            random. A longer `Retry-After` wins.
-        max_backoff: See `backoff`.
-        max_wait: A server that asks to wait longer than so many seconds is given up at once.
-        answered: Names of models that have answered in an earlier part of the run.
     """
 
     def __init__(
         self,
-        cache: ReplyCache | None = None,
+        cache: ReplyCache | None = None,  # with None every call is made
         budget: Budget | None = None,
-        timeout: float = 60.0,
-        retries: int = 4,
-        backoff: float = 0.5,
+        timeout: float = 60.0,  # seconds for one attempt
+        retries: int = 4,  # further attempts after a retryable fault
+        backoff: float = 0.5,  # seconds before the first retry, less up to a quarter; they double. `Retry-After` wins
         max_backoff: float = 30.0,
-        max_wait: float = 300.0,
-        answered: Collection[str] = (),
+        max_wait: float = 300.0,  # a server that asks to wait longer than so many seconds is given up at once
+        answered: Collection[str] = (),  # names of models that have answered in an earlier part of the run
     ) -> None:
         self.answered = answered
         self.cache, self.budget = cache, budget or Budget()
         self.timeout, self.retries = timeout, retries
         self.backoff, self.max_backoff, self.max_wait = backoff, max_backoff, max_wait
         self._held_until = 0.0  # on time.monotonic's clock
-        self._under_way: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Future[Reply]]] = (
-            WeakKeyDictionary()
-        )
+        self._under_way = WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Future[Reply]]]()
 
     async def call(
         self,
@@ -346,22 +308,24 @@ class Gateway:
                 comes it from the server or from the cache, and is not kept.
         Raises:
             BudgetExceeded: Before sending, if a limit is reached.
-            TransportError, AnswerTimeout: When the last retry failed.
-            UnparseableAnswer: What came back is no answer.
+            TransportError, AnswerTimeout, UnparseableAnswer: The last retry failed, or what came back is no answer.
         """
 
-        def checked(data: Any) -> None:
-            with reading(data):
-                if check is not None:
-                    check(data)
+        async def once() -> Reply:
+            async with asyncio.timeout(self.timeout if timed else None):
+                reply = await send()
+            return _checked(reply, check)
 
-        key = hashlib.sha256(to_json([model, request, *_turn()])).hexdigest()
+        # The repeat, and the attempt from the third on, tell calls with the same request apart: a first retry quotes
+        # the answer that it follows, so its request is its own.
+        turn = [_rollout.get()] if _attempt.get() <= 1 else [_rollout.get(), _attempt.get()]
+        key = hashlib.sha256(to_json([model, request, *turn])).hexdigest()
         if self.cache is None:
-            return await self._asked(model, request, send, timed, checked)
+            return await self._asked(model, request, once)
         under_way = self._under_way.setdefault(asyncio.get_running_loop(), {})
         while True:
             started = time.time()
-            reply = self.cache.get(key, checked)
+            reply = self.cache.get(key, check)
             if reply is None and (first := under_way.get(key)) is not None:
                 # The same was asked a moment ago. Whoever waits neither ends that call nor fails with it: it asks anew.
                 await asyncio.wait({first})
@@ -374,7 +338,7 @@ class Gateway:
             return reply
         under_way[key] = mine = asyncio.get_running_loop().create_future()
         try:
-            reply = await self._asked(model, request, send, timed, checked)
+            reply = await self._asked(model, request, once)
             self.cache.put(key, reply)
             mine.set_result(reply)
             return reply
@@ -382,50 +346,40 @@ class Gateway:
             del under_way[key]
             mine.cancel()  # where there is no result; who waits then asks
 
-    async def _asked(
-        self,
-        model: str,
-        request: dict[str, Any],
-        send: Callable[[], Awaitable[Reply]],
-        timed: bool,
-        check: Callable[[Any], None],
-    ) -> Reply:
-        """The answer of the model, under budget, time limit and retries."""
-        started, clock = time.time(), time.perf_counter()
+    async def _asked(self, model: str, request: dict[str, Any], once: Callable[[], Awaitable[Reply]]) -> Reply:
+        """The answer of the model, asked `once` or several times, under budget."""
+        started, clock, tried = time.time(), time.perf_counter(), 0
 
         def note(**outcome: Any) -> None:
             seconds = time.perf_counter() - clock
             _note(Call(model=model, request=request, started=started, seconds=seconds, attempts=tried, **outcome))
 
-        for tried in range(1, self.retries + 2):
+        while True:
+            tried += 1
             while (held := self._held_until - time.monotonic()) > 0:
                 await asyncio.sleep(held)
             self.budget.take()
             error: ModelError
             wait = 0.0
             try:
-                async with asyncio.timeout(self.timeout if timed else None):
-                    reply = await send()
-                check(reply.data)
+                reply = await once()
             except TimeoutError:
                 error = AnswerTimeout(
                     f"no answer within {self.timeout:g} s in {tried} attempt(s); raise engine.timeout or lower "
                     "engine.concurrency"
                 )
-                last = tried > self.retries
             except Retryable as fault:
                 error, wait = TransportError(f"{fault} ({tried} attempt(s))"), fault.after or 0.0
                 if wait > self.max_wait:
                     error = TransportError(f"{error}; the server asks to wait {wait:.0f} s, so rerun later")
-                last = tried > self.retries or wait > self.max_wait
             except ModelError as fault:
-                error, last = fault, True
+                error, wait = fault, math.inf  # asking again would not help
             else:
-                used = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens, "usd": reply.usd}
-                note(reply=reply.data, **used)
+                answer = reply._asdict()
+                note(reply=answer.pop("data"), **answer)
                 self.budget.spend(reply.usd)
                 return reply
-            if last:
+            if tried > self.retries or wait > self.max_wait:
                 # An error status is not billed; what an attempt without an answer cost, only the provider knows.
                 usd = 0.0 if isinstance(error, TransportError) else None
                 note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
@@ -433,17 +387,17 @@ class Gateway:
             self._held_until = max(self._held_until, time.monotonic() + wait)
             delay = min(self.backoff * 2 ** (tried - 1), self.max_backoff)
             await asyncio.sleep(max(delay * (1 - 0.25 * random.random()), wait))
-        raise AssertionError("the loop returns or raises")
+
+
+def _checked(reply: Reply, check: Callable[[Any], object] | None) -> Reply:
+    """The reply, if its data are of the form that the model gives. Raises ModelError."""
+    with reading(reply.data):
+        if check is not None:
+            check(reply.data)
+    return reply
 
 
 def _note(call: Call) -> None:
     calls = _calls.get()
     if calls is not None:
         calls.append(call)
-
-
-def _turn() -> list[int]:
-    """By which calls with the same request are told apart: the repeat, and the attempt from the third on. A first retry
-    quotes the answer that it follows, so its request is its own."""
-    repeat, again = _rollout.get(), _attempt.get()
-    return [repeat, again] if again > 1 else [repeat]

@@ -8,12 +8,8 @@ from typing import Any
 
 from undogmatic.errors import UnparseableAnswer
 from undogmatic.models.calls import shown
-from undogmatic.models.hosted import HostedModel, Tokens, count, money
-from undogmatic.models.http import checked_base, is_local
-from undogmatic.models.keys import setting
-from undogmatic.models.prices import Price
-
-_RESULT_FIELD = {"score": "score", "choice": "choice", "noul": "noul"}
+from undogmatic.models.hosted import HostedModel, Price, Tokens
+from undogmatic.models.http import checked_base, is_local, setting
 
 
 class DecisionModel(HostedModel):
@@ -40,7 +36,7 @@ class DecisionModel(HostedModel):
         key_env: str | None = "TYPESAFE_API_KEY",
         price: Price | None = None,
     ) -> None:
-        self._endpoint = endpoint
+        self.path = endpoint
         if key_env is not None and is_local(checked_base(api_base)) and setting(key_env) is None:
             key_env = None
         super().__init__(
@@ -49,29 +45,24 @@ class DecisionModel(HostedModel):
         self.resolved: set[str] = set()
 
     async def decide(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
-        """Ask typed questions about `state` (text, object or array).
+        """Ask typed questions about `state` (text, object or array): one answer per question, in their order. Raises
+        UnparseableAnswer where one is missing or of another type than its question."""
 
-        Returns:
-            One answer per question, in the order of the questions.
-        Raises:
-            UnparseableAnswer: An answer is missing or of another type than its question.
-        """
-        payload = {"model": self.model_name, "state": state, "questions": questions}
-        return await self.exchange(payload, lambda data: self._answers(_unwrapped(data), questions))
+        def read(body: dict[str, Any]) -> dict[str, Any]:
+            data = _unwrapped(body)
+            if isinstance(data.get("model"), str):
+                self.resolved.add(data["model"])
+            for name, question in questions.items():
+                answer, wanted = data["answers"].get(name), question["type"]
+                if not isinstance(answer, dict):
+                    raise UnparseableAnswer(f"no answer to {name!r} came back", shown(data))
+                if answer.get("type") != wanted or answer.get(wanted) is None:
+                    raise UnparseableAnswer(
+                        f"the answer to {name!r} is of type {answer.get('type')!r}, not a {wanted} answer", shown(data)
+                    )
+            return {name: data["answers"][name] for name in questions}
 
-    def _answers(self, data: dict[str, Any], questions: dict[str, Any]) -> dict[str, Any]:
-        if isinstance(data.get("model"), str):
-            self.resolved.add(data["model"])
-        answers = data["answers"]
-        for name, question in questions.items():
-            answer, wanted = answers.get(name), question["type"]
-            if not isinstance(answer, dict):
-                raise UnparseableAnswer(f"no answer to {name!r} came back", shown(data))
-            if answer.get("type") != wanted or answer.get(_RESULT_FIELD.get(wanted, wanted)) is None:
-                raise UnparseableAnswer(
-                    f"the answer to {name!r} is of type {answer.get('type')!r}, not a {wanted} answer", shown(data)
-                )
-        return {name: answers[name] for name in questions}
+        return await self.exchange({"model": self.model_name, "state": state, "questions": questions}, read)
 
     async def acall(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
         """What DSPy's `Predict` calls when this model is its `lm`."""
@@ -88,9 +79,6 @@ class DecisionModel(HostedModel):
 
         return asyncio.run(once())
 
-    def _url(self, base: str) -> str:
-        return base + self._endpoint
-
     def _check(self, data: dict[str, Any]) -> None:
         inner = _unwrapped(data)
         if data.get("success") is False:
@@ -100,10 +88,7 @@ class DecisionModel(HostedModel):
             raise UnparseableAnswer("the reply has no `answers`", shown(data))
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
-        usage = _unwrapped(data).get("usage")
-        if not isinstance(usage, dict):
-            return Tokens(None, None)
-        return Tokens(count(usage.get("input_tokens")), count(usage.get("output_tokens")), money(usage.get("cost")))
+        return super()._tokens(_unwrapped(data))
 
 
 def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import base64
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -17,8 +17,8 @@ from pydantic import Field
 
 from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
-from undogmatic.models.base import Model, Pieces, View, cut, pool
-from undogmatic.models.calls import Reply
+from undogmatic.models.base import Model, Pieces, View, cut
+from undogmatic.models.calls import Reply, reading
 from undogmatic.models.gguf_file import (
     GEMMA_LICENCE,
     GEMMA_SHA256,
@@ -55,25 +55,21 @@ def _own_share(threads: int) -> int:
     return threads if workers < 2 else max(1, min(threads, here // workers))
 
 
-def _encoded(values: np.ndarray, kind: str) -> str:
+def _encoded(values: np.ndarray, kind: str = "<f4") -> str:
     return base64.b64encode(values.astype(kind).tobytes()).decode()
 
 
-def _decoded(data: Any, kind: str) -> np.ndarray:
-    """The numbers that a reply stands for. Raises ValueError where there are none, or one is not finite."""
+# What a reply stands for, fresh or cached; each raises for what is none.
+
+
+def _decoded(data: Any, kind: str = "<f4") -> np.ndarray:
     values = np.frombuffer(base64.b64decode(data, validate=True), dtype=kind)
     if not values.size or not np.isfinite(values).all():
         raise ValueError("no states")
     return values
 
 
-def _vector(data: Any) -> np.ndarray:
-    """The vector that a reply stands for, fresh or cached. Raises for what is none."""
-    return _decoded(data, "<f4")
-
-
 def _pieces(data: Any) -> Pieces:
-    """The pieces that a reply stands for, fresh or cached. Raises for what is none."""
     tokens = np.array(data["tokens"], dtype=np.int64)
     if (tokens < 1).any():
         raise ValueError("no pieces")
@@ -81,7 +77,6 @@ def _pieces(data: Any) -> Pieces:
 
 
 def _odds(data: Any) -> list[tuple[str, float]]:
-    """Tokens and their log-probabilities, the likeliest first. Raises for what are none."""
     odds = [(token, value) for token, value in data]
     if not odds or not all(isinstance(token, str) and value <= 0.01 for token, value in odds):
         raise ValueError("no tokens with log-probabilities")
@@ -89,7 +84,6 @@ def _odds(data: Any) -> list[tuple[str, float]]:
 
 
 def _text(data: Any) -> str:
-    """The text that a reply is. Raises ValueError for anything else."""
     if not isinstance(data, str):
         raise ValueError("no text")
     return data
@@ -112,24 +106,19 @@ class EmbeddedModel(Model):
         self,
         path: str | None = None,
         sha256: str | None = None,
-        threads: Annotated[int, Field(le=1024)] = 2,
-        context: Annotated[int, Field(le=131_072)] = CONTEXT,
+        threads: Annotated[int, Field(ge=1, le=1024)] = 2,
+        context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,
         base: bool = True,
     ) -> None:
-        for name, value, least in (("threads", threads, 1), ("context", context, 64)):
-            if value < least:
-                raise ConfigError(f"`model.{name}` is {value}; it must be at least {least}.")
-        self.base, self.threads = base, _own_share(threads)
-        self.context: int = context
+        self.base, self.threads, self.context = base, _own_share(threads), context
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
         self.path = gemma_file() if path is None else require_gguf(existing_file(path, "model.path", (".gguf",)))
         self.sha256 = known_sha256(self.path)
-        self.licence: Licence = {
+        own: Licence = {
             "en": f"The model file model.path={path} is under its publisher's own licence.",
             "pt": f"O arquivo de modelo model.path={path} segue a licença de quem o publicou.",
         }
-        if self.sha256 == GEMMA_SHA256:
-            self.licence = GEMMA_LICENCE
+        self.licence = GEMMA_LICENCE if self.sha256 == GEMMA_SHA256 else own
         if sha256 is not None:
             require(self.path, sha256, "Correct model.sha256, or name the right file with model.path=FILE.")
         if path is not None:
@@ -146,92 +135,71 @@ class EmbeddedModel(Model):
         return "logprobs" if self.base else "structured"
 
     async def pooled(self, text: str, view: View) -> np.ndarray:
-        """The text through a view (see `models.base.pool`), cached. Shape (n_blocks * width,), float32.
-
-        A text longer than the context is read in windows; their means are weighted by their tokens.
-
-        Raises:
-            ModelError: The text gave no states.
-        """
+        """The text through a view (see `View.pooled`), cached. Shape (n_blocks * width,), float32. A text longer than
+        the context is read in windows; their means are weighted by their tokens. Raises ModelError without states."""
 
         def work(llama: Llama) -> Reply:
-            vector, tokens = self._read(llama, text, view)
-            return Reply(_encoded(vector, "<f4"), tokens)
+            if (block := max(view.blocks)) > llama.blocks:
+                raise ConfigError(f"{self.name} has {llama.blocks} blocks; block {block} does not exist.")
+            start, body, end = (llama.tokenize(part, begin=False) for part in view.segments(text))
+            first = llama.tokenize("")
+            room = llama.limit - len(first) - len(start) - len(end)
+            if room < 1 or not body:
+                raise ModelError(
+                    f"the view's own words leave no room for the text in a context of {llama.limit} tokens"
+                )
+            windows = [body[begin : begin + room] for begin in range(0, len(body), room)]
+            vectors = [
+                view.pooled(
+                    llama.states([*first, *start, *window, *end], view.blocks), (len(start), len(window), len(end))
+                )
+                for window in windows
+            ]
+            return Reply(_encoded(np.average(vectors, axis=0, weights=list(map(len, windows)))), len(body))
 
-        return _vector((await self._call({"states": view.model_dump(mode="json"), "text": text}, work, _vector)).data)
+        return (await self._call({"states": view.model_dump(mode="json"), "text": text}, work, _decoded))[0]
 
     async def pieces(self, text: str, view: View) -> Pieces:
-        """The mean states of each of the text's pieces (see `models.base.cut`) in one reading of the text, cached.
-
-        The states are in half precision, and without the words that a view puts around a text.
-
-        Raises:
-            ModelError: The text gave no states.
-        """
+        """The mean states of each of the text's pieces (see `models.base.cut`) in one reading of the text, cached: in
+        half precision, and without the words that a view puts around a text. Raises ModelError without states."""
 
         def work(llama: Llama) -> Reply:
-            tokens, means = self._read_pieces(llama, text, view)
-            return Reply({"tokens": tokens, "states": _encoded(means, "<f2")}, sum(tokens))
+            parts = [part for piece in cut(text) if (part := llama.tokenize(piece, begin=False))]
+            first, body = llama.tokenize(""), [token for part in parts for token in part]
+            room = llama.limit - len(first)
+            if not body:
+                raise ModelError("the text has no tokens, so the model gave no states")
+            windows = [
+                llama.states([*first, *body[begin : begin + room]], view.blocks) for begin in range(0, len(body), room)
+            ]
+            rows = np.concatenate([np.concatenate(window, axis=1)[len(first) :] for window in windows])
+            tokens = [len(part) for part in parts]
+            means = np.add.reduceat(rows, np.cumsum([0, *tokens[:-1]]), axis=0) / np.array(tokens)[:, None]
+            return Reply({"tokens": tokens, "states": _encoded(means, "<f2")}, len(body))
 
-        return _pieces((await self._call({"pieces": view.model_dump(mode="json"), "text": text}, work, _pieces)).data)
-
-    def _read_pieces(self, llama: Llama, text: str, view: View) -> tuple[list[int], np.ndarray]:
-        parts = [llama.tokenize(piece, begin=False) for piece in cut(text)]
-        parts = [part for part in parts if part]
-        first, body = llama.tokenize(""), [token for part in parts for token in part]
-        room = llama.limit - len(first)
-        if not body:
-            raise ModelError("the text has no tokens, so the model gave no states")
-        windows = [
-            llama.states([*first, *body[begin : begin + room]], view.blocks) for begin in range(0, len(body), room)
-        ]
-        rows = np.concatenate([np.concatenate(window, axis=1)[len(first) :] for window in windows])
-        tokens = [len(part) for part in parts]
-        starts = np.cumsum([0, *tokens[:-1]])
-        return tokens, np.add.reduceat(rows, starts, axis=0) / np.array(tokens)[:, None]
-
-    def _read(self, llama: Llama, text: str, view: View) -> tuple[np.ndarray, int]:
-        outside = max(view.blocks)
-        if outside > llama.blocks:
-            raise ConfigError(f"{self.name} has {llama.blocks} blocks; block {outside} does not exist.")
-        before, inside, after = view.segments(text)
-        start, body, end = (llama.tokenize(part, begin=False) for part in (before, inside, after))
-        first = llama.tokenize("")
-        room = llama.limit - len(first) - len(start) - len(end)
-        if room < 1 or not body:
-            raise ModelError(f"the view's own words leave no room for the text in a context of {llama.limit} tokens")
-        vectors, weights = [], []
-        for begin in range(0, len(body), room):
-            window = body[begin : begin + room]
-            states = llama.states([*first, *start, *window, *end], view.blocks)
-            vectors.append(pool(view, states, (len(start), len(window), len(end))))
-            weights.append(len(window))
-        return np.average(vectors, axis=0, weights=weights).astype(np.float32), len(body)
+        return (await self._call({"pieces": view.model_dump(mode="json"), "text": text}, work, _pieces))[0]
 
     async def _call(
-        self, request: dict[str, Any], work: Callable[[Llama], Reply], check: Callable[[Any], object]
-    ) -> Reply:
-        """The reply to a request, cached or by `work`, which costs nothing."""
-
-        async def send() -> Reply:
-            return (await self._with_llama(work))._replace(usd=0.0)
-
-        return await self.gateway.call(self.name, request, send, timed=False, check=check)
-
-    async def _with_llama(self, work: Callable[[Llama], T]) -> T:
-        """What `work` makes of the loaded model, in a thread; where nobody waits any more it ends at the next token."""
+        self, request: dict[str, Any], work: Callable[[Llama], Reply], read: Callable[[Any], T]
+    ) -> tuple[T, Reply]:
+        """What `read` makes of the reply to a request, and the reply, cached or by `work`: in a thread, which ends at
+        the next token where nobody waits any more, and for nothing."""
         ended = threading.Event()
 
-        def alone() -> T:
+        def alone() -> Reply:
             with _lock:
                 llama = _llama(self.path, self.threads, self.context)
                 with llama.until(ended):
                     return work(llama)
 
-        try:
-            return await asyncio.to_thread(alone)
-        finally:
-            ended.set()
+        async def send() -> Reply:
+            try:
+                return (await asyncio.to_thread(alone))._replace(usd=0.0)
+            finally:
+                ended.set()
+
+        reply = await self.gateway.call(self.name, request, send, timed=False, check=read)
+        return read(reply.data), reply
 
     def count_tokens(self, text: str) -> int:
         with _lock:
@@ -240,14 +208,12 @@ class EmbeddedModel(Model):
     async def continue_text(self, text: str, most: int) -> str:
         """The likeliest continuation of a text, of at most so many tokens, cached. Raises ModelError."""
         request = {"continue": text, "most": most}
-        return _text((await self._call(request, lambda llama: Reply(*llama.continued([text], most)), _text)).data)
+        return (await self._call(request, lambda llama: Reply(*llama.continued([text], most)), _text))[0]
 
     async def complete(self, request: Request) -> Response:
-        """A base model continues a text and gives its next token's odds; an instruction model answers a chat.
-
-        All messages in a row are the text to continue; what several requests begin with is read once. Where no odds are
-        asked for, it is the likeliest continuation up to the end of its line.
-        """
+        """A base model continues a text and gives its next token's odds; an instruction model answers a chat. All
+        messages in a row are the text to continue; what several requests begin with is read once. Where no odds are
+        asked for, it is the likeliest continuation up to the end of its line."""
         if self._chat is not None:
             self._chat.gateway = self.gateway
             return await self._chat.complete(request)
@@ -256,76 +222,71 @@ class EmbeddedModel(Model):
         parts = [message.text or "" for message in request.messages]
         if request.config.logprobs is None:
             most = request.config.max_tokens or 1
-            reply = await self._call(
+            text, reply = await self._call(
                 {"parts": parts, "most": most}, lambda llama: Reply(*llama.continued(parts, most, "\n")), _text
             )
-            return settled({}, self.name, reply.data or " ", Tokens(reply.input_tokens, reply.output_tokens))
+            return settled({}, self.name, text or " ", Tokens(reply.input_tokens, reply.output_tokens))
         top = request.config.logprobs or 1
 
         def work(llama: Llama) -> Reply:
             odds, count = llama.next_token(parts, top)
             return Reply([list(pair) for pair in odds], count, 1)
 
-        reply = await self._call({"parts": parts, "top": top}, work, _odds)
-        odds = tuple(TopLogprob(token=token, logprob=min(0.0, value)) for token, value in _odds(reply.data))
+        read, reply = await self._call({"parts": parts, "top": top}, work, _odds)
+        odds = tuple(TopLogprob(token=token, logprob=min(0.0, value)) for token, value in read)
         first = TokenLogprob(token=odds[0].token, logprob=odds[0].logprob, top=odds)
         return settled({}, self.name, first.token or " ", Tokens(reply.input_tokens, 1), logprobs=(first,))
 
 
 class InProcessChat(ChatModel):
-    """A `ChatModel` whose server is `xllamacpp.Server`, called directly. Payloads and replies are the chat API's.
-
-    Args:
-        name: Identity of the model, with the file's hash.
-        path: The GGUF file; its own chat template is used.
-        threads: Threads.
-        context: Tokens it can hold at once.
-    """
+    """A `ChatModel` whose server is `xllamacpp.Server`, called directly. Payloads and replies are the chat API's; the
+    file's own chat template is used."""
 
     timed = False  # work in this process cannot be abandoned
 
     def __init__(self, name: str, path: Path, threads: int, context: int) -> None:
         # The prefix cache is off because answers would depend on what was asked before.
         super().__init__(path.stem, "http://127.0.0.1/v1", extra={"cache_prompt": False, "seed": 0})
-        self.name = name
-        self.context = context
-        self._path, self._threads, self._context = path, threads, context
+        self.name, self.context = name, context
+        self._path, self._threads = path, threads
         self._server: Any = None
 
     async def send(self, payload: dict[str, Any]) -> Reply:
         ended = threading.Event()
+        pieces: list[dict[str, Any]] = []
+
+        def add(piece: dict[str, Any]) -> bool:
+            """Take one piece, a token; whether the server shall stop, as nobody waits for the answer any more."""
+            pieces.append(piece)
+            return ended.is_set()
+
+        def ask() -> None:
+            with _lock:
+                if not ended.is_set():
+                    self._server = self._server or self._started()
+                    streamed = payload | {"stream": True, "stream_options": {"include_usage": True}}
+                    self._server.handle_chat_completions(streamed, add)
+
         try:
-            data = await asyncio.to_thread(self._ask, payload, ended)
+            await asyncio.to_thread(ask)
         finally:
             ended.set()  # an interrupt leaves the thread alone: it goes on to its next token
+        with reading(pieces):
+            data = _whole(pieces)
         if "error" in data:  # llama.cpp reports failures as ordinary answers
             error = data["error"]
             raise ModelError(f"llama.cpp: {error.get('message', error) if isinstance(error, dict) else error}")
         used = self._tokens(data)
         return Reply(data, used.input or 0, used.output or 0, usd=0.0)
 
-    def _ask(self, payload: dict[str, Any], ended: threading.Event) -> dict[str, Any]:
-        """The answer, written token by token so that it stops at the next one where nobody waits for it any more."""
-        answer = _Streamed(ended)
-        with _lock:
-            if not ended.is_set():
-                if self._server is None:
-                    self._server = self._started()
-                streamed = payload | {"stream": True, "stream_options": {"include_usage": True}}
-                self._server.handle_chat_completions(streamed, answer.add)
-        return answer.whole()
-
     def _started(self) -> Any:
         import xllamacpp
 
         parameters = xllamacpp.CommonParams()
         parameters.model.path = str(self._path)
-        parameters.n_ctx = self._context
-        parameters.n_parallel = 1
-        parameters.cache_ram_mib = 0
-        parameters.warmup = False
-        parameters.verbosity = -1
-        parameters.ui = False
+        parameters.n_ctx, parameters.n_parallel = self.context, 1
+        parameters.cache_ram_mib, parameters.verbosity = 0, -1
+        parameters.warmup = parameters.ui = False
         parameters.api_keys = [secrets.token_hex(16)]  # its port is open to every local user otherwise
         parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = self._threads
         try:
@@ -334,37 +295,24 @@ class InProcessChat(ChatModel):
             raise ConfigError(f"llama.cpp cannot serve {self._path}: {error}") from None
 
 
-class _Streamed:
-    """Puts the pieces of a streamed answer together to what the server gives in one piece.
-
-    Args:
-        ended: Set where nobody waits for the answer any more.
-    """
-
-    def __init__(self, ended: threading.Event) -> None:
-        self._ended = ended
-        self._body: dict[str, Any] = {}
-        self._texts: dict[str, list[str]] = {}
-        self._tokens: list[Any] = []
-        self._reason: str | None = None
-
-    def add(self, piece: dict[str, Any]) -> bool:
-        """Take one piece; whether the server shall stop. What is raised here would not reach the caller."""
-        self._body |= {key: value for key, value in piece.items() if key != "choices"}
+def _whole(pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The pieces of a streamed answer, put together to what the server gives in one piece."""
+    body: dict[str, Any] = {}
+    message = {"role": "assistant", "content": ""}
+    tokens: list[Any] = []
+    reason: Any = None
+    for piece in pieces:
+        body |= {key: value for key, value in piece.items() if key != "choices"}
         for choice in piece.get("choices") or ():
             for field, text in choice["delta"].items():
                 if field != "role" and isinstance(text, str):
-                    self._texts.setdefault(field, []).append(text)
-            self._tokens += (choice.get("logprobs") or {}).get("content") or ()
-            self._reason = choice.get("finish_reason") or self._reason
-        return self._ended.is_set()
-
-    def whole(self) -> dict[str, Any]:
-        """The body of the answer, or of the error that the server reported."""
-        if "error" in self._body:
-            return self._body
-        message = {"role": "assistant", "content": ""} | {key: "".join(said) for key, said in self._texts.items()}
-        choice: dict[str, Any] = {"finish_reason": self._reason, "index": 0, "message": message}
-        if self._tokens:
-            choice["logprobs"] = {"content": self._tokens}
-        return self._body | {"choices": [choice], "object": "chat.completion"}
+                    message[field] = message.get(field, "") + text
+            tokens += (choice.get("logprobs") or {}).get("content") or ()
+            reason = choice.get("finish_reason") or reason
+    if "error" in body:
+        return body
+    whole = {"finish_reason": reason, "index": 0, "message": message}
+    return body | {
+        "choices": [whole | ({"logprobs": {"content": tokens}} if tokens else {})],
+        "object": "chat.completion",
+    }

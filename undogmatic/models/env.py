@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from undogmatic.config.build import build
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
-from undogmatic.models.calls import Gateway
-from undogmatic.models.keys import setting
+from undogmatic.models.http import setting
 from undogmatic.safety.outside import read_yaml
 from undogmatic.safety.paths import conf_folder
 
-if TYPE_CHECKING:
-    from dspy.lm15 import Request, Response
-
-PROVIDERS = {
-    "openai": "gpt",
-    "anthropic": "claude",
-    "gemini": "gemini",
-    "openrouter": "openrouter",
-    "azure": "azure",
-    "ollama": "ollama",
-    "vllm": "vllm",
-    "openai_compatible": "openai_compatible",
+PROVIDERS = {"openai": "gpt", "anthropic": "claude"} | {
+    name: name for name in ("gemini", "openrouter", "azure", "ollama", "vllm", "openai_compatible")
 }
+"""What LLM_PROVIDER may be -> the shipped config."""
 
 
 class EnvModel(Model):
-    """The model that LLM_PROVIDER, LLM_MODEL, LLM_API_KEY and LLM_BASE_URL describe, in the environment or `.env`.
-
-    LLM_PROVIDER picks one of the shipped configs; what the other three leave out is taken from it.
+    """Becomes the model that four variables describe, in the environment or `.env`: LLM_PROVIDER picks one of the
+    shipped configs; what LLM_MODEL, LLM_API_KEY and LLM_BASE_URL leave out is taken from it.
 
     Args:
         options: Further keys of that config, e.g. {"json_mode": "off"}.
@@ -57,23 +46,6 @@ class EnvModel(Model):
                 )
         if setting("LLM_API_KEY") is not None:
             node["key_env"] = "LLM_API_KEY"
-        self._inner: Any = build(node, "model")
-        for name in Model.__annotations__:  # whatever a model says of itself; both have the gateway by `connect`
-            if name != "gateway":
-                setattr(self, name, getattr(self._inner, name))
-
-    def connect(self, gateway: Gateway) -> None:
-        super().connect(gateway)
-        self._inner.connect(gateway)
-
-    def count_tokens(self, text: str) -> int:
-        count: int = self._inner.count_tokens(text)
-        return count
-
-    async def complete(self, request: Request) -> Response:
-        """One completion by the model behind it."""
-        response: Response = await self._inner.complete(request)
-        return response
-
-    async def close(self) -> None:
-        await self._inner.close()
+        described: Any = build(node, "model")
+        # It says of itself, and can do, exactly what that model says and can.
+        self.__class__, self.__dict__ = type(described), vars(described)

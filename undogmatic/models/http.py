@@ -1,32 +1,35 @@
-"""One JSON request over aiohttp, and what every kind of bad reply means."""
+"""One JSON request over aiohttp, the key it needs, and what every kind of bad reply means."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import math
+import os
 import urllib.request
 import zlib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
+from pydantic import SecretStr
 from pydantic_core import to_json
 
 from undogmatic.errors import ConfigError, RefusedAnswer, TransportError, UnparseableAnswer
-from undogmatic.models.calls import RAW_LIMIT, Retryable
-from undogmatic.models.keys import Secret
+from undogmatic.models.calls import RAW_LIMIT, Retryable, within
 from undogmatic.safety import secrets
-from undogmatic.safety.outside import Unreadable, json_value
-from undogmatic.safety.secrets import has_secret, learn, shown_address
+from undogmatic.safety.outside import Unreadable, json_value, read_env
+from undogmatic.safety.secrets import has_secret, keep, keep_environment, learn, shown_address
 
 if TYPE_CHECKING:
     import aiohttp
 
-LONGEST_BODY = 4_000_000
-"""Bytes of an answer, unpacked: some hundred times of what a judge's answer needs."""
+LONGEST_BODY = 4_000_000  # bytes of an answer, unpacked: some hundred times of what a judge's answer needs.
 
 LONGEST_WAIT = 1e9  # seconds; whoever asks for more means never
 _RETRIED = (408, 409, 425, 429)
@@ -47,32 +50,31 @@ _ADVICE = {
     404: "Check model.name and model.api_base: the server knows no such model or address.",
     **dict.fromkeys(range(300, 400), "The server redirects; set model.api_base to the final address."),
 }
+_keyed: ContextVar[bool] = ContextVar("undogmatic_keyed", default=True)
+_PACKED = ("gzip", "deflate", "x-gzip", "identity")
 
 
 class JsonClient:
-    """Posts JSON to one URL, with one keep-alive session per event loop.
-
-    Args:
-        url: Where to post.
-        headers: Sent with every request.
-        secret: The key, or None.
-        key_header: The header that carries the key; "Authorization" takes it as a bearer token.
-        about: How messages name the model, e.g. "gpt-4.1-mini at https://api.openai.com/v1".
-    """
+    """Posts JSON to one URL, with one keep-alive session per event loop."""
 
     def __init__(
-        self, url: str, headers: Mapping[str, str], secret: Secret | None, key_header: str, about: str
+        self,
+        url: str,
+        headers: Mapping[str, str],  # sent with every request
+        variable: str | None,  # that holds the key
+        key: SecretStr | None,  # None for a server that needs none
+        key_header: str,  # the header that carries the key; "Authorization" takes it as a bearer token
+        about: str,  # how messages name the model, e.g. "gpt-4.1-mini at https://api.openai.com/v1"
     ) -> None:
-        self.url, self.about, self._secret, self._key_header = url, about, secret, key_header
-        self._headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "Accept-Encoding": ", ".join(_PACKED),
-            **headers,
-        }
+        self.url, self.about, self._variable, self._key, self._key_header = url, about, variable, key, key_header
+        kind = "application/json"
+        self._headers = {"Content-Type": kind, "Accept": kind, "Accept-Encoding": ", ".join(_PACKED), **headers}
         self.answered = False
         self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
-        self._proxy = _proxy(url)
+        # The proxy is looked up once, because aiohttp would do it for every request.
+        parts = urlsplit(url)
+        direct = is_local(url) or urllib.request.proxy_bypass(parts.netloc)
+        self._proxy = None if direct else urllib.request.getproxies().get(parts.scheme)
 
     async def post(self, payload: dict[str, Any]) -> dict[str, Any]:
         """The JSON object that came back with a good status, without the key, which servers echo.
@@ -112,12 +114,10 @@ class JsonClient:
             self._fault(status, headers, _said(body))
         try:
             data = json_value(body)
+            if not isinstance(data, dict):
+                raise Unreadable(f"a JSON {type(data).__name__}, not an object")
         except Unreadable as error:
             raise UnparseableAnswer(f"{self.about} sent a body that is {error}", _said(body)[:RAW_LIMIT]) from None
-        if not isinstance(data, dict):
-            raise UnparseableAnswer(
-                f"{self.about} sent a JSON {type(data).__name__}, not an object", _said(body)[:RAW_LIMIT]
-            )
         return _scrubbed(data) if secrets.holds(body.decode("utf-8", errors="replace")) else data
 
     async def _body(self, reply: aiohttp.ClientResponse) -> bytes:
@@ -125,8 +125,7 @@ class JsonClient:
         packed = reply.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
         if packed not in _PACKED:
             raise UnparseableAnswer(f"{self.about} sent a body packed as {packed[:40]!r}, which was not asked for")
-        parts: list[bytes] = []
-        unpack, size, sent = None, 0, 0
+        body, unpack, sent = bytearray(), None, 0
         async for chunk in reply.content.iter_any():
             part = chunk
             sent += len(chunk)
@@ -134,17 +133,14 @@ class JsonClient:
                 if unpack is None:  # "deflate" comes with a header of zlib's or without
                     unpack = zlib.decompressobj(31 if "gzip" in packed else 15 if chunk[:1] == b"\x78" else -15)
                 try:
-                    part = unpack.decompress(chunk, LONGEST_BODY + 1 - size)
+                    part = unpack.decompress(chunk, LONGEST_BODY + 1 - len(body))
                 except zlib.error as error:
                     raise UnparseableAnswer(f"{self.about} sent a body that cannot be unpacked ({error})") from None
-            size += len(part)
-            if max(size, sent) > LONGEST_BODY:
-                raise UnparseableAnswer(
-                    f"{self.about} sent a body of more than {LONGEST_BODY:,} bytes",
-                    _said(b"".join(parts)[: 4 * RAW_LIMIT])[:RAW_LIMIT],
-                )
-            parts.append(part)
-        return b"".join(parts)
+            if max(len(body) + len(part), sent) > LONGEST_BODY:
+                why = f"{self.about} sent a body of more than {LONGEST_BODY:,} bytes"
+                raise UnparseableAnswer(why, _said(bytes(body[: 4 * RAW_LIMIT]))[:RAW_LIMIT])
+            body += part
+        return bytes(body)
 
     def embedded_fault(self, data: dict[str, Any]) -> None:
         """Raise what an error object inside a good reply stands for; routers send those."""
@@ -169,54 +165,45 @@ class JsonClient:
         if session is None or session.closed:
             import aiohttp
 
+            bearer = "Bearer " if self._key_header == "Authorization" else ""
+            key = {} if self._key is None else {self._key_header: bearer + self._key.get_secret_value()}
             session = self._sessions[loop] = aiohttp.ClientSession(
                 # The engine bounds what is in flight; the time limit of an attempt is the gateway's.
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=30),
-                headers=self._headers | self._credentials(),
+                headers=self._headers | key,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,  # `_body` does, within bounds
             )
         return session
 
-    def _credentials(self) -> dict[str, str]:
-        if self._secret is None:
-            return {}
-        bearer = "Bearer " if self._key_header == "Authorization" else ""
-        return {self._key_header: bearer + self._secret.reveal()}
-
     def _fault(self, status: int, headers: Mapping[str, str], text: str) -> NoReturn:
-        message = server_message(text)
+        """Raise what a status stands for, as `post` says."""
+        message, raw = server_message(text), text[:RAW_LIMIT]
         said = f"{self.about} answered {status}" + (f": {message}" if message else "")
+        without_quota = status == 429 and "insufficient_quota" in text
         if any(code in text for code in _REFUSAL_CODES) and status in (400, 403, 422):
-            raise RefusedAnswer(f"the provider's filter stopped the request ({message})", text[:RAW_LIMIT])
-        if status == 429 and "insufficient_quota" in text:
-            self._wrong(status, said, "The account has no quota left; add credit, or choose another model=.", text)
-        if status in _RETRIED or status >= 500:
+            raise RefusedAnswer(f"the provider's filter stopped the request ({message})", raw)
+        if (status in _RETRIED or status >= 500) and not without_quota:
             raise Retryable(said, retry_after(headers))
         if status == 413 or (status in (400, 422) and any(phrase in text for phrase in _TOO_LONG)):
-            raise UnparseableAnswer(f"the text is too long for the model ({message})", text[:RAW_LIMIT])
-        self._wrong(status, said, self._advice(status, text), text)
-
-    def _wrong(self, status: int, said: str, advice: str, text: str) -> NoReturn:
-        """Something is wrong with the key, the address or the request. Of a server that has answered well that is an
-        accident of this one call; where it stays so, the run ends for want of answers."""
+            raise UnparseableAnswer(f"the text is too long for the model ({message})", raw)
+        if without_quota:
+            advice = "The account has no quota left; add credit, or choose another model=."
+        elif status in (401, 403) and self._key is None:
+            advice = "The server wants a key: name the environment variable that holds it with model.key_env=NAME."
+        elif status in (401, 403):
+            advice = f"The key in {self._variable} was not accepted; set a valid one in the environment or .env."
+        else:
+            hints = (hint for word, hint in _HINTS.items() if word in text)
+            advice = _ADVICE.get(status) or next(hints, "Check model.name and the readout's options.")
+        # Something is wrong with the key, the address or the request. Of a server that has answered well that is an
+        # accident of this one call; where it stays so, the run ends for want of answers.
         if not self.answered:
             raise ConfigError(f"{said}\n{advice}")
         if 400 <= status < 500 and status not in (401, 402, 403, 404, 429):
-            raise UnparseableAnswer(f"{said}\n{advice}", text[:RAW_LIMIT])
-        raise TransportError(f"{said}\n{advice}", text[:RAW_LIMIT])
-
-    def _advice(self, status: int, text: str) -> str:
-        if status in (401, 403):
-            if self._secret is None:
-                return "The server wants a key: name the environment variable that holds it with model.key_env=NAME."
-            return f"The key in {self._secret.variable} was not accepted; set a valid one in the environment or .env."
-        hints = (hint for word, hint in _HINTS.items() if word in text)
-        return _ADVICE.get(status) or next(hints, "Check model.name and the readout's options.")
-
-
-_PACKED = ("gzip", "deflate", "x-gzip", "identity")
+            raise UnparseableAnswer(f"{said}\n{advice}", raw)
+        raise TransportError(f"{said}\n{advice}", raw)
 
 
 def _said(body: bytes) -> str:
@@ -236,36 +223,27 @@ def _scrubbed(value: Any) -> Any:
 def server_message(text: str) -> str:
     """The human part of an error body, in the order in which servers are known to spell it; at most 300 characters."""
     try:
-        body = json_value(text)
+        return _message(json_value(text))[:300]
     except Unreadable:
         return "" if text.lstrip().startswith("<") else text.strip()[:300]
-    return _message(body)[:300]
 
 
-def _message(body: Any) -> str:
+def _message(body: Any, listed: bool = False) -> str:
     if isinstance(body, str):
         return body
     if isinstance(body, list):
-        return "; ".join(filter(None, (_located(entry) for entry in body[:3])))
-    if isinstance(body, dict):
-        for key in ("error", "message", "detail", "msg", "errors"):
-            if body.get(key):
-                return _message(body[key])
-    return ""
-
-
-def _located(entry: Any) -> str:
-    if isinstance(entry, dict) and isinstance(entry.get("loc"), list):
-        return f"{'.'.join(map(str, entry['loc']))}: {entry.get('msg', '')}"
-    return _message(entry)
+        return "; ".join(filter(None, (_message(entry, listed=True) for entry in body[:3])))
+    if not isinstance(body, dict):
+        return ""
+    if listed and isinstance(body.get("loc"), list):
+        return f"{'.'.join(map(str, body['loc']))}: {body.get('msg', '')}"
+    return next((_message(body[key]) for key in ("error", "message", "detail", "msg", "errors") if body.get(key)), "")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds the server asks to wait: `retry-after-ms`, else `Retry-After` as seconds or as an HTTP date."""
     for name, scale in (("retry-after-ms", 1e-3), ("Retry-After", 1.0)):
-        value = headers.get(name)
-        if value is None:
-            continue
+        value = headers.get(name, "nan")
         try:
             seconds = float(value) * scale
         except ValueError:
@@ -312,9 +290,42 @@ def is_local(url: str) -> bool:
     return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
 
-def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for `url`; looked up once, because aiohttp would do it for every request."""
-    parts = urlsplit(url)
-    if is_local(url) or urllib.request.proxy_bypass(parts.netloc):
+def setting(variable: str) -> str | None:
+    """The variable's value in the environment, else in `.env`; None where it is unset or blank.
+
+    `os.environ` is left as it is, so that nothing from `.env` reaches child processes or logs of the environment.
+
+    Raises:
+        DataError: `.env` is needed and cannot be read; with the line.
+    """
+    value = os.environ.get(variable, "").strip() or read_env(Path(".env"), variable).get(variable, "").strip()
+    if value:
+        keep_environment({variable: value})
+    return value or None
+
+
+def without_keys() -> AbstractContextManager[bool]:
+    """Models are built without their keys inside, where nothing will be sent."""
+    return within(_keyed, False)
+
+
+def find_key(variable: str | None, model: str) -> SecretStr | None:
+    """The key named by `model.key_env`, which nothing that the program writes holds from now on.
+
+    Args:
+        variable: Name of the variable, or None for a server that needs no key.
+        model: How the message names the model, e.g. "model.name=gpt-4.1-mini".
+    Raises:
+        ConfigError: The variable is unset, or its value cannot be a key.
+    """
+    if variable is None or not _keyed.get():
         return None
-    return urllib.request.getproxies().get(parts.scheme)
+    value = setting(variable)
+    if value is None:
+        raise ConfigError(f"{model} needs {variable} in the environment or .env. To run without a key: model=local.")
+    if not value.isascii() or any(c.isspace() or not c.isprintable() for c in value):
+        raise ConfigError(
+            f"{variable} holds something that is not a key (spaces, line breaks or non-ASCII characters)."
+        )
+    keep(value, variable)
+    return SecretStr(value)

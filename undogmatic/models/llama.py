@@ -35,57 +35,43 @@ class _Batch(ctypes.Structure):
     _fields_ = (
         ("n_tokens", ctypes.c_int32),
         ("token", ctypes.POINTER(ctypes.c_int32)),
-        ("embd", ctypes.c_void_p),
-        ("pos", ctypes.c_void_p),
-        ("n_seq_id", ctypes.c_void_p),
-        ("seq_id", ctypes.c_void_p),
-        ("logits", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in ("embd", "pos", "n_seq_id", "seq_id", "logits")),
     )
 
 
 _EVALUATED = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_bool, ctypes.c_void_p)
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _silence = _LOG(lambda level, text, data: None)
-_P, _I, _B = ctypes.c_void_p, ctypes.c_int32, ctypes.c_bool
+_P, _I, _B, _S = ctypes.c_void_p, ctypes.c_int32, ctypes.c_bool, ctypes.c_size_t
 _TOKENS = ctypes.POINTER(ctypes.c_int32)
 KEPT_BYTES = 256 * 2**20  # of states after prompts' beginnings; Gemma 3 270M takes about 18 KiB per token
 _CALLBACK_OFFSET = 88  # of llama_context_params.cb_eval
 _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_log_set": (None, (_LOG, _P)),
-    "llama_model_default_params": (_Opaque, ()),
-    "llama_context_default_params": (_Opaque, ()),
+    "llama_model_default_params llama_context_default_params": (_Opaque, ()),
     "llama_model_load_from_file": (_P, (ctypes.c_char_p, _Opaque)),
     "llama_init_from_model": (_P, (_P, _Opaque)),
-    "llama_model_get_vocab": (_P, (_P,)),
-    "llama_model_n_embd": (_I, (_P,)),
-    "llama_model_n_layer": (_I, (_P,)),
-    "llama_vocab_n_tokens": (_I, (_P,)),
+    "llama_model_get_vocab llama_get_memory": (_P, (_P,)),
+    "llama_model_n_embd llama_model_n_layer llama_vocab_n_tokens": (_I, (_P,)),
     "llama_vocab_is_eog": (_B, (_P, _I)),
     "llama_set_n_threads": (None, (_P, _I, _I)),
-    "llama_get_memory": (_P, (_P,)),
     "llama_memory_clear": (None, (_P, _B)),
-    "llama_state_seq_get_size": (ctypes.c_size_t, (_P, _I)),
-    "llama_state_seq_get_data": (ctypes.c_size_t, (_P, ctypes.c_char_p, ctypes.c_size_t, _I)),
-    "llama_state_seq_set_data": (ctypes.c_size_t, (_P, ctypes.c_char_p, ctypes.c_size_t, _I)),
+    "llama_state_seq_get_size": (_S, (_P, _I)),
+    "llama_state_seq_get_data llama_state_seq_set_data": (_S, (_P, ctypes.c_char_p, _S, _I)),
     "llama_decode": (_I, (_P, _Batch)),
     "llama_get_logits_ith": (ctypes.POINTER(ctypes.c_float), (_P, _I)),
     "llama_token_to_piece": (_I, (_P, _I, ctypes.c_char_p, _I, _I, _B)),
     "llama_tokenize": (_I, (_P, ctypes.c_char_p, _I, _TOKENS, _I, _B, _B)),
-    "llama_free": (None, (_P,)),
-    "llama_model_free": (None, (_P,)),
+    "llama_free llama_model_free": (None, (_P,)),
     "ggml_get_name": (ctypes.c_char_p, (_P,)),
-    "ggml_nbytes": (ctypes.c_size_t, (_P,)),
-    "ggml_backend_tensor_get": (None, (_P, _P, ctypes.c_size_t, ctypes.c_size_t)),
+    "ggml_nbytes": (_S, (_P,)),
+    "ggml_backend_tensor_get": (None, (_P, _P, _S, _S)),
 }
 
 
 class Llama:
-    """One model in memory with one sequence. Not thread-safe: the caller holds a lock.
+    """One GGUF file in memory with one sequence of at most `context` tokens. Not thread-safe: the caller holds a lock.
 
-    Args:
-        path: A GGUF file.
-        threads: Threads for evaluation; more than there are cores only slow it.
-        context: Tokens it can hold at once.
     Raises:
         ConfigError: The file cannot be loaded, or this build of xllamacpp has another interface.
     """
@@ -96,9 +82,9 @@ class Llama:
         self._model = self._context = None
         try:
             self._c = ctypes.CDLL(extension.__file__)
-            for name, (result, arguments) in _INTERFACE.items():
-                function = getattr(self._c, name)
-                function.restype, function.argtypes = result, arguments
+            for names, (result, arguments) in _INTERFACE.items():
+                for function in (getattr(self._c, name) for name in names.split()):
+                    function.restype, function.argtypes = result, arguments
         except (OSError, AttributeError) as error:
             raise ConfigError(
                 f"this build of xllamacpp does not export llama.cpp's C interface ({error}). Install the pinned "
@@ -142,13 +128,9 @@ class Llama:
         return list(tokens[:count])
 
     def states(self, tokens: Sequence[int], blocks: Sequence[int]) -> list[np.ndarray]:
-        """States after each of `blocks` (counted from 1) in one causal pass that ends at the last of them.
-
-        Returns:
-            Per block an array (n_tokens, width), every row divided by its root mean square.
-        Raises:
-            ModelError: llama.cpp gave no states, or the tokens do not fit the context.
-        """
+        """States after each of `blocks` (counted from 1) in one causal pass that ends at the last of them: per block an
+        array (n_tokens, width), every row divided by its root mean square. Raises ModelError where llama.cpp gave no
+        states, or the tokens do not fit the context."""
         names = [f"l_out-{block - 1}" for block in blocks]
         self._wanted, self._last = dict.fromkeys(names), f"l_out-{max(blocks) - 1}"
         self._c.llama_memory_clear(self._memory, True)
@@ -160,19 +142,16 @@ class Llama:
         states = [each for each in found if each is not None and len(each) == len(tokens)]
         if status or len(states) != len(names):
             raise ModelError(f"llama.cpp gave no states for the blocks {list(blocks)} (status {status})")
-        return [_normalised(each) for each in states]
+        scales = [np.sqrt(np.mean(each.astype(np.float64) ** 2, axis=1, keepdims=True) + 1e-6) for each in states]
+        return [(each / scale).astype(np.float32) for each, scale in zip(states, scales, strict=True)]
 
     def next_token(self, parts: Sequence[str], top: int) -> tuple[list[tuple[str, float]], int]:
-        """The most probable next tokens after a prompt.
+        """The `top` most probable next tokens after a prompt, with their natural log-probabilities, best first; and how
+        many tokens the prompt has. Raises ModelError where it does not fit the context.
 
         Args:
             parts: The prompt, divided where prompts begin to differ: demonstrations, a text, a question about it. All
                 parts but the last are evaluated once and kept for prompts that begin the same.
-            top: How many.
-        Returns:
-            `top` pairs of token and natural log-probability, best first, and how many tokens the prompt has.
-        Raises:
-            ModelError: The prompt does not fit the context.
         """
         count = self._read(parts)
         logits = self._logits().astype(np.float64)
@@ -183,17 +162,9 @@ class Llama:
         return [(self._piece(int(token)).decode(errors="replace"), float(logprobs[token])) for token in best], count
 
     def continued(self, parts: Sequence[str], most: int, until: str = "") -> tuple[str, int, int]:
-        """The likeliest continuation of a text, token by token, to the text's end, `until` or `most` tokens.
-
-        Args:
-            parts: The text, divided as in `next_token`.
-            most: Tokens of the continuation.
-            until: What ends it, and is left out; nothing ends it where it is empty.
-        Returns:
-            The continuation, and how many tokens the text and the continuation have.
-        Raises:
-            ModelError: Both do not fit the context.
-        """
+        """The likeliest continuation of a text (divided as in `next_token`), token by token, to the text's end, `until`
+        (which is left out; nothing ends it where it is empty) or `most` tokens; and how many tokens the text and the
+        continuation have. Raises ModelError where both do not fit the context."""
         count = self._read(parts, most)
         found: list[int] = []
         raw = b""
@@ -212,20 +183,31 @@ class Llama:
 
     def _read(self, parts: Sequence[str], room: int = 0) -> int:
         """Evaluate a text, all parts but the last once for all texts that begin the same; its number of tokens."""
-        beginnings = parts[:-1]
-        known = next((n for n in range(len(beginnings), 0, -1) if tuple(parts[:n]) in self._kept), 0)
+        last = len(parts) - 1
+        known = next((n for n in range(last, 0, -1) if tuple(parts[:n]) in self._kept), 0)
         self._c.llama_memory_clear(self._memory, False)  # what is marked as unused is never read
-        count = self._restore(tuple(parts[:known])) if known else 0
+        count = 0
+        if known:
+            self._kept.move_to_end(tuple(parts[:known]))
+            state, count = self._kept[tuple(parts[:known])]
+            if not self._c.llama_state_seq_set_data(self._context, state, len(state), 0):
+                raise ModelError("llama.cpp could not return to a prompt's beginning")
         for n in range(known, len(parts)):
-            is_last = n == len(beginnings)
             tokens = self.tokenize(parts[n], begin=n == 0)
             count += len(tokens)
-            if is_last and count + room > self.limit:
+            if n == last and count + room > self.limit:
                 raise ModelError(f"{count + room} tokens do not fit the context of {self.limit}; raise model.context")
             if status := self._decode(tokens, every=False):
                 raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
-            if not is_last:
-                self._keep(tuple(parts[: n + 1]), count)
+            if n < last:
+                size = self._c.llama_state_seq_get_size(self._context, 0)
+                state = ctypes.create_string_buffer(size)
+                if self._c.llama_state_seq_get_data(self._context, state, size, 0) != size:
+                    raise ModelError("llama.cpp gave no copy of its state")
+                self._kept[tuple(parts[: n + 1])] = state, count
+                # Beyond KEPT_BYTES those used longest ago go.
+                while len(self._kept) > 1 and sum(len(kept) for kept, _ in self._kept.values()) > KEPT_BYTES:
+                    self._kept.popitem(last=False)
         return count
 
     def close(self) -> None:
@@ -235,24 +217,6 @@ class Llama:
         if self._model:
             self._c.llama_model_free(self._model)
         self._context = self._model = None
-
-    def _keep(self, beginning: tuple[str, ...], count: int) -> None:
-        """Copy the state after `beginning` of `count` tokens. Beyond KEPT_BYTES those used longest ago go."""
-        size = self._c.llama_state_seq_get_size(self._context, 0)
-        state = ctypes.create_string_buffer(size)
-        if self._c.llama_state_seq_get_data(self._context, state, size, 0) != size:
-            raise ModelError("llama.cpp gave no copy of its state")
-        self._kept[beginning] = state, count
-        while len(self._kept) > 1 and sum(len(kept) for kept, _ in self._kept.values()) > KEPT_BYTES:
-            self._kept.popitem(last=False)
-
-    def _restore(self, beginning: tuple[str, ...]) -> int:
-        """Return to the state after `beginning`; its number of tokens."""
-        self._kept.move_to_end(beginning)
-        state, count = self._kept[beginning]
-        if not self._c.llama_state_seq_set_data(self._context, state, len(state), 0):
-            raise ModelError("llama.cpp could not return to a prompt's beginning")
-        return count
 
     def _decode(self, tokens: Sequence[int], every: bool) -> int:
         count = len(tokens)
@@ -308,9 +272,3 @@ class Llama:
         struct.pack_into("<3I", parameters.bytes, 0, context, context, context)
         struct.pack_into("<Q", parameters.bytes, _CALLBACK_OFFSET, ctypes.cast(self._callback, ctypes.c_void_p).value)
         return parameters
-
-
-def _normalised(states: np.ndarray) -> np.ndarray:
-    scale = np.sqrt(np.mean(states.astype(np.float64) ** 2, axis=1, keepdims=True) + 1e-6)
-    result: np.ndarray = (states / scale).astype(np.float32)
-    return result

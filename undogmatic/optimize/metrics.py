@@ -7,12 +7,12 @@ leaves it out and counts it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import quality
@@ -79,10 +79,8 @@ def _pair(measure: Callable[[float, float, Terms], float]) -> Any:
     def value(items: Sequence[Item], said: Sequence[Verdict | None], terms: Terms) -> float:
         sides = terms.sides(items)
         assert sides is not None, "only whole pairs are examples"
-        worse, better = (said[place] for place in sides)
-        if worse is None or better is None or worse.score is None or better.score is None:
-            return 0.0
-        return measure(terms.sign * worse.score, terms.sign * better.score, terms)
+        worse, better = (_score(said[place]) for place in sides)
+        return 0.0 if worse is None or better is None else measure(terms.sign * worse, terms.sign * better, terms)
 
     return value
 
@@ -95,13 +93,17 @@ def _text(measure: Callable[[Verdict, float, Terms], float]) -> Any:
     return value
 
 
+def _score(said: Verdict | None) -> float | None:
+    return None if said is None else said.score
+
+
 def _ranked(items: Sequence[Item], said: Sequence[Verdict | None], terms: Terms) -> float:
-    pairs = zip(items, said, strict=True)
-    known = [(one.score, terms.label(item)) for item, one in pairs if one is not None and one.score is not None]
+    scores = [_score(one) for one in said]
+    known = [(score, terms.label(item)) for item, score in zip(items, scores, strict=True) if score is not None]
     if len(known) < 2:
         return 0.0
-    found = quality.concordance([score for score, _ in known], [label for _, label in known])
-    return found.concordance * len(known) / len(items) if found.n_pairs else 0.0
+    order = quality.concordance(*map(list, zip(*known, strict=True)))
+    return order.concordance * len(known) / len(items) if order.n_pairs else 0.0
 
 
 def _close(said: Verdict, label: float, terms: Terms) -> float:
@@ -110,39 +112,28 @@ def _close(said: Verdict, label: float, terms: Terms) -> float:
     return quality.closeness(said.score, label, terms.span)
 
 
-def _distribution(said: Verdict) -> ScoreDistribution:
+def _distribution(said: Verdict) -> tuple[Sequence[float], Sequence[float]]:
+    """The levels and their probabilities. Raises ConfigError for a judge that gives a score alone."""
     if said.distribution is None:
         raise ConfigError(
             "`optimizer.metric` needs the judge's distribution over the scale, and this judge gives a score alone. Use "
             "readout=logprobs or samples, or optimizer.metric=error."
         )
-    return said.distribution
+    return said.distribution.values, said.distribution.probabilities
 
 
-def _log(said: Verdict, label: float, terms: Terms) -> float:
-    found = _distribution(said)
-    return quality.log_score(found.values, found.probabilities, label)
-
-
-def _crps(said: Verdict, label: float, terms: Terms) -> float:
-    found = _distribution(said)
-    return quality.crps(found.values, found.probabilities, label, terms.span)
-
-
+_ORDER = _pair(lambda worse, better, terms: quality.order(worse, better))
+_MARGIN = _pair(lambda worse, better, terms: quality.margin(worse, better, terms.span))
+_LOG = _text(lambda said, label, terms: quality.log_score(*_distribution(said), label))
+_CRPS = _text(lambda said, label, terms: quality.crps(*_distribution(said), label, terms.span))
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("pair_order", "pair", _pair(lambda a, b, t: quality.order(a, b)), "conditions"),
-        Metric(
-            "pair_margin",
-            "pair",
-            _pair(lambda a, b, t: quality.margin(a, b, t.span)),
-            "conditions",
-            "difference",
-        ),
+        Metric("pair_order", "pair", _ORDER, "conditions"),
+        Metric("pair_margin", "pair", _MARGIN, "conditions", "difference"),
         Metric("error", "text", _text(_close), "labels", "distance"),
-        Metric("log_score", "text", _text(_log), "distribution"),
-        Metric("crps", "text", _text(_crps), "distribution", "distance"),
+        Metric("log_score", "text", _LOG, "distribution"),
+        Metric("crps", "text", _CRPS, "distribution", "distance"),
         Metric("auc", "block", _ranked, "labels"),
         Metric("rank_correlation", "block", _ranked, "labels"),
     )
@@ -157,10 +148,10 @@ def metric(name: str | None, items: Sequence[Item], terms: Terms) -> Metric:
         ConfigError: There is none of this name, or it has no meaning on the rubric's scale.
         DataError: The items lack what it reads.
     """
-    paired = len(whole_pairs(items, terms)) > 0
-    labelled = any(item.labelled(terms.criterion) is not None for item in items)
+    paired = bool(whole_pairs(items, terms))
+    labels = {item.labelled(terms.criterion) for item in items} - {None}
     if name is None:
-        if not paired and not labelled:
+        if not paired and not labels:
             raise DataError(
                 "the texts have neither labels nor pairs, so nothing says which answer is better. Give the dataset a "
                 "column `label`, or `pair` and `condition` with optimizer.worse and optimizer.better."
@@ -168,14 +159,14 @@ def metric(name: str | None, items: Sequence[Item], terms: Terms) -> Metric:
         name = "pair_order" if paired else "error"
     if name not in METRICS:
         raise ConfigError(f"`optimizer.metric` is {name!r}; there are: {', '.join(METRICS)}.")
-    found = METRICS[name]
-    if found.needs == "conditions" and not paired:
+    chosen = METRICS[name]
+    if chosen.needs == "conditions" and not paired:
         raise DataError(
             f"`optimizer.metric` is {name!r}, and no pair of the dataset has a text of optimizer.worse="
             f"{list(terms.worse)} and one of optimizer.better={list(terms.better)}. Name your conditions, or take a "
             "metric of labels: error, rank_correlation."
         )
-    if found.needs != "conditions" and not labelled:
+    if chosen.needs != "conditions" and not labels:
         raise DataError(
             f"`optimizer.metric` is {name!r}, which needs labels for {terms.criterion!r}, and the dataset has none. "
             f"{'Take optimizer.metric=pair_order.' if paired else 'Add a column `label`.'}"
@@ -185,14 +176,15 @@ def metric(name: str | None, items: Sequence[Item], terms: Terms) -> Metric:
             f"`optimizer.metric` is {name!r}, and the categories of rubric={terms.rubric.name} have no order: take "
             "optimizer.metric=error (the share of right answers)."
         )
-    if name == "auc":
-        kinds = {item.labelled(terms.criterion) for item in items} - {None}
-        if len(kinds) != 2:
-            raise DataError(
-                f"`optimizer.metric` is 'auc', which tells two labels apart, and there are {len(kinds)}. Take "
-                "optimizer.metric=rank_correlation."
-            )
-    return found
+    if name == "auc" and len(labels) != 2:
+        raise DataError(
+            f"`optimizer.metric` is 'auc', which tells two labels apart, and there are {len(labels)}. Take "
+            "optimizer.metric=rank_correlation."
+        )
+    return chosen
+
+
+_read_once = functools.cache(read_yaml)
 
 
 def whole_pairs(items: Sequence[Item], terms: Terms) -> list[list[Item]]:
@@ -203,6 +195,13 @@ def whole_pairs(items: Sequence[Item], terms: Terms) -> list[list[Item]]:
             pairs.setdefault(item.pair, []).append(item)
     found = ((own, terms.sides(own)) for own in pairs.values())
     return [[own[sides[0]], own[sides[1]]] for own, sides in found if sides is not None]
+
+
+def units(items: Sequence[Item], by: Metric, terms: Terms) -> list[list[Item]]:
+    """What of the items can be measured: the whole pairs, or the texts with a label one by one."""
+    if by.of == "pair":
+        return whole_pairs(items, terms)
+    return [[item] for item in items if item.labelled(terms.criterion) is not None]
 
 
 def feedback(
@@ -216,36 +215,26 @@ def feedback(
         terms: As in a metric.
         language: Of the sentences; English where there are none in it.
     """
-    words = _words(language)
-    found = []
+    every = _read_once(Path(__file__).with_name("feedback.yaml"))
+    words, write, lines = every.get(language, every["en"]), terms.rubric.scale.write, []
     for item, one, reason in zip(items, said, why, strict=True):
         if one is None:
-            found.append(words["failed"].format(reason=reason))
+            lines.append(words["failed"].format(reason=reason))
             continue
-        shown = terms.rubric.scale.write(one.score) if one.score is not None else str(one.category)
+        shown = write(one.score) if one.score is not None else str(one.category)
         if one.rationale:
-            found.append(words["reason"].format(score=shown, reason=one.rationale))
+            lines.append(words["reason"].format(score=shown, reason=one.rationale))
         label = item.labelled(terms.criterion)
-        if label is None or one.score is None:
-            continue
-        away = one.score - label
-        key = "right" if abs(away) < terms.span / 20 else "high" if away > 0 else "low"
-        truth = terms.rubric.scale.write(label)
-        found.append(words[key].format(score=shown, label=truth, away=f"{abs(away):.4g}"))
+        if label is not None and one.score is not None:
+            away = one.score - label
+            key = "right" if abs(away) < terms.span / 20 else "high" if away > 0 else "low"
+            lines.append(words[key].format(score=shown, label=write(label), away=f"{abs(away):.4g}"))
     sides = terms.sides(items) if len(items) > 1 else None
     if sides is not None:
-        worse, better = (said[place] for place in sides)
-        if worse is not None and better is not None and worse.score is not None and better.score is not None:
-            ahead = terms.sign * (worse.score - better.score)
-            key = "pair_right" if ahead > 0 else "pair_wrong"
-            numbers = {"worse": f"{worse.score:.4g}", "better": f"{better.score:.4g}"}
+        worse, better = (_score(said[place]) for place in sides)
+        if worse is not None and better is not None:
+            key = "pair_right" if terms.sign * (worse - better) > 0 else "pair_wrong"
+            numbers = {"worse": f"{worse:.4g}", "better": f"{better:.4g}"}
             texts = {"worse_text": items[sides[0]].text[:400], "better_text": items[sides[1]].text[:400]}
-            found.append(words[key].format(**numbers, **texts))
-    return "\n".join(found) or words["nothing"]
-
-
-@functools.cache
-def _words(language: str) -> Mapping[str, str]:
-    every = read_yaml(Path(__file__).with_name("feedback.yaml"))
-    found: Mapping[str, str] = every.get(language, every["en"])
-    return found
+            lines.append(words[key].format(**numbers, **texts))
+    return "\n".join(lines) or str(words["nothing"])

@@ -135,13 +135,18 @@ class Bootstrap(Optimizer):
 
     def compile(self, work: Work) -> dspy.Module:
         """The program with demonstrations."""
-        return dspy.BootstrapFewShot(
+        return self._made_by(dspy.BootstrapFewShot, work).compile(work.task, trainset=list(work.train))
+
+    def _made_by(self, optimiser: Any, work: Work, **more: Any) -> Any:
+        """An optimiser of DSPy's that shows answers and labelled texts."""
+        return optimiser(
             metric=work.measure,
             metric_threshold=self.threshold,
             max_bootstrapped_demos=self.bootstrapped,
             max_labeled_demos=self.labeled,
             max_rounds=self.rounds,
-        ).compile(work.task, trainset=list(work.train))
+            **more,
+        )
 
 
 @dataclass(kw_only=True)
@@ -159,15 +164,9 @@ class RandomSearch(Bootstrap):
 
     def compile(self, work: Work) -> dspy.Module:
         """The best of the candidates."""
-        return dspy.BootstrapFewShotWithRandomSearch(
-            metric=work.measure,
-            metric_threshold=self.threshold,
-            max_bootstrapped_demos=self.bootstrapped,
-            max_labeled_demos=self.labeled,
-            max_rounds=self.rounds,
-            num_candidate_programs=self.candidates,
-            num_threads=work.threads,
-        ).compile(work.task, trainset=list(work.train), valset=list(work.validation))
+        drawn = {"num_candidate_programs": self.candidates, "num_threads": work.threads}
+        optimiser = self._made_by(dspy.BootstrapFewShotWithRandomSearch, work, **drawn)
+        return optimiser.compile(work.task, trainset=list(work.train), valset=list(work.validation))
 
 
 @dataclass(kw_only=True)
@@ -195,30 +194,28 @@ class Mipro(Optimizer):
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
+        n = len(work.validation)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # DSPy uses a part that may change
-            return self._compiled(work)
-
-    def _compiled(self, work: Work) -> dspy.Module:
-        return dspy.MIPROv2(
-            metric=work.measure,
-            prompt_model=work.writer,
-            max_bootstrapped_demos=self.bootstrapped,
-            max_labeled_demos=self.labeled,
-            auto=None,
-            num_candidates=self.candidates,
-            num_threads=work.threads,
-            seed=work.seed,
-            metric_threshold=self.threshold,
-        ).compile(
-            work.task,
-            trainset=list(work.train),
-            valset=list(work.validation),
-            num_trials=self.trials,
-            minibatch=self.minibatch is not None and self.minibatch < len(work.validation),
-            minibatch_size=min(self.minibatch or len(work.validation), len(work.validation)),
-            program_aware_proposer=False,  # it would read the source of our modules
-        )
+            return dspy.MIPROv2(
+                metric=work.measure,
+                prompt_model=work.writer,
+                max_bootstrapped_demos=self.bootstrapped,
+                max_labeled_demos=self.labeled,
+                auto=None,
+                num_candidates=self.candidates,
+                num_threads=work.threads,
+                seed=work.seed,
+                metric_threshold=self.threshold,
+            ).compile(
+                work.task,
+                trainset=list(work.train),
+                valset=list(work.validation),
+                num_trials=self.trials,
+                minibatch=self.minibatch is not None and self.minibatch < n,
+                minibatch_size=min(self.minibatch or n, n),
+                program_aware_proposer=False,  # it would read the source of our modules
+            )
 
 
 @dataclass(kw_only=True)
@@ -254,9 +251,7 @@ class Simba(Optimizer):
     It reads one set of examples; it is given train and validation together.
 
     Args:
-        batch: Examples per step.
-        candidates: New programs per step.
-        steps: Steps.
+        batch, candidates, steps: Examples and new programs per step, and steps.
         demonstrations: At most so many demonstrations; 0 for rules alone.
     """
 
@@ -290,8 +285,7 @@ class Copro(Optimizer):
     """Proposes instructions, round by round, from those that did best: `dspy.COPRO`. It changes no demonstrations.
 
     Args:
-        breadth: Instructions per round.
-        depth: Rounds.
+        breadth, depth: Instructions per round, and rounds.
     """
 
     name: ClassVar[str] = "copro"
@@ -301,13 +295,9 @@ class Copro(Optimizer):
 
     def compile(self, work: Work) -> dspy.Module:
         """The best instruction on the validation examples."""
-        return dspy.COPRO(
-            metric=work.measure, prompt_model=work.writer, breadth=self.breadth, depth=self.depth
-        ).compile(
-            work.task,
-            trainset=list(work.validation),
-            eval_kwargs={"num_threads": work.threads, "display_progress": False},
-        )
+        settings = {"num_threads": work.threads, "display_progress": False}
+        optimiser = dspy.COPRO(metric=work.measure, prompt_model=work.writer, breadth=self.breadth, depth=self.depth)
+        return optimiser.compile(work.task, trainset=list(work.validation), eval_kwargs=settings)
 
 
 WRITERS = tuple(each.name for each in (Mipro, Gepa, Simba, Copro))

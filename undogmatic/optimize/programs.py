@@ -21,7 +21,6 @@ from undogmatic.readouts.adapter import lacking
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Record, digest
 from undogmatic.records.rubric import Rubric
-from undogmatic.safety import files
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_text
 from undogmatic.safety.paths import data_folder
 
@@ -73,7 +72,7 @@ class Program(Record):
     @property
     def digest(self) -> str:
         """SHA-256 of all of it."""
-        return digest(self._form())
+        return str(self.whole()["digest"])
 
     def text(self) -> str:
         """The file's content."""
@@ -81,13 +80,10 @@ class Program(Record):
 
     def whole(self) -> dict[str, Any]:
         """What the file holds: all of it, and its digest."""
-        return self._form() | {"digest": self.digest}
-
-    def _form(self) -> dict[str, Any]:
         whole = self.model_dump(mode="json")
         if not self.lineage.texts:  # as of a prompt that somebody wrote
             del whole["lineage"]["texts"]
-        return whole
+        return whole | {"digest": digest(whole)}
 
     def put_into(self, judge: Judge, key: str) -> None:
         """Give a judge these instructions and demonstrations.
@@ -138,34 +134,28 @@ def signature_hash(predictor: dspy.Predict) -> str:
 
 def predictors(judge: Judge) -> dict[str, Predictor]:
     """What a judge's predictors say and show, by name."""
-    return {
-        name: Predictor(
+    found = {}
+    for name, predictor in judge.named_predictors():
+        signature = predictor.signature
+        demos = [dict(demo) for demo in predictor.demos if not lacking(signature, dict(demo))]
+        found[name] = Predictor(
             signature=signature_hash(predictor),
-            instructions=predictor.signature.instructions,
-            demonstrations=tuple(
-                _plain(judge, {*predictor.signature.fields}, demo)
-                for demo in predictor.demos
-                if not lacking(predictor.signature, dict(demo))
-            ),
+            instructions=signature.instructions,
+            demonstrations=tuple(_plain(judge, {*signature.fields}, demo) for demo in demos),
         )
-        for name, predictor in judge.named_predictors()
-    }
+    return found
 
 
 def _plain(judge: Judge, fields: Collection[str], demo: Mapping[str, Any]) -> dict[str, Any]:
     """A demonstration as JSON holds it: what was judged and what is answered; what an optimiser noted beside (such as
     log-probabilities) is left out, and so are the fixed texts that the readout adds itself."""
-    kept = {}
-    for name, value in dict(demo).items():
-        ours = name in judge.rubric.inputs or (name in {*fields, *_SHOWN} and not name.startswith("the_"))
-        if ours:
-            kept[name] = value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+    answers = {name for name in (*fields, *_SHOWN) if not name.startswith("the_")}
+    kept = {
+        name: value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+        for name, value in demo.items()
+        if name in answers or name in judge.rubric.inputs
+    }
     return dict(json_value(json.dumps(kept, ensure_ascii=False, default=str)))
-
-
-def save(program: Program, path: Path) -> None:
-    """Write a program. Raises StorageError."""
-    files.write(path, program.text())
 
 
 def load(path: Path, key: str = "prompt.path") -> Program:
@@ -210,26 +200,25 @@ class Change(NamedTuple):
 
     predictor: str
     part: Literal["instructions", "demonstrations"]
-    change: Literal["removed", "added", "kept"]
+    change: str
     text: str
 
 
 def changes(before: Mapping[str, Predictor], after: Mapping[str, Predictor]) -> list[Change]:
     """What an optimiser changed, line by line of the instructions and demonstration by demonstration."""
-    found = []
+    marks = {"- ": "removed", "+ ": "added", "  ": "kept"}
+    found: list[Change] = []
+
+    def compare(name: str, part: Literal["instructions", "demonstrations"], old: list[str], new: list[str]) -> None:
+        lines = [(line[:2], line[2:]) for line in difflib.ndiff(old, new)]
+        found.extend(Change(name, part, marks[mark], text) for mark, text in lines if mark in marks and text.strip())
+
     for name, new in after.items():
         old = before[name]
         if old.instructions != new.instructions:
-            lines = (old.instructions.splitlines(), new.instructions.splitlines())
-            found += [Change(name, "instructions", *each) for each in _differences(*lines)]
-        shown = ([_line(d) for d in old.demonstrations], [_line(d) for d in new.demonstrations])
-        found += [Change(name, "demonstrations", *each) for each in _differences(*shown)]
+            compare(name, "instructions", old.instructions.splitlines(), new.instructions.splitlines())
+        compare(name, "demonstrations", *([_line(demo) for demo in own.demonstrations] for own in (old, new)))
     return found
-
-
-def _differences(old: list[str], new: list[str]) -> list[tuple[Literal["removed", "added", "kept"], str]]:
-    marks: dict[str, Literal["removed", "added", "kept"]] = {"- ": "removed", "+ ": "added", "  ": "kept"}
-    return [(marks[line[:2]], line[2:]) for line in difflib.ndiff(old, new) if line[:2] in marks and line[2:].strip()]
 
 
 def _line(demo: Mapping[str, Any]) -> str:
@@ -258,10 +247,9 @@ class ProgramPrompt(Prompt):
     @model_validator(mode="after")
     def _read(self) -> ProgramPrompt:
         program = self.read()
-        object.__setattr__(self, "_program", program)
-        object.__setattr__(self, "language", program.language)
-        if self.shipped is None:
-            object.__setattr__(self, "id", program.name)
+        named = {} if self.shipped is not None else {"id": program.name}
+        for name, value in {"_program": program, "language": program.language, **named}.items():
+            object.__setattr__(self, name, value)
         return self
 
     def read(self) -> Program:
@@ -293,13 +281,9 @@ class ProgramPrompt(Prompt):
 
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model."""
-        parts = [self.program.predictors[name].model_dump(mode="json") for name in sorted(self.program.predictors)]
-        whole = [
-            parts,
-            rubric.model_dump(mode="json", exclude={"optional", "field_words"}),
-            self.words.model_dump(mode="json"),
-        ]
-        return digest(whole)
+        parts = [predictor.model_dump(mode="json") for _, predictor in sorted(self.program.predictors.items())]
+        shown = rubric.model_dump(mode="json", exclude={"optional", "field_words"})
+        return digest([parts, shown, self.words.model_dump(mode="json")])
 
     def adapt(self, judge: Any, key: str) -> None:
         """Put instructions and demonstrations into the judge's predictors."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +18,6 @@ from pydantic import Field, ValidationError
 from undogmatic.analyses.improvement import AFTER as OPTIMISED
 from undogmatic.analyses.improvement import BEFORE as BASELINE
 from undogmatic.config.build import Settings, build
-from undogmatic.config.groups import named
 from undogmatic.engine.journal import LEDGER, Ledger
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
@@ -26,10 +26,10 @@ from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticErro
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Chats, Model, SeveralModels
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
-from undogmatic.optimize.data import Data, contrast, gather
 from undogmatic.optimize.metrics import Terms
 from undogmatic.optimize.optimizers import OTHERS, Optimizer, Work
-from undogmatic.optimize.programs import Lineage, Program, load, predictors, rubric_digest, save
+from undogmatic.optimize.programs import Lineage, Program, load, predictors, rubric_digest
+from undogmatic.optimize.splits import Data, contrast, gather, node_of
 from undogmatic.optimize.task import Known, Measure, Task, example
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.records import Item, Record, digest, items_digest, text_mark
@@ -68,12 +68,8 @@ class Found(NamedTuple):
 class Search:
     """An optimisation that is planned: its data are split, checked and known, and nothing was asked yet.
 
-    Args:
-        optimizer: How.
-        config: The run's composed config.
-        chosen: The same, validated.
-        parts: The run's, built; the judge is the baseline.
-        items: The run's items.
+    `chosen` is the run's composed config, validated; the judge of its parts is the baseline.
+
     Raises:
         ConfigError, DataError: It cannot be done; says what can.
     """
@@ -83,7 +79,12 @@ class Search:
     ) -> None:
         self.optimizer, self.chosen, self.parts = optimizer, chosen, parts
         self.baseline = _only_judge(parts)
-        self.criterion = _criterion(optimizer, self.baseline)
+        criteria = self.baseline.criteria
+        self.criterion = criteria[0] if optimizer.criterion is None else optimizer.criterion
+        if self.criterion not in criteria:
+            raise ConfigError(
+                f"`optimizer.criterion` is {self.criterion!r}; judge={self.baseline.name} has: {', '.join(criteria)}."
+            )
         self.terms = Terms(parts.rubric, self.criterion, *contrast(optimizer, config))
         self.writer = _writer(optimizer, chosen, parts)
         self.data: Data = gather(optimizer, chosen, self.terms, items)
@@ -112,7 +113,7 @@ class Search:
         """
         claim.keep(folder)
         files.write(folder / SPLITS, self.data.splits.form(self.chosen.seed))
-        before = self._program(self.baseline, BASELINE, None, None)
+        before = self._program(self.baseline, BASELINE)
         if (folder / PROGRAM).is_file():
             after = load(folder / PROGRAM, str(folder / PROGRAM))
             judge = self.baseline.deepcopy()
@@ -123,31 +124,39 @@ class Search:
                 spent = Spent(calls=budget.calls, usd=budget.usd, programs=programs)
             files.write(folder / SPENT, spent.model_dump_json() + "\n")
             after = self._program(judge, OPTIMISED, *scores)
-            save(before, folder / PARENT)
-            save(after, folder / PROGRAM)
+            files.write(folder / PARENT, before.text())
+            files.write(folder / PROGRAM, after.text())
+        try:
+            noted = RunFolder(folder).json(SPENT)
+            all_spent = Spent.model_validate(noted) if noted else None
+        except ValidationError:
+            raise DataError(
+                f"{folder / SPENT}: not what a search took (`calls` and `usd`). Delete it: the report leaves it out "
+                "then."
+            ) from None
+        where, hashed = self.parts.judges[0].provenance, judge.program_hash()
+        changed = {"prompt": after.name, "prompt_hash": after.digest, "program_hash": hashed}
+        found = where.model_copy(update=changed | {"config_hash": self.identity})
+        steps = JudgeStep(self.baseline, where, BASELINE), JudgeStep(judge, found, OPTIMISED)
         kept = after.predictors != before.predictors
-        steps = (self._step(self.baseline, before, BASELINE), self._step(judge, after, OPTIMISED))
-        return Found(before, after, self.parts._replace(judges=steps), kept, _spent(folder))
+        return Found(before, after, self.parts._replace(judges=steps), kept, all_spent)
 
     def _compile(self, engine: LocalEngine, folder: Path) -> tuple[Judge, tuple[float, float], int]:
         """The best judge, what the one before it and it earned on validation examples, and how many were tried."""
         known = Known(item for side in (*self.data.train, *self.data.validation) for item in side)
         task = Task(self.baseline.deepcopy(), known, self.criterion)
-        measure = Measure(self.terms, self._language(), known, self.optimizer.cost_weight)
-        validation = [example(items, self.data.metric, self.terms) for items in self.data.validation]
-        threads = min(engine.concurrency, self.parts.model.max_concurrency or engine.concurrency)
         work = Work(
             task,
-            [example(items, self.data.on_train, self.terms) for items in self.data.train],
-            validation,
-            measure,
-            None if self.writer is None else LanguageModel(self.writer, temperature=1.0, max_tokens=4000),
-            threads,
-            self.chosen.seed,
+            train=[example(items, self.data.on_train, self.terms) for items in self.data.train],
+            validation=[example(items, self.data.metric, self.terms) for items in self.data.validation],
+            measure=Measure(self.terms, self.parts.prompt.language, known, self.optimizer.cost_weight),
+            writer=None if self.writer is None else LanguageModel(self.writer, temperature=1.0, max_tokens=4000),
+            threads=min(engine.concurrency, self.parts.model.max_concurrency or engine.concurrency),
+            seed=self.chosen.seed,
         )
 
         def value(program: dspy.Module) -> float:
-            evaluate = dspy.Evaluate(devset=validation, metric=measure, num_threads=threads)
+            evaluate = dspy.Evaluate(devset=work.validation, metric=work.measure, num_threads=work.threads)
             return float(evaluate(program).score) / 100
 
         told = doing(lambda: f"optimizer={self.optimizer.name}, {known.judged} judgments")
@@ -176,23 +185,15 @@ class Search:
             model.connect(Gateway(cache, budget, engine.timeout, engine.retries, engine.backoff))
             yield budget
 
-    def _step(self, judge: Judge, program: Program, name: str) -> JudgeStep:
-        where = self.parts.judges[0].provenance
-        if name == BASELINE:
-            return JudgeStep(judge, where, name)
-        hashed = judge.program_hash()
-        changed = {"prompt": program.name, "prompt_hash": program.digest, "program_hash": hashed}
-        return JudgeStep(judge, where.model_copy(update=changed | {"config_hash": self.identity}), name)
-
-    def _program(self, judge: Judge, name: str, before: float | None, after: float | None) -> Program:
-        parts = self.parts
-        seen = set(self.baseline.all_weighed_on())
-        if name == OPTIMISED:
-            sides = (self.data.train, self.data.validation)
-            seen |= {text_mark(item.text) for side in sides for row in side for item in row}
+    def _program(self, judge: Judge, name: str, before: float | None = None, after: float | None = None) -> Program:
+        """A judge's program, with what it came from; `before` and `after` are what was earned."""
+        parts, baseline, found = self.parts, self.baseline, name == OPTIMISED
+        seen = set(baseline.all_weighed_on())
+        if found:
+            seen |= {text_mark(item.text) for row in (*self.data.train, *self.data.validation) for item in row}
         lineage = Lineage(
             parent=parts.provenance.prompt,
-            optimizer=self.optimizer.name if name == OPTIMISED else "none",
+            optimizer=self.optimizer.name if found else "none",
             metric=self.data.metric.name,
             seed=self.chosen.seed,
             data=digest([items_digest(side) for side in self.data.splits[:2]]),
@@ -201,30 +202,16 @@ class Search:
             texts=tuple(sorted(seen)),
         )
         return Program(
-            name=f"{parts.rubric.name}-{self.baseline.name}-{name}",
-            judge=self.baseline.name,
+            name=f"{parts.rubric.name}-{baseline.name}-{name}",
+            judge=baseline.name,
             readout=parts.provenance.readout,
-            language=self._language(),
+            language=parts.prompt.language,
             rubric=parts.rubric.name,
             rubric_digest=rubric_digest(parts.rubric),
             model=parts.provenance.model,
             predictors=predictors(judge),
             lineage=lineage,
         )
-
-    def _language(self) -> str:
-        return self.parts.prompt.language
-
-
-def _spent(folder: Path) -> Spent | None:
-    """What the search of this folder took. Raises DataError where its file is damaged."""
-    found = RunFolder(folder).json(SPENT)
-    try:
-        return Spent.model_validate(found) if found else None
-    except ValidationError:
-        raise DataError(
-            f"{folder / SPENT}: not what a search took (`calls` and `usd`). Delete it: the report leaves it out then."
-        ) from None
 
 
 def _only_judge(parts: Parts) -> Judge:
@@ -244,26 +231,13 @@ def _only_judge(parts: Parts) -> Judge:
     return judge
 
 
-def _criterion(optimizer: Optimizer, judge: Judge) -> str:
-    if optimizer.criterion is None:
-        return judge.criteria[0]
-    if optimizer.criterion not in judge.criteria:
-        raise ConfigError(
-            f"`optimizer.criterion` is {optimizer.criterion!r}; judge={judge.name} has: {', '.join(judge.criteria)}."
-        )
-    return optimizer.criterion
-
-
 def _writer(optimizer: Optimizer, chosen: Settings, parts: Parts) -> Model | None:
     """The model that writes prompts. Raises ConfigError where it cannot."""
     if not optimizer.writes:
         return None
-    model, given = parts.model.asked(), optimizer.prompt_model
-    if given is not None:
-        node = named("model", given, "optimizer.prompt_model", chosen) if isinstance(given, str) else dict(given)
-        if "model" in node:
-            node = named("model", str(node.pop("model")), "optimizer.prompt_model", chosen) | node
-        model = build(node, "optimizer.prompt_model.model")
+    model, key = parts.model.asked(), "optimizer.prompt_model"
+    if optimizer.prompt_model is not None:
+        model = build(node_of("model", optimizer.prompt_model, key, chosen), f"{key}.model")
     if not isinstance(model, Chats) or model.base or "structured" not in model.readouts:
         raise ConfigError(
             f"optimizer={optimizer.name} needs a model that writes prompts, and {model.name} cannot. Name one with "
@@ -276,28 +250,21 @@ def _writer(optimizer: Optimizer, chosen: Settings, parts: Parts) -> Model | Non
 @contextlib.contextmanager
 def _quiet(folder: Path) -> Iterator[None]:
     """What DSPy prints of its progress goes into a file of the run's."""
-    import logging
-
-    said = io.StringIO()
-    handler = logging.StreamHandler(said)
-    root = logging.getLogger("dspy")
+    root, printed = logging.getLogger("dspy"), io.StringIO()
     handlers, level = root.handlers[:], root.level
-    root.handlers[:] = [handler]
+    root.handlers[:] = [logging.StreamHandler(printed)]
     try:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(_Bars(sys.stderr)):
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(_Bars(sys.stderr)):
             yield
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
-        files.write(folder / LOG, said.getvalue())
+        files.write(folder / LOG, printed.getvalue())
 
 
 class _Bars(io.TextIOBase):
-    """Standard error without DSPy's progress bars, which redraw their line: what we say of progress stays.
-
-    Args:
-        screen: Where the rest goes.
-    """
+    """Standard error (`screen`) without DSPy's progress bars, which redraw their line: what we say of progress
+    stays."""
 
     def __init__(self, screen: TextIO) -> None:
         self.screen, self.open = screen, False

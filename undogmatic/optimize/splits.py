@@ -6,23 +6,39 @@ it is a further chance to be lucky: it is noted beside the runs, and the verdict
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from undogmatic.analyses.independence import Group, groups
-from undogmatic.errors import DataError
+from undogmatic.config.build import Settings, build
+from undogmatic.config.groups import named, plain
+from undogmatic.datasets.base import on_scale
+from undogmatic.datasets.labels import labelled_items
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.optimize.metrics import BLOCK, METRICS, Metric, Terms, metric, units
 from undogmatic.records.records import Item, digest, items_digest, text_mark
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
 from undogmatic.safety.files import Log
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_lines
+from undogmatic.stats.claims import fewest_pairs
 
-SIDES = ("train", "validation", "test")
+if TYPE_CHECKING:
+    from undogmatic.optimize.optimizers import Optimizer
+
+FEWEST = 4
+"""Examples on the side of the training and of the validation texts."""
+SHARES = {"train": 0.6, "validation": 0.4}
+"""Of development texts that serve both."""
+OWN_SPLIT, HELD_OUT = "development", "test"
+LOOKS = "looks.jsonl"
 
 
 class Splits(NamedTuple):
@@ -36,9 +52,174 @@ class Splits(NamedTuple):
         """What is written to the run's folder: ids and a digest of every side, and the seed that dealt them."""
         sides = {
             name: {"n": len(items), "digest": items_digest(items), "ids": [item.id for item in items]}
-            for name, items in zip(SIDES, self, strict=True)
+            for name, items in self._asdict().items()
         }
         return json.dumps({"seed": seed, **sides}, indent=1, ensure_ascii=False) + "\n"
+
+
+class Data(NamedTuple):
+    """The sides, the metric that training examples and all others are measured by, and the examples themselves."""
+
+    splits: Splits
+    on_train: Metric
+    metric: Metric
+    train: list[list[Item]]
+    validation: list[list[Item]]
+
+
+def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence[Item]) -> Data:
+    """The run's items as the test side, and what there is to optimise on; see `Optimizer`.
+
+    Raises:
+        ConfigError, DataError: Too few examples on a side, nothing to measure by, leakage, or the run's dataset is the
+            development split itself.
+    """
+    rng = np.random.default_rng(chosen.seed)
+    development = _development(optimizer, chosen, terms.rubric)
+    if development is None:
+        dealt = deal(items, {"development": 1 - optimizer.test_share, "test": optimizer.test_share}, rng)
+        test, pool = dealt["test"], dealt["development"]
+    else:
+        test, pool = list(items), development
+    measure = metric(optimizer.metric, test, terms)
+    shown = _examples(optimizer, chosen, terms, pool)
+    own = {item.id: item.inputs for item in pool}
+    # Another text may have an id of the pool's.
+    labels = {item.id: item for item in shown if own.get(item.id) == item.inputs}
+    check_leaks([*pool, *(item for item in shown if item.id not in labels)], test)
+    on_train = METRICS["error"] if shown else measure
+
+    def part(texts: Sequence[Item], by: Metric, most: int) -> list[Item]:
+        """At most so many examples of what the metric can measure."""
+        measurable = [item for unit in units(texts, by, terms) for item in unit]
+        return some(measurable, (2 if by.of == "pair" else 1) * most, rng)
+
+    if len(labels) < len(shown):
+        validation = part(pool, measure, optimizer.validation)
+        train = apart(shown, validation)
+    else:
+        sides = deal(pool, SHARES, rng)
+        validation = part(sides["validation"], measure, optimizer.validation)
+        train = [labels.get(item.id, item) for item in sides["train"] if item.id in labels or not shown]
+    train = part(train, on_train, optimizer.train)
+    examples = [examples_of(side, by, terms, rng) for side, by in ((train, on_train), (validation, measure))]
+    data = Data(Splits(train, validation, test), on_train, measure, *examples)
+    _check_sizes(data, terms, optimizer)
+    return data
+
+
+def examples_of(items: Sequence[Item], by: Metric, terms: Terms, rng: np.random.Generator) -> list[list[Item]]:
+    """The items as a metric takes them: single texts, whole pairs or blocks; in a random order."""
+    examples = blocks(items, BLOCK, rng) if by.of == "block" else units(items, by, terms)
+    return [examples[place] for place in rng.permutation(len(examples))]
+
+
+def _development(optimizer: Optimizer, chosen: Settings, rubric: Rubric) -> list[Item] | None:
+    """The texts to optimise on, or None where the run's own are to be split."""
+    own = chosen.dataset.get("split")
+    if optimizer.development is None and own is not None and own != HELD_OUT:
+        raise ConfigError(
+            f"`dataset.split` is {own!r}: these texts are there to optimise on, and the verdict needs others. Leave it "
+            "at dataset.split=test; the development texts are found by themselves."
+        )
+    if optimizer.development is not None:
+        return _load(optimizer.development, "optimizer.development", chosen, rubric)
+    return None if own is None else on_scale(build({**chosen.dataset, "split": OWN_SPLIT}, "dataset").load(), rubric)
+
+
+def _examples(optimizer: Optimizer, chosen: Settings, terms: Terms, pool: Sequence[Item]) -> list[Item]:
+    """The labelled texts that are trained on and shown; none where there are none."""
+
+    def labelled(texts: Sequence[Item]) -> list[Item]:
+        return [item for item in texts if item.labelled(terms.criterion) is not None]
+
+    found: Sequence[Item] = pool
+    if isinstance(optimizer.examples, Mapping) and "prompt" in optimizer.examples:
+        found = _demonstrations(str(optimizer.examples["prompt"]), chosen, terms)
+    elif optimizer.examples is not None:
+        found = _load(optimizer.examples, "optimizer.examples", chosen, terms.rubric)
+    elif chosen.dataset.get("split") is not None and not labelled(pool):
+        with contextlib.suppress(ConfigError):  # none ship for this rubric
+            shipped = on_scale(labelled_items(None, terms.rubric), terms.rubric)
+            own = {item.id for item in pool}
+            found = [item for item in shipped if item.id in own] or shipped  # texts of the run's kind, where they are
+    found = labelled(found)
+    if optimizer.longest is None:
+        return found
+    short = [item for item in found if sum(map(len, map(str, item.inputs.values()))) <= optimizer.longest]
+    if found and len(short) < FEWEST:
+        raise ConfigError(
+            f"`optimizer.longest` is {optimizer.longest}, and {len(short)} of {len(found)} labelled texts are as short "
+            f"as that; {FEWEST} are the fewest. Give a larger number, or null for texts of any length."
+        )
+    return short
+
+
+def _demonstrations(name: str, chosen: Settings, terms: Terms) -> list[Item]:
+    """The worked examples of a prompt as labelled texts."""
+    prompt = build(named("prompt", name, "optimizer.examples.prompt", chosen), "optimizer.examples.prompt")
+    prompt.check(terms.rubric)
+    if terms.rubric.name != prompt.rubric or len(prompt.shown()) < FEWEST:
+        raise ConfigError(
+            f"`optimizer.examples.prompt` is {name!r}, which has {len(prompt.shown())} examples for rubric="
+            f"{prompt.rubric or 'any'}; {FEWEST} for rubric={terms.rubric.name} are the fewest."
+        )
+    return [
+        Item(id=f"{name}-{n}", inputs=demo.inputs, metadata={"reason": demo.rationale}).with_label(
+            terms.rubric.scale.read(demo.score)
+        )
+        for n, demo in enumerate(prompt.shown())
+    ]
+
+
+def _load(node: str | Mapping[str, Any], key: str, chosen: Settings, rubric: Rubric) -> list[Item]:
+    settings = node_of("dataset", node, key, chosen)
+    if settings.get("split") == HELD_OUT:
+        settings["split"] = OWN_SPLIT
+    return on_scale(build(settings, f"{key}.dataset").load(), rubric)
+
+
+def node_of(group: str, node: str | Mapping[str, Any], key: str, chosen: Settings) -> dict[str, Any]:
+    """The config of a member of a group: by its name, or as a mapping that may name one to start from."""
+    own = {group: node} if isinstance(node, str) else dict(node)
+    return named(group, str(own.pop(group)), key, chosen) | own if group in own else own
+
+
+def _check_sizes(data: Data, terms: Terms, optimizer: Optimizer) -> None:
+    for side, n in (("train", len(data.train)), ("validation", len(data.validation))):
+        if n < FEWEST:
+            raise DataError(
+                f"{n} {'example is' if n == 1 else 'examples are'} left to {'train' if side == 'train' else 'choose'} "
+                f"by (metric {data.metric.name}); {FEWEST} are the fewest. Give more texts: optimizer.development=..., "
+                "optimizer.examples=..., or a larger optimizer."
+                f"{side}."
+            )
+    judged = [item for unit in units(data.splits.test, data.metric, terms) for item in unit]
+    n, least = len(groups(judged)), fewest_pairs(optimizer.alpha)
+    if n < least:
+        raise DataError(
+            f"the test split has {n} independent groups of texts for the metric {data.metric.name}; with fewer than "
+            f"{least} no verdict at optimizer.alpha={optimizer.alpha:g} is possible. Give more texts, or a larger "
+            "optimizer.test_share."
+        )
+
+
+def contrast(optimizer: Optimizer, config: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The conditions of the worse and the better side of a pair: the optimizer's own, those of the run's paired
+    experiment, or those of conf/analysis/ab.yaml. Raises ConfigError for lists of different lengths."""
+    paired: Mapping[str, Any] = config.get("analysis", {})
+    for outer in ("suite", "ab"):
+        paired = paired[outer] if isinstance(paired.get(outer), Mapping) else paired
+    if "treatment" not in paired or "baseline" not in paired:
+        paired = plain("analysis", "ab", "analysis")
+    sides = (optimizer.worse or paired["treatment"], optimizer.better or paired["baseline"])
+    worse, better = (tuple([each] if isinstance(each, str) else each) for each in sides)
+    if len(worse) != len(better):
+        raise ConfigError(
+            f"`optimizer.worse` has {len(worse)} names and `optimizer.better` {len(better)}; names in the same place "
+            "belong together."
+        )
+    return worse, better
 
 
 def deal(items: Sequence[Item], shares: Mapping[str, float], rng: np.random.Generator) -> dict[str, list[Item]]:
@@ -57,8 +238,8 @@ def deal(items: Sequence[Item], shares: Mapping[str, float], rng: np.random.Gene
     side_of: dict[str, str] = {}
     counts = dict.fromkeys(shares, 0.0)
     for group in _ordered(items, rng):
-        counts_wanted = {name: share * (sum(counts.values()) + len(group.ids)) for name, share in shares.items()}
-        side = max(shares, key=lambda name: counts_wanted[name] - counts[name])
+        total = sum(counts.values()) + len(group.ids)
+        side = max(shares, key=lambda name: shares[name] * total - counts[name])
         counts[side] += len(group.ids)
         side_of |= dict.fromkeys(group.ids, side)
     return {name: [item for item in items if side_of[item.id] == name] for name in shares}
@@ -130,25 +311,16 @@ def _ordered(items: Sequence[Item], rng: np.random.Generator) -> list[Group]:
         own = [by_id[id_] for id_ in group.ids]
         known = [item.label for item in own if item.label is not None]
         third = int(np.searchsorted(thirds, np.mean(known))) if known else -1
-        conditions = sorted(Counter(str(item.condition) for item in own))
-        strata[json.dumps([conditions, third])].append(group)
+        strata[json.dumps([sorted({str(item.condition) for item in own}), third])].append(group)
     return [own[place] for _, own in sorted(strata.items()) for place in rng.permutation(len(own))]
-
-
-FILE = "looks.jsonl"
-
-
-def place(folder: Path) -> Path:
-    """Where looks are noted: in the folder `outputs` that the run lies in, else in the one above it."""
-    root = next((parent for parent in folder.resolve().parents if parent.name == "outputs"), folder.resolve().parent)
-    return root / FILE
 
 
 def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[Any] | None) -> int:
     """Note a look at test texts and give its number among all that share a text with it, from 1.
 
     A look at some of the texts of an earlier one is a further look, as leaving texts out is one more way to be lucky.
-    Nothing but the same claim on the same texts is the same look, however often it is made.
+    Nothing but the same claim on the same texts is the same look, however often it is made. Looks are noted in the
+    folder `outputs` that the run lies in, else in the one above it.
 
     Args:
         folder: Of the run.
@@ -159,7 +331,8 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
     Raises:
         DataError, StorageError: The file cannot be read or written.
     """
-    path = place(folder)
+    above = folder.resolve().parents
+    path = next((parent for parent in above if parent.name == "outputs"), above[0]) / LOOKS
     texts = {text_mark(digest(item.inputs)) for item in test}
     if claim is None:
         return len(_looks(path, construct, texts))
@@ -174,13 +347,11 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
 def _looks(path: Path, construct: str, texts: Collection[str]) -> dict[str, None]:
     """The looks that share a text with these, in their order."""
     seen: dict[str, None] = {}
-    if not path.is_file():
-        return seen
-    for number, line in read_lines(path):
+    for number, line in read_lines(path) if path.is_file() else ():
         try:
-            found = json_value(line)
-            if found["construct"] == construct and not set(texts).isdisjoint(found["texts"]):
-                seen[str(found["look"])] = None
+            look = json_value(line)
+            if look["construct"] == construct and not set(texts).isdisjoint(look["texts"]):
+                seen[str(look["look"])] = None
         except (Unreadable, KeyError, TypeError) as error:
             raise DataError(
                 f"{path}:{number}: no look at test texts ({error}). Delete the line; do not delete the file: it "

@@ -17,8 +17,6 @@ from undogmatic.records.records import Item, Verdict, digest
 
 TEXTS = "judged_together"
 """The input of an example that holds several texts; one text's example has the rubric's own inputs."""
-
-
 PATIENCE = 300.0
 """Seconds in which a call that is under way must have ended, one way or another."""
 
@@ -77,28 +75,20 @@ class Task(dspy.Module):
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Verdicts, why any failed, and how many thousand characters were sent for each text on average."""
         texts = inputs.get(TEXTS, [inputs])
-        verdicts: list[Verdict | None] = []
-        why: list[str] = []
         with recording() as calls:
-            for text in texts:
-                verdict, reason = self._one(self.known.item(text))
-                verdicts.append(verdict)
-                why.append(reason)
+            verdicts, why = zip(*(self._one(self.known.item(text)) for text in texts), strict=True)
         sent = sum(len(str(call.request)) for call in calls) / 1000 / len(texts)
-        first = verdicts[0]
-        return dspy.Prediction(verdicts=verdicts, why=why, sent=sent, score=None if first is None else first.score)
+        score = None if verdicts[0] is None else verdicts[0].score
+        return dspy.Prediction(verdicts=[*verdicts], why=[*why], sent=sent, score=score)
 
     def _one(self, item: Item) -> tuple[Verdict | None, str]:
         program = self.judge.program_hash()
         try:
             with self.known.at_work():
                 found = self.judge(item=item)
-        except ModelError as error:
-            if error.kind in ("budget", "transport", "timeout"):
-                self.known.stopped = error
-                raise
-            return None, f"{error.kind}: {error}"
         except UndogmaticError as error:
+            if isinstance(error, ModelError) and error.kind not in ("budget", "transport", "timeout"):
+                return None, f"{error.kind}: {error}"
             self.known.stopped = error
             raise
         with self.known.changed:
@@ -111,28 +101,23 @@ class Task(dspy.Module):
 def example(items: Sequence[Item], metric: Metric, terms: Terms) -> dspy.Example:
     """One text, pair or block as DSPy holds it. A labelled text is a demonstration as it is: its score is the label,
     with the confidence and rationale that its metadata have, if any."""
+    noted = {"the_items": tuple(items), "the_metric": metric.name}
     if len(items) > 1:
-        texts = [dict(item.inputs) for item in items]
-        return dspy.Example(**{TEXTS: texts}, the_items=tuple(items), the_metric=metric.name).with_inputs(TEXTS)
+        return dspy.Example(**{TEXTS: [dict(item.inputs) for item in items]}, **noted).with_inputs(TEXTS)
     (item,) = items
-    label = item.labelled(terms.criterion)
+    label, scale = item.labelled(terms.criterion), terms.rubric.scale
     answer: dict[str, Any] = {}
     if label is not None:
-        scale = terms.rubric.scale
         answer = {"score": label if scale.kind == "numeric" else scale.write(label), "confidence": 90}
         answer |= {"rationale": item.metadata["reason"]} if item.metadata.get("reason") else {}
-    whole = {**item.inputs, **answer, "the_items": (item,), "the_metric": metric.name}
-    return dspy.Example(**whole).with_inputs(*item.inputs)
+    return dspy.Example(**{**item.inputs, **answer, **noted}).with_inputs(*item.inputs)
 
 
 class Measure:
     """The metric in the forms in which DSPy's optimisers call one.
 
-    Args:
-        terms: What metrics must know.
-        language: Of the feedback.
-        known: Where it is kept that the metric cannot be had of these verdicts.
-        cost_weight: Taken off per thousand characters sent for a text; a cheaper program of equal quality wins.
+    `language` is that of the feedback; `known` keeps that the metric cannot be had of these verdicts; `cost_weight` is
+    taken off per thousand characters sent for a text, so that a cheaper program of equal quality wins.
     """
 
     def __init__(self, terms: Terms, language: str, known: Known, cost_weight: float = 0.0) -> None:
@@ -153,8 +138,6 @@ class Measure:
         self, example: dspy.Example, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
     ) -> dspy.Prediction:
         """The value and what was wrong in words, as GEPA reads it."""
-        value = self(example, prediction)
-        if getattr(prediction, "verdicts", None) is None:
-            return dspy.Prediction(score=value, feedback=feedback((), (), (), self.terms, self.language))
-        said = feedback(example.the_items, prediction.verdicts, prediction.why, self.terms, self.language)
-        return dspy.Prediction(score=value, feedback=said)
+        value, judged = self(example, prediction), getattr(prediction, "verdicts", None) is not None
+        items, said, why = (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
+        return dspy.Prediction(score=value, feedback=feedback(items, said, why, self.terms, self.language))

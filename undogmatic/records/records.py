@@ -74,42 +74,35 @@ def _number_if_it_is(given: Any) -> Any:
 
 def _plain(given: Any) -> Any:
     """Metadata as JSON can hold it: dates as text, what is no number as nothing. Raises ValueError naming the field."""
-    if not isinstance(given, Mapping):
-        return given
-    return {_key(key, "metadata"): _as_json(value, f"metadata.{key}", 1) for key, value in given.items()}
-
-
-def _key(given: Any, where: str) -> str:
-    if has_halves(key := str(given)) or "\0" in key:
-        raise ValueError(f"`{where}` has the key {brief(key)}, which cannot be written")
-    return key
+    return _as_json(given, "metadata", 0) if isinstance(given, Mapping) else given
 
 
 def _as_json(given: Any, where: str, depth: int) -> Any:
     if hasattr(given, "tolist"):  # an array or a number of NumPy's
         given = given.tolist()
-    if not isinstance(given, list | tuple | Mapping):
-        return _scalar(given, where)
-    if depth >= DEEPEST:
-        raise ValueError(f"`{where[:80]}...` is nested too deeply")
-    if isinstance(given, Mapping):
-        return {_key(key, where): _as_json(value, f"{where}.{key}", depth + 1) for key, value in given.items()}
-    return [_as_json(value, where, depth + 1) for value in given]
+    if isinstance(given, list | tuple | Mapping):
+        if depth >= DEEPEST:
+            raise ValueError(f"`{where[:80]}...` is nested too deeply")
+        if not isinstance(given, Mapping):
+            return [_as_json(value, where, depth + 1) for value in given]
+        if wrong := [key for key in map(str, given) if has_halves(key) or "\0" in key]:
+            raise ValueError(f"`{where}` has the key {brief(wrong[0])}, which cannot be written")
+        return {str(key): _as_json(value, f"{where}.{key}", depth + 1) for key, value in given.items()}
+    return _scalar(given, where)
 
 
 def _scalar(given: Any, where: str) -> Any:
     if given is None or (isinstance(given, float | Decimal) and math.isnan(given)):
         return None
-    if isinstance(given, str) and not has_halves(given) and "\0" not in given:
-        return given
-    if isinstance(given, int) and given.bit_length() <= LONGEST_INTEGER:
-        return given
     if isinstance(given, float | Decimal) and math.isfinite(given):
         return float(given)
     if isinstance(given, datetime.date | datetime.time):
         return None if (text := given.isoformat()) == "NaT" else text  # pandas' missing date is a date
     if isinstance(given, datetime.timedelta):
         return str(given)
+    fits = isinstance(given, str) and not has_halves(given) and "\0" not in given
+    if fits or (isinstance(given, int) and given.bit_length() <= LONGEST_INTEGER):
+        return given
     what = f"{brief(given)} ({type(given).__name__})"
     raise ValueError(f"`{where}` is {what}, which not every file of a run can hold; correct it or leave it out")
 
@@ -164,8 +157,7 @@ class Item(Record):
 
     @model_validator(mode="after")
     def _filled(self) -> Item:
-        empty = [name for name, text in self.inputs.items() if not text]
-        if empty:
+        if empty := [name for name, text in self.inputs.items() if not text]:
             raise ValueError(f"the input `{empty[0]}` is empty")
         return self
 
@@ -181,7 +173,7 @@ class Item(Record):
 
     def labelled(self, criterion: str) -> float | None:
         """The mean of the numbers that people gave for a criterion, or None. Categories count once they are numbers
-        (`datasets.base.with_labels`)."""
+        (`datasets.base.on_scale`)."""
         given = [value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)]
         return math.fsum(given) / len(given) if given else None
 
@@ -342,22 +334,14 @@ class Verdict(Record):
     def row(self) -> dict[str, Any]:
         """What tables hold of it, by column; None where it says nothing of that."""
         low, high = self.interval or (None, None)
-        return {
-            "score": self.score,
-            "category": self.category,
-            "raw_score": self.raw_score,
-            "low": low,
-            "high": high,
-            "confidence": self.confidence,
-            "entropy": None if self.distribution is None else self.distribution.normalised_entropy,
-            "doubt": self.doubt,
-            "uncertainty": self.uncertainty,
-            "is_uncertain": self.is_uncertain,
-            "revised_score": self.revised_score,
-            "review": self.review,
-        }
+        entropy = None if self.distribution is None else self.distribution.normalised_entropy
+        derived = {"low": low, "high": high, "entropy": entropy}
+        return {name: derived[name] if name in derived else getattr(self, name) for name in _COLUMNS}
 
 
+_COLUMNS = (
+    "score category raw_score low high confidence entropy doubt uncertainty is_uncertain revised_score review"
+).split()
 NO_VERDICT: Mapping[str, Any] = dict.fromkeys(Verdict(score=0).row()) | {"review": False}
 """The row of a judge that failed."""
 

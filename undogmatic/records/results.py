@@ -31,7 +31,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class FigureData:
-    """What a figure shows: `kind` names a drawing function of `report/drawings.py`, `data` its arguments."""
+    """What a figure shows: `kind` names a drawing function of `report/figures.py`, `data` its arguments."""
 
     name: str
     kind: str

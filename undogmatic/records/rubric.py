@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -24,6 +24,8 @@ FEW_LEVELS = 5
 class NumericScale(Record):
     """Numbers from `minimum` to `maximum`; with a `step`, only those that are whole steps above the minimum."""
 
+    ordered: ClassVar[bool] = True
+    """Whether a higher number means more."""
     kind: Literal["numeric"] = "numeric"
     minimum: float
     maximum: float
@@ -36,11 +38,6 @@ class NumericScale(Record):
         if self.step is not None and not _whole((self.maximum - self.minimum) / self.step):
             raise ValueError(f"step {self.step:g} does not lead from {self.minimum:g} to {self.maximum:g}")
         return self
-
-    @property
-    def ordered(self) -> bool:
-        """Whether a higher number means more."""
-        return True
 
     def contains(self, value: float) -> bool:
         """Whether `value` can be given: within the ends and, where there is a step, on one."""
@@ -68,8 +65,7 @@ class NumericScale(Record):
 
     def default_levels(self) -> tuple[float, ...]:
         """The levels to offer where no guide names any: all values where they are few, else evenly spaced ones."""
-        span = self.maximum - self.minimum
-        count = FEW_LEVELS
+        span, count = self.maximum - self.minimum, FEW_LEVELS
         if self.step is not None:
             steps = round(span / self.step)
             if steps < MOST_LEVELS:
@@ -80,6 +76,9 @@ class NumericScale(Record):
 
 
 class _Categories(Record):
+    ordered: ClassVar[bool] = True
+    minimum: ClassVar[float] = 0.0
+    """Number of the first category."""
     categories: tuple[str, ...] = Field(min_length=2, max_length=100)
 
     @model_validator(mode="after")
@@ -88,11 +87,6 @@ class _Categories(Record):
         if len(set(folded)) != len(folded) or not all(folded):
             raise ValueError(f"categories must be different and not empty, got {list(self.categories)}")
         return self
-
-    @property
-    def minimum(self) -> float:
-        """Number of the first category."""
-        return 0.0
 
     @property
     def maximum(self) -> float:
@@ -106,12 +100,13 @@ class _Categories(Record):
     def read(self, given: Any) -> float:
         """A category's name (whatever its case) or number. Raises ValueError with the options."""
         names = [name.strip().casefold() for name in self.categories]
-        if len(names) == 2 and (said := str(given).casefold()) in ("false", "true") and said not in names:
-            return float(said == "true")
+        name = str(given).strip().casefold()
+        if len(names) == 2 and (truth := str(given).casefold()) in ("false", "true") and truth not in names:
+            return float(truth == "true")
         if isinstance(given, int | float) and not isinstance(given, bool) and self.contains(given):
             return float(given)
-        if isinstance(given, str) and given.strip().casefold() in names:
-            return float(names.index(given.strip().casefold()))
+        if isinstance(given, str) and name in names:
+            return float(names.index(name))
         raise ValueError(f"is {given!r}, not one of {self.span()}")
 
     def write(self, value: float) -> str:
@@ -132,11 +127,6 @@ class OrderedScale(_Categories):
 
     kind: Literal["ordered"] = "ordered"
 
-    @property
-    def ordered(self) -> bool:
-        """Whether a higher number means more."""
-        return True
-
 
 class UnorderedScale(_Categories):
     """Categories without an order. Two of them still have one direction: the share of the second."""
@@ -144,7 +134,7 @@ class UnorderedScale(_Categories):
     kind: Literal["unordered"] = "unordered"
 
     @property
-    def ordered(self) -> bool:
+    def ordered(self) -> bool:  # type: ignore[override]
         """Whether a higher number means more."""
         return len(self.categories) == 2
 
@@ -165,8 +155,7 @@ class Anchors(Record):
             raise ValueError(f"levels must be at least two ascending values, got {levels}")
         if not scale.minimum == levels[0] < levels[-1] == scale.maximum:
             raise ValueError(f"levels must run from minimum {scale.minimum} to maximum {scale.maximum}, got {levels}")
-        off = [level for level in levels if not scale.contains(level)]
-        if off:
+        if off := [level for level in levels if not scale.contains(level)]:
             raise ValueError(f"the anchor {off[0]:g} is not on the scale {scale.span()}")
 
     def names(self) -> tuple[str, ...]:
@@ -215,8 +204,14 @@ def _whole(value: float) -> bool:
     return math.isclose(value, round(value), abs_tol=1e-9)
 
 
-def _without_empty(fields: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value or name not in names}
+class _Grown(Record):
+    """Is written without its newer fields where they are empty, so that the hash of an older one is what it was."""
+
+    _newer: ClassVar[tuple[str, ...]] = ()
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in write(self).items() if value or name not in self._newer}
 
 
 class Level(NamedTuple):
@@ -226,7 +221,7 @@ class Level(NamedTuple):
     meaning: str
 
 
-class Wording(Record):
+class Wording(_Grown):
     """A rubric's words in one language.
 
     Attributes:
@@ -250,10 +245,7 @@ class Wording(Record):
     distinctions: tuple[str, ...] = ()
     prose: str = ""
 
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without what it does not have, so that the hash of an older wording is what it was."""
-        return _without_empty(write(self), ("distinctions", "prose"))
+    _newer: ClassVar = ("distinctions", "prose")
 
     @model_validator(mode="before")
     @classmethod
@@ -268,7 +260,7 @@ ANSWERED = ("confidence", "rationale", "level")
 """Fields that an answer has beside the score."""
 
 
-class Rubric(Record):
+class Rubric(_Grown):
     """What the score means.
 
     Attributes:
@@ -307,9 +299,7 @@ class Rubric(Record):
     partial: bool = False
     labelled: str | None = Field(default=None, exclude=True)
 
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_empty(write(self), ("partial", "field_words"))
+    _newer: ClassVar = ("partial", "field_words")
 
     @model_validator(mode="before")
     @classmethod
@@ -331,9 +321,7 @@ class Rubric(Record):
         if self.direction is None and self.scale.ordered:
             raise ValueError("direction is required: higher_is_worse or higher_is_better")
         if self.partial and set(self.inputs) <= set(self.optional):
-            raise ValueError(
-                "partial leaves nothing to judge where every input is optional; take one out of `optional`"
-            )
+            raise ValueError("partial leaves nothing to judge if every input is optional; take one out of `optional`")
         if len(set(self.inputs)) != len(self.inputs):
             raise ValueError(f"inputs must differ, got {list(self.inputs)}")
         if self.score_field in ANSWERED or not self.score_field.isidentifier():
@@ -343,14 +331,10 @@ class Rubric(Record):
             )
         needed = len(self._guided())
         for language, wording in self.wordings.items():
-            if (wording.meanings and len(wording.meanings) != needed) or (
-                self.guide is not None and not wording.meanings
-            ):
-                raise ValueError(
-                    f"wordings.{language}.meanings has {len(wording.meanings)} entries for {needed} levels"
-                )
-            unknown = sorted(wording.headings.keys() - set(self.inputs))
-            if unknown:
+            count = len(wording.meanings)
+            if count != needed and (count or self.guide is not None):
+                raise ValueError(f"wordings.{language}.meanings has {count} entries for {needed} levels")
+            if unknown := sorted(wording.headings.keys() - set(self.inputs)):
                 raise ValueError(f"wordings.{language}.headings names {unknown[0]!r}, which is not in inputs")
         return self
 
@@ -374,21 +358,19 @@ class Rubric(Record):
         """The answer that stands for each level where a model answers with one token: the level's own digit where all
         are one-digit numbers, its place where that cannot be taken for another level, else a letter."""
         values = [f"{value:g}" for value in self.levels]
-        if isinstance(self.scale, NumericScale) and all(len(value) == 1 for value in values):
+        numeric = isinstance(self.scale, NumericScale)
+        if numeric and all(len(value) == 1 for value in values):
             return tuple(values)
         places = [str(n) for n in range(len(values))]
-        numeric = isinstance(self.scale, NumericScale)
         misread = numeric and any(value in places and places.index(value) != n for n, value in enumerate(values))
-        if len(values) <= 10 and not misread:
-            return tuple(places)
-        return tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(values)])
+        return tuple(places if len(values) <= 10 and not misread else "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(values)])
 
     def anchors(self, language: str) -> tuple[Level, ...]:
         """The levels with their meanings in `language`."""
         meanings = self.wordings[language].meanings
         if isinstance(self.guide, Anchors):
             return tuple(Level(v, m) for v, m in zip(self.levels, meanings, strict=True))
-        found = []
+        levels = []
         for n, value in enumerate(self.levels):
             meaning = self.scale.write(value)
             if isinstance(self.guide, Bands):
@@ -396,8 +378,8 @@ class Rubric(Record):
                 meaning = f"{meaning}, {self.guide.bands[band].name}: {meanings[band]}"
             elif meanings:
                 meaning = f"{meaning}: {meanings[n]}"
-            found.append(Level(value, meaning))
-        return tuple(found)
+            levels.append(Level(value, meaning))
+        return tuple(levels)
 
     def meanings(self, language: str) -> list[str]:
         """What the levels mean in `language`."""

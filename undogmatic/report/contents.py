@@ -1,32 +1,52 @@
-"""Composes the report of a run in reading order: verdict, what was run, notes, results, texts, prompt, repetition."""
+"""Composes the report of a run in reading order: verdict, what was run, notes, results, texts, prompt, repetition.
+
+Judged texts, answers and messages of failures are hostile and shortened here; `document` escapes them.
+"""
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
+
+from undogmatic.analyses.improvement import AFTER
 from undogmatic.analyses.plan import NAME as PLAN
+from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult, FigureData
-from undogmatic.records.rubric import Rubric
+from undogmatic.records.rubric import Anchors, NumericScale, Rubric
+from undogmatic.records.wordings import FALLBACK
 from undogmatic.report import figures
-from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Picture
-from undogmatic.report.excerpts import failure_counts, failures, items
-from undogmatic.report.provenance import licences, prompt, repeat, scale, what_was_run
+from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Picture, Quote, Table, save
 from undogmatic.report.tables import frame_blocks, key_figures, key_table
-from undogmatic.report.words import Words
+from undogmatic.report.words import Words, missing
+from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
+from undogmatic.safety.secrets import redacted
+
+EXCERPT = 280  # characters of a judged text
+MOST_FAILURES = 40
+ITEMS_EACH = 3
+_KEY = itemgetter("item_id", "judge", "criterion", "repeat")  # by which judgment a row of the table was made
+ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")
+"""What only a run has that asks somebody."""
 
 
-def compose(run: FinishedRun, words: Words) -> Document:
-    """The document of a run; draws its figures into `run.folder/figures` on the way."""
+def write(run: FinishedRun) -> None:
+    """Write `report.md`, `report.html` (one file, pictures inside) and `figures/` into the run's folder."""
+    words = Words.of(run)
     date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
     lead = words.text("common.lead", name=run.name, date=date)
     document = Document(words.language, title(run, words), lead, foot=words.text("common.offline_note"))
     for part in (_verdict, what_was_run, scale, _notes, _results, items, prompt, licences, repeat):
         document.blocks.extend(part(run, words))
-    return document
+    save(document, run.folder)
 
 
 def title(run: FinishedRun, words: Words) -> str:
@@ -37,13 +57,13 @@ def title(run: FinishedRun, words: Words) -> str:
 
 def verdicts(run: FinishedRun, words: Words) -> list[str]:
     """The verdict sentence of every analysis that gives one; one sentence if none does."""
-    sentences = []
-    for result in run.results:
-        if result.verdict is None:
-            continue
-        sentence = f"{result.part}: " if result.part else ""
-        sentence += words.say(result.verdict)
-        sentences.append(f"{sentence} {words.text('common.exploratory')}" if _exploratory(result, run) else sentence)
+    sentences = [
+        (f"{result.part}: " if result.part else "")
+        + words.say(result.verdict)
+        + (f" {words.text('common.exploratory')}" if _exploratory(result, run) else "")
+        for result in run.results
+        if result.verdict is not None
+    ]
     return sentences or [words.text("common.no_verdict")]
 
 
@@ -53,28 +73,17 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
         return [words.text("common.note.elsewhere")]
     if "prompt" not in run.choices:  # nobody was given one
         return [words.text("common.note.computed", judge=run.choices["judge"])]
-    return [readout_note(run, words), prompt_note(run, words)]
-
-
-def readout_note(run: FinishedRun, words: Words) -> str:
-    """Which readout was used, and that `auto` chose it."""
-    readout = run.choices["readout"]
-    if run.settings.automatic:
-        return words.text("common.note.readout", readout=readout, asked="auto")
-    return words.text("common.note.readout_named", readout=readout)
-
-
-def prompt_note(run: FinishedRun, words: Words) -> str:
-    """Whether the prompt variant reaches a model, in which ways it does not, and which of its parts do not."""
+    asked = {"readout": run.choices["readout"]} | ({"asked": "auto"} if run.settings.automatic else {})
+    readout_note = words.text(f"common.note.readout{'' if run.settings.automatic else '_named'}", **asked)
     blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
     if not run.uses_prompt:
-        return words.text("common.note.prompt_unused", readout=blind)
+        return [readout_note, words.text("common.note.prompt_unused", readout=blind)]
     key = "prompt_partly" if blind else "prompt_used"
-    note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
+    prompt_note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
     for part in ("instructions", "demonstrations"):
-        unsent = ", ".join(dict.fromkeys(way.readout for way in run.asked if part in way.without))
-        note += f" {words.text(f'common.note.without_{part}', readout=unsent)}" if unsent else ""
-    return note
+        if unsent := ", ".join(dict.fromkeys(way.readout for way in run.asked if part in way.without)):
+            prompt_note += f" {words.text(f'common.note.without_{part}', readout=unsent)}"
+    return [readout_note, prompt_note]
 
 
 def review_notes(run: FinishedRun, words: Words) -> list[str]:
@@ -96,20 +105,18 @@ def review_notes(run: FinishedRun, words: Words) -> list[str]:
 def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
     """How the scores compare with an earlier run, what the cache answered, and whether the readout samples; nothing of
     scores that were made elsewhere."""
-    found = run.repeatability
+    scores = run.repeatability
     if run.elsewhere:
         return []
-    earlier = "" if found.earlier is None else str(found.earlier)
-    if found.identical is None:
+    if scores.identical is None:
         notes = [words.text("common.note.repeat_first")]
-    elif found.identical:
-        notes = [words.text("common.note.repeat_identical", earlier=earlier)]
     else:
-        notes = [words.text("common.note.repeat_differs", earlier=earlier, difference=found.max_difference)]
-    cached = "repeat_cached" if found.cached > 0 else "repeat_fresh"
-    notes.append(words.text(f"common.note.{cached}", cached=found.cached))
-    notes.append(words.text("common.note.deterministic" if found.deterministic else "common.note.sampled"))
-    return notes
+        key = "repeat_identical" if scores.identical else "repeat_differs"
+        earlier = "" if scores.earlier is None else str(scores.earlier)
+        notes = [words.text(f"common.note.{key}", earlier=earlier, difference=scores.max_difference)]
+    cached = "repeat_cached" if scores.cached > 0 else "repeat_fresh"
+    notes.append(words.text(f"common.note.{cached}", cached=scores.cached))
+    return [*notes, words.text("common.note.deterministic" if scores.deterministic else "common.note.sampled")]
 
 
 def pictures(
@@ -133,11 +140,9 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Paragraph(sentence, "verdict")
     failed = int(run.frame["error"].notna().sum())
     if failed:
-        kinds = failure_counts(run, words)
-        alert = words.text("common.failures_alert", failed=failed, total=len(run.frame), kinds=kinds)
-        yield Paragraph(alert, "alert")
-    keys = key_figures(run.results, words)
-    if keys:
+        counted = {"failed": failed, "total": len(run.frame), "kinds": failure_counts(run, words)}
+        yield Paragraph(words.text("common.failures_alert", **counted), "alert")
+    if keys := key_figures(run.results, words):
         yield Heading(words.text("common.headline_title"), level=3)
         yield key_table(keys, words)
 
@@ -161,9 +166,15 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
 def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
     for result in run.results:
         yield from _result(result, run, words)
-    if not any(result.figures for result in run.results):
-        yield Heading(words.text("common.scores_title"))
-        yield from _all_scores(run, words)
+    if any(result.figures for result in run.results):
+        return
+    yield Heading(words.text("common.scores_title"))
+    scored = run.frame[run.frame["score"].notna()]  # categories without an order have none, and are counted instead
+    if not scored.empty:
+        conditions = scored["condition"].fillna("all").astype(str)
+        groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
+        figure = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
+        yield from pictures([figure], words, "common", run.rubric, run.folder)
 
 
 def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -184,12 +195,226 @@ def _exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
     return run.settings.planned and result.name != PLAN
 
 
-def _all_scores(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """Where no analysis draws: the scores themselves."""
-    scored = run.frame[run.frame["score"].notna()]  # categories without an order have none, and are counted instead
-    if scored.empty:
+def failure_counts(run: FinishedRun, words: Words) -> str:
+    """Failed judgments by kind: "refused: 3, unreadable answer: 1"."""
+    kinds = Counter(str(kind) for kind in run.frame["error"].dropna())
+    return ", ".join(f"{words.find(f'common.failure.{k}') or k}: {words.number(n)}" for k, n in kinds.most_common())
+
+
+def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """The first MOST_FAILURES failed judgments with kind and message, and how many more there are."""
+    by_key, rows = {judgment.key: judgment for judgment in run.judgments}, []
+    failed = run.frame[run.frame["error"].notna()]
+    for row in failed.head(MOST_FAILURES).to_dict("records"):
+        outcome = getattr(by_key.get(_KEY(row)), "outcome", None)
+        kind = words.find(f"common.failure.{row['error']}") or str(row["error"])
+        rows.append((_named(row, run), kind, shorten(getattr(outcome, "message", ""))))
+    yield Table([words.text(f"common.failure_{key}") for key in ("item", "kind", "message")], rows)
+    if len(failed) > MOST_FAILURES:
+        yield Paragraph(words.text("common.note.failures_more", more=len(failed) - MOST_FAILURES), "small")
+
+
+def items(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """The texts with the highest, lowest and least certain scores, and those marked for review; of an optimisation by
+    the program that it came to, as in all analyses."""
+    first = run.frame[(run.frame["repeat"] == 0) & run.frame["error"].isna()]
+    first = first[first["judge"] == AFTER] if run.programs else first
+    unsure = first.sort_values("confidence", kind="stable")
+    lists: dict[str, pd.DataFrame] = {
+        "highest": first.sort_values("score", ascending=False, kind="stable"),
+        "lowest": first.sort_values("score", kind="stable"),
+        "uncertain": unsure[unsure["confidence"].notna()],
+        "review": first[first["review"].astype(bool)],
+    }
+    yield Heading(words.text("common.items_title"))
+    intro = "items_redacted" if run.settings.redacted else "items_intro"
+    yield Paragraph(words.text(f"common.{intro}", length=EXCERPT))
+    judged, by_key = {item.id: item for item in run.items}, {judgment.key: judgment for judgment in run.judgments}
+    seen: set[str] = set()
+    for key, frame in lists.items():
+        rows = frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH)
+        if rows.empty:
+            continue
+        yield Heading(words.text(f"common.items_{key}"), level=3)
+        for row in rows.to_dict("records"):
+            seen.add(row["item_id"])
+            item = judged[row["item_id"]]
+            text = redacted(item.text) if run.settings.redacted else _excerpt(item, run.rubric, words)
+            yield _quote(row, by_key[_KEY(row)], _named(row, run), text, words)
+
+
+def _named(row: Mapping[Any, Any], run: FinishedRun) -> str:
+    """The item, and whose judgment of it this is where there are several."""
+    part = run.parts[row["judge"], row["criterion"]]
+    return f"{row['item_id']}, {part}" if part else str(row["item_id"])
+
+
+def _excerpt(item: Item, rubric: Rubric, words: Words) -> str:
+    """What was judged, shortened; under headings where the rubric shows several inputs."""
+    shown = [name for name in rubric.inputs if name in item.inputs]
+    if len(shown) < 2:
+        return shorten(item.inputs[shown[0]] if shown else item.text)
+    wording = rubric.wordings.get(words.language)
+    headings = wording.headings if wording is not None else {}
+    return "\n".join(f"{headings.get(name, name)}: {shorten(item.inputs[name])}" for name in shown)
+
+
+def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, words: Words) -> Quote:
+    verdict = judgment.outcome
+    assert isinstance(verdict, Verdict)
+    facts = []
+    for field in ("score", "category", "interval", "confidence"):
+        if (value := getattr(verdict, field)) is not None:
+            key = f"{field}_{verdict.confidence_source}" if field == "confidence" else field
+            facts.append(words.text(f"common.item_{key}", **{field: value}))
+    if verdict.uncertainty is not None:
+        level, known = words.text(f"common.level_{verdict.uncertainty}"), verdict.details.get("level_from")
+        if isinstance(known, str):  # what gives the level: the confidence beside it may come from something else
+            sources = ", ".join(words.find(f"common.level_from_{name}") or name for name in known.split(", "))
+            facts.append(words.text("common.item_uncertainty_from", level=level, sources=sources))
+        else:
+            facts.append(words.text("common.item_uncertainty", level=level))
+    if not missing(row["label"]):
+        facts.append(words.text("common.item_label", label=row["label"]))
+    condition = "" if row["condition"] is None else f" ({words.value(row['condition'])})"
+    below = [] if verdict.rationale is None else [("rationale", verdict.rationale)]
+    if verdict.issues:
+        below.append(("issues", "; ".join(verdict.issues)))
+    if verdict.details:
+        details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
+        below.append(("details", "; ".join(details)))
+    lines = " ".join(f"{words.text(f'common.{key}')} {shorten(line)}" for key, line in below)
+    return Quote(f"{name}{condition}: {'; '.join(facts)}", text, lines or None)
+
+
+def shorten(text: str) -> str:
+    """One line of at most EXCERPT characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT else line[:EXCERPT].rstrip() + "…"
+
+
+def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """The facts of a run as a two-column table."""
+    yield Heading(words.text("common.ran_title"))
+    metrics, split, text = run.metrics, run.settings.split, words.text
+    parts = ", ".join(run.parts.values())
+    program = run.programs[-1] if run.programs else None  # of an optimisation, what it came to
+    data = {"name": run.choices["dataset"], "items": len(run.items)}
+    judged = {"judged": int(run.frame["error"].isna().sum()), "total": len(run.frame), "items": len(run.items)}
+    times = {"total": words.duration(run.seconds), "judging": words.duration(metrics.get("judging_seconds", 0.0))}
+    facts = {
+        "model": ": ".join(dict.fromkeys((run.choices["model"], run.model_name))),
+        "readout": run.choices.get("readout"),
+        "prompt": text("common.prompt_field", id=run.prompt_id, hash=run.prompt_hash[:12]),
+        "program": program and text("common.prompt_field", id=program["name"], hash=program["digest"][:12]),
+        "judge": run.choices["judge"],
+        "rubric": run.rubric.name,
+        "dataset": text(
+            "common.dataset_field",
+            split=text("common.split_none") if split is None else text("common.split_of", split=split),
+            **data,
+        ),
+        "digest": run.dataset_digest[:16],
+        "analysis": run.choices["analysis"],
+        "judged": text("common.judged_field", repeats=int(run.frame["repeat"].nunique()), **judged)
+        + (f": {parts}" if parts else ""),
+        "failed": failure_counts(run, words) or "0",
+        "calls": words.number(metrics["calls"], "d"),
+        "cached": words.number(metrics["calls_cached"], "d"),
+        "tokens": " / ".join(words.number(metrics[k], "d") for k in ("input_tokens", "output_tokens")),
+        "usd": words.number(metrics["usd"], "g") if "usd" in metrics else text("common.usd_unknown"),
+        "seconds": text("common.time_field", rate=metrics.get("judgments_per_second"), **times),
+        "seed": str(run.settings.seed),
+        "config": run.judgments[0].provenance.config_hash[:16],
+        "identity": run.identity[:16],
+        "git": run.versions.get("git", "unknown"),
+        "versions": ", ".join(f"{k} {v}" for k, v in run.versions.items() if k != "git"),
+    }
+    absent = {*(ASKING if run.elsewhere else ()), *(() if run.programs else ("program",))}
+    yield Table((), [(text(f"common.field.{key}"), str(value)) for key, value in facts.items() if key not in absent])
+
+
+def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """The rubric: what it measures, what it asks, of which inputs, on which scale, and what the values mean."""
+    rubric = run.rubric
+    language = words.language if words.language in rubric.wordings else next(iter(rubric.wordings))
+    wording, scale = rubric.wordings[language], rubric.scale
+    direction = [words.text(f"common.{rubric.direction}")] if rubric.direction is not None else []
+    yield Heading(words.text("common.rubric_title"), level=3)
+    yield Paragraph(" ".join([wording.definition.strip(), *direction]))
+    yield Paragraph(words.text("common.rubric_question", question=wording.question.strip()))
+    if len(rubric.inputs) > 1:
+        shown = "; ".join(wording.headings.get(name, name) for name in rubric.inputs)
+        yield Paragraph(words.text("common.rubric_inputs", inputs=shown))
+    span = scale.span()
+    if isinstance(scale, NumericScale):
+        ends = {"low": scale.minimum, "high": scale.maximum}
+        span = words.text("common.span", **ends)
+        if scale.step is not None:
+            span = words.text("common.span_in_steps", step=scale.step, **ends)
+    yield Paragraph(words.text("common.rubric_scale", span=span))
+    if guided := rubric.guided(language):
+        anchored = isinstance(rubric.guide, Anchors)
+        rows = [(words.localise(name) if anchored else name, meaning) for name, meaning in guided]
+        yield Table([words.text("common.level"), words.text("common.meaning")], rows, numeric=(anchored, False))
+
+
+def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """What models were shown, for each way in which the judge asks."""
+    if run.elsewhere:
         return
-    conditions = scored["condition"].fillna("all").astype(str)
-    groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
-    figure = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
-    yield from pictures([figure], words, "common", run.rubric, run.folder)
+    yield Heading(words.text("common.prompt_title"))
+    for way in run.asked:
+        if len(run.asked) > 1:
+            named = {"readout": way.readout, "prompt": way.prompt, "model": way.model}
+            said = words.text("common.prompt_way", **named)
+            yield Heading(f"{way.judge}: {said}" if way.judge else said, level=3)
+        yield Paragraph(words.text("common.prompt_shown" if way.uses_prompt else "common.prompt_unused"))
+        if way.text:
+            yield Code(way.text)
+
+
+def licences(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """Whose the models and the texts are, as they say themselves."""
+    yield Heading(words.text("common.licence_title"))
+    declared = [*((licence, "model") for licence in run.model_licences), (run.data_licence, "data")]
+    bullets = []
+    for licence, what in declared:  # in the report's language, else in English, else as it is there
+        known = [text for code in (words.language, FALLBACK) if (text := (licence or {}).get(code))]
+        bullets.append([*known, *filter(None, (licence or {}).values()), words.text(f"common.licence_{what}")][0])
+    yield Bullets(bullets)
+
+
+def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """The command that repeats the run: as Hydra noted it, without `run.resume`, or made from the choices."""
+    noted, note = RunFolder(run.folder), "common.repeat_exact"
+    if noted.has(OVERRIDES):
+        overrides = [*folders_of(noted, HYDRA), *noted.overrides]
+    else:
+        note = "common.repeat_from_choices"
+        asked: dict[str, Any] = {k: v for k, v in run.choices.items() if k != "experiment"}
+        asked |= {"readout": "auto"} if run.settings.automatic else {}
+        asked |= {"seed": run.settings.seed, "report.language": run.language, "run.repeats": run.settings.repeats}
+        asked |= {} if run.settings.limit is None else {"run.limit": run.settings.limit}
+        overrides = [f"{k}={v}" for k, v in asked.items()]
+    yield Heading(words.text("common.repeat_title"))
+    yield Paragraph(words.text(note))
+    yield Code(command(overrides))
+    yield Paragraph(words.text("common.repeat_files"), "small")
+
+
+def folders_of(folder: RunFolder, name: str) -> list[str]:
+    """The words that named further folders of config on the command line, from what Hydra noted of itself."""
+    sources, typed = (
+        known if isinstance(known := folder.noted(name, "hydra", *keys), list) else []
+        for keys in (("runtime", "config_sources"), ("overrides", "hydra"))
+    )
+    typed_sources = [s for s in sources if isinstance(s, dict) and s.get("provider") == "command-line"]
+    named = [str(as_typed(Path(str(source.get("path"))))) for source in typed_sources]
+    searched = [str(o) for o in typed if str(o).lstrip("+").startswith("hydra.searchpath=")]
+    return [*(word for folder in named for word in ("--config-dir", folder)), *searched]
+
+
+def command(overrides: Sequence[str]) -> str:
+    """The shell command with these overrides."""
+    return " ".join(["python -m undogmatic.run", *(shlex.quote(o) for o in overrides)])

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from undogmatic.safety import files
 from undogmatic.safety.outside import visible
@@ -20,34 +20,27 @@ from undogmatic.safety.outside import visible
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
-@dataclass(frozen=True)
-class Heading:
+class Heading(NamedTuple):
     """Level 2 or 3; the title is level 1."""
 
     text: str
     level: int = 2
-    kind: str = "heading"
 
 
-@dataclass(frozen=True)
-class Paragraph:
+class Paragraph(NamedTuple):
     """`tone` is "plain", "verdict", "alert" or "small"."""
 
     text: str
     tone: str = "plain"
-    kind: str = "paragraph"
 
 
-@dataclass(frozen=True)
-class Bullets:
+class Bullets(NamedTuple):
     """A list of sentences."""
 
     texts: Sequence[str]
-    kind: str = "bullets"
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Cells are written already; `numeric` says per column whether it is aligned to the right.
 
     Without `headers` the first column names the rows.
@@ -57,17 +50,14 @@ class Table:
     rows: Sequence[Sequence[str]]
     numeric: Sequence[bool] = ()
     caption: str | None = None
-    kind: str = "table"
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """A PNG; `path` is where it lies, `link` how the Markdown file names it."""
 
     path: Path
     link: str
     caption: str
-    kind: str = "picture"
 
     @property
     def data(self) -> str:
@@ -75,22 +65,18 @@ class Picture:
         return "data:image/png;base64," + base64.b64encode(self.path.read_bytes()).decode()
 
 
-@dataclass(frozen=True)
-class Quote:
+class Quote(NamedTuple):
     """Somebody else's text, with a line above it that says whose, and a line below."""
 
     about: str
     text: str
     below: str | None = None
-    kind: str = "quote"
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(NamedTuple):
     """Text shown letter by letter: a command, a prompt."""
 
     text: str
-    kind: str = "code"
 
 
 Block = Heading | Paragraph | Bullets | Table | Picture | Quote | Code
@@ -110,7 +96,8 @@ class Document:
 def save(document: Document, folder: Path) -> None:
     """Write `report.md` and `report.html` into `folder`; the pictures must be there already."""
     for name, escape in (("report.md", markdown), ("report.html", html)):
-        files.write(folder / name, _render(f"{name}.jinja", document, escape))
+        template = _environment(escape, TEMPLATES).get_template(f"{name}.jinja")
+        files.write(folder / name, str(template.render(document=document)))
 
 
 def markdown(text: str) -> str:
@@ -136,10 +123,6 @@ def fence(text: str) -> str:
     return "`" * max(3, longest + 1)
 
 
-def _render(template: str, document: Document, escape: Callable[[str], str]) -> str:
-    return str(_environment(escape, TEMPLATES).get_template(template).render(document=document))
-
-
 @functools.cache
 def _environment(escape: Callable[[str], str], folder: Path) -> Any:
     import jinja2
@@ -154,6 +137,7 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
     )
     environment.filters |= {"e": lambda text: _Escaped(escape(text)), "fence": lambda t: _Escaped(fence(t))}
     environment.filters |= {"raw": lambda text: _Escaped(visible(text)), "url": _url}
+    environment.filters["kind"] = lambda block: type(block).__name__
     return environment
 
 

@@ -90,7 +90,10 @@ class Pen:
 
     def group(self, name: Any, n: int | None = None, beside: int = 1) -> str:
         """A group's name, with its number of texts below; broken into lines where `beside` names share the axis."""
-        shown = wrap(_short(self.words.value(str(name), self.section)), max(9, 64 // beside))
+        full = self.words.value(str(name), self.section)
+        # Of a name that would leave the axes no room, such as an instruction that a sweep tries, both ends.
+        short = full if len(full) <= _LONGEST_NAME else f"{full[: _LONGEST_NAME - 21]} … {full[-18:]}"
+        shown = wrap(short, max(9, 64 // beside))
         return shown if n is None else f"{shown}\n{self.text('n', n=n)}"
 
     def text(self, key: str, **values: Any) -> str:
@@ -119,11 +122,6 @@ def ticks(words: Words) -> Any:
 def plain(text: str) -> str:
     """The text for drawing: Matplotlib reads `$...$` as mathematics, so the sign is escaped."""
     return text.replace("$", r"\$")
-
-
-def _short(name: str) -> str:
-    """Both ends of a name that would leave the axes no room, such as an instruction that a sweep tries."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 21]} … {name[-18:]}"
 
 
 def wrap(text: str, width: int) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from undogmatic.report.contents import pictures
+from undogmatic.report.contents import command, folders_of, pictures, shorten
 from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, save
-from undogmatic.report.excerpts import shorten
-from undogmatic.report.provenance import command, folders_of
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
 from undogmatic.runs.folder import RunFolder
@@ -23,7 +21,7 @@ def write(sweep: SweepResult, folder: Path) -> None:
     words = Words.of(sweep)
     question = words.text("common.sweep_question", jobs=sweep.count)
     document = Document(words.language, question, sweep.name, foot=words.text("common.offline_note"))
-    for part in (_verdict, _leaderboard, _failed, _tables, _figures, _repeat):
+    for part in (_verdict, _leaderboard, _tables, _repeat):
         document.blocks.extend(part(sweep, words, folder))
     save(document, folder)
 
@@ -37,10 +35,9 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
     names = ["number", *sweep.choices, "status", *(["standing"] if "standing" in jobs else [])]
     cells = [column_cells(c, jobs[c].tolist(), words, "sweep") for c in names]
     values = column_cells(sweep.headline, [*jobs["headline"], *jobs["low"], *jobs["high"]], words, "sweep")
-    n = len(jobs)
-    nothing = [missing(low) and missing(high) for low, high in zip(jobs["low"], jobs["high"], strict=True)]
-    separator = words.text("common.interval_separator")
-    intervals = ["" if nothing[k] else f"[{values[n + k]}{separator}{values[2 * n + k]}]" for k in range(n)]
+    n, separator = len(jobs), words.text("common.interval_separator")
+    ends = zip(jobs["low"], jobs["high"], values[n : 2 * n], values[2 * n :], strict=True)
+    intervals = ["" if missing(a) and missing(b) else f"[{low}{separator}{high}]" for a, b, low, high in ends]
     rows = [list(row) for row in zip(*cells, values[:n], intervals, strict=True)]
     headers = [*(words.heading(c, "sweep") for c in names), headline, words.text("common.interval")]
     caption = words.text("terminal.leaderboard", headline=headline)
@@ -68,14 +65,10 @@ def _leaderboard(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Blo
     if len(others.columns) > 2:
         yield from frame_blocks(others, words, "sweep", "jobs", folder)
     yield Paragraph(words.text("common.not_applicable"), "small")
-
-
-def _failed(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
-    if not sweep.failed:
-        return
-    yield Heading(words.text("common.sweep_failed_title"))
-    headers = [words.heading("number"), words.text("common.failure_message")]
-    yield Table(headers, [(job, shorten(message)) for job, message in sweep.failed])
+    if sweep.failed:
+        yield Heading(words.text("common.sweep_failed_title"))
+        headers = [words.heading("number"), words.text("common.failure_message")]
+        yield Table(headers, [(job, shorten(message)) for job, message in sweep.failed])
 
 
 def _tables(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
@@ -85,9 +78,6 @@ def _tables(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     for name, frame, title in titled:
         yield Heading(words.text(title))
         yield from frame_blocks(frame, words, "sweep", name, folder)
-
-
-def _figures(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     if sweep.figures:
         yield Heading(words.text("common.figures_title"))
         yield from pictures(sweep.figures, words, "sweep", sweep.rubric, folder)

@@ -46,18 +46,14 @@ def key_figures(results: Sequence[AnalysisResult], words: Words) -> list[KeyFigu
         if title is not None and result.part:
             title = f"{title} ({result.part})"
         for metric in kept[: 3 if several else MOST_KEY_FIGURES]:
-            figure = _key_figure(metric, result.metrics, words)
-            found.append(figure if title is None else figure._replace(label=f"{title}: {figure.label}"))
+            value = result.metrics[metric]
+            ends = (result.metrics.get(f"{metric}_low"), result.metrics.get(f"{metric}_high"))
+            sizes = [abs(v) for v in (value, *ends) if v is not None and not missing(v)]
+            spec = spec_for(metric, max(sizes, default=0.0))
+            label = (f"{title}: " if title is not None else "") + (words.metric(metric) or metric)
+            interval = "" if ends == (None, None) else words.number(ends, spec)
+            found.append(KeyFigure(label, words.number(value, spec), interval))
     return found
-
-
-def _key_figure(metric: str, metrics: Mapping[str, float], words: Words) -> KeyFigure:
-    value = metrics[metric]
-    ends = (metrics.get(f"{metric}_low"), metrics.get(f"{metric}_high"))
-    sizes = [abs(v) for v in (value, *ends) if v is not None and not missing(v)]
-    spec = spec_for(metric, max(sizes, default=0.0))
-    interval = "" if ends == (None, None) else words.number(ends, spec)
-    return KeyFigure(words.metric(metric) or metric, words.number(value, spec), interval)
 
 
 def key_table(figures: Sequence[KeyFigure], words: Words) -> Table:
@@ -69,10 +65,8 @@ def key_table(figures: Sequence[KeyFigure], words: Words) -> Table:
 def frame_blocks(
     frame: pd.DataFrame, words: Words, section: str, name: str, folder: Path, before: str = ""
 ) -> list[Block]:
-    """A data frame as a table with its caption (`<section>.table_<name>`, else the name).
-
-    Beyond MOST_ROWS rows the beginning is shown and the whole is written to `tables/<before><section>_<name>.csv`.
-    """
+    """A data frame as a table with its caption (`<section>.table_<name>`, else the name). Beyond MOST_ROWS rows the
+    beginning is shown and the whole is written to `tables/<before><section>_<name>.csv`."""
     key = f"{section}.table_{name}"
     caption = words.text(key) if words.find(key) is not None else words.heading(name, section)
     if not isinstance(frame.index, pd.RangeIndex):
@@ -80,25 +74,19 @@ def frame_blocks(
     if frame.empty:
         return [Paragraph(caption), Paragraph(words.text("common.empty_table"), "small")]
     shown = frame.head(MOST_ROWS)
-    columns = dict(
-        zip(map(str, shown.columns), zip(*shown.itertuples(index=False, name=None), strict=True), strict=True)
-    )
+    values = zip(*shown.itertuples(index=False, name=None), strict=True)
+    columns = dict(zip(map(str, shown.columns), values, strict=True))
     cells: dict[str, list[str]] = {column: [""] * len(shown) for column in columns}
     measures = columns.get("measure") or columns.get("quantity") or [None] * len(shown)
     for group in _with_intervals(columns):
         for measure in dict.fromkeys(measures):  # numbers of one measure have the same decimals
-            rows = [n for n, own in enumerate(measures) if own == measure]
-            together = column_cells(group[0], [columns[c][n] for c in group for n in rows], words, section)
-            for (column, n), written in zip(((c, n) for c in group for n in rows), together, strict=True):
+            places = [(c, n) for c in group for n, other in enumerate(measures) if other == measure]
+            together = column_cells(group[0], [columns[c][n] for c, n in places], words, section)
+            for (column, n), written in zip(places, together, strict=True):
                 cells[column][n] = written
-    blocks: list[Block] = [
-        Table(
-            [words.heading(column, section) for column in columns],
-            [list(row) for row in zip(*cells.values(), strict=True)],
-            [_numeric(values) for values in columns.values()],
-            caption,
-        )
-    ]
+    headers = [words.heading(column, section) for column in columns]
+    rows = [list(row) for row in zip(*cells.values(), strict=True)]
+    blocks: list[Block] = [Table(headers, rows, [_numeric(values) for values in columns.values()], caption)]
     if len(frame) > MOST_ROWS:
         path = Path("tables") / f"{section}_{name}.csv"
         write_table(folder / path, frame)
@@ -124,9 +112,10 @@ def column_cells(column: str, values: Sequence[object], words: Words, section: s
     present = [v for v in values if isinstance(v, numbers.Real) and not missing(v)]
     largest = max((abs(float(v)) for v in present), default=0.0)
     spec = named_spec(column)
-    if spec is None:
-        whole = all(float(v).is_integer() for v in present)
-        spec = "d" if whole else ".1f" if largest >= 10 else spec_for(column, largest)
+    if spec is None and all(float(v).is_integer() for v in present):
+        spec = "d"
+    elif spec is None:
+        spec = ".1f" if largest >= 10 else spec_for(column, largest)
     return [words.number(v, spec) if _real(v) else words.cell(column, v, section) for v in values]
 
 

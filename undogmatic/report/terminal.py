@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from undogmatic.report.contents import asking_notes, repeatability_notes, review_notes, verdicts
+from undogmatic.report.contents import asking_notes, failure_counts, repeatability_notes, review_notes, verdicts
 from undogmatic.report.document import Table
-from undogmatic.report.excerpts import failure_counts
 from undogmatic.report.sweep import MOST_JOBS, leaderboard
 from undogmatic.report.tables import key_figures, key_table
 from undogmatic.report.words import Words
@@ -24,16 +22,10 @@ PLAIN_WIDTH = 120
 
 
 def show(run: FinishedRun, where: str | None) -> None:
-    """Print how a run ended to stdout.
-
-    Args:
-        run: The run; its report is written already.
-        where: How to open the tracking UI, or None.
-    """
+    """Print to stdout how a run ended whose report is written already; `where` says how to open the tracking UI."""
     words, console = Words.of(run), _console()
     _say(console, "", *verdicts(run, words), style="bold")
-    keys = key_figures(run.results, words)
-    if keys:
+    if keys := key_figures(run.results, words):
         _table(console, key_table(keys, words))
     failed = int(run.frame["error"].notna().sum())
     counts = {"judged": len(run.frame) - failed, "failed": failed, "kinds": failure_counts(run, words)}
@@ -56,8 +48,7 @@ def show_sweep(sweep: SweepResult, where: str | None) -> None:
     if table is not None:
         _table(console, table)
         if len(table.rows) < len(sweep.jobs):
-            cut = words.text("terminal.leaderboard_cut", shown=len(table.rows), jobs=len(sweep.jobs))
-            _say(console, cut)
+            _say(console, words.text("terminal.leaderboard_cut", shown=len(table.rows), jobs=len(sweep.jobs)))
     _say(console, "", words.text("terminal.sweep_jobs", jobs=sweep.count, failed=len(sweep.failed)))
     _say(console, *(f"  {job}: {message}" for job, message in sweep.failed), "")
     _paths(console, words, {"report": sweep.folder / "report.html"}, where)
@@ -93,7 +84,5 @@ def _paths(console: Console, words: Words, paths: dict[str, Path], where: str | 
     named = {key: str(as_typed(path)) for key, path in paths.items()} | ({} if where is None else {"tracking": where})
     labels = {key: words.text(f"terminal.{key}") for key in named}
     width = max(map(len, labels.values()))
-    lines: Sequence[str] = [f"{labels[key]:<{width}}  {shown}" for key, shown in named.items()]
-    # A path broken over two lines cannot be copied.
-    for line in lines:
-        console.print(line, soft_wrap=True)
+    for key, shown in named.items():  # a path broken over two lines cannot be copied
+        console.print(f"{labels[key]:<{width}}  {shown}", soft_wrap=True)

@@ -74,7 +74,13 @@ class Words:
         wording = self.find(key)
         if wording is None:
             raise MissingWording(f"there is no wording `{key}` in language {self.language!r}")
-        return self._format(key, wording, values)
+        try:
+            return _Formatter(self, key.partition(".")[0], values).vformat(wording, (), values)
+        except KeyError as error:
+            raise MissingWording(
+                f"the wording `{key}` in language {self.language!r} uses {error}, which is not given (given: "
+                f"{', '.join(values)})"
+            ) from None
 
     def say(self, finding: Finding) -> str:
         """A finding as a sentence; without wording it is shown by its key and values (`strict`: MissingWording)."""
@@ -102,29 +108,24 @@ class Words:
 
     def value(self, word: str, section: str | None = None) -> str:
         """A cell or group in words: `<section>.names`, then the dataset's `names` and `common.names`; what none of them
-        has, such as a model's name, stays as it is.
-
-        "attack:hedges" is its parts joined by a colon.
-        """
+        has, such as a model's name, stays as it is. "attack:hedges" is its parts joined by a colon."""
         return self._value(str(word), section) or visible(str(word))
 
     def metric(self, word: str) -> str | None:
-        """A metric's label (`metrics.<word>` or `<analysis>.metrics.<rest>`), or None.
-
-        "ab.mean.authority_only" is the label of its longest known beginning and the name of the rest.
-        """
+        """A metric's label (`metrics.<word>` or `<analysis>.metrics.<rest>`), or None. "ab.mean.authority_only" is the
+        label of its longest known beginning and the name of the rest."""
         analysis, _, rest = word.partition(".")
-        found = self.find(f"metrics.{word}")
-        if found is None and rest:
-            found = self.find(f"{analysis}.metrics.{rest}")
-        if found is None and rest:
+        label = self.find(f"metrics.{word}")
+        if label is None and rest:
+            label = self.find(f"{analysis}.metrics.{rest}")
+        if label is None and rest:
             head, _, tail = word.rpartition(".")
             known = self.metric(head)
-            found = f"{known}, {self.name(tail, analysis)}" if known is not None else None
-        return found
+            label = f"{known}, {self.name(tail, analysis)}" if known is not None else None
+        return label
 
     def _value(self, word: str, section: str | None) -> str | None:
-        for key in ([f"{section}.names"] if section is not None else []) + ["names", "common.names"]:
+        for key in (f"{section}.names", "names", "common.names"):
             if (found := self.find(f"{key}.{word}")) is not None:
                 return found
         head, colon, tail = word.partition(":")
@@ -143,7 +144,12 @@ class Words:
         elif isinstance(value, Mapping):
             written = ", ".join(f"{k} {self.number(v, spec)}" for k, v in value.items())
         elif isinstance(value, Iterable) and not isinstance(value, str):
-            written = self._several(list(value), spec)
+            parts = list(value)
+            shown = [self.number(v, spec) for v in parts]
+            written = ", ".join(shown)
+            if len(parts) == 2 and all(missing(v) or isinstance(v, numbers.Real) for v in parts):
+                ends = self.text("common.interval_separator").join(shown)
+                written = NOTHING if all(map(missing, parts)) else f"[{ends}]"
         else:
             written = str(value)
         return visible(written)
@@ -168,34 +174,12 @@ class Words:
         """Seconds, or minutes and hours when there are many."""
         if missing(seconds):
             return NOTHING
-        if seconds < 90:
-            return f"{self.number(seconds, '.1f')} s"
-        if seconds < 5400:
-            return f"{self.number(seconds / 60, '.1f')} min"
-        return f"{self.number(seconds / 3600, '.1f')} h"
-
-    def _format(self, key: str, wording: str, values: Mapping[str, Any]) -> str:
-        try:
-            return _Formatter(self, key.partition(".")[0], values).vformat(wording, (), values)
-        except KeyError as error:
-            given = ", ".join(values)
-            raise MissingWording(
-                f"the wording `{key}` in language {self.language!r} uses {error}, which is not given (given: {given})"
-            ) from None
-
-    def _several(self, values: Sequence[Any], spec: str) -> str:
-        if len(values) == 2 and all(missing(v) or isinstance(v, numbers.Real) for v in values):
-            if all(missing(v) for v in values):
-                return NOTHING
-            low, high = (self.number(v, spec) for v in values)
-            return f"[{low}{self.text('common.interval_separator')}{high}]"
-        return ", ".join(self.number(v, spec) for v in values)
+        length, unit = (1, "s") if seconds < 90 else (60, "min") if seconds < 5400 else (3600, "h")
+        return f"{self.number(seconds / length, '.1f')} {unit}"
 
     def _real(self, value: float, spec: str, whole: bool) -> str:
-        if spec == "p":
-            return self.p(value)
-        if spec == "bare_p":
-            return self.p(value, bare=True)
+        if spec in ("p", "bare_p"):
+            return self.p(value, bare=spec == "bare_p")
         if math.isinf(value):
             return "−∞" if value < 0 else "∞"
         if spec == "":
@@ -231,22 +215,15 @@ def _lookup(node: Any, key: str) -> str | None:
 
 def spec_for(column: str, value: float) -> str:
     """How a column or metric is written, judged by its name: p-values, shares, counts, scores; else by its size.
-
-    "controls.in_band.humble" is written as its last known part says.
-    """
+    "controls.in_band.humble" is written as its last known part says."""
     named = named_spec(column)
-    if named is not None:
-        return named
-    return "" if float(value).is_integer() and abs(value) >= 10 else _significant(value)
+    return named if named is not None else "" if float(value).is_integer() and abs(value) >= 10 else _significant(value)
 
 
 def named_spec(column: str) -> str | None:
     """How a column or metric is written if its name says so."""
-    for part in reversed(column.split(".")):
-        for known, spec in _SPECS:
-            if known.fullmatch(part):
-                return spec
-    return None
+    parts = reversed(column.split("."))
+    return next((spec for part in parts for known, spec in _SPECS if known.fullmatch(part)), None)
 
 
 _SPECS = tuple(
@@ -263,12 +240,8 @@ _SPECS = tuple(
 
 def _significant(value: float) -> str:
     size = abs(value)
-    if size >= 100:
-        return ".0f"
-    if size >= 10:
-        return ".1f"
     if size > 1:
-        return ".2f"
+        return ".0f" if size >= 100 else ".1f" if size >= 10 else ".2f"
     return ".3f" if size >= 0.001 or size == 0 else ".1e"
 
 

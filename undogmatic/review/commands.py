@@ -14,7 +14,7 @@ from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.rubric import NumericScale
-from undogmatic.review import datasets, labels, queue, sheet
+from undogmatic.review import labels, queue, sheet
 from undogmatic.runs.folder import RunFolder
 from undogmatic.tracking.assessments import Note, Said, log_notes, of_human, of_judge, read_labels
 
@@ -44,13 +44,12 @@ def export(
     """
     if seed < 0:
         raise ConfigError(f"--seed is {seed}; it must be 0 or more.")
-    found = RunFolder.open(run, "RUN")
-    items = found.items()
-    by_item = found.by_item()
+    folder = RunFolder.open(run, "RUN")
+    items, by_item = folder.items(), folder.by_item()
     chosen = queue.select(items, by_item, budget, everything, random, np.random.default_rng(seed))
-    rows = queue.rows(chosen, {item.id: item for item in items}, found.rubric, redact)
+    rows = queue.rows(chosen, {item.id: item for item in items}, folder.rubric, redact)
     if not rows:
-        return f"Nothing is flagged in {found.path} and nothing was written. --all ranks every item; --random N draws."
+        return f"Nothing is flagged in {folder.path} and nothing was written. --all ranks every item; --random N draws."
     written = queue.write(rows, out)
     notes: list[tuple[Judgment, Note]] = []
     for entry, row in zip(chosen.entries, rows, strict=True):
@@ -58,8 +57,8 @@ def export(
         about[PROBABILITY] = str(entry.inclusion)  # in full: it comes back by `--from-mlflow`
         flagged = queue.flagged(entry.judgment) or isinstance(entry.judgment.outcome, Failure)
         notes.append((entry.judgment, partial(of_judge, entry.judgment, flagged, about)))
-    said = _logged(found, items, notes, redact)
-    return "\n".join([*_exported(found, chosen, len(items), len(by_item), written), said])
+    logged = _logged(folder, items, notes, redact)
+    return "\n".join([*_exported(folder, chosen, len(items), len(by_item), written), logged])
 
 
 def import_labels(
@@ -77,79 +76,73 @@ def import_labels(
     Raises:
         ConfigError, DataError: Every problem with file and line; nothing was imported then.
     """
-    found = RunFolder.open(run, "RUN")
+    folder = RunFolder.open(run, "RUN")
     path, rows = sheet.read(filled, needed=("item_id", "label"))
-    checked, _, items, lines = _take(found, str(path), rows, scale, labeller, revise)
-    by_item = found.by_item()
-    numeric, write = isinstance(found.rubric.scale, NumericScale), found.rubric.scale.write
+    checked, _, items, lines = _take(folder, str(path), rows, scale=scale, labeller=labeller, revise=revise)
+    by_item = folder.by_item()
+    numeric, write = isinstance(folder.rubric.scale, NumericScale), folder.rubric.scale.write
     notes: list[tuple[Judgment, Note]] = [
         (judgment, partial(of_human, label, label.label if numeric else write(label.label)))
         for label in [*checked.new, *checked.known]
         if label.trace is None  # else it was taken from there
-        for judgment in _about(OVERALL, by_item[label.item_id])
+        # A label of a judge that says nothing overall goes beside whatever was judged.
+        for judgment in [j for j in by_item[label.item_id] if j.criterion == OVERALL] or by_item[label.item_id]
     ]
     if notes:
-        lines.append(_logged(found, items, notes))
+        lines.append(_logged(folder, items, notes))
     return "\n".join(lines)
 
 
 def import_from_mlflow(run: str, *, scale: str | None = None, labeller: str | None = None, revise: bool = False) -> str:
     """Check the labels that people added to the run's traces in MLflow, and add them to the run.
 
-    Nothing is written to MLflow, where they are already.
+    Nothing is written to MLflow, where they are already. Args as for `import_labels`: `scale` is that of labels that no
+    import has seen yet, `labeller` gave those for which MLflow names nobody.
 
-    Args:
-        run: The run's folder.
-        scale: The scale of the labels that no import has seen yet, as for `import_labels`.
-        labeller: Whose labels they are where MLflow names nobody.
-        revise: As for `import_labels`.
     Raises:
         ConfigError: The run is not in MLflow, has no traces there, or the store cannot be read.
         DataError: Every problem with its trace; nothing was imported then.
     """
-    found = RunFolder.open(run, "RUN")
-    said = read_labels(found.path, found.judgments, uri=_tracking(found).get("uri"))
+    folder = RunFolder.open(run, "RUN")
+    said = read_labels(folder.path, folder.judgments, uri=_tracking(folder).get("uri"))
     source = f"{HUMAN} in {said.address}"
-    _, standing, _, lines = _take(found, source, [*said.labels, *said.waiting], scale, labeller, revise)
+    _, standing, _, lines = _take(
+        folder, source, [*said.labels, *said.waiting], scale=scale, labeller=labeller, revise=revise
+    )
     return "\n".join([*lines, *_remarks(said, standing)])
 
 
 def _take(
-    found: RunFolder,
-    source: str,
-    rows: Sequence[Filled],
-    scale: str | None,
-    labeller: str | None,
-    revise: bool,
+    folder: RunFolder, source: str, rows: Sequence[Filled], *, scale: str | None, **options: Any
 ) -> tuple[labels.Checked, list[Label], list[Item], list[str]]:
-    """Check labels and write them and the dataset files into the run's folder.
-
-    Returns:
-        What was checked, the labels that stand now, the items ([] if they cannot be loaded), and what to print.
-    """
-    judged = found.by_item()
-    checked = labels.check(
-        source,
-        rows,
-        items=judged,
-        rubric=found.rubric,
-        before=labels.read(found.path),
-        scale=None if scale is None else labels.parse_scale(scale),
-        labeller=labeller,
-        revise=revise,
-    )
-    labels.append(found.path, checked.new)
-    standing = labels.read(found.path)
-    lines = _imported(found, checked, standing, len(judged))
+    """Check labels and write them and the dataset files into the run's folder. Returns what was checked, the labels
+    that stand now, the items ([] if they cannot be loaded), and what to print."""
+    judged, before = folder.by_item(), labels.read(folder.path)
+    ends = None if scale is None else labels.parse_scale(scale)
+    checked = labels.check(source, rows, items=judged, rubric=folder.rubric, before=before, scale=ends, **options)
+    labels.append(folder.path, checked.new)
+    standing = labels.read(folder.path)
+    lines = _imported(folder, checked, standing, len(judged))
     items: list[Item] = []
-    if standing:
-        try:
-            items = found.items()
-            weighted = datasets.write(found.path, items, standing, found.rubric)
-            low = seem_rescaled([label.label for label in standing], found.rubric) is not None
-            lines += _usable(found, weighted, low)
-        except UndogmaticError as error:
-            lines.append(f"{found.path / labels.FILE} is written, but no dataset files: {error}")
+    if not standing:
+        return checked, standing, items, lines
+    try:
+        items = folder.items()
+        weighted = labels.write_datasets(folder.path, items, standing, folder.rubric)
+        ends_needed = seem_rescaled([label.label for label in standing], folder.rubric) is not None
+    except UndogmaticError as error:
+        lines.append(f"{folder.path / labels.FILE} is written, but no dataset files: {error}")
+        return checked, standing, items, lines
+    meant = f" dataset.label_scale=[{folder.rubric.minimum:g},{folder.rubric.maximum:g}]" if ends_needed else ""
+    lines.append(
+        f"To analyse: dataset=texts dataset.path={folder.path / labels.ALL}{meant} (every item; the call cache "
+        f"answers what was judged before). To fit on: {folder.path / labels.LABELLED}"
+    )
+    if not weighted:
+        lines.append(
+            "Some labelled items have no inclusion probability (not from a queue, or from several): "
+            "estimates over all items cannot be weighted with them."
+        )
     return checked, standing, items, lines
 
 
@@ -175,97 +168,70 @@ def _remarks(said: Said, standing: Sequence[Label]) -> list[str]:
     return lines
 
 
-def _about(criterion: str, judgments: Sequence[Judgment]) -> Sequence[Judgment]:
-    """Those for this criterion, or all where there is none: a label then goes beside whatever was judged."""
-    return [judgment for judgment in judgments if judgment.criterion == criterion] or judgments
-
-
-def _tracking(found: RunFolder) -> dict[str, Any]:
+def _tracking(folder: RunFolder) -> dict[str, Any]:
     """The run's `tracking` section; {} if it cannot be resolved here (an environment variable is gone)."""
     try:
-        return found.section("tracking")
+        return folder.section("tracking")
     except ConfigError:
         return {}
 
 
 def _logged(
-    found: RunFolder, items: Sequence[Item], notes: Sequence[tuple[Judgment, Note]], redact: bool = False
+    folder: RunFolder, items: Sequence[Item], notes: Sequence[tuple[Judgment, Note]], redact: bool = False
 ) -> str:
     """Put notes on the run's traces, if it keeps any."""
-    tracking = _tracking(found)
+    tracking = _tracking(folder)
     if tracking.get("traces") == 0:
         return "MLflow: skipped, because this run keeps no traces (tracking.traces=0)."
-    started, hide = float(found.facts.get("started", 0)), redact or bool(tracking.get("redact"))
-    return log_notes(found.path, items, notes, started=started, uri=tracking.get("uri"), hide=hide)
+    started, hide = float(folder.facts.get("started", 0)), redact or bool(tracking.get("redact"))
+    return log_notes(folder.path, items, notes, started=started, uri=tracking.get("uri"), hide=hide)
 
 
-def _exported(found: RunFolder, chosen: queue.Queue, items: int, judged: int, written: tuple[Path, Path]) -> list[str]:
+def _exported(folder: RunFolder, chosen: queue.Queue, items: int, judged: int, written: tuple[Path, Path]) -> list[str]:
     counts = {why: sum(e.why == why for e in chosen.entries) for why in ("failed", "flagged", "unflagged", "random")}
     listed = ", ".join(f"{n} {why}" for why, n in counts.items() if n)
     certain = len(chosen.entries) - counts["random"]
     lines = [f"{written[0]} and {written[1].name}: {len(chosen.entries)} of {judged} judged items ({listed})."]
     if judged < items:
-        lines.append(f"{items - judged} further items were not judged yet (run.resume={found.path}).")
+        lines.append(f"{items - judged} further items were not judged yet (run.resume={folder.path}).")
     if certain < chosen.candidates:
         lines.append(f"The budget left out {chosen.candidates - certain} of {chosen.candidates} candidates.")
     if certain > counts["failed"]:
-        lines.append(
-            f"Most uncertain first, by {chosen.order}: the measure that analysis=calibration takes too."
-            if chosen.order
-            else "Listed in the order of the dataset: the judge gives no uncertainty."
-        )
+        ranked = f"Most uncertain first, by {chosen.order}: the measure that analysis=calibration takes too."
+        unranked = "Listed in the order of the dataset: the judge gives no uncertainty."
+        lines.append(ranked if chosen.order else unranked)
     if counts["failed"]:
-        lines.append(
-            "Failed items come first: a judge has no score for them."
-            if chosen.by
-            else "Failed items come first: they have no score at all."
-        )
+        why = "a judge has no score for them." if chosen.by else "they have no score at all."
+        lines.append(f"Failed items come first: {why}")
     if counts["random"]:
         lines.append(f"Random rows: each with inclusion probability {counts['random'] / chosen.remaining:.4g}.")
     elif chosen.remaining:
         lines.append("Labels of these rows say nothing of the others; for estimates over all items add --random N.")
-    rubric = found.rubric
+    rubric = folder.rubric
     lines.append(
         f"Fill in `label` ({rubric.scale.span()}, rubric {rubric.name}) and `labeller`, then: "
-        f"undogmatic review import {found.path} {written[0]}"
+        f"undogmatic review import {folder.path} {written[0]}"
     )
     return lines
 
 
-def _imported(found: RunFolder, checked: labels.Checked, standing: Sequence[Label], items: int) -> list[str]:
+def _imported(folder: RunFolder, checked: labels.Checked, standing: Sequence[Label], items: int) -> list[str]:
     labelled = len({label.item_id for label in standing})
     labellers = sorted({label.labeller for label in standing})
     extra = f", {len(checked.known)} were there already" if checked.known else ""
     extra += f", {checked.blank} rows have no label" if checked.blank else ""
     lines = [
         f"{len(checked.new)} labels added{extra}.",
-        f"{labelled} of {items} judged items of {found.path} are labelled now, by "
+        f"{labelled} of {items} judged items of {folder.path} are labelled now, by "
         f"{len(labellers)} labeller{'' if len(labellers) == 1 else 's'}: {', '.join(labellers) or 'none'}.",
     ]
     if any(label.labeller == labels.NAMELESS for label in checked.new):
-        lines.append(
-            f"Labels without a labeller were recorded as {labels.NAMELESS!r}; --labeller NAME says who it was."
-        )
+        lines.append(f"Labels without labeller were recorded as {labels.NAMELESS!r}; --labeller NAME says who it was.")
     if checked.only_comment:
         lines.append(f"{checked.only_comment} rows have a comment but no label; they were not imported.")
     if 0 < checked.random_labelled < checked.random:
         lines.append(
             f"Only {checked.random_labelled} of {checked.random} random rows have a label: their inclusion "
             "probabilities hold once all of them do."
-        )
-    return lines
-
-
-def _usable(found: RunFolder, weighted: bool, low: bool) -> list[str]:
-    whole = found.path / datasets.ALL
-    meant = f" dataset.label_scale=[{found.rubric.minimum:g},{found.rubric.maximum:g}]" if low else ""
-    lines = [
-        f"To analyse: dataset=texts dataset.path={whole}{meant} (every item; the call cache answers what was judged "
-        f"before). To fit on: {found.path / datasets.LABELLED}"
-    ]
-    if not weighted:
-        lines.append(
-            "Some labelled items have no inclusion probability (not from a queue, or from several): "
-            "estimates over all items cannot be weighted with them."
         )
     return lines

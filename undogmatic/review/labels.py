@@ -1,12 +1,15 @@
-"""Checks people's labels one by one, and keeps those of a run: `RUN/labels.jsonl`, which only ever grows."""
+"""Checks people's labels one by one, and keeps those of a run: `RUN/labels.jsonl`, which only ever grows, and beside it
+the run's items with their labels as dataset files: `dataset=texts dataset.path=RUN/with_labels.jsonl`."""
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -14,12 +17,14 @@ from pydantic import ValidationError
 from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import Filled, Label
+from undogmatic.records.records import OVERALL, Item
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.review import sheet
+from undogmatic.safety import files
 from undogmatic.safety.files import Log
 from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, json_value, read_lines
 
-FILE = "labels.jsonl"
+FILE, ALL, LABELLED = "labels.jsonl", "with_labels.jsonl", "labelled.jsonl"
 NAMELESS = "anonymous"
 SHOWN, LONGEST_PROBLEM = 30, 600  # problems listed at once, and the characters of each
 _SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|:|\.\.)(-?\d+(?:\.\d+)?)", re.ASCII)
@@ -74,7 +79,6 @@ def check(
     Raises:
         DataError: Every problem with its place (the first SHOWN of them).
     """
-    known_ids = dict.fromkeys(items)
     stand = {(one.item_id, one.labeller): one for one in before}
     named = {one.assessment: one.labeller for one in before if one.assessment is not None}
     labelled, now = {one.item_id for one in before}, time.time()
@@ -84,21 +88,24 @@ def check(
     blank = only_comment = 0
     drawn: dict[str, bool] = {}  # items drawn at random: whether labelled
     for row in rows:
-        item = sheet.item_of(row, known_ids)
-        if _was_drawn(row):
+        item = sheet.item_of(row, items)
+        probability = sheet.number(row.cells.get("inclusion_probability"), row.comma)
+        if probability is not None and probability < 1:
             drawn.setdefault(item, item in labelled)
         if _empty(row.cells["label"]):
             blank += 1
             only_comment += not _empty(row.cells.get("comment"))
             continue
-        who = _named(row) or named.get(row.origin.get("assessment", "")) or labeller or NAMELESS
+        cell = row.cells.get("labeller")
+        typed = "" if _empty(cell) else str(cell).strip()
+        who = typed or named.get(row.origin.get("assessment", "")) or labeller or NAMELESS
         key = (item, who)
         earlier = stand.get(key)
         wrong: list[str] = []
         if earlier is not None and _still_shown(row, earlier, rubric):
             label = earlier.model_copy(update=dict(row.origin))
         else:
-            fields, wrong = _fields(row, item, known_ids, rubric, scale)
+            fields, wrong = _fields(row, item, items, rubric, scale)
             if not wrong:
                 try:
                     label = Label(**fields, labeller=who, imported=now, **row.origin)
@@ -120,26 +127,23 @@ def check(
     if problems:
         more = f"\n... and {len(problems) - SHOWN} more problems." if len(problems) > SHOWN else ""
         raise DataError("\n".join(problems[:SHOWN]) + more + "\nNothing was imported.")
-    again = [stand[key] for key, one in here.items() if key in stand and stand[key].label == one.label]
-    new = [one for key, one in here.items() if key not in stand or stand[key].label != one.label]
+    known = {key for key, one in here.items() if key in stand and stand[key].label == one.label}
+    again, new = [stand[key] for key in here if key in known], [one for key, one in here.items() if key not in known]
     return Checked(new, again, blank, only_comment, len(drawn), sum(drawn.values()))
 
 
 def read(folder: Path) -> list[Label]:
     """The labels of a run, the last one per item and labeller. Raises DataError naming file and line."""
-    path = folder / FILE
-    found: dict[tuple[str, str], Label] = {}
-    if not path.is_file():
-        return []
-    for number, line in read_lines(path, ROW_BYTES):
+    path, labels = folder / FILE, dict[tuple[str, str], Label]()
+    for number, line in read_lines(path, ROW_BYTES) if path.is_file() else ():
         try:
             label = Label.model_validate(json_value(line))
         except (Unreadable, ValidationError) as error:
             raise DataError(
                 f"{path}:{number}: not a label ({_first(error)}). Delete the line and import the label again."
             ) from None
-        found[label.item_id, label.labeller] = label
-    return list(found.values())
+        labels[label.item_id, label.labeller] = label
+    return list(labels.values())
 
 
 def _first(error: Exception) -> str:
@@ -163,17 +167,6 @@ def append(folder: Path, labels: Iterable[Label]) -> None:
 
 def _empty(cell: Any) -> bool:
     return cell is None or str(cell).strip() == ""
-
-
-def _was_drawn(row: Filled) -> bool:
-    """Whether the row says that it came into its queue at random."""
-    probability = sheet.number(row.cells.get("inclusion_probability"), row.comma)
-    return probability is not None and probability < 1
-
-
-def _named(row: Filled) -> str:
-    """The labeller whom the row names, or ""."""
-    return "" if _empty(cell := row.cells.get("labeller")) else str(cell).strip()
 
 
 def _still_shown(row: Filled, earlier: Label, rubric: Rubric) -> bool:
@@ -216,16 +209,9 @@ def _fields(
             wrong.append(f"`inclusion_probability` is {brief(cell)}; it must be above 0 and at most 1, as exported.")
     if wrong:
         return {}, wrong
-    fields = {
-        "item_id": item,
-        "label": label,
-        "comment": None if _empty(cells.get("comment")) else str(cells["comment"]),
-        "given": given,
-        "scale": scale,
-        "inclusion_probability": probability,
-        "queue": None if _empty(cells.get("queue")) else str(cells["queue"]),
-    }
-    return fields, []
+    texts = {name: None if _empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")}
+    fields = {"item_id": item, "label": label, "given": given, "scale": scale, "inclusion_probability": probability}
+    return fields | texts, []
 
 
 def _contradicts(label: Label, here: Label | None, earlier: Label | None) -> list[str]:
@@ -238,3 +224,47 @@ def _contradicts(label: Label, here: Label | None, earlier: Label | None) -> lis
         where = f"{earlier.place}, imported earlier"
         return [f"{start} {earlier.as_given} before ({where}). If the new label counts: --revise."]
     return []
+
+
+def write_datasets(folder: Path, items: Sequence[Item], labels: Sequence[Label], rubric: Rubric) -> bool:
+    """Write ALL (every item, `label` where there is one) and LABELLED (only those) into a run's folder.
+
+    `label` is the mean over labellers, or, where that is no value of the scale (it has steps or categories), `labels`
+    holds what each of them said; `label_count` and `label_spread` (largest minus smallest) say how many there are
+    and how far apart. A label that the item had before stays as `dataset_label`.
+
+    Returns:
+        Whether every labelled row has its `inclusion_probability`; where the labels of an item come from several
+        queues, and from none with certainty, there is no single one, and the field is left out.
+    """
+    by_item: dict[str, list[Label]] = {}
+    for label in labels:
+        by_item.setdefault(label.item_id, []).append(label)
+    several_queues = len({label.queue for label in labels}) > 1
+    rows = [_dataset_row(item, by_item.get(item.id, []), rubric, several_queues) for item in items]
+    labelled = [row for row in rows if row["id"] in by_item]
+    for name, kept in ((ALL, rows), (LABELLED, labelled)):
+        files.write(folder / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept))
+    return all("inclusion_probability" in row for row in labelled)
+
+
+def _dataset_row(item: Item, labels: Sequence[Label], rubric: Rubric, several_queues: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": item.id, **item.inputs, "condition": item.condition, "pair": item.pair}
+    row |= {"parent": item.parent, "maker": item.maker}
+    row |= {k: v for k, v in item.metadata.items() if k not in {*row, "label", "labels"}}
+    if item.label is not None:
+        row["dataset_label"] = item.label
+    if labels:
+        write: Callable[[float], float | str] = float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
+        values = [label.label for label in labels]
+        if rubric.scale.contains(fmean(values)):
+            row["label"] = write(fmean(values))
+        else:
+            row["labels"] = {OVERALL: {label.labeller: write(label.label) for label in labels}}
+        row |= {"label_count": len(values), "label_spread": max(values) - min(values)}
+        probabilities = {label.inclusion_probability for label in labels}
+        if 1.0 in probabilities:
+            row["inclusion_probability"] = 1.0
+        elif len(probabilities) == 1 and None not in probabilities and not several_queues:
+            row["inclusion_probability"] = probabilities.pop()
+    return {k: v for k, v in row.items() if v is not None}

@@ -100,10 +100,19 @@ def select(
         if given is not None and given < 0:
             raise ConfigError(f"{name} is {given}; it must be 0 or more.")
     judgments = [spokesman(by_item[item.id]) for item in items if item.id in by_item]
-    names = part_names((j.judge, j.criterion) for own in by_item.values() for j in own)
-    (voice, name), measure, doubts = _ranking(items, by_item, names)
+    everybodys = [judgment for several in by_item.values() for judgment in several]
+    names = part_names(_voice(judgment) for judgment in everybodys)
+    rankings = [
+        ((voice, name), *ranked(items, [j for j in everybodys if _voice(j) == voice])) for voice, name in names.items()
+    ]
+    # The first whose measure is not the same for all items, else the first with one.
+    telling = [ranking for ranking in rankings if len(set(ranking[2].values())) > 1]
+    measured_at_all = [ranking for ranking in rankings if ranking[1] is not None]
+    nobody: Any = ((("", ""), ""), None, {})
+    (voice, name), measure, doubts = [*telling, *measured_at_all, *rankings, nobody][0]
     asked = {
-        j.item_id: spokesman([own for own in by_item[j.item_id] if _voice(own) == voice] or [j]) for j in judgments
+        j.item_id: spokesman([other for other in by_item[j.item_id] if _voice(other) == voice] or [j])
+        for j in judgments
     }
     doubt = {item: doubts.get((item, *_voice(j), j.repeat)) for item, j in asked.items()}
     failed = [j for j in judgments if isinstance(j.outcome, Failure)]
@@ -114,7 +123,9 @@ def select(
     taken = {j.item_id for j in chosen}
     rest = [j for j in judgments if j.item_id not in taken]
     drawn = [rest[n] for n in rng.choice(len(rest), min(random, len(rest)), replace=False)] if rest else []
-    entries = [Entry(j, _why(j), 1.0, doubt[j.item_id]) for j in chosen]
+    why: dict[str, Why] = {j.item_id: "flagged" if flagged(j) else "unflagged" for j in chosen}
+    why |= {j.item_id: "failed" for j in failed}
+    entries = [Entry(j, why[j.item_id], 1.0, doubt[j.item_id]) for j in chosen]
     entries += [Entry(j, "random", len(drawn) / len(rest), doubt[j.item_id]) for j in drawn]
     return Queue(entries, len(candidates), len(rest), measure, names, name)
 
@@ -123,30 +134,14 @@ def _voice(judgment: Judgment) -> tuple[str, str]:
     return judgment.judge, judgment.criterion
 
 
-def _ranking(
-    items: Sequence[Item], by_item: Mapping[str, Sequence[Judgment]], names: Mapping[tuple[str, str], str]
-) -> tuple[tuple[tuple[str, str], str], Measure | None, Mapping[tuple[Any, ...], float]]:
-    """Judge and criterion that rank the items, and what `ranked` says of them: the first whose measure is not the same
-    for all, else the first with one."""
-    found = [
-        ((voice, name), *ranked(items, [j for own in by_item.values() for j in own if _voice(j) == voice]))
-        for voice, name in names.items()
-    ]
-    telling = [one for one in found if len(set(one[2].values())) > 1]
-    return [*telling, *(one for one in found if one[1] is not None), *found, (((("", ""), "")), None, {})][0]
-
-
 _KEY = ["item_id", "judge", "criterion", "repeat"]
 
 
 def ranked(
     items: Sequence[Item], judgments: Sequence[Judgment]
 ) -> tuple[Measure | None, Mapping[tuple[Any, ...], float]]:
-    """The measure that speaks for the judge, chosen as in `analysis=calibration`: on the verdicts of the first repeat.
-
-    Returns:
-        The measure, None if the judge gives no uncertainty, and its value by _KEY, where there is one.
-    """
+    """Choose the measure that speaks for the judge as `analysis=calibration` does, on the verdicts of the first repeat.
+    Returns it, None if the judge gives no uncertainty, and its value by _KEY, where there is one."""
     table = tabulate(items, judgments, 1 + max((j.repeat for j in judgments), default=0))
     verdicts = table[table["error"].isna()]
     first = verdicts[verdicts["repeat"] == 0]
@@ -186,18 +181,6 @@ def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:
     return table, lines
 
 
-def _why(judgment: Judgment) -> Why:
-    if isinstance(judgment.outcome, Failure):
-        return "failed"
-    return "flagged" if flagged(judgment) else "unflagged"
-
-
-def _rules(verdict: Verdict) -> list[str]:
-    """The rules that called the expensive judge, where one was called (`judge=selective`)."""
-    noted = str(verdict.details.get("rules_fired", ""))
-    return [rule.strip() for rule in noted.split(",") if rule.strip()]
-
-
 def _shown(value: float | None, rubric: Rubric) -> float | str | None:
     """A score with the precision of its scale; a category by its name."""
     if value is None:
@@ -210,7 +193,8 @@ def _row(rank: int, entry: Entry, item: Item, rubric: Rubric, hide: bool) -> dic
     judgment, item = (redact_judgment(entry.judgment), redact_item(item)) if hide else (entry.judgment, item)
     outcome = judgment.outcome
     verdict = outcome if isinstance(outcome, Verdict) else None
-    plain = entry.judgment.outcome  # names of rules are ours and quote nothing
+    # The rules that called the expensive judge (`judge=selective`): their names are ours and quote nothing.
+    rules = str(getattr(entry.judgment.outcome, "details", {}).get("rules_fired", ""))
     low, high = verdict.interval if verdict is not None and verdict.interval is not None else (None, None)
     return {
         "rank": rank,
@@ -221,13 +205,13 @@ def _row(rank: int, entry: Entry, item: Item, rubric: Rubric, hide: bool) -> dic
         "score": _shown(judgment.score, rubric) if verdict is None or verdict.category is None else verdict.category,
         "low": _shown(low, rubric),
         "high": _shown(high, rubric),
-        "confidence": None if verdict is None else verdict.confidence,
-        "uncertainty": None if verdict is None else verdict.uncertainty,
+        "confidence": getattr(verdict, "confidence", None),
+        "uncertainty": getattr(verdict, "uncertainty", None),
         "uncertainty_value": entry.value,
         "failure": f"{outcome.reason}: {outcome.message}" if isinstance(outcome, Failure) else None,
-        "rationale": None if verdict is None else verdict.rationale,
-        "issues": [] if verdict is None else list(verdict.issues),
-        "rules": _rules(plain) if isinstance(plain, Verdict) else [],
+        "rationale": getattr(verdict, "rationale", None),
+        "issues": list(getattr(verdict, "issues", ())),
+        "rules": [rule.strip() for rule in rules.split(",") if rule.strip()],
         "repeat": judgment.repeat,
         "why": entry.why,
         "inclusion_probability": entry.inclusion,

@@ -24,25 +24,21 @@ def write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]])
     """Write rows for a spreadsheet: UTF-8 with a mark, lists joined, and no cell that would run as a formula."""
     import pandas as pd
 
-    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    def cell(value: Any) -> Any:
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return _JOIN.join(map(str, value)) if isinstance(value, list | tuple) else value
+
+    cells = [[cell(row[column]) for column in columns] for row in rows]
     files.write(path, "\ufeff" + files.csv(pd.DataFrame(cells, columns=list(columns), dtype=object)))
 
 
 def read(path: str, needed: Sequence[str]) -> tuple[Path, list[Filled]]:
-    """The rows of a filled file.
-
-    Args:
-        path: CSV (comma, semicolon or tab) or JSON Lines.
-        needed: Columns without which it cannot be read.
-    Raises:
-        ConfigError: No such file.
-        DataError: Naming file and line.
-    """
+    """Read a filled file: CSV (comma, semicolon or tab) or JSON Lines with the columns `needed`. Raises ConfigError
+    where there is no such file, DataError naming file and line."""
     file = existing_file(path, "LABELS", SUFFIXES)
     if file.suffix not in SUFFIXES:
-        raise DataError(
-            f"LABELS is {brief(path)}; known formats: {', '.join(SUFFIXES)}. Save the sheet as CSV (UTF-8)."
-        )
+        raise DataError(f"LABELS is {brief(path)}; known formats: {', '.join(SUFFIXES)}. Save the sheet as CSV, UTF-8.")
     table = file.suffix == ".csv"
     with opened(file) as content:
         about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
@@ -73,15 +69,7 @@ def number(value: Any, comma: bool) -> float | None:
     text = value.strip()
     if comma and re.fullmatch(r"[+-]?\d+,\d+", text, re.ASCII):
         text = text.replace(",", ".")
-    if _DECIMAL.fullmatch(text) is None or abs(float(text)) == float("inf"):
-        return None
-    return float(text)
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return _JOIN.join(map(str, value)) if isinstance(value, list | tuple) else value
+    return float(text) if _DECIMAL.fullmatch(text) is not None and abs(float(text)) != float("inf") else None
 
 
 _Line = tuple[int, Mapping[str, Any], bool]  # its number, its cells, whether decimals may be written with a comma
@@ -89,11 +77,9 @@ _Line = tuple[int, Mapping[str, Any], bool]  # its number, its cells, whether de
 
 def _json_rows(path: Path, needed: Sequence[str]) -> Iterator[_Line]:
     for line, row in json_lines(path):
-        for column in needed:
-            if column not in row:
-                raise DataError(
-                    f"{path}:{line}: the field `{column}` is missing; fields: {listed(list(row)) or 'none'}."
-                )
+        if missing := [column for column in needed if column not in row]:
+            fields = listed(list(row)) or "none"
+            raise DataError(f"{path}:{line}: the field `{missing[0]}` is missing; fields: {fields}.")
         yield line, row, False
 
 

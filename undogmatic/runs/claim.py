@@ -23,8 +23,7 @@ from undogmatic.runs.folder import JOURNAL, SWEEP_MANIFEST
 from undogmatic.safety.command import SWEEP_FOLDER, as_typed
 from undogmatic.safety.files import refused
 
-LOCK = ".lock"
-"""In a claimed folder."""
+LOCK = ".lock"  # in a claimed folder
 
 _TRIES = 100
 
@@ -44,24 +43,20 @@ _held: dict[Path, _Claim] = {}
 def claim(folder: Path, fresh: bool = False) -> Path:
     """Make a folder this process's own until `let_go`; claiming it again changes nothing.
 
-    Args:
-        folder: Of a run or a sweep; made if it is not there.
-        fresh: It shall be a new one: where another command has taken it, it is `folder`-2, -3, ...
-    Returns:
-        The claimed folder.
+    It is a run's or a sweep's, made if it is not there, and returned. Where it shall be `fresh` and another command has
+    taken it, it is `folder`-2, -3, ...
+
     Raises:
         ConfigError: Another process is at work in it, or it is a file.
         StorageError: It cannot be made or written.
     """
-    number = 1
-    while True:
+    made, number = None, 0
+    while made is None:
+        number += 1
         chosen = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
         if chosen.resolve() in _held and not fresh:
             return chosen
         made = _make(chosen, fresh)
-        if made is not None:
-            break
-        number += 1
     if fresh:  # outputs/DATE/TIME: whoever leaves it empty takes it away
         made = [*reversed([part for part in chosen.parents[:2] if part.name]), chosen]
     try:
@@ -75,14 +70,14 @@ def claim(folder: Path, fresh: bool = False) -> Path:
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Claim a folder for as long as the context lasts, or for longer if this process has claimed it already."""
-    if folder.resolve() in _held:
-        yield
-        return
-    claim(folder)
+    mine = folder.resolve() not in _held
+    if mine:
+        claim(folder)
     try:
         yield
     finally:
-        let_go(folder)
+        if mine:
+            let_go(folder)
 
 
 def own() -> Path | None:
@@ -95,31 +90,26 @@ def let_go(folder: Path) -> bool:
 
     A job of a sweep leaves its folder in any case, as the sweep's report says why it has no result.
     """
-    found = _held.pop(folder.resolve(), None)
-    if found is None:
+    claimed = _held.pop(folder.resolve(), None)
+    if claimed is None:
         return folder.is_dir()
     sweep = os.environ.get(SWEEP_FOLDER)
     job = sweep is not None and Path(sweep).resolve() == folder.resolve().parent
-    stays = not found.made or job or _worth_keeping(folder)
-    if not stays:
+    journals = (path for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl")) if path.is_file())
+    stays = not claimed.made or job or any(path.stat().st_size for path in journals)
+    if not stays and not any(path.name.isdigit() for path in folder.iterdir()):  # no job was begun
         shutil.rmtree(folder, ignore_errors=True)
-        _remove(found.made[:-1])
-    found.lock.release()
-    return stays
+        _remove(claimed.made[:-1])
+        claimed.lock.release()
+        return False
+    claimed.lock.release()
+    return True
 
 
 def keep(folder: Path) -> None:
     """Whatever was judged, the folder stays: there is something in it to be read."""
-    found = _held.get(folder.resolve())
-    if found is not None:
+    if found := _held.get(folder.resolve()):
         found.made = []
-
-
-def _worth_keeping(folder: Path) -> bool:
-    """Whether something was judged, or a job was begun."""
-    judged = (path for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl")) if path.is_file())
-    begun = (path.name.isdigit() for path in folder.iterdir())
-    return any(path.stat().st_size for path in judged) or any(begun)
 
 
 def _make(folder: Path, fresh: bool) -> list[Path] | None:

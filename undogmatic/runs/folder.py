@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
@@ -37,43 +37,22 @@ TABLE_BYTES = 1_000_000_000
 _NEEDED = {SCORES: "score", LABELS: "label"}
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_text, value))
-
-
-def _words(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_text, value.values()))
-
-
-MOVED = Path(__file__).with_name("moved.yaml")
-"""Name of a class in older folders -> its name now."""
-_KINDS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), _text),
-    **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), _text),
-    **dict.fromkeys(("started", "ended"), _number),
-    **dict.fromkeys(("steps", "texts", "overrides"), _texts),
-    **dict.fromkeys(("choices", "standing"), _words),
+MOVED = Path(__file__).with_name("moved.yaml")  # name of a class in older folders -> its name now
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), str),
+    **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), str),
+    **dict.fromkeys(("started", "ended"), (int, float)),
+    **dict.fromkeys(("steps", "texts", "overrides"), list),
+    **dict.fromkeys(("choices", "standing"), dict),
 }
-"""What run.json, sweep.json and mlflow.json hold under these keys, if anything."""
+"""What run.json, sweep.json and mlflow.json hold under these keys, if anything; within lists and mappings are texts."""
 
 
 class RunFolder:
     """The folder of a run, read as it is asked.
 
     What is wrong with it is said in one way: a ConfigError for a folder that is no run's, a DataError for a file in it
-    that cannot be read. Both name it as it was named.
-
-    Args:
-        path: The folder.
-        named: How messages begin, e.g. "`judge.history[0]` is 'outputs/x'".
+    that cannot be read. Both begin as it was `named`, e.g. "`judge.history[0]` is 'outputs/x'".
     """
 
     def __init__(self, path: Path, named: str | None = None) -> None:
@@ -81,15 +60,8 @@ class RunFolder:
 
     @classmethod
     def open(cls, typed: str, key: str, needs: Iterable[str] = WHOLE) -> RunFolder:
-        """The run's folder that a user named.
-
-        Args:
-            typed: As typed.
-            key: What it was typed for, as messages show it, e.g. "`analysis.against[0]`" or "RUN".
-            needs: The files without which it cannot be used.
-        Raises:
-            ConfigError: It is no folder, a sweep's, or it lacks one of the files.
-        """
+        """The run's folder that a user `typed` for a `key`, as messages show it, e.g. "`analysis.against[0]`" or "RUN".
+        Raises ConfigError where it is no folder, a sweep's, or lacks one of the files that it `needs`."""
         path = Path(typed).expanduser()
         found = cls(path, f"{key} is {typed!r}")
         if not path.is_dir():
@@ -101,8 +73,7 @@ class RunFolder:
             jobs = sorted((p.parent.name for p in path.glob(f"*/{MANIFEST}")), key=lambda name: (len(name), name))
             listed = ", ".join(str(path / job) for job in jobs[:6] or ["0"])
             raise ConfigError(f"{found.named}, the folder of a sweep. Name one of its jobs: {listed}.")
-        missing = [name for name in needs if not found.has(name)]
-        if missing:
+        if missing := [name for name in needs if not found.has(name)]:
             raise ConfigError(
                 f"{found.named}, which holds no whole run: it lacks {', '.join(missing)}.{_beside(path)} Name the "
                 "folder of a run, and copy it with its hidden files."
@@ -138,9 +109,8 @@ class RunFolder:
     def metrics(self) -> Mapping[str, float]:
         """Its `metrics.json`; {} without a result."""
         found = self.json(METRICS)
-        for name, value in found.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise self._damaged(METRICS, f"`{name}` is no number")
+        if wrong := [name for name, value in found.items() if type(value) not in (int, float)]:
+            raise self._damaged(METRICS, f"`{wrong[0]}` is no number")
         return found
 
     def json(self, name: str) -> dict[str, Any]:
@@ -154,8 +124,11 @@ class RunFolder:
         if not isinstance(found, dict):
             raise self._damaged(name, "it holds no object")
         for key in found.keys() & _KINDS.keys() if name != METRICS else ():
-            if found[key] is not None and not _KINDS[key](found[key]):
-                raise self._damaged(name, f"`{key}` is {found[key]!r:.60}")
+            value, kind = found[key], _KINDS[key]
+            inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            fits = isinstance(value, kind) and not isinstance(value, bool) and all(isinstance(v, str) for v in inside)
+            if value is not None and not fits:
+                raise self._damaged(name, f"`{key}` is {value!r:.60}")
         return found
 
     def yaml(self, name: str) -> Any:
@@ -190,11 +163,8 @@ class RunFolder:
         return [str(word) for word in found if not str(word).startswith("run.resume=")]
 
     def value(self, key: str) -> Any:
-        """What the composed config says under a key, resolved; None if nothing.
-
-        Raises:
-            ConfigError: It refers to something that is not here, such as a variable of the environment.
-        """
+        """What the composed config says under a key, resolved; None if nothing. Raises ConfigError where it refers to
+        something that is not here, such as a variable of the environment."""
         from omegaconf import OmegaConf
         from omegaconf.errors import OmegaConfBaseException
 
@@ -211,16 +181,14 @@ class RunFolder:
         plain = self.value(key)
         if not isinstance(plain, dict):
             raise self._damaged(COMPOSED, f"it has no section `{key}`")
-        named: dict[str, Any] = _of_now(plain, read_yaml(MOVED))
-        return named
+        return _of_now(plain, read_yaml(MOVED))  # type: ignore[no-any-return]
 
     @cached_property
     def rubric(self) -> Rubric:
         """What its scores mean."""
         from undogmatic.config.build import build
 
-        found: Rubric = build(self.section("rubric"), "rubric")
-        return found
+        return build(self.section("rubric"), "rubric")  # type: ignore[no-any-return]
 
     @cached_property
     def judgments(self) -> list[Judgment]:
@@ -248,23 +216,16 @@ class RunFolder:
         return found
 
     def first_scores(self, judge: str, criterion: str) -> pd.Series:
-        """Score by item id in the first repeat, NaN where the judge failed.
-
-        Args:
-            judge, criterion: Whose scores and of what; if this run has another judge, and only one, its scores.
-        Raises:
-            DataError: It has no such score, or several and none of this judge.
-        """
+        """Score by item id in the first repeat, NaN where the judge failed: of this judge; if the run has another, and
+        only one, of that. Raises DataError where it has no such score, or several and none of this judge."""
         import pandas as pd
 
-        found = [voice for voice in self.voices() if voice[1] == criterion]
-        if not found:
+        voices = [voice for voice in self.voices() if voice[1] == criterion]
+        if not voices:
             there = ", ".join(dict.fromkeys(voice[1] for voice in self.voices()))
             raise DataError(f"{self.named}, a run that judged {there}, not {criterion}. Name one with that criterion.")
-        if (judge, criterion) in found:
-            found = [(judge, criterion)]
-        self._one_voice(found)
-        own = [j for j in self.judgments if j.repeat == 0 and (j.judge, j.criterion) == found[0]]
+        voice = (judge, criterion) if (judge, criterion) in voices else self._one_voice(voices)
+        own = [j for j in self.judgments if j.repeat == 0 and (j.judge, j.criterion) == voice]
         return pd.Series({j.item_id: j.score for j in own}, dtype="float64")
 
     def table(self, name: str) -> pd.DataFrame:
@@ -284,21 +245,15 @@ class RunFolder:
             raise self._damaged(name, f"no column {lacking[0]}")
         if found["item_id"].isna().any():
             raise self._damaged(name, "a row without item_id")
-        for column in found.columns.intersection(numbers):
-            if np.isinf(found[column]).any():
-                raise self._damaged(name, f"`{column}` is infinite")
+        if infinite := [column for column in found.columns.intersection(numbers) if np.isinf(found[column]).any()]:
+            raise self._damaged(name, f"`{infinite[0]}` is infinite")
         for column in found.columns.intersection(_TEXTS):
             found[column] = found[column].map(as_written, na_action="ignore")
         return found
 
     def scores(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame:
-        """Its scores.csv by item id: the first repeat, of one judge and one criterion.
-
-        Args:
-            judge, criterion: Whose scores and of what, where the run has several.
-        Raises:
-            DataError: It cannot be read, or holds several and none was chosen.
-        """
+        """Its scores.csv by item id: the first repeat, of one judge and one criterion. Raises DataError where it cannot
+        be read, or holds several and none was chosen."""
         return self._of_one(SCORES, judge=judge, criterion=criterion)
 
     def labels(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame | None:
@@ -307,29 +262,22 @@ class RunFolder:
 
     def items(self) -> list[Item]:
         """The items as the run judged them: loaded again from where it was started, and what its steps made of them.
-
-        Raises:
-            ConfigError, DataError: The dataset is gone, or no longer what was judged.
-        """
+        Raises ConfigError or DataError where the dataset is gone, or no longer what was judged."""
         from undogmatic.config.build import build
         from undogmatic.datasets.base import on_scale
-        from undogmatic.records.records import items_digest
+        from undogmatic.records.records import Failure, Made, items_digest
 
         node, limit = self.section("dataset"), self.section("run").get("limit")
-        with contextlib.chdir(self._started_in()):
+        # The folder from which the run was started, to which its relative paths refer; here, if that one is gone.
+        start = self.noted(HYDRA, "hydra", "runtime", "cwd")
+        with contextlib.chdir(start if isinstance(start, str) and start and os.path.isdir(start) else "."):
             items = on_scale(build(node, "dataset").load()[:limit], self.rubric)
         if items_digest(items) != self.facts.get("dataset_digest"):
             raise DataError(
                 f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed since it was "
                 "judged, so its texts may not be what the judge saw. Put the earlier file back, or judge it again."
             )
-        return self._after_steps(items)
-
-    def _after_steps(self, items: list[Item]) -> list[Item]:
-        """What the run's steps made of them; an item at which a step failed, or never came, stands for itself."""
-        from undogmatic.records.records import Failure, Made
-
-        stopped: list[str] = []
+        stopped: list[str] = []  # an item at which a step failed, or never came, stands for itself
         for name in self.facts.get("steps", ()):
             path = self.path / "steps" / f"{name}.jsonl"
             records = read_records(path, Made) if path.is_file() else ()
@@ -351,11 +299,6 @@ class RunFolder:
 
         return OmegaConf.create(self.mapping(COMPOSED))
 
-    def _started_in(self) -> Path:
-        """The folder from which the run was started, to which its relative paths refer; here, if that one is gone."""
-        noted = self.noted(HYDRA, "hydra", "runtime", "cwd")
-        return Path(noted) if isinstance(noted, str) and noted and os.path.isdir(noted) else Path.cwd()
-
     def _of_one(self, name: str, **wanted: str | None) -> pd.DataFrame:
         found = self.table(name)
         for column, value in wanted.items():
@@ -367,13 +310,15 @@ class RunFolder:
             raise self._damaged(name, f"{found.loc[found['item_id'].duplicated(), 'item_id'].iloc[0]!r} is in it twice")
         return found.set_index("item_id")
 
-    def _one_voice(self, said: Iterable[tuple[str, ...]]) -> None:
-        voices = list(dict.fromkeys(" on ".join(map(str, voice)) for voice in said))
+    def _one_voice(self, said: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
+        voices = list(dict.fromkeys(said))
         if len(voices) > 1:
+            listed = ", ".join(" on ".join(map(str, voice)) for voice in voices)
             raise DataError(
-                f"{self.named}, a run with several scores per item ({', '.join(voices)}). Name one of a "
-                "single judge and criterion, or judge with one of these."
+                f"{self.named}, a run with several scores per item ({listed}). Name one of a single judge and "
+                "criterion, or judge with one of these."
             )
+        return voices[0] if voices else None
 
     def _damaged(self, name: str, why: object) -> DataError:
         return DataError(

@@ -1,29 +1,38 @@
 """Notes in a run's folder what the run is, so that it can be continued and compared; finds the folder of `run.resume`.
 
+`.hydra/*.yaml` say how it was composed, without secrets. Hydra would write them itself before anything is known of the
+folder, so it is told to leave them out (`hydra.output_subdir: null`). Where a folder holds a run already, they are held
+back until it is known that this command goes on with that run.
+
 Imported by the Hydra entry point, so it stays light: heavy libraries are imported inside functions.
 """
 
 from __future__ import annotations
 
+import functools
 import glob
 import hashlib
+import importlib.metadata
 import json
 import os
+import platform
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import yaml
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf._utils import get_omega_conf_dumper
 
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
-from undogmatic.runs import hydrafiles
 from undogmatic.runs.claim import claim
-from undogmatic.runs.folder import JOURNAL, MANIFEST, SCORES, SWEEP_MANIFEST, RunFolder
+from undogmatic.runs.folder import COMPOSED, HYDRA, JOURNAL, MANIFEST, OVERRIDES, SCORES, SWEEP_MANIFEST, RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
+from undogmatic.safety.guard import without_secrets
 from undogmatic.safety.secrets import scrub_data
 
 if TYPE_CHECKING:
@@ -39,6 +48,9 @@ JUDGING = "seed model prompt judge judges readout rubric steps summarizer nli em
 NOT_JUDGING = ("margin", "rivals", "field_words")
 """Keys in them that decide what verdicts say of the judgments, not the judgments."""
 
+_PACKAGES = "undogmatic dspy hydra-core mlflow numpy pandas scipy scikit-learn xllamacpp".split()
+_held_back: dict[Path, dict[Path, str]] = {}
+
 
 def output_folder(resume: str | None, fresh: str) -> str:
     """The folder of `run.resume` (a path, or "last" for the newest unfinished run under outputs/), else `fresh`.
@@ -53,7 +65,15 @@ def output_folder(resume: str | None, fresh: str) -> str:
         return fresh
     name = SWEEP_MANIFEST if sweep else MANIFEST
     if resume == "last":
-        return str(_last_unfinished(Path(fresh).parts[0], name))
+        root, unfinished = Path(fresh).parts[0], []
+        for folder in _folders_with(name, Path(root), "*/*"):
+            with suppress(DataError):  # a damaged one cannot be continued
+                if RunFolder(folder).json(name).get("status") != "finished":
+                    unfinished.append(str(folder))
+        if not unfinished:
+            what = "sweep" if sweep else "run"
+            raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
+        return max(unfinished, key=Path)
     if not resume.strip() or not any((Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")):
         raise ConfigError(
             f"`run.resume` is {resume!r}, which holds no run (no {name}). Give a run's folder, `last`, or leave it out."
@@ -65,11 +85,8 @@ OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
 
 
 def claimed(config: DictConfig, mode: str) -> Path:
-    """Claim the folder to which Hydra's `mode` ("run" or "sweep") will write, and tell Hydra which one it is.
-
-    Raises:
-        ConfigError, StorageError: See `claim`; also for a `run.resume` that cannot be continued.
-    """
+    """Claim the folder to which Hydra's `mode` ("run" or "sweep") will write, and tell Hydra which one it is. Raises as
+    `claim` does, and ConfigError for a `run.resume` that cannot be continued."""
     folder = Path(str(OmegaConf.select(config, f"hydra.{mode}.dir")))
     typed = str(OmegaConf.to_container(config.hydra[mode], resolve=False)["dir"])  # type: ignore[call-overload,index]
     new = typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None
@@ -79,35 +96,9 @@ def claimed(config: DictConfig, mode: str) -> Path:
     return folder
 
 
-def _last_unfinished(root: str, name: str) -> Path:
-    unfinished = []
-    for folder in _folders_with(name, Path(root), "*/*"):
-        with suppress(DataError):  # a damaged one cannot be continued
-            if RunFolder(folder).json(name).get("status") != "finished":
-                unfinished.append(folder)
-    if not unfinished:
-        what = "sweep" if name == SWEEP_MANIFEST else "run"
-        raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
-    return max(unfinished)
-
-
 def _folders_with(name: str, root: Path, depth: str) -> list[Path]:
     """Folders that hold this file. One that another command takes away meanwhile, or nobody may read, is left out."""
     return [Path(found).parent for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")]
-
-
-def _difference(there: RunFolder, identity: str, dataset_digest: str, config: Mapping[str, Any]) -> str | None:
-    """In what the run in the folder is another one than this; None if it is the same."""
-    if there.facts.get("dataset_digest") != dataset_digest:
-        return "the items differ"
-    if there.facts.get("identity") == identity or (there.facts.get("format") == 2 and _same_config(there, config)):
-        return None
-    return "the model, prompt, judge or seed differ"
-
-
-def _same_config(there: RunFolder, config: Mapping[str, Any]) -> bool:
-    """Whether all that the folder's config says of the judging, this one says, too."""
-    return all(_agree(scrub_data(there.value(key), key), scrub_data(config.get(key), key)) for key in JUDGING)
 
 
 def _agree(before: Any, now: Any) -> bool:
@@ -123,25 +114,60 @@ def _agree(before: Any, now: Any) -> bool:
     return bool(before == now)
 
 
-def _other_plan(folder: Path, locked: Any, plan: str | None) -> str:
-    if locked is None:
-        return (
-            f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact. Continue without "
-            "it, or start anew."
-        )
-    now = "there is none" if plan is None else f"its hash is {plan[:12]}"
-    return (
-        f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}. Continue with the plan as it was, or "
-        "start anew."
+def as_yaml(config: Any) -> str:
+    """A config or a list of overrides as Hydra writes it, without secrets."""
+    plain = without_secrets(OmegaConf.to_container(config, resolve=False, enum_to_str=True))
+    return str(
+        yaml.dump(plain, default_flow_style=False, allow_unicode=True, sort_keys=False, Dumper=get_omega_conf_dumper())
     )
 
 
-def _other_redaction(folder: Path, redact: bool) -> str:
-    was = "without it, so its files may quote judged texts" if redact else "with it, so its files hold hashes of texts"
-    return (
-        f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was}. Continue with "
-        f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew."
-    )
+def write_hydra(folder: Path, config: DictConfig, hydras: DictConfig) -> None:
+    """Write a job's `config`, Hydra's own section (`hydras`) and the overrides, or hold them back. Raises
+    StorageError."""
+    sections = {COMPOSED: config, HYDRA: hydras, OVERRIDES: hydras.hydra.overrides.task}
+    _held_back[folder.resolve()] = {folder / name: as_yaml(section) for name, section in sections.items()}
+    if not (folder / MANIFEST).is_file():
+        accept(folder)
+
+
+def held_back(folder: Path) -> bool:
+    """Whether the folder holds a run of which it is not known yet that this command goes on with it."""
+    return folder.resolve() in _held_back
+
+
+def accept(folder: Path) -> None:
+    """This command goes on with the run in the folder: its config takes the place of the earlier one."""
+    for path, text in _held_back.pop(folder.resolve(), {}).items():
+        files.write(path, text)
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """What produced the numbers: package -> version; "python" and "git" (commit, with "+changes" if the checkout is
+    dirty) besides. As they were when this process first asked: what is installed later is not what it runs."""
+    found = {"python": platform.python_version(), "git": _commit()}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def _commit() -> str:
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return "no checkout"
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True, timeout=10)
+        return done.stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
 
 
 class Manifest:
@@ -149,57 +175,56 @@ class Manifest:
 
     def __init__(self, folder: Path, data: dict[str, Any]) -> None:
         self.folder, self.data = folder, data
-
-    @property
-    def identity(self) -> str:
-        """Hash of all that determines the scores."""
-        return str(self.data["identity"])
-
-    @property
-    def name(self) -> str:
-        """The run's short name."""
-        return str(self.data["name"])
-
-    @property
-    def dataset_digest(self) -> str:
-        """Hash of the items, as they were loaded."""
-        return str(self.data["dataset_digest"])
+        self.name, self.identity, self.dataset_digest = data["name"], data["identity"], data["dataset_digest"]
 
     @classmethod
     def open(
         cls,
         folder: Path,
-        config_hash: str,
-        dataset_digest: str,
+        config_hash: str,  # what determines its judgments, given the items
+        dataset_digest: str,  # the items
         name: str,
-        config: Mapping[str, Any],
-        plan: str | None = None,
-        redact: bool = False,
+        config: Mapping[str, Any],  # the whole one, by which a run whose identity was made otherwise is known again
+        plan: str | None = None,  # hash of the plan that is locked with it
+        redact: bool = False,  # whether the folder is kept free of judged texts (`tracking.redact`), throughout
     ) -> Manifest:
-        """Start a run in `folder`, or continue the one there if it is the same run.
-
-        Args:
-            folder, name: Of the run.
-            config_hash, dataset_digest: What determines its judgments, given the items; and the items.
-            config: The whole config, by which a run whose identity was made otherwise is known again.
-            plan: Hash of the plan that is locked with it, if there is one.
-            redact: Whether the folder is kept free of judged texts (`tracking.redact`); it is or is not, throughout.
-        Raises:
-            ConfigError: The folder holds another run, or journal and manifest do not belong together.
-        """
+        """Start a run in `folder`, or continue the one there if it is the same run. Raises ConfigError where the folder
+        holds another run, or journal and manifest do not belong together."""
         identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
         path = folder / MANIFEST
         if path.is_file():
             there = RunFolder(folder)
-            if (difference := _difference(there, identity, dataset_digest, config)) is not None:
+            differs = "items" if there.facts.get("dataset_digest") != dataset_digest else ""
+            if not differs and there.facts.get("identity") != identity:
+                # A run of format 2 is the same where this config says all that the folder's says of the judging.
+                pairs = ((scrub_data(there.value(key), key), scrub_data(config.get(key), key)) for key in JUDGING)
+                if there.facts.get("format") != 2 or not all(_agree(before, now) for before, now in pairs):
+                    differs = "model, prompt, judge or seed"
+            if differs:
                 raise ConfigError(
-                    f"`run.resume` is {str(folder)!r}, which holds another run ({there.facts.get('name')}): "
-                    f"{difference}. Repeat that run's command with run.resume, or leave run.resume out to start anew."
+                    f"`run.resume` is {str(folder)!r}, which holds another run ({there.facts.get('name')}): the "
+                    f"{differs} differ. Repeat that run's command with run.resume, or leave run.resume out to start "
+                    "anew."
                 )
-            if (locked := there.facts.get("plan")) != plan:
-                raise ConfigError(_other_plan(folder, locked, plan))
+            locked = there.facts.get("plan")
+            if locked is None and plan is not None:
+                raise ConfigError(
+                    f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact. Continue "
+                    "without it, or start anew."
+                )
+            if locked != plan:
+                now = "there is none" if plan is None else f"its hash is {plan[:12]}"
+                raise ConfigError(
+                    f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}. Continue with the plan as "
+                    "it was, or start anew."
+                )
             if bool(there.facts.get("redact")) != redact:
-                raise ConfigError(_other_redaction(folder, redact))
+                was = "without it, so its files may quote judged texts"
+                was = was if redact else "with it, so its files hold hashes of texts"
+                raise ConfigError(
+                    f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was}. Continue with "
+                    f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew."
+                )
         elif (folder / JOURNAL).exists():
             raise ConfigError(
                 f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out."
@@ -212,11 +237,12 @@ class Manifest:
             "dataset_digest": dataset_digest,
             "started": time.time(),
             "status": "running",
-        } | ({} if plan is None else {"plan": plan})
-        data |= {"redact": True} if redact else {}
+            **({} if plan is None else {"plan": plan}),
+            **({"redact": True} if redact else {}),
+        }
         manifest = cls(folder, data)
         manifest._write()
-        hydrafiles.accept(folder)
+        accept(folder)
         (folder / ERROR_FILE).unlink(missing_ok=True)  # of an earlier attempt
         return manifest
 
@@ -228,9 +254,7 @@ class Manifest:
     def __enter__(self) -> Manifest:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """A run that ended with a message was stopped; one that was killed says to be running still."""
         if isinstance(error, UndogmaticError) and self.data["status"] == "running":
             with suppress(StorageError):  # it may be why the run ended
@@ -240,39 +264,30 @@ class Manifest:
         """How the scores compare with the newest finished run of the same identity beside this one."""
         from undogmatic.runs.outcome import Repeatability
 
-        calls = sum(j.cost.calls for j in judgments)
-        cached = sum(j.cost.cached for j in judgments)
+        calls, cached = (sum(getattr(j.cost, name) for j in judgments) for name in ("calls", "cached"))
         share = cached / (calls + cached) if calls + cached else 0.0
-        for earlier in self._earlier():
-            with suppress(DataError):  # what is wrong with another run is no fault of this one
-                before, now = _beside(RunFolder(earlier), frame)
-                gap = (now - before).abs()
-                same_missing = bool((now.isna() == before.isna()).all())
-                largest = float(gap.max()) if gap.notna().any() else 0.0
-                return Repeatability(earlier, same_missing and largest == 0.0, largest, share, deterministic)
-        return Repeatability(None, None, None, share, deterministic)
-
-    def _earlier(self) -> list[Path]:
-        """Finished runs of the same identity beside this one, the newest first."""
         root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
-        found = []
+        finished = []
         for path in (p for depth in ("*", "*/*", "*/*/*") for p in _folders_with(MANIFEST, root, depth)):
             with suppress(DataError):  # another program's run.json
                 facts = RunFolder(path).facts
                 same = facts.get("identity") == self.identity and facts.get("status") == "finished"
                 if same and path.resolve() != self.folder.resolve():
-                    found.append((facts.get("ended") or 0, path))
-        return [path for _, path in sorted(found, reverse=True)]
+                    finished.append((facts.get("ended") or 0, path))
+        for _, path in sorted(finished, reverse=True):
+            with suppress(DataError):  # what is wrong with another run is no fault of this one
+                earlier = RunFolder(path)
+                kept = earlier.table(SCORES)
+                keys = [key for key in ("item_id", "judge", "criterion") if key in kept]
+                if kept.duplicated(keys).any():
+                    raise DataError(f"{earlier.named}: an item is twice in its {SCORES}.")
+                now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)  # of the first repeat
+                before = kept.set_index(keys)["score"].reindex(now.index)
+                gap = (now - before).abs()
+                same_missing = bool((now.isna() == before.isna()).all())
+                largest = float(gap.max()) if gap.notna().any() else 0.0
+                return Repeatability(path, same_missing and largest == 0.0, largest, share, deterministic)
+        return Repeatability(None, None, None, share, deterministic)
 
     def _write(self) -> None:
         files.write(self.folder / MANIFEST, json.dumps(self.data, indent=2) + "\n")
-
-
-def _beside(earlier: RunFolder, frame: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """The scores in an earlier run's scores.csv and those of this run's first repeat, in the same order."""
-    kept = earlier.table(SCORES)
-    keys = [key for key in ("item_id", "judge", "criterion") if key in kept]
-    if kept.duplicated(keys).any():
-        raise DataError(f"{earlier.named}: an item is twice in its {SCORES}.")
-    now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)
-    return kept.set_index(keys)["score"].reindex(now.index), now

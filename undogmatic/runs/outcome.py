@@ -25,128 +25,85 @@ _SCORES = (
 
 @dataclass(frozen=True)
 class Repeatability:
-    """How this run compares with the latest earlier run of the same identity.
+    """How this run compares with the latest earlier run of the same identity."""
 
-    `earlier` is that run's folder or None; `max_difference` in score units; `cached` is the share of calls that
-    the cache answered, without which "identical" would mean little.
-    """
-
-    earlier: Path | None
+    earlier: Path | None  # that run's folder
     identical: bool | None
-    max_difference: float | None
-    cached: float
+    max_difference: float | None  # in score units
+    cached: float  # the share of calls that the cache answered, without which "identical" would mean little
     deterministic: bool
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One way in which a judge asks a model.
-
-    Attributes:
-        judge: Its name, where the run has several; "" else.
-        readout, model, prompt: Their names.
-        uses_prompt: Whether the prompt variant reaches the model this way.
-        text: What the model is shown besides the judged text, demonstrations included.
-        without: Which parts of the prompt variant are not in `text`: "instructions", "demonstrations".
-    """
+    """One way in which a judge asks a model, by the names of its parts."""
 
     readout: str
     model: str
     prompt: str
-    uses_prompt: bool
-    text: str
-    judge: str = ""
-    without: tuple[str, ...] = ()
+    uses_prompt: bool  # whether the prompt variant reaches the model this way
+    text: str  # what the model is shown besides the judged text, demonstrations included
+    judge: str = ""  # where the run has several
+    without: tuple[str, ...] = ()  # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
 
     @classmethod
     def of(
         cls, readout: str, model: str, prompt: str, uses_prompt: bool, text: str, parts: Mapping[str, str], judge: str
     ) -> Asked:
         """A way of asking; of `parts` (name -> text of the prompt variant) those are missing that `text` lacks."""
-        missing = [name for name, part in parts.items() if uses_prompt and _letters(part) not in _letters(text)]
+
+        def letters(words: str) -> str:
+            """Letters and digits alone: what stays of a text however it is escaped or folded."""
+            return re.sub(r"\\[nrt\"]|\W", "", words)
+
+        missing = [name for name, part in parts.items() if uses_prompt and letters(part) not in letters(text)]
         return cls(readout, model, prompt, uses_prompt, text, judge, tuple(missing))
 
 
-def _letters(text: str) -> str:
-    """Letters and digits alone: what stays of a text however it is escaped or folded."""
-    return re.sub(r"\\[nrt\"]|\W", "", text)
-
-
 class RunSettings(NamedTuple):
-    """What was asked of a run besides its choices.
-
-    Attributes:
-        limit: How many items at most; None for all.
-        repeats: How often each was judged.
-        named: Whether the user gave the run its name.
-        split: The split of the dataset, where it has several.
-        automatic: Whether `readout=auto` chose the readout.
-        planned: Whether the run has a plan that was locked before it.
-        redacted: Whether its folder is to hold no judged text (`tracking.redact`).
-    """
+    """What was asked of a run besides its choices."""
 
     seed: int | None
-    limit: int | None
+    limit: int | None  # items at most
     repeats: int | None
-    named: bool
-    split: str | None
-    automatic: bool
-    planned: bool
-    redacted: bool
+    named: bool  # by the user
+    split: str | None  # of the dataset, where it has several
+    automatic: bool  # the readout was chosen by `readout=auto`
+    planned: bool  # a plan was locked before it
+    redacted: bool  # its folder is to hold no judged text (`tracking.redact`)
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """Everything a run yielded.
+    """Everything a run yielded."""
 
-    Attributes:
-        name: Short name, e.g. "local-anchored_pt-score-pairs".
-        folder: Its output folder; judgments.jsonl is there already.
-        config: The composed config as plain data, without secrets (none enter it).
-        choices: The option chosen per config group, e.g. {"model": "local", ...}; `readout` is the resolved one.
-        identity: Hash of all that determines the scores.
-        items, judgments: What was judged, as loaded or made by steps, and the results in this order, repeat by repeat.
-        frame: `analyses.base.tabulate` of both.
-        results: One per analysis.
-        metrics: Flat numbers of the whole run; the same names go to metrics.json and MLflow.
-        asked: The ways in which its judges ask a model.
-        fitted: How many of the items something in a judge was fitted on.
-        dataset_digest: SHA-256 over the items.
-        versions: Package -> version, with "python" and "git" (commit, or "unknown").
-        texts: Files with the words of its dataset and analyses.
-        model_licences: What its models say of their licences, each once; None for one that says nothing.
-        data_licence: What the dataset says of its licence.
-        elsewhere: Whether the judgments were made elsewhere, and nobody was asked.
-        programs: Of an optimisation: what it began with, and what it came to, as their files hold them.
-    """
-
-    name: str
-    folder: Path
+    name: str  # e.g. "local-anchored_pt-score-pairs"
+    folder: Path  # judgments.jsonl is there already
     language: str
-    config: Mapping[str, Any]
-    choices: Mapping[str, str]
-    identity: str
+    config: Mapping[str, Any]  # as composed, without secrets (none enter it)
+    choices: Mapping[str, str]  # the option chosen per config group, e.g. {"model": "local"}; `readout` is resolved
+    identity: str  # hash of all that determines the scores
     rubric: Rubric
-    items: Sequence[Item]
-    judgments: Sequence[Judgment]
-    frame: pd.DataFrame
-    results: Sequence[AnalysisResult]
-    metrics: Mapping[str, float]
+    items: Sequence[Item]  # what was judged, as loaded or made by steps
+    judgments: Sequence[Judgment]  # of the items in their order, repeat by repeat
+    frame: pd.DataFrame  # `analyses.base.tabulate` of both
+    results: Sequence[AnalysisResult]  # one per analysis
+    metrics: Mapping[str, float]  # flat numbers of the whole run, as in metrics.json and MLflow
     prompt_id: str
     prompt_hash: str
     asked: Sequence[Asked]
-    fitted: int
+    fitted: int  # how many of the items something in a judge was fitted on
     model_name: str
-    dataset_digest: str
-    versions: Mapping[str, str]
+    dataset_digest: str  # SHA-256 over the items
+    versions: Mapping[str, str]  # see `runs.manifest.versions`
     started: float
     seconds: float
     repeatability: Repeatability
-    texts: Sequence[Path] = ()
-    model_licences: Sequence[Licence | None] = (None,)
+    texts: Sequence[Path] = ()  # files with the words of its dataset and analyses
+    model_licences: Sequence[Licence | None] = (None,)  # of its models, each once; None for one that says nothing
     data_licence: Licence | None = None
-    elsewhere: bool = False
-    programs: Sequence[Mapping[str, Any]] = ()
+    elsewhere: bool = False  # the judgments were made elsewhere, and nobody was asked
+    programs: Sequence[Mapping[str, Any]] = ()  # of an optimisation: what it began with, and what it came to
 
     @cached_property
     def parts(self) -> dict[tuple[str, str], str]:
@@ -184,8 +141,6 @@ class SweepResult:
     """What a sweep yielded over its jobs; `report.sweep.write` and `report.terminal.show_sweep` read it.
 
     Attributes:
-        name: Short name of the sweep.
-        folder: Its output folder; the jobs' folders lie in it.
         jobs: One row per job, or per judge and criterion of it, best first: `number`, `name`, `status` ("finished",
             "stopped" or "failed"), one column per config key that varies (and `judge`, `criterion`), `standing` (the
             worst of its own verdicts, None where none was noted), then `headline` with `low` and `high` (NaN where
@@ -195,11 +150,6 @@ class SweepResult:
         comparisons: What was tested between jobs, all measures with one correction: `left`, `right`, `measure`,
             `difference`, `low`, `high`, `n`, `p`, `p_holm`, `shown`, `needed` (see `stats.compare`).
         agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per coefficient.
-        findings: Sentences; the first `verdicts` are verdicts, one per criterion.
-        failed: Jobs without a result: (job, message).
-        tables: Further tables by name, such as the worth of the jobs' uncertainty and its tests.
-        rubric: That of the first job with a result, or None.
-        texts: Files with the words of the sweep and of the jobs' analyses.
     """
 
     name: str
@@ -210,12 +160,12 @@ class SweepResult:
     headline: str | None
     comparisons: pd.DataFrame
     agreement: pd.DataFrame
-    findings: Sequence[Finding] = ()
+    findings: Sequence[Finding] = ()  # the first `verdicts` of them are verdicts, one per criterion
     figures: Sequence[FigureData] = ()
-    failed: Sequence[tuple[str, str]] = ()
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    rubric: Rubric | None = None
-    texts: Sequence[Path] = ()
+    failed: Sequence[tuple[str, str]] = ()  # job and message, of those without a result
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # e.g. the worth of the jobs' uncertainty
+    rubric: Rubric | None = None  # of the first job with a result
+    texts: Sequence[Path] = ()  # files with the words of the sweep and of the jobs' analyses
     verdicts: int = 1
 
     @property
@@ -244,25 +194,14 @@ def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> Non
 def metrics(
     frame: pd.DataFrame, costs: Sequence[Cost], made: int, seconds: float, results: Sequence[AnalysisResult]
 ) -> dict[str, float]:
-    """The flat numbers of a run.
-
-    Args:
-        frame: Its long table.
-        costs: Of its judgments, and of what its steps made.
-        made, seconds: The judgments made now and the time they took; a continued run is as fast as these, and one with
-            nothing left has no rate.
-        results: Of its analyses.
-    """
+    """The flat numbers of a run, from its long table, the `costs` of its judgments and of what its steps made, and the
+    results of its analyses. `made` and `seconds` are the judgments made now and the time they took: a continued run is
+    as fast as these, and one with nothing left has no rate."""
     failed = int(frame["error"].notna().sum())
-    found = {
-        "judged": float(len(frame) - failed),
-        "failed": float(failed),
-        "calls": float(sum(cost.calls for cost in costs)),
-        "calls_cached": float(sum(cost.cached for cost in costs)),
-        "input_tokens": float(sum(cost.input_tokens for cost in costs)),
-        "output_tokens": float(sum(cost.output_tokens for cost in costs)),
-        "judging_seconds": seconds,
-    }
+    found = {"judged": float(len(frame) - failed), "failed": float(failed)}
+    for name in ("calls", "cached", "input_tokens", "output_tokens"):
+        found["calls_cached" if name == "cached" else name] = float(sum(getattr(cost, name) for cost in costs))
+    found["judging_seconds"] = seconds
     if made:
         found["judgments_per_second"] = made / seconds
     usd = pd.Series([cost.usd for cost in costs], dtype=float)

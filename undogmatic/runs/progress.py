@@ -6,8 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import TracebackType
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.records.records import Failure, Judgment, Made
@@ -23,25 +22,14 @@ _steps: list[str | Callable[[], str]] = []  # what is being done, the innermost 
 @contextmanager
 def doing(what: str | Callable[[], str]) -> Iterator[None]:
     """Say what is being done for as long as it lasts: one live line on a terminal, elsewhere a line every LINE_EVERY
-    seconds, so that what is quickly done is not mentioned. Of steps within steps the innermost is shown.
-
-    Args:
-        what: For the user, e.g. "analysis=calibration"; a function where it says how far it has come.
-    """
+    seconds, so that what is quickly done is not mentioned. Of steps within steps the innermost is shown. `what` is for
+    the user, e.g. "analysis=calibration"; a function where it says how far it has come."""
     _steps.append(what)
     try:
-        if len(_steps) > 1:
+        with _shown() if len(_steps) == 1 else nullcontext():
             yield
-        else:
-            with _shown():
-                yield
     finally:
         _steps.pop()
-
-
-def _innermost() -> str:
-    step = _steps[-1]
-    return step if isinstance(step, str) else step()
 
 
 @contextmanager
@@ -49,6 +37,11 @@ def _shown() -> Iterator[None]:
     """A thread shows the innermost step, because what is waited for computes."""
     began, over = time.perf_counter(), threading.Event()
     live: Bar | None = None
+
+    def innermost() -> str:
+        step = _steps[-1]
+        return step if isinstance(step, str) else step()
+
     if sys.stderr.isatty():
         from rich.console import Console
         from rich.progress import Progress as Bar
@@ -56,12 +49,12 @@ def _shown() -> Iterator[None]:
 
         columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
         live = Bar(*columns, console=Console(stderr=True), transient=True)
-        live.add_task(_innermost(), total=None)
+        live.add_task(innermost(), total=None)
         live.start()
 
     def show() -> None:
         while not over.wait(LINE_EVERY if live is None else 0.2):
-            step = _innermost()
+            step = innermost()
             if live is not None:
                 live.update(live.task_ids[0], description=step)
             else:
@@ -79,14 +72,9 @@ def _shown() -> Iterator[None]:
 
 
 class Progress:
-    """Context manager; call `step` with every judgment. `seconds` is the time inside.
-
-    Args:
-        name: Of the run.
-        total: Judgments that it shall have; None where steps decide of how many items.
-        parts: What makes items and judges them.
-        kept: Judgments that an earlier attempt left in the journal; `done` counts those made now.
-    """
+    """Context manager; call `step` with every judgment of the run. `seconds` is the time inside, `total` the judgments
+    that it shall have (None where steps decide of how many items), `kept` those that an earlier attempt left in the
+    journal, `done` those made now."""
 
     def __init__(self, name: str, total: int | None, parts: Any, kept: int = 0) -> None:
         self.name, self.total, self.kept = name, total, kept
@@ -95,10 +83,9 @@ class Progress:
         prompt = f", prompt {parts.prompt.id}" if parts.prompted else ""
         asked = f"{asked}, readout {parts.readout_name}{prompt}" if parts.uses_own or parts.prompted else names
         steps = f" of what {', '.join(step.name for step in parts.steps)} made" if parts.steps else ""
-        number = "" if total is None else f"{total} "
-        self.about = f"{number}judgments{steps}{f' ({kept} made before)' if kept else ''} by {asked}"
-        if not parts.asks:
-            self.about = f"judgments made elsewhere, by {names}"
+        number, before = "" if total is None else f"{total} ", f" ({kept} made before)" if kept else ""
+        about = f"{number}judgments{steps}{before} by {asked}"
+        self.about = about if parts.asks else f"judgments made elsewhere, by {names}"
         self.done = self.failed = self.answered_by_cache = 0
         self.seconds = 0.0
         self._bar: Bar | None = None
@@ -111,14 +98,9 @@ class Progress:
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar
 
-            self._bar = Bar(
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[note]}"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
+            note = TextColumn("{task.fields[note]}")
+            columns = BarColumn(), MofNCompleteColumn(), note, TimeRemainingColumn()
+            self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
             self._task = self._bar.add_task("judging", total=self.total, completed=self.kept, note="")
         return self
@@ -126,18 +108,15 @@ class Progress:
     @property
     def reached(self) -> str:
         """How far it came, in words."""
-        done = self.kept + self.done
-        return f"{done} judgments done" if self.total is None else f"{done} of {self.total} done"
+        return f"{self.kept + self.done} {'judgments' if self.total is None else f'of {self.total}'} done"
 
     def step(self, record: Judgment | Made) -> None:
         """One more record is in its journal; judgments are counted."""
-        if isinstance(record, Judgment):
-            self._judged(record)
-
-    def _judged(self, judgment: Judgment) -> None:
+        if not isinstance(record, Judgment):
+            return
         self.done += 1
-        self.failed += isinstance(judgment.outcome, Failure)
-        self.answered_by_cache += judgment.cost.calls == 0 and judgment.cost.cached > 0
+        self.failed += isinstance(record.outcome, Failure)
+        self.answered_by_cache += record.cost.calls == 0 and record.cost.cached > 0
         note = f"{self.failed} failed" if self.failed else ""
         now = time.perf_counter()
         if self._bar is not None:
@@ -147,14 +126,10 @@ class Progress:
             rate = self.done / (now - self._clock)
             print(f"  {self.done} judged, {rate:.1f}/s {note}".rstrip(), file=sys.stderr, flush=True)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.seconds = time.perf_counter() - self._clock
         if self._bar is not None:
             self._bar.stop()
-        cached = f", {self.answered_by_cache} from the cache" if self.answered_by_cache else ""
-        failed = f", {self.failed} failed" if self.failed else ""
-        print(
-            f"  {self.done - self.failed} judged in {self.seconds:.1f} s{cached}{failed}", file=sys.stderr, flush=True
-        )
+        said = f"  {self.done - self.failed} judged in {self.seconds:.1f} s"
+        said += f", {self.answered_by_cache} from the cache" if self.answered_by_cache else ""
+        print(said + (f", {self.failed} failed" if self.failed else ""), file=sys.stderr, flush=True)

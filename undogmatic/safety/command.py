@@ -31,7 +31,7 @@ IN_FULL = "UNDOGMATIC_FULL_ERROR"  # environment variable: set where the user ha
 ERROR_FILE = "error.txt"  # in a run's folder: why it has no result
 
 FAULT = 70
-INTERRUPTED, TERMINATED = 130, 143
+INTERRUPTED = 130
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 _noted: list[int] = []
@@ -64,7 +64,12 @@ def tell(error: BaseException) -> tuple[str, int]:
         return said, StorageError.exit_status if error.errno in _DISK else 2
     first = (str(error).splitlines() or [""])[0]
     said = f"{type(error).__name__}: {first}" if first else type(error).__name__
-    return f"a fault in the code, not in what it was given: {said} ({_place(error)}).", FAULT
+    # The last line on the way to it that is ours or an extension's, no library's.
+    frames = traceback.extract_tb(error.__traceback__)
+    libraries = (os.path.dirname(os.__file__), "site-packages", "<frozen")
+    code = [frame for frame in frames if not any(each in frame.filename for each in libraries)] or frames
+    place = f"{as_typed(Path(code[-1].filename))}:{code[-1].lineno}" if code else "no place known"
+    return f"a fault in the code, not in what it was given: {said} ({place}).", FAULT
 
 
 def in_full(error: BaseException) -> None:
@@ -76,14 +81,6 @@ def in_full(error: BaseException) -> None:
 def say(message: str) -> None:
     """Print a message to stderr, without secrets and without what a terminal would obey."""
     print(visible(scrub(message)), file=sys.stderr, flush=True)
-
-
-def _place(error: BaseException) -> str:
-    """The last line on the way to an error that is ours or an extension's, no library's."""
-    frames = traceback.extract_tb(error.__traceback__)
-    libraries = (os.path.dirname(os.__file__), "site-packages", "<frozen")
-    own = [frame for frame in frames if not any(each in frame.filename for each in libraries)] or frames
-    return f"{as_typed(Path(own[-1].filename))}:{own[-1].lineno}" if own else "no place known"
 
 
 @contextlib.contextmanager
@@ -104,21 +101,17 @@ def ending() -> Iterator[None]:
     finally:
         for sent in handled:
             signal.signal(sent, signal.SIG_DFL)
-        lost = [name for name in ("stdout", "stderr") if not _flushed(getattr(sys, name))]
+        lost = []
+        for name in ("stdout", "stderr"):
+            try:
+                getattr(sys, name).flush()
+            except OSError:  # `> file` on a full disk: it takes anything from now on
+                _deafen(getattr(sys, name).fileno())
+                lost.append(name)
         if lost:
             with contextlib.suppress(OSError):
                 say(f"error: {' and '.join(lost)} cannot be written, so not all that was said is there.")
             raise SystemExit(StorageError.exit_status)
-
-
-def _flushed(stream: Any) -> bool:
-    """Whether the stream has taken everything; else, `> file` on a full disk, it takes anything from now on."""
-    try:
-        stream.flush()
-    except OSError:
-        _deafen(stream.fileno())
-        return False
-    return True
 
 
 def patient_streams() -> None:
@@ -129,7 +122,14 @@ def patient_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif stream is getattr(sys, f"__{name}__"):
             stream.flush()
-            setattr(sys, name, _never_broken(number, stream))
+            patient = io.TextIOWrapper(
+                io.BufferedWriter(_Pipe(number, "wb", closefd=False)),
+                encoding=stream.encoding,
+                errors="backslashreplace",
+                line_buffering=stream.line_buffering,
+                write_through=stream.write_through,
+            )
+            setattr(sys, name, patient)
 
 
 def interrupted() -> int:
@@ -165,14 +165,3 @@ def _deafen(number: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
-
-
-def _never_broken(number: int, stream: Any) -> io.TextIOWrapper:
-    """A text stream like `stream`; a character that it cannot show is escaped."""
-    return io.TextIOWrapper(
-        io.BufferedWriter(_Pipe(number, "wb", closefd=False)),
-        encoding=stream.encoding,
-        errors="backslashreplace",
-        line_buffering=stream.line_buffering,
-        write_through=stream.write_through,
-    )

@@ -10,7 +10,6 @@ import contextlib
 import os
 import re
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING
 
 from undogmatic.errors import StorageError
@@ -29,13 +28,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def write(path: Path, text: str, mode: int = OWN) -> None:
-    """Write a text file in one step. Raises StorageError.
-
-    Args:
-        path: The file; its folder is made.
-        text: Its content; secrets are taken out.
-        mode: OWN or ALL.
-    """
+    """Write a text file without secrets in one step; its folder is made. `mode` is OWN or ALL. Raises StorageError."""
     write_bytes(path, scrub(text).encode("utf-8", "replace"), mode)
 
 
@@ -55,9 +48,9 @@ def write_bytes(path: Path, content: bytes, mode: int = OWN) -> None:
         raise refused(path, error) from None
 
 
-def write_table(path: Path, frame: pd.DataFrame, mode: int = OWN) -> None:
+def write_table(path: Path, frame: pd.DataFrame) -> None:
     """Write a table as CSV, its texts harmless to a spreadsheet. Raises StorageError."""
-    write(path, csv(frame), mode)
+    write(path, csv(frame))
 
 
 def csv(frame: pd.DataFrame) -> str:
@@ -86,11 +79,7 @@ class Log:
     """A file to which lines are appended, each whole: what a full disk cut off is taken back.
 
     A line is handed to the operating system as soon as it is written, so that killing the process loses at most the
-    line being written.
-
-    Args:
-        path: The file; created, or continued. Used inside `with`.
-        mode: OWN or ALL, for a new file.
+    line being written. The file is created with `mode`, or continued, inside `with`.
     """
 
     def __init__(self, path: Path, mode: int = OWN) -> None:
@@ -120,9 +109,7 @@ class Log:
                 os.ftruncate(self._file.fileno(), before)
             raise refused(self.path, error) from None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._file is None:
             return
         file, self._file = self._file, None

@@ -3,7 +3,7 @@
 In: the environment and `.env`, the words of the command line, config files. What would be kept where it is seen by all
 who see the run's folder (a key as `model.api_key`, in the user part of an address, in its query) is refused before
 anything is written; all else is known from then on and hidden. Out: the terminal and the logs. (The files that Hydra
-writes itself: `hydrafiles`.)
+writes itself: `runs.manifest`.)
 
 Imported by every command, so it stays light.
 """
@@ -22,15 +22,7 @@ from typing import Any
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.outside import read_env, visible
-from undogmatic.safety.secrets import (
-    has_secret,
-    keep_environment,
-    learn,
-    leaves,
-    scrub,
-    scrub_data,
-    secret_name,
-)
+from undogmatic.safety.secrets import has_secret, keep_environment, learn, leaves, scrub, scrub_data, secret_name
 
 _OWN = frozenset({"model", "tracking", "engine"})
 """The sections whose keys are ours, so that a secret's name there is a mistake; `extra` in them is the server's."""
@@ -47,13 +39,10 @@ def know_environment() -> None:
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Know the secrets in overrides, and refuse those that would be kept in the open. Raises ConfigError.
-
-    The message does not repeat them.
-    """
+    """Know the secrets in overrides, and refuse those that would be kept in the open. Raises ConfigError, whose message
+    does not repeat them."""
     know_environment()
-    given = know_words(words)
-    for place, value in given:
+    for place, value in know_words(words):
         _refuse(place, value)
 
 
@@ -68,7 +57,9 @@ def know_words(words: Sequence[str]) -> list[tuple[str, str]]:
 def check_config(config: Any) -> None:
     """`check_words` for a composed config, references and all; without Hydra's own part. Raises ConfigError."""
     know_environment()
-    plain = _plain(config)
+    from omegaconf import OmegaConf
+
+    plain: Any = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
     plain.pop("hydra", None)
     learn(plain, "")
     for place, value in leaves(plain, ""):
@@ -86,14 +77,6 @@ def without_secrets(plain: Any) -> Any:
     elif isinstance(plain, list):
         know_words([str(word) for word in plain])
     return scrub_data(plain)
-
-
-def _plain(config: Any) -> dict[Any, Any]:
-    from omegaconf import OmegaConf
-
-    found = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
-    assert isinstance(found, dict)
-    return found
 
 
 def _given(word: str) -> Iterator[tuple[str, str]]:
@@ -121,17 +104,14 @@ def _refuse(place: str, value: str) -> None:
             "Put it into the environment or .env and name the variable with model.key_env=NAME; what belongs into the "
             f"body of a request may be model.extra.{parts[-1]}='${{oc.env:NAME}}'."
         )
-    if "://" not in value or not has_secret(value, also_users=parts[-1] == "api_base"):
-        return
-    if "tracking" in parts:
+    if "://" in value and has_secret(value, also_users=parts[-1] == "api_base"):
         raise ConfigError(
             f"`{place}` holds a password, which would be kept in the run's overrides and reports. Put the address "
             f"into MLFLOW_TRACKING_URI in the environment and leave {place} out."
+            if "tracking" in parts
+            else f"`{place}` is an address with a user, password or key in it, which would be kept in the run's folder "
+            "and reports. Put the key into the environment or .env and name the variable with model.key_env=NAME."
         )
-    raise ConfigError(
-        f"`{place}` is an address with a user, password or key in it, which would be kept in the run's folder and "
-        "reports. Put the key into the environment or .env and name the variable with model.key_env=NAME."
-    )
 
 
 @contextlib.contextmanager
@@ -154,9 +134,22 @@ def guarded() -> Iterator[None]:
 
 def guard_worker() -> None:
     """`guarded` for the rest of a process that a launcher started."""
+
+    def clean_record(*arguments: Any, **more: Any) -> logging.LogRecord:
+        """A record for the logs whose message and traceback hold no secret, whoever formats it."""
+        record = logging.LogRecord(*arguments, **more)
+        with contextlib.suppress(Exception):  # a message that does not fit its arguments: logging says so itself
+            record.msg, record.args = visible(scrub(record.getMessage())), None
+        if record.exc_info is not None and record.exc_info[0] is not None:
+            record.exc_text = visible(scrub("".join(traceback.format_exception(*record.exc_info)).rstrip()))
+        return record
+
     if not isinstance(sys.stdout, _Scrubbed):
-        sys.stdout, sys.stderr = _Scrubbed.around(sys.stdout), _Scrubbed.around(sys.stderr)
-        logging.setLogRecordFactory(_clean_record)
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            if stream is not None and not isinstance(stream, _Scrubbed):
+                setattr(sys, name, _Scrubbed(stream))
+        logging.setLogRecordFactory(clean_record)
 
 
 class _Scrubbed:
@@ -164,10 +157,6 @@ class _Scrubbed:
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
-
-    @classmethod
-    def around(cls, stream: Any) -> Any:
-        return stream if stream is None or isinstance(stream, cls) else cls(stream)
 
     def write(self, text: str) -> int:
         self._stream.write(scrub(text))
@@ -182,13 +171,3 @@ class _Scrubbed:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-def _clean_record(*arguments: Any, **more: Any) -> logging.LogRecord:
-    """A record for the logs whose message and traceback hold no secret, whoever formats it."""
-    record = logging.LogRecord(*arguments, **more)
-    with contextlib.suppress(Exception):  # a message that does not fit its arguments: logging says so itself
-        record.msg, record.args = visible(scrub(record.getMessage())), None
-    if record.exc_info is not None and record.exc_info[0] is not None:
-        record.exc_text = visible(scrub("".join(traceback.format_exception(*record.exc_info)).rstrip()))
-    return record

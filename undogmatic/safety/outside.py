@@ -7,6 +7,7 @@ file. None of them runs code, and what would take long or fill the memory is ref
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
@@ -14,7 +15,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedReader
+from io import BufferedReader, StringIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,21 +25,16 @@ from pydantic_core import from_json
 from undogmatic.errors import DataError
 
 YAML_BYTES = 1_000_000
-YAML_NODES = 100_000
-"""With every alias written out: a file of some lines can stand for more than a memory holds."""
+YAML_NODES = 100_000  # with every alias written out: a file of some lines can stand for more than a memory holds.
 JSON_BYTES = 50_000_000
-LINE_BYTES = 20_000_000
-"""The longest line of a journal, and the largest file that is read as one JSON value."""
+LINE_BYTES = 20_000_000  # the longest line of a journal, and the largest file that is read as one JSON value
 ROW_BYTES = 10_000_000
 """The longest row of a data file (JSON Lines, CSV) and the longest text: more than any model reads."""
-JSON_PARTS = 200_000
-"""Lists and objects in one JSON value: a small file of empty ones fills a memory."""
+JSON_PARTS = 200_000  # lists and objects in one JSON value: a small file of empty ones fills a memory.
 
-ENV_BYTES = 64_000
-"""Of a `.env` file, whose lines take time that grows with their square."""
+ENV_BYTES = 64_000  # of a `.env` file, whose lines take time that grows with their square
 DEEPEST = 100
-LONGEST_INTEGER = 1024
-"""Bits: as much as a float can hold."""
+LONGEST_INTEGER = 1024  # bits: as much as a float can hold.
 
 _DEEP = "it is nested too deeply"
 _SAID_BY_THE_PARSER = {
@@ -56,15 +52,10 @@ _BRACKET = re.compile(r"[\[{]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Control characters and the marks that reverse the direction of writing: a text may use them to disguise itself.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 class Unreadable(ValueError):
-    """A text that is not what it should be.
-
-    Attributes:
-        line: The line where that shows, from 1; None if it is the whole.
-    """
+    """A text that is not what it should be, and the line where that shows, from 1; None if it is the whole."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -77,9 +68,8 @@ class Unreadable(ValueError):
 
 def decoded(raw: bytes) -> str:
     """Bytes as text: UTF-8, with or without a byte order mark, without NUL. Raises Unreadable."""
-    for mark, name in _MARKS.items():
-        if raw.startswith(mark):
-            raise Unreadable(f"not UTF-8 but {name}. Save the file as UTF-8.", 1)
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise Unreadable("not UTF-8 but UTF-16. Save the file as UTF-8.", 1)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -92,72 +82,55 @@ def decoded(raw: bytes) -> str:
 
 
 def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False) -> Any:
-    """The value of a JSON text. NaN and infinity are no JSON; nor is half of a character, or an endless number.
-
-    Args:
-        text: It.
-        deepest: How deeply it may be nested.
-        infinite: Whether infinity may stand in it after all, in a file that we wrote.
-    Raises:
-        Unreadable: Saying what is wrong, and in which line.
-    """
+    """The value of a JSON text. NaN and infinity are no JSON (`infinite`: that may be in a file that we wrote); nor is
+    half of a character, an endless number, or deeper nesting than the `deepest`. Raises Unreadable with the line."""
     if isinstance(text, bytes):
         text = decoded(text)
     countable(text)
     try:
-        found = from_json(text, allow_inf_nan=infinite)
+        value = from_json(text, allow_inf_nan=infinite)
     except (RecursionError, TypeError, ValueError) as error:  # TypeError: a text that cannot be encoded
-        raise _not_json(error) from None
-    if text.count("[") + text.count("{") > deepest and _deeper(found, deepest):
-        raise Unreadable(f"not JSON ({_DEEP})")
-    if not infinite and _endless(found):
-        raise Unreadable(f"not JSON ({_LONG})")
-    return found
+        what, _, place = str(error).partition(" at line ")
+        column = re.search(r"column (\d+)", place)
+        if "recursion limit" in what:
+            what = _DEEP
+        elif "number out of range" in what:
+            what = _LONG
+        elif isinstance(error, TypeError) or "hex escape" in what or "surrogate" in what:
+            what = "it holds half of a character (a lone surrogate)"
+        elif not place:
+            what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        what += f", column {column[1]}" if column else ""
+        raise Unreadable(f"not JSON ({what})", int(place.split()[0]) if place else None) from None
+    if not infinite or text.count("[") + text.count("{") > deepest:
+        _check_parts(value, deepest, infinite)
+    return value
 
 
-def _deeper(value: Any, most: int) -> bool:
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inside is not None and (most == 0 or any(_deeper(part, most - 1) for part in inside))
+def _check_parts(value: Any, deepest: int, infinite: bool) -> None:
+    """Raise Unreadable for what is nested too deeply, and for a number that no float holds."""
+    level, depth = [value], 0
+    while level:
+        inside: list[Any] = []
+        for part in level:
+            kind = type(part)
+            if kind is dict:
+                inside.extend(part.values())
+            elif kind is list:
+                inside.extend(part)
+            elif not infinite and (
+                (kind is float and math.isinf(part)) or (kind is int and part.bit_length() > LONGEST_INTEGER)
+            ):
+                raise Unreadable(f"not JSON ({_LONG})")
+            if depth == deepest and kind in (dict, list):
+                raise Unreadable(f"not JSON ({_DEEP})")
+        level, depth = inside, depth + 1
 
 
 def countable(text: str) -> None:
     """Raise Unreadable for a JSON text that would take much more memory than its length says."""
     if text.count("[") + text.count("{") > JSON_PARTS and len(_BRACKET.findall(_QUOTED.sub("", text))) > JSON_PARTS:
         raise Unreadable(f"not JSON that can be used (it holds more than {JSON_PARTS:,} lists and objects)")
-
-
-def _endless(value: Any) -> bool:
-    """Whether a number is in it that no float holds."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        kind = type(one)
-        if kind is dict:
-            waiting.extend(one.values())
-        elif kind is list:
-            waiting.extend(one)
-        elif (kind is float and math.isinf(one)) or (kind is int and one.bit_length() > LONGEST_INTEGER):
-            return True
-    return False
-
-
-def _not_json(error: Exception) -> Unreadable:
-    what, _, place = str(error).partition(" at line ")
-    line = int(place.split()[0]) if place else None
-    if "recursion limit" in what:
-        what = _DEEP
-    elif "number out of range" in what:
-        what = _LONG
-    elif isinstance(error, TypeError) or "hex escape" in what or "surrogate" in what:
-        what = "it holds half of a character (a lone surrogate)"
-    elif not place:
-        what = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return Unreadable(f"not JSON ({what}{_column(place)})", line)
-
-
-def _column(place: str) -> str:
-    found = re.search(r"column (\d+)", place)
-    return f", column {found[1]}" if found else ""
 
 
 def brief(value: Any, most: int = 120) -> str:
@@ -183,16 +156,12 @@ def has_halves(text: str) -> bool:
     return _SURROGATE.search(text) is not None
 
 
-def _without_waiting(name: str, flags: int) -> int:
-    return os.open(name, flags | os.O_NONBLOCK)
-
-
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedReader]:
     """A file open for reading. Raises DataError where it cannot be read, or is a folder, a pipe or a device."""
     try:
         # Opening a pipe would otherwise last until somebody writes to it.
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise DataError(f"{path}: not a file but a pipe or a device.")
             yield file
@@ -274,18 +243,15 @@ def read_yaml(path: Path) -> Any:
 
 def yaml_value(text: str) -> Any:
     """The value of a YAML text: null, numbers, texts, lists and mappings, without Python objects or repeated keys.
-
-    Raises:
-        Unreadable: Saying what is wrong, and in which line.
-    """
+    Raises Unreadable with the line."""
     try:
         _measure(text)
         return yaml.load(text, Loader=_loader())
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        what = getattr(error, "problem", None) or str(error).splitlines()[0]
-        what = _SAID_BY_THE_PARSER.get(str(what), what)
-        if "python/" in str(what):
+        what = str(getattr(error, "problem", None) or str(error).splitlines()[0])
+        what = _SAID_BY_THE_PARSER.get(what, what)
+        if "python/" in what:
             what = "it names a Python object, which a config cannot hold"
         raise Unreadable(f"not YAML: {what}.", None if mark is None else mark.line + 1) from None
     except Unreadable:
@@ -309,11 +275,9 @@ def _measure(text: str) -> None:
             within[-1] += size
         elif isinstance(event, yaml.ScalarEvent):
             within[-1] += 1
-            if event.anchor is not None:
-                sizes[event.anchor] = 1
+            sizes[event.anchor] = 1
         elif isinstance(event, yaml.CollectionStartEvent):
-            if event.anchor is not None:
-                sizes[event.anchor] = None
+            sizes[event.anchor] = None
             within.append(1)
             named.append(event.anchor)
             if len(within) > DEEPEST:
@@ -321,76 +285,56 @@ def _measure(text: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             size, anchor = within.pop(), named.pop()
             within[-1] += size
-            if anchor is not None:
-                sizes[anchor] = size
+            sizes[anchor] = size
         if within[-1] > YAML_NODES:
             raise Unreadable(f"not YAML that can be used: it holds more than {YAML_NODES:,} values.", line)
 
 
-_loaders: list[Any] = []
-
-
+@functools.cache
 def _loader() -> Any:
     """OmegaConf's reading of scalars without its Python objects; a key may stand once in a mapping."""
-    if not _loaders:
-        from omegaconf._utils import get_yaml_loader
+    from omegaconf._utils import get_yaml_loader
 
-        base = get_yaml_loader()
+    def refused(what: str, node: Any) -> yaml.YAMLError:
+        return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
 
-        class Loader(yaml.CSafeLoader):
-            def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-                keys = set()
-                for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-                    if not isinstance(key, yaml.ScalarNode):
-                        raise yaml.constructor.ConstructorError(None, None, "a key is no word", key.start_mark)
-                    if key.value in keys and key.tag != "tag:yaml.org,2002:merge":
-                        raise yaml.constructor.ConstructorError(
-                            None, None, f"the key {key.value} stands here a second time", key.start_mark
-                        )
-                    keys.add(key.value)
-                return super().construct_mapping(node, deep=deep)
+    class Loader(yaml.CSafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = set()
+            for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+                if not isinstance(key, yaml.ScalarNode):
+                    raise refused("a key is no word", key)
+                if key.value in keys and key.tag != "tag:yaml.org,2002:merge":
+                    raise refused(f"the key {key.value} stands here a second time", key)
+                keys.add(key.value)
+            return super().construct_mapping(node, deep=deep)
 
-            def construct_yaml_int(self, node: Any) -> int:
-                found = int(super().construct_yaml_int(node))
-                if found.bit_length() > LONGEST_INTEGER:
-                    raise yaml.constructor.ConstructorError(None, None, "an endless number", node.start_mark)
-                return found
+        def construct_yaml_int(self, node: Any) -> int:
+            value = int(super().construct_yaml_int(node))
+            if value.bit_length() > LONGEST_INTEGER:
+                raise refused("an endless number", node)
+            return value
 
-        Loader.yaml_implicit_resolvers = base.yaml_implicit_resolvers
-        Loader.yaml_constructors = {
-            tag: made
-            for tag, made in yaml.CSafeLoader.yaml_constructors.items()
-            if tag is None or tag.rpartition(":")[2] in _PLAIN
-        }
-        Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
-        _loaders.append(Loader)
-    return _loaders[0]
+    Loader.yaml_implicit_resolvers = get_yaml_loader().yaml_implicit_resolvers
+    kinds = {f"tag:yaml.org,2002:{kind}" for kind in _PLAIN}
+    Loader.yaml_constructors = {
+        tag: made for tag, made in yaml.CSafeLoader.yaml_constructors.items() if tag is None or tag in kinds
+    }
+    Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
+    return Loader
 
 
 def read_env(path: Path, wanted: str | None = None) -> dict[str, str]:
-    """The variables of a `.env` file, {} without the file.
-
-    A line that is not NAME=VALUE is another program's matter, unless it may be the one that is wanted.
-
-    Args:
-        path: The file.
-        wanted: A variable that is looked for.
-    Raises:
-        DataError: With file and line, where the file cannot be read, or has a damaged line and not the wanted variable.
-    """
-    from io import StringIO
-
+    """The variables of a `.env` file, {} without the file. A line that is not NAME=VALUE is another program's matter,
+    unless it may be that of the variable that is `wanted`. Raises DataError with file and line, where the file cannot
+    be read, or has a damaged line and not the wanted variable."""
     if not path.is_file():
         return {}
     from dotenv.parser import parse_stream
 
-    found: dict[str, str] = {}
-    damaged = None
-    for each in parse_stream(StringIO(read_text(path, ENV_BYTES))):
-        if each.error and damaged is None:
-            damaged = each.original.line
-        if each.key is not None and each.value is not None:
-            found[each.key] = each.value
-    if damaged is not None and wanted is not None and wanted not in found:
-        raise DataError(f"{path}:{damaged}: not NAME=VALUE; is a quote left open? Correct the line, or delete it.")
+    lines = list(parse_stream(StringIO(read_text(path, ENV_BYTES))))
+    found = {line.key: line.value for line in lines if line.key is not None and line.value is not None}
+    damaged = [line.original.line for line in lines if line.error]
+    if damaged and wanted is not None and wanted not in found:
+        raise DataError(f"{path}:{damaged[0]}: not NAME=VALUE; is a quote left open? Correct the line, or delete it.")
     return found

@@ -24,8 +24,7 @@ from urllib.parse import unquote, unquote_plus
 
 HIDDEN = "***"
 _REDACTED = re.compile(r"sha256:[0-9a-f]{16} \(\d+ characters\)")
-SHORTEST = 8
-"""Shorter values are no secrets and must not be cut out of ordinary text."""
+SHORTEST = 8  # shorter values are no secrets and must not be cut out of ordinary text
 STAND_INS = frozenset(
     "changeme disabled no-api-key no-key-needed no-key-required nokeyneeded not-needed not-required notneeded "
     "ollama-key optional placeholder required undefined your-api-key your-key-here".split()
@@ -52,8 +51,7 @@ _MAYBE = frozenset("key keys pass token tokens".split())
 """In the name of a variable any of these may mean a secret, wherever it stands: TOKEN_X; its value then decides."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LISTED = re.compile(r"[\s,;]+")
-LONG_SECRET = 16
-"""Parts of a list of keys that are as long as this are secrets by themselves."""
+LONG_SECRET = 16  # parts of a list of keys that are as long as this are secrets by themselves
 
 _KNOWN = re.compile(
     r"""(?<![A-Za-z0-9])(?:
@@ -81,8 +79,7 @@ _SCHEME = re.compile(r"(?:bearer|basic|token|apikey|api-key|key)\s+(\S+)", re.IG
 _PROSE = frozenset("rubric prompt wordings texts dataset analysis report".split())
 """Where names are the user's own (a criterion may be called `secret`): there a value counts only by its shape."""
 
-_LAYERS = 8
-"""Escapes within escapes, read at most so often: a hostile text must not cost time by its depth."""
+_LAYERS = 8  # escapes within escapes, read at most so often: a hostile text must not cost time by its depth.
 _CODE = re.compile(r"\\(?:[uU]00|[xX])([2-7][0-9a-fA-F])")
 _WINDOW = 4_000
 
@@ -198,22 +195,14 @@ def scrub_words(text: str, key: str = "") -> str:
 
 
 def learn(value: Any, name: str) -> None:
-    """Keep the secrets in a part of a config.
-
-    Args:
-        value: Plain data.
-        name: Where it stands, with dots; says what is shown in the place of a secret.
-    """
+    """Keep the secrets in a part of a config; `name`, where it stands, says what is shown in the place of one."""
     for place, text in leaves(value, name):
         plain = _REFERENCE.sub(" ", text).strip()
-        if secret_name(place) and plain and (_looks_random(plain) or not _is_prose(place, plain)):
+        if _hides(place, plain):
             keep(plain, place)
             if scheme := _SCHEME.fullmatch(plain):
                 keep(scheme[1], place)
-        for found in _ADDRESS.finditer(text):
-            for secret in _in_address(found):
-                keep(secret, place)
-        for secret in _by_shape(text, place):
+        for secret in (*_in_addresses(text), *_by_shape(text, place)):
             keep(secret, place)
 
 
@@ -242,12 +231,8 @@ def secret_name(place: str) -> bool:
 
 
 def has_secret(text: str, also_users: bool = False) -> bool:
-    """Whether an address in the text has a password, or a query with something under a secret's name.
-
-    Args:
-        text: Any text.
-        also_users: Whether a user without a password counts, and any query, as where an address takes neither.
-    """
+    """Whether an address in the text has a password, or a query with something under a secret's name. With `also_users`
+    a user without a password counts, and any query, as where an address takes neither."""
     for found in _ADDRESS.finditer(text):
         user = found["user"]
         if (user is not None and (also_users or ":" in user)) or (also_users and found["query"]):
@@ -258,12 +243,8 @@ def has_secret(text: str, also_users: bool = False) -> bool:
 
 
 def shown_address(address: str, marked: bool = True) -> str:
-    """The address with user part, secret query and key-like parts of the path hidden.
-
-    Args:
-        address: As it is used.
-        marked: Whether to end what is not whole with a short hash of it, so that two stay two.
-    """
+    """The address with user part, secret query and key-like parts of the path hidden. If `marked`, what is not whole
+    ends with a short hash of it, so that two stay two."""
     found = _ADDRESS.match(address)
     if found is None:
         return address
@@ -282,50 +263,27 @@ def shown_address(address: str, marked: bool = True) -> str:
     return f"{shown}~{hashlib.sha256(address.encode()).hexdigest()[:8]}" if marked and shown != address else shown
 
 
-def is_reference(text: str) -> bool:
-    """Whether the text only refers to a key or a variable: `${oc.env:NAME}`."""
-    return _WHOLE_REFERENCE.fullmatch(text) is not None
-
-
 def keep_environment(variables: Mapping[str, str | None]) -> None:
     """Keep the secrets among variables: those whose name says so, and those in addresses."""
     for name, value in variables.items():
         if value is None or len(value) < SHORTEST:
             continue
-        if (secret_name(name) or _may_be_secret(name, value)) and not _is_file(value):
+        words = [word.lower() for word in _WORD.findall(name)]
+        # A name that speaks of a key or a token, and what could be one: no number, no word.
+        may_be = not _MAYBE.isdisjoint(words) and words[-1] not in _NO_SECRET and _ORDINARY.isdisjoint(words)
+        mixed = any(map(str.isalpha, value)) and not value.isalpha() and _LISTED.search(value.strip()) is None
+        if (secret_name(name) or (may_be and mixed)) and not os.path.exists(value):
             keep(value, name)
-        if "://" in value:
-            for found in _ADDRESS.finditer(value):
-                for secret in _in_address(found):
-                    keep(secret, name)
-
-
-def _may_be_secret(name: str, value: str) -> bool:
-    """Whether a variable whose name speaks of a key or a token holds what could be one: no number, no word."""
-    words = [word.lower() for word in _WORD.findall(name)]
-    if _MAYBE.isdisjoint(words) or words[-1] in _NO_SECRET or not _ORDINARY.isdisjoint(words):
-        return False
-    letters = any(map(str.isalpha, value))
-    return letters and not value.isalpha() and _LISTED.search(value.strip()) is None
-
-
-def _is_file(value: str) -> bool:
-    try:
-        return os.path.exists(value)
-    except ValueError:
-        return False
+        for secret in _in_addresses(value):
+            keep(secret, name)
 
 
 def _hides(place: str, value: str | int) -> bool:
-    text = str(value)
-    if not text or is_reference(text) or not secret_name(place):
+    text, parts = str(value), place.lower().split(".")
+    if not text or _WHOLE_REFERENCE.fullmatch(text) or not secret_name(place):
         return False
-    return _looks_random(text) or not _is_prose(place, text)
-
-
-def _is_prose(place: str, text: str) -> bool:
-    parts = place.lower().split(".")
-    return not _PROSE.isdisjoint(parts) or (parts[-1] in ("key", "token") and " " in text)
+    prose = not _PROSE.isdisjoint(parts) or (parts[-1] in ("key", "token") and " " in text)
+    return not prose or _looks_random(text)
 
 
 def _by_shape(text: str, place: str) -> list[str]:
@@ -349,15 +307,16 @@ def _looks_random(word: str) -> bool:
 
 def _in_address(found: re.Match[str]) -> list[str]:
     """The secrets in an address: password, what its query gives under a secret's name, and all that looks random."""
-    secrets = []
     user, _, password = (found["user"] or "").partition(":")
-    if password:
-        secrets.append(password)
     words = [user, *(found["path"] or "").split("/"), found["fragment"] or ""]
     words += [value for name, value in _pairs(found) if not secret_name(name)]
-    secrets += [value for name, value in _pairs(found) if secret_name(name)]
+    secrets = [password, *(value for name, value in _pairs(found) if secret_name(name))]
     secrets += [word for word in words if word and (_looks_random(word) or _KNOWN.search(word))]
     return [secret for secret in secrets if secret and not _REFERENCE.search(secret) and secret != HIDDEN]
+
+
+def _in_addresses(text: str) -> list[str]:
+    return [secret for found in _ADDRESS.finditer(text) for secret in _in_address(found)] if "://" in text else []
 
 
 def _pairs(found: re.Match[str]) -> list[tuple[str, str]]:

@@ -60,8 +60,7 @@ def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Coefficient:
         kind: `pearson`, linear association, blind to a constant shift or a factor between the two; `spearman`, monotone
             association, ties get mean ranks; `kendall`, tau-b: concordant minus discordant pairs of items, corrected
             for ties.
-        a: Scores, shape (n,), n >= 3, any unit.
-        b: Scores of the same items, shape (n,), any unit.
+        a, b: Scores of the same items, shape (n,), n >= 3, any unit.
     References:
         Pearson (1895), doi:10.1098/rspl.1895.0041. Spearman (1904), doi:10.2307/1412159.
         Kendall (1945), The treatment of ties in ranking problems. doi:10.1093/biomet/33.3.239
@@ -79,8 +78,7 @@ def nearest_level(scores: ArrayLike, levels: ArrayLike) -> Array:
     """The level of the scale nearest to each score, for coefficients on categories; a tie goes to the lower level.
 
     Args:
-        scores: Shape (n,), in score units.
-        levels: Strictly increasing, shape (k,), in score units.
+        scores, levels: Shape (n,), and (k,), strictly increasing; in score units.
     Returns:
         Shape (n,), values taken from `levels`.
     Raises:
@@ -102,8 +100,7 @@ def weighted_kappa(
     used or not, for equal steps to be equal.
 
     Args:
-        a: Category of each item, shape (n,), values taken from `categories`.
-        b: Category of the same items by the other judge, shape (n,).
+        a, b: Category of each item by two judges, shape (n,), values taken from `categories`.
         categories: All categories in order, shape (k,), k >= 2.
         weights: `none` counts every disagreement alike (Cohen 1960).
     Raises:
@@ -180,8 +177,7 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
     give a slope even when neither is at fault.
 
     Args:
-        a: Scores, shape (n,), n >= 3, in score units.
-        b: Scores of the same items, shape (n,), in the same units.
+        a, b: Scores of the same items, shape (n,), n >= 3, in the same units.
         level: Share between the limits, and confidence level.
     References:
         Bland and Altman (1986), doi:10.1016/S0140-6736(86)90837-8; (1999), doi:10.1177/096228029900800204
@@ -245,8 +241,7 @@ def back_to_back(
     out and counted by the caller; a correlation near 1 may only say that the items are far apart.
 
     Args:
-        first: Scores of the first run, shape (n,), n >= 3, in score units.
-        second: Scores of the second run, shape (n,).
+        first, second: Scores of the two runs, shape (n,), n >= 3, in score units.
         tolerance: Largest difference that counts as an exact match, in score units. An expectation over probabilities
             seldom repeats to the last bit where the hardware differs.
     Raises:

@@ -64,10 +64,8 @@ def beyond_score(
     the jackknife's over groups (CR3), its distribution Student's t.
 
     Args:
-        doubt: Higher is less sure, any unit, shape (n,).
-        error: 0 or more, shape (n,).
-        score: Shape (n,), in score units.
-        middle: Middle of the scale.
+        doubt, error, score: Shape (n,); higher is less sure, 0 or more, in score units with `middle` the middle of the
+            scale.
     Raises:
         ValueError: If doubt or error is constant, or there are fewer than FEWEST units.
     References:
@@ -87,11 +85,27 @@ def beyond_score(
     ranks = stats.rankdata(u) / u.size
     controls = _controls(s, middle, [ranks, e], n_units)
     # Ranks of few texts are no smooth function of the score where the doubt itself is one, and the other way round.
-    shares = [_foretold(controls, ranks, codes), _foretold(_controls(s, middle, [u], n_units), u, codes)]
-    share = max(shares)
-    if share >= SAME:
-        return Beyond(unknown(level, n_units), 1.0, share, True, None)
-    return _association(controls, ranks, e, codes, level, share)
+    share = max(_foretold(controls, ranks, codes), _foretold(_controls(s, middle, [u], n_units), u, codes))
+    rest, left = ranks - controls @ (controls.T @ ranks), e - controls @ (controls.T @ e)
+    size, spread = float(np.linalg.norm(rest)), float(np.linalg.norm(left))
+    if share >= SAME or spread <= 1e-6 * float(np.linalg.norm(e)) or size <= 1e-6:
+        return Beyond(unknown(level, n_units), 1.0, share, share >= SAME, None)
+    design = np.column_stack([controls, rest / size])
+    slopes = _left_out(design, e, codes)[:, -1]
+    slope = float(rest @ left) / size
+    deviation = float(np.sqrt((n_units - 1) / n_units * np.sum((slopes - slope) ** 2)))
+    # A doubt that is left at a few texts alone is held against as many.
+    weights = np.bincount(codes, rest**2)
+    free = max(1.0, min(n_units - design.shape[1], float(weights.sum() ** 2 / np.sum(weights**2)) - 1))
+    t = slope / deviation if deviation > 0 else np.inf * np.sign(slope)
+    reach = float(stats.t.ppf((1 + level) / 2, free)) * deviation
+    needed = None
+    if t > 0 and np.isfinite(t):
+        needed = int(np.ceil(n_units * ((stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(0.8)) / t) ** 2))
+        needed = needed if needed <= checks.MOST_TIMES * n_units else None
+    correlation, low, high = map(float, np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1))
+    p = float(2 * stats.t.sf(abs(t), free))
+    return Beyond(Estimate(correlation, low, high, level, n_units, unit="correlation"), p, share, False, needed)
 
 
 def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups: Groups = None) -> Array:
@@ -101,9 +115,7 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
     chance: group k falls into part k modulo FOLDS, in order of appearance.
 
     Args:
-        error: 0 or more, shape (n,).
-        score: Shape (n,), in score units.
-        middle: Middle of the scale.
+        error, score, middle: As in `beyond_score`.
     Returns:
         Shape (n,), in units of the error.
     Raises:
@@ -114,7 +126,7 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
     if codes.max() + 1 < FOLDS:
         raise ValueError(f"`groups` gives {codes.max() + 1} units; at least {FOLDS} are needed.")
     part, foretold = codes % FOLDS, np.empty(e.size)
-    z = (s - middle) / _spread(s)
+    z = (s - middle) / (float(np.std(s)) or 1.0)
     for own in range(FOLDS):
         fitted, left = part != own, part == own
         room = _room(np.unique(codes[fitted]).size)
@@ -129,10 +141,6 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
 
 def _room(n_units: int) -> int:
     return max(3, min(MOST_COLUMNS, n_units // PER_COLUMN))
-
-
-def _spread(s: Array) -> float:
-    return float(np.std(s)) or 1.0
 
 
 def _base(z: Array) -> Array:
@@ -203,7 +211,7 @@ def _controls(s: Array, middle: float, targets: Sequence[Array], n_units: int) -
     values, places = np.unique(s, return_inverse=True)
     if values.size <= room:
         return _orthonormal(np.eye(values.size)[places])
-    z = (s - middle) / _spread(s)
+    z = (s - middle) / (float(np.std(s)) or 1.0)
     q = _orthonormal(_base(z))
     for target, share in zip(targets, range(len(targets), 0, -1), strict=True):
         terms = _chosen(z, target, q, q.shape[1] + (room - q.shape[1]) // share)
@@ -234,27 +242,3 @@ def _left_out(q: Array, y: Array, codes: Index) -> Array:
         left = (1 + 1e-9) * np.eye(k) - outer
         weights[first:last] = np.linalg.solve(left, (whole - inner)[:, :, None])[:, :, 0]
     return weights
-
-
-def _association(q: Array, ranks: Array, e: Array, codes: Index, level: float, share: float) -> Beyond:
-    rest, error = ranks - q @ (q.T @ ranks), e - q @ (q.T @ e)
-    n_units, size, spread = int(codes.max()) + 1, float(np.linalg.norm(rest)), float(np.linalg.norm(error))
-    if spread <= 1e-6 * float(np.linalg.norm(e)) or size <= 1e-6:
-        return Beyond(unknown(level, n_units), 1.0, share, share >= SAME, None)
-    design = np.column_stack([q, rest / size])
-    slopes = _left_out(design, e, codes)[:, -1]
-    slope = float(rest @ error) / size
-    deviation = float(np.sqrt((n_units - 1) / n_units * np.sum((slopes - slope) ** 2)))
-    # A doubt that is left at a few texts alone is held against as many.
-    weights = np.bincount(codes, rest**2)
-    free = max(1.0, min(n_units - design.shape[1], float(weights.sum() ** 2 / np.sum(weights**2)) - 1))
-    t = slope / deviation if deviation > 0 else np.inf * np.sign(slope)
-    reach = float(stats.t.ppf((1 + level) / 2, free)) * deviation
-    needed = None
-    if t > 0 and np.isfinite(t):
-        needed = int(np.ceil(n_units * ((stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(0.8)) / t) ** 2))
-    ends = np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1)
-    correlation, low, high = map(float, ends)
-    p = float(2 * stats.t.sf(abs(t), free))
-    needed = needed if needed is not None and needed <= checks.MOST_TIMES * n_units else None
-    return Beyond(Estimate(correlation, low, high, level, n_units, unit="correlation"), p, share, False, needed)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from undogmatic.stats import checks, jackknife, means, resampling
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
@@ -33,8 +33,7 @@ def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> No
     Pass pair ids rather than item ids where two texts of one pair must not be split.
 
     Args:
-        fit_ids: Ids of what a calibration, probe or prompt was fitted on or chosen with.
-        eval_ids: Ids of what the numbers are reported on.
+        fit_ids, eval_ids: Of what was fitted on or chosen with, and of what the numbers are reported on.
     Raises:
         ValueError: Naming the overlapping ids, the first ten in sorted order.
     """
@@ -74,9 +73,7 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
     beyond the fitted raw scores it stays at the end values. The linear one is the least-squares line.
 
     Args:
-        kind: Of the curve.
-        raw: Raw scores, shape (n,), any unit.
-        label: Labels, shape (n,), in units of `scale`.
+        raw, label: Scores, any unit, and labels, in units of `scale`; shape (n,).
         scale: The ends of the scale that results are clipped to.
     Raises:
         ValueError: If `raw` is constant; for Platt's, if a label is off the scale or all are one.
@@ -233,13 +230,7 @@ def reliability_table(
 
 
 def error_interval(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    rng: np.random.Generator,
-    n_bins: int = 10,
-    level: float = 0.95,
-    *,
-    groups: Groups = None,
+    confidence: ArrayLike, correct: ArrayLike, rng: Rng, n_bins: int = 10, level: float = 0.95, *, groups: Groups = None
 ) -> CalibrationError:
     """`calibration_error` with an interval for its value in infinitely many items.
 
@@ -251,9 +242,7 @@ def error_interval(
     of the observed error plus how much the accuracy may be off (`proportion`).
 
     Args:
-        confidence: Stated probability of being right, shape (n,), in [0, 1].
-        correct: 1 or True where it was right, shape (n,).
-        n_bins: Number of bins, of equal width over [0, 1].
+        confidence, correct, n_bins: As in `reliability_table`.
     Raises:
         ValueError: As `reliability_table`.
     """
@@ -269,11 +258,10 @@ class Noise:
     says, `seen` of gaps per bin drawn around 0, with the covariance that units show and the tails of t.
 
     Args:
-        found: The error of items, and without each unit.
-        n_bins: Number of bins of the error.
+        found, n_bins: The error of items, and without each unit; of so many bins.
     """
 
-    def __init__(self, found: jackknife.LeftOut, rng: np.random.Generator, n_bins: int, n_draws: int = 1000) -> None:
+    def __init__(self, found: jackknife.LeftOut, rng: Rng, n_bins: int, n_draws: int = 1000) -> None:
         c, right = found.data.T
         self.perfect = error_if_perfect(c, rng, n_bins, n_draws, groups=found.codes)
         gaps = np.zeros((found.n_units, n_bins))
@@ -304,15 +292,14 @@ def error_difference(
     samples of its 95 %. That both move together does not narrow the limits, as what noise adds to each has no sign.
 
     Args:
-        one, other: The two errors, made with the same groups.
-        noises: Of each.
+        one, other, noises: The two errors, made with the same groups, and the noise of each.
     """
     first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
     return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)
 
 
 def error_if_perfect(
-    confidence: ArrayLike, rng: np.random.Generator, n_bins: int = 10, n_draws: int = 1000, *, groups: Groups = None
+    confidence: ArrayLike, rng: Rng, n_bins: int = 10, n_draws: int = 1000, *, groups: Groups = None
 ) -> Array:
     """`calibration_error` of draws in which each item is right with exactly its stated probability, shape (n_draws,).
 
@@ -320,8 +307,7 @@ def error_if_perfect(
     together.
 
     Args:
-        confidence: Stated probability of being right, shape (n,), in [0, 1].
-        n_bins: Number of bins, of equal width over [0, 1].
+        confidence, n_bins: As in `reliability_table`.
     Raises:
         ValueError: If a confidence is outside [0, 1].
     References:

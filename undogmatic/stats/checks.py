@@ -1,18 +1,21 @@
 """Checks array arguments once where they enter, in one wording that names the argument."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Rng = np.random.Generator
 Groups = Sequence[object] | ArrayLike | None
 """What belongs together, one label per item: whole groups are the independent units. None: each item is one."""
 
 SAME = 1e-10
 """Values whose range is no more than this share of the largest of them differ by rounding alone."""
 _DIGITS = 12
+MOST_UNITS = 10**6
+"""More than these are as good as no number of units."""
 MOST_TIMES = 100
 """A number of further items is named up to so many times as there were; nobody labels more to settle one question."""
 
@@ -82,6 +85,13 @@ def groups(given: Groups, length: int) -> Index:
     return np.arange(length) if given is None else labels(given, "groups", length)
 
 
+def grouped(values: ArrayLike, name: str, level: float, given: Groups) -> tuple[Array, Index]:
+    """The usual arguments, checked: `vector` of values, and `groups` of them; the level must be a `share`."""
+    share(level, "level")
+    array = vector(values, name)
+    return array, groups(given, array.size)
+
+
 def share(value: float, name: str) -> float:
     """A number strictly between 0 and 1, such as a confidence level."""
     if not 0.0 < value < 1.0:
@@ -93,6 +103,20 @@ def option(value: object, name: str, options: tuple[object, ...]) -> None:
     """Refuse a word that is none of `options`, naming them; an `else` branch would otherwise take it silently."""
     if value not in options:
         raise ValueError(f"`{name}` is {value!r}; it must be one of {', '.join(map(repr, options))}.")
+
+
+def fewest(enough: Callable[[int], bool], at_least: int, most: float = MOST_UNITS) -> int | None:
+    """The smallest number from `at_least` on that is enough, where every larger one is, too; None beyond `most`."""
+    high = at_least
+    while not enough(high):
+        high *= 2
+        if high > most:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return max(high, at_least)
 
 
 def is_constant(array: Array) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,17 +17,6 @@ from undogmatic.stats.estimate import Estimate, Outcome
 WILCOXON_EFFICIENCY = 3 / math.pi
 _LARGEST_DZ = 50.0
 _WRONG_SIDE_REACH = 5.0
-
-
-class MinimumDetectableEffect(NamedTuple):
-    """`dz` is the mean difference over the sd of differences; `effect` the same in score units, if the sd is known."""
-
-    dz: float
-    effect: float | None
-    n_pairs: int
-    sd_differences: float | None
-    power: float
-    alpha: float
 
 
 def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: float = 0.05) -> float:
@@ -45,10 +34,10 @@ def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: fl
         Cohen (1988), Statistical power analysis, ISBN 9780805802832.
         Hodges and Lehmann (1956), doi:10.1214/aoms/1177728261, for the efficiency of the signed-rank test.
     """
-    _check_design(n_pairs, alpha)
+    least = _least_p(n_pairs, alpha)
     if not (math.isfinite(effect) and math.isfinite(sd_differences) and sd_differences > 0):
         raise ValueError(f"`effect` is {effect} and `sd_differences` {sd_differences}; finite, and the sd above 0.")
-    if not _can_be_significant(n_pairs, alpha):
+    if least > alpha:
         return 0.0
     pairs = n_pairs * WILCOXON_EFFICIENCY
     dz = abs(effect / sd_differences)
@@ -63,26 +52,27 @@ def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: fl
 
 
 def minimum_detectable_effect(
-    n_pairs: int, sd_differences: float | None = None, power: float = 0.8, alpha: float = 0.05
-) -> MinimumDetectableEffect:
+    n_pairs: int, sd_differences: float = 1.0, power: float = 0.8, alpha: float = 0.05
+) -> float:
     """Smallest true mean difference that `n_pairs` pairs would find significant with probability `power`.
 
     Choose `sd_differences` before looking at the result being judged; "observed power" only restates the p-value.
 
     Args:
         n_pairs: Number of pairs, at least 2.
-        sd_differences: Standard deviation of the differences, in score units; None leaves `effect` None.
+        sd_differences: Standard deviation of the differences, in score units; with 1 the answer is in it.
         power: Probability of finding it.
     Raises:
         ValueError: If an argument is out of range, or no result of so few pairs can be significant.
     References:
         Bloom (1995), Minimum detectable effects. doi:10.1177/0193841X9501900504
     """
-    _check_design(n_pairs, alpha)
-    _check_power(power, alpha)
-    if not _can_be_significant(n_pairs, alpha):
+    least = _least_p(n_pairs, alpha)
+    if checks.share(power, "power") <= alpha:
+        raise ValueError(f"`power` is {power}, not above `alpha` = {alpha}: no effect at all would do.")
+    if least > alpha:
         raise ValueError(f"`n_pairs` is {n_pairs}: too few for any signed-rank result to reach `alpha` = {alpha}.")
-    if sd_differences is not None and not (math.isfinite(sd_differences) and sd_differences > 0):
+    if not (math.isfinite(sd_differences) and sd_differences > 0):
         raise ValueError(f"`sd_differences` is {sd_differences}; it must be positive.")
 
     def shortfall(dz: float) -> float:
@@ -93,42 +83,25 @@ def minimum_detectable_effect(
         largest *= 2
         if largest > _LARGEST_DZ:
             raise ValueError(f"`n_pairs` is {n_pairs}: no effect below {_LARGEST_DZ} sd reaches `power` = {power}.")
-    dz = float(optimize.brentq(shortfall, 0.0, largest, xtol=1e-10))
-    effect = None if sd_differences is None else dz * sd_differences
-    return MinimumDetectableEffect(dz, effect, n_pairs, sd_differences, power, alpha)
+    return float(optimize.brentq(shortfall, 0.0, largest, xtol=1e-10)) * sd_differences
 
 
 def fewest_pairs(alpha: float = 0.05) -> int:
     """Fewest pairs with which a signed-rank test can be significant at all: all of them then point the same way."""
     checks.share(alpha, "alpha")
-    n_pairs = 1
-    while not _can_be_significant(n_pairs, alpha):
-        n_pairs += 1
-    return n_pairs
+    return next(n_pairs for n_pairs in itertools.count(1) if 2 * 0.5**n_pairs <= alpha)
 
 
-def _check_design(n_pairs: int, alpha: float) -> None:
+def _least_p(n_pairs: int, alpha: float) -> float:
+    """The smallest p-value of the signed-rank test, 2**-n_pairs on each side."""
     if n_pairs < 2:
         raise ValueError(f"`n_pairs` is {n_pairs}; at least 2 are needed.")
     checks.share(alpha, "alpha")
-
-
-def _check_power(power: float, alpha: float) -> None:
-    checks.share(power, "power")
-    checks.share(alpha, "alpha")
-    if power <= alpha:
-        raise ValueError(f"`power` is {power}, not above `alpha` = {alpha}: no effect at all would do.")
-
-
-def _can_be_significant(n_pairs: int, alpha: float) -> bool:
-    """The smallest p-value of the signed-rank test is 2**-n_pairs on each side."""
-    return 2 * 0.5**n_pairs <= alpha
+    return float(2 * 0.5**n_pairs)
 
 
 Reason = Literal["", "too_few", "no_spread", "interval"]
 
-MOST_UNITS = 10**6
-"""More than these are as good as no number of units."""
 FEW_UNITS = 20
 CAUTION = 0.4
 """Of fewer than FEW_UNITS units, alpha is multiplied by CAUTION. One end of their interval errs more often than half of
@@ -140,15 +113,14 @@ of skewed values it tests the middle, not the mean."""
 class Claim(NamedTuple):
     """A mean against a margin.
 
-    `low` to `high` is the interval of level `level`, 1 - alpha unless units are few (see FEW_UNITS), `inner` that of
-    level 1 - 2 alpha, by which two one-sided tests decide whether the mean lies within the margin. `n_units`
-    independent units were there; `n_needed` would settle the question with the wanted power if the estimate and the
-    spread were the truth, None where no number would.
+    `estimate` has level 1 - alpha unless units are few (see FEW_UNITS), `inner` level 1 - 2 alpha, by which two
+    one-sided tests decide whether the mean lies within the margin. `n_needed` units would settle the question with the
+    wanted power if the estimate and the spread were the truth, None where no number would.
 
     `reason` is empty unless the outcome is "open": "too_few" (fewer units than `fewest`), "no_spread" (nearly all
     units have one value and no bounds say where others could lie: an end of the interval is infinite), "interval" (it
-    holds values on both sides of the margin). `method` is that of the interval (`Estimate`), `sd` the standard
-    deviation over units that `n_needed` takes for the truth.
+    holds values on both sides of the margin). `sd` is the standard deviation over units that
+    `n_needed` takes for the truth.
     """
 
     outcome: Outcome
@@ -190,25 +162,15 @@ def claim(
         raise ValueError(f"`margin` is {margin}; it must be 0 or more.")
     checks.share(power, "power")
     fewest = fewest_pairs(alpha)
-    n_units = v.size if groups is None else int(checks.labels(groups, "groups", v.size).max()) + 1
-    level = 1 - _cautious(alpha, n_units)
-    outer = means.interval(v, level, groups=groups, bounds=bounds)
-    inner = means.interval(v, 1 - 2 * (1 - level), groups=groups, bounds=bounds)
-    outcome: Outcome = "open" if outer.n_groups < fewest else outer.against(margin, sign, inner=inner)
+    level = 1 - _cautious(alpha, int(checks.groups(groups, v.size).max()) + 1)
+    outer, inner = (means.interval(v, wanted, groups=groups, bounds=bounds) for wanted in (level, 1 - 2 * (1 - level)))
+    few = outer.n_groups < fewest
+    outcome: Outcome = "open" if few else outer.against(margin, sign, inner=inner)
     reason: Reason = ""
     if outcome == "open":
-        unlimited = outer.method == "unlimited"
-        reason = "too_few" if outer.n_groups < fewest else "no_spread" if unlimited else "interval"
-    return Claim(
-        outcome,
-        outer,
-        inner.interval,
-        margin,
-        _needed(outer, inner, margin, power, fewest),
-        reason,
-        outer.se * outer.n_groups**0.5,
-        fewest,
-    )
+        reason = "too_few" if few else "no_spread" if outer.method == "unlimited" else "interval"
+    needed = _needed(outer, inner, margin, power, fewest)
+    return Claim(outcome, outer, inner.interval, margin, needed, reason, outer.se * outer.n_groups**0.5, fewest)
 
 
 def _cautious(alpha: float, n_units: int) -> float:
@@ -228,7 +190,7 @@ def _needed(outer: Estimate, inner: Estimate, margin: float, power: float, fewes
         ]
     if any(room <= 0 or not np.isfinite(reach) for room, reach, _ in sides):
         return None
-    found = _fewest(lambda n: sum(_missed(n, *side) for side in sides) <= 1 - power, fewest)
+    found = checks.fewest(lambda n: sum(_missed(n, *side) for side in sides) <= 1 - power, fewest)
     return found if found is not None and found <= checks.MOST_TIMES * outer.n_groups else None
 
 
@@ -245,17 +207,3 @@ def _missed(n: int, room: float, reach: float, found: Estimate) -> float:
     of_n = tail / _cautious(1.0, found.n_groups) * _cautious(1.0, n)
     quantiles = special.stdtrit(n - 1, 1 - of_n) / special.stdtrit(found.df, 1 - tail)
     return float(special.ndtr((reach * shrink * float(quantiles) - room) / (found.se * shrink)))
-
-
-def _fewest(enough: Callable[[int], bool], at_least: int) -> int | None:
-    """The smallest number from `at_least` on that is enough, where every larger one is, too."""
-    high = at_least
-    while not enough(high):
-        high *= 2
-        if high > MOST_UNITS:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return max(high, at_least)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import agreement, checks, jackknife, means, ranking, resampling
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.jackknife import FEWEST
 
@@ -73,8 +73,7 @@ def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups =
     holds for every distribution between the lowest and the highest values seen.
 
     Args:
-        a: Scores, shape (n,), n >= 3.
-        b: Scores of the same items, shape (n,).
+        a, b: Scores of the same items, shape (n,), n >= 3.
     Returns:
         None where a vector is constant. With fewer than `FEWEST` units the limits are -1 and 1.
     """
@@ -137,20 +136,12 @@ def _interval(
 
 
 def correlation_interval(
-    kind: agreement.Kind,
-    a: ArrayLike,
-    b: ArrayLike,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    *,
-    groups: Groups = None,
+    kind: agreement.Kind, a: ArrayLike, b: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None
 ) -> Estimate | None:
     """Interval of `agreement.correlation`; None where a vector is constant and there is no correlation.
 
     Args:
-        kind: `pearson`, `spearman` or `kendall`.
-        a: Scores, shape (n,), n >= 3.
-        b: Scores of the same items, shape (n,).
+        kind, a, b: As in `agreement.correlation`.
     References:
         Fieller, Hartley and Pearson (1957), doi:10.1093/biomet/44.3-4.470, for the variance of Kendall's.
     """
@@ -170,7 +161,7 @@ def kappa_interval(
     a: ArrayLike,
     b: ArrayLike,
     categories: ArrayLike,
-    rng: np.random.Generator,
+    rng: Rng,
     weights: Literal["quadratic", "linear", "none"] = "quadratic",
     level: float = 0.95,
     *,
@@ -194,7 +185,7 @@ def kappa_interval(
         first, second = data.astype(np.intp).T
         apart = cost[first, second]
 
-        def of_draws(drawn: resampling.Index) -> Array:
+        def of_draws(drawn: Index) -> Array:
             counts = [resampling.Tally(own, order.size, drawn).counts() for own in (first, second)]
             expected = np.einsum("di,ij,dj->d", counts[0], cost, counts[1]) / drawn.shape[1]
             seen = apart.take(drawn).sum(axis=1)
@@ -212,7 +203,7 @@ def _kendall(columns: Array) -> float:
 def _pearson(columns: Array) -> resampling.OfDraws:
     x, y = columns.T
 
-    def of_draws(drawn: resampling.Index) -> Array:
+    def of_draws(drawn: Index) -> Array:
         own, other = x.take(drawn), y.take(drawn)
         own, other = own - own.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
         scale = np.sqrt(np.einsum("ij,ij->i", own, own) * np.einsum("ij,ij->i", other, other))

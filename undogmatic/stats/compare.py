@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from undogmatic.stats import checks, means, paired, resampling
-from undogmatic.stats.checks import Array
+from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Outcome
 
@@ -188,7 +188,7 @@ def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, st
 
 
 def exchange_p(
-    statistic: resampling.Prepared, one: Array, other: Array, codes: resampling.Index, estimate: float, draws: int
+    statistic: resampling.Prepared, one: Array, other: Array, codes: Index, estimate: float, draws: int
 ) -> float | None:
     """p-value of a difference under exchange of both sides' rows, unit by unit; None where it is mostly undefined.
 

@@ -122,7 +122,7 @@ def fit(
         scale=(float(scale[0]), float(scale[1])),
         reach={name: float(np.sort(misses[own])[_rank(own.size, level) - 1]) for name, own in members.items()},
         n={name: own.size for name, own in members.items()},
-        n_units={name: _effective([ids[place] for place in own]) for name, own in members.items()},
+        n_units={name: _effective([ids[place] for place in own.tolist()]) for name, own in members.items()},
         grouped=groups is not None,
         fit_ids=tuple(map(str, ids)),
     )
@@ -137,8 +137,7 @@ def intervals(
     interval without a level becomes the level nearest to its middle. A range narrowed past itself becomes its middle.
 
     Args:
-        fitted: What `fit` returned.
-        predicted: Scores, shape (n,), or ranges, shape (n, 2), as fitted.
+        fitted, predicted: What `fit` returned; scores, shape (n,), or ranges, shape (n, 2), as fitted.
         groups: Group per item, shape (n,), given if and only if they were when fitting.
         levels: The levels a label can take, ascending, shape (k,).
     Raises:
@@ -184,10 +183,8 @@ def coverage(
     Groups may be other slices than those fitted, which shows where a guarantee over all items fails locally.
 
     Args:
-        fitted: The fit the intervals come from.
-        given: Bounds of the same items.
-        truth: Human labels, shape (n,), in score units.
-        ids: What the items are split by, as given to the fit, shape (n,).
+        fitted, given: The fit, and the intervals of new items from it.
+        truth, ids: As in `fit`, of the same items.
         groups: Slice per item, shape (n,).
         margin: How far below the nominal level a share may lie and still keep the promise, in (0, 1).
     Raises:

@@ -6,14 +6,14 @@ data cannot tell them apart, and the results here say so instead of extrapolatin
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from undogmatic.stats import checks, means, surface
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.ranking import auc
@@ -47,8 +47,7 @@ def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) 
     0.5 means length gives nothing away; near 0 or 1, a judge that only counts words would look good.
 
     Args:
-        lengths_a: Shape (n_a,), positive.
-        lengths_b: Shape (n_b,), positive.
+        lengths_a, lengths_b: Shape (n,) each, positive.
     Raises:
         ValueError: If a length is not positive.
     """
@@ -61,12 +60,10 @@ def at_equal_length(
     lengths_a: ArrayLike,
     lengths_b: ArrayLike,
     margin: float,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
-    sign: int = 1,
-    alpha: float = 0.05,
     groups: Groups = None,
-    bounds: means.Bounds | None = None,
+    **how: Any,
 ) -> AtEqual:
     """The paired difference between texts of equal length, whatever the shape in which scores depend on length.
 
@@ -77,6 +74,7 @@ def at_equal_length(
     Args:
         scores_a, scores_b: Shape (n_pairs,), n_pairs >= 4, in score units.
         lengths_a, lengths_b: Shape (n_pairs,), positive, one unit throughout.
+        how: `sign`, `alpha` and `bounds`, as of `at_equal`.
     Raises:
         ValueError: If a length is not positive, every pair has the same length ratio, or there are too few groups.
     """
@@ -97,13 +95,11 @@ def at_equal_length(
         said = outcome_difference([surface.additive(both)], a, b, codes, rng)[:, None]
         predictions = [False, True]
     controls = np.column_stack([ratio, said])
-    return at_equal(
-        a - b, controls, margin, predictions=predictions, sign=sign, alpha=alpha, groups=codes, bounds=bounds
-    )
+    return at_equal(a - b, controls, margin, predictions=predictions, groups=codes, **how)
 
 
 def outcome_difference(
-    kernels: Sequence[Array], scores_a: Array, scores_b: Array, groups: ArrayLike, rng: np.random.Generator
+    kernels: Sequence[Array], scores_a: Array, scores_b: Array, groups: ArrayLike, rng: Rng
 ) -> Array:
     """What the other groups' texts say of the score of a minus that of b, by their kernels alone; shape (n_pairs,).
 
@@ -244,10 +240,7 @@ def against(
     """An estimate against a margin, by the rules of `claims.claim`.
 
     Args:
-        estimate: In score units.
-        limits: Its lower and upper limit by the level of both together.
-        error: Its standard error.
-        n: Independent units.
+        estimate, limits, error, n: In score units, limits by the level of both together; standard error; units.
     """
     found = Estimate(estimate, *limits(1 - alpha), 1 - alpha, n, se=error)
     inner = Estimate(estimate, *limits(1 - 2 * alpha), 1 - 2 * alpha, n)

@@ -49,11 +49,12 @@ def copies(texts: tuple[str, ...]) -> tuple[int, ...]:
 
     forms = [letters(text) for text in texts]
     distinct = sorted(set(forms))
-    signed = [(place, signature) for place, form in enumerate(distinct) if (signature := _signature(form)) is not None]
+    shingles = {place: own for place, form in enumerate(distinct) if len(own := _shingles(form)) >= FEWEST}
     cluster = np.arange(len(distinct))
-    if len(signed) > 1:
-        pairs = _alike(np.stack([signature for _, signature in signed]))
-        places = np.array([place for place, _ in signed])[pairs]
+    if len(shingles) > 1:
+        # The smallest shingle of each text in each of several orders of all shingles.
+        pairs = _alike(np.stack([(_FACTORS * own).min(axis=1) for own in shingles.values()]))
+        places = np.array(list(shingles))[pairs]
         links = sparse.coo_matrix((np.ones(len(places)), places.T), shape=(len(distinct), len(distinct)))
         cluster = sparse.csgraph.connected_components(links, directed=False)[1]
     of_form = dict(zip(distinct, cluster.tolist(), strict=True))
@@ -80,13 +81,6 @@ def _shingles(form: str) -> Hashes:
 
 
 _FACTORS: Hashes = np.random.default_rng(0).integers(2**31, size=(_BAND * _BANDS, 1), dtype=np.uint32) * 2 + 1
-
-
-def _signature(form: str) -> Hashes | None:
-    """The smallest shingle of a text in each of several orders of all shingles, shape (n_orders,); None for fewer than
-    FEWEST."""
-    shingles = _shingles(form)
-    return (_FACTORS * shingles).min(axis=1) if len(shingles) >= FEWEST else None
 
 
 def _alike(signatures: Hashes) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Groups
 
 STEPS = 20
 """Candidate thresholds: shares of the units, evenly spaced. More of them would cost no confidence, since the sequence
@@ -52,8 +52,7 @@ def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
     Clopper and Pearson then reaches it.
 
     Args:
-        rate: Wanted rate of agreement, in (0, 1).
-        confidence: One minus the probability of promising too much, in (0, 1).
+        rate, confidence: As in `find_threshold`.
         n_wrong: Units in disagreement.
     Raises:
         ValueError: If `n_wrong` is negative.
@@ -62,14 +61,10 @@ def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
     checks.share(confidence, "confidence")
     if n_wrong < 0:
         raise ValueError(f"`n_wrong` is {n_wrong}; it must be 0 or more.")
-    low = high = max(n_wrong + 1, math.ceil(math.log(1 - confidence) / math.log(rate)))
-    while lower_limit(high - n_wrong, high, confidence) < rate:
-        low, high = high, 2 * high
-    while low < high:
-        middle = (low + high) // 2
-        enough = lower_limit(middle - n_wrong, middle, confidence) >= rate
-        low, high = (low, middle) if enough else (middle + 1, high)
-    return high
+    least = max(n_wrong + 1, math.ceil(math.log(1 - confidence) / math.log(rate)))
+    units = checks.fewest(lambda n: lower_limit(n - n_wrong, n, confidence) >= rate, least, math.inf)
+    assert units is not None, "enough units show any rate below 1"
+    return units
 
 
 def lower_limit(n_true: int, n: int, confidence: float) -> float:
@@ -93,10 +88,8 @@ def find_threshold(
     it is on the safe side, unless the groups that disagree are much larger than the others.
 
     Args:
-        doubt: Larger is less sure, any unit, shape (n,).
-        right: 1 or True where the judge agrees with the truth, shape (n,).
-        rate: Rate of agreement that is promised, in (0, 1).
-        confidence: Probability with which the promise holds, in (0, 1).
+        doubt, right: Larger is less sure, any unit; 1 or True where the judge agrees with the truth; shape (n,).
+        rate, confidence: The promised rate of agreement, and the probability with which that holds, in (0, 1).
     Raises:
         ValueError: If `right` is other than 0 and 1.
     References:
@@ -104,34 +97,28 @@ def find_threshold(
         Bauer (1991), Multiple testing in clinical trials. doi:10.1002/sim.4780100609, for fixed sequences.
     """
     u, agrees = checks.paired_vectors(doubt, right, ("doubt", "right"))
-    if np.any((agrees != 0) & (agrees != 1)):
-        raise ValueError("`right` must hold only 0 and 1.")
+    checks.flags(agrees, "right")
     codes = checks.groups(groups, u.size)
     needed, n_units = units_needed(rate, confidence), int(codes.max()) + 1
+    surest = np.full(n_units, np.inf)
+    np.minimum.at(surest, codes, u)  # a unit is kept in part as soon as its surest item is
+    thresholds: list[float] = []
+    if n_units >= needed:
+        # Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than could ever pass.
+        places = np.unique(np.round(np.linspace(needed, n_units, STEPS)).astype(int))
+        thresholds = np.unique([*np.sort(surest)[places - 1], u.max()]).tolist()
     steps: list[Candidate] = []
-    for threshold in _candidates(u, codes, needed):
+    for threshold in thresholds:
         kept = u <= threshold
         wrong = np.bincount(codes[kept], weights=1 - agrees[kept], minlength=n_units) > 0
         present = np.bincount(codes[kept], minlength=n_units) > 0
         n = int(present.sum())
         n_right = n - int(wrong.sum())
         low = lower_limit(n_right, n, confidence)
-        steps.append(Candidate(float(threshold), n, n_right, low, low >= rate))
+        steps.append(Candidate(threshold, n, n_right, low, low >= rate))
         if low < rate:
             break
     passed = [step for step in steps if step.passed]
     best = passed[-1].threshold if passed else None
     share = 0.0 if best is None else float((u <= best).mean())
     return Escalation(best, share, rate, confidence, needed, n_units, tuple(steps))
-
-
-def _candidates(u: Array, codes: Index, needed: int) -> list[float]:
-    """Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than could ever pass."""
-    first = np.full(int(codes.max()) + 1, np.inf)
-    np.minimum.at(first, codes, u)  # a unit is kept in part as soon as its surest item is
-    order = np.sort(first)
-    if order.size < needed:
-        return []
-    places = np.unique(np.round(np.linspace(needed, order.size, STEPS)).astype(int))
-    found = np.unique(order[places - 1])
-    return [*found.tolist(), *([float(u.max())] if u.max() > found[-1] else [])]

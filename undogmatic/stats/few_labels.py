@@ -52,11 +52,7 @@ def mapped_scores(f: Array, index: Index, y: Array, w: Array, codes: Index, cali
     between the folds' maps would come in as bias.
 
     Args:
-        f: Scores of all items, shape (n_items,).
-        index: Places of the labelled ones, shape (n_labels,).
-        y, w: Their labels and weights, shape (n_labels,) each.
-        codes: Number of the group of each item, shape (n_items,).
-        calibration: The map.
+        f, index, y, w, codes: As of `Sample`.
     """
     names = np.unique(codes[index])
     folds = min(_FOLDS, names.size)
@@ -136,8 +132,8 @@ def estimate_mean(
 
     Args:
         scores: The judge's score of every item, shape (n_items,), in score units.
-        labelled: Positions in `scores` of the labelled items, shape (n_labels,), no position twice.
-        labels: Human labels of those, shape (n_labels,), in score units.
+        labelled, labels: Positions in `scores` of the labelled items, no position twice, and their labels, shape
+            (n_labels,).
         inclusion: Probability with which each labelled item was drawn, shape (n_labels,), in (0, 1]; None where all
             items had the same.
         judge_weight: 1 trusts the judge's differences fully (classical PPI), 0 ignores it, None fits the weight
@@ -192,8 +188,7 @@ def estimate_difference(
 
     Args:
         scores_a, scores_b: The judge's scores of each pair's texts, shape (n_pairs,), in score units.
-        labelled: Positions of the labelled pairs, shape (n_labels,).
-        labels_a, labels_b: Human labels of their texts, shape (n_labels,).
+        labelled, labels_a, labels_b: Positions of the labelled pairs, and their labels, shape (n_labels,).
         how: As in `estimate_mean`, of pairs and differences.
     Raises:
         ValueError: As `estimate_mean`.
@@ -207,8 +202,7 @@ def effective_labels(inclusion: ArrayLike | None, groups: Groups) -> float:
     """How many equally likely labels of different groups these are worth (Kish); see `estimate_mean`.
 
     Args:
-        inclusion: Probability with which each labelled item was drawn, or None where all had the same.
-        groups: Group of each labelled item, shape (n_labels,).
+        inclusion, groups: As in `estimate_mean`, of the labelled items alone, shape (n_labels,).
     """
     listed = list(groups)  # type: ignore[arg-type]
     return kish(label_weights(inclusion, len(listed), len(listed)), checks.labels(listed, "groups", len(listed)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 _DIGITS = re.compile(r"[0-9]+")
@@ -55,8 +55,8 @@ def integer_masses(token_probabilities: Mapping[str, float], low: int, high: int
     for token, probability in token_probabilities.items():
         if not 0 <= probability <= 1 + 1e-6:
             raise ValueError(f"{probability!r} is no probability (of the token {token!r})")
-        text = token.replace("\u2581", " ").strip()
-        if len(text) <= 18 and _DIGITS.fullmatch(text) and low <= int(text) <= high:
+        text = _number(token)
+        if text is not None and low <= int(text) <= high:
             masses[int(text)] = masses.get(int(text), 0.0) + probability
     return masses
 
@@ -75,10 +75,18 @@ def completed(
     """
     numbers: dict[str, float] = {}
     begun: dict[str, float] = {}
-    for digits, mass in _spelled(first, after):
-        unknown = digits not in after and longest <= len(digits) and grows(digits, high)
-        into = begun if unknown else numbers
-        into[digits] = into.get(digits, 0.0) + mass
+    waiting = [(text, mass) for token, mass in first.items() if (text := _number(token)) is not None]
+    while waiting:
+        digits, mass = waiting.pop()
+        if digits not in after:
+            into = begun if longest <= len(digits) and grows(digits, high) else numbers
+            into[digits] = into.get(digits, 0.0) + mass
+            continue
+        for token, share in after[digits].items():
+            if _DIGITS.fullmatch(token) and len(digits) < 18:
+                waiting.append((digits + token, mass * share))
+            elif ends(token):
+                numbers[digits] = numbers.get(digits, 0.0) + mass * share
     return Completed(numbers, begun)
 
 
@@ -90,20 +98,6 @@ def grows(digits: str, high: int) -> bool:
 def longest_digits(tokens: Mapping[str, float]) -> int:
     """Digits of the longest token that is a number, 0 where none is."""
     return max((len(text) for text in map(_number, tokens) if text is not None), default=0)
-
-
-def _spelled(first: Mapping[str, float], after: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, float]]:
-    waiting = [(text, mass) for token, mass in first.items() if (text := _number(token)) is not None]
-    while waiting:
-        digits, mass = waiting.pop()
-        if digits not in after:
-            yield digits, mass
-            continue
-        for token, share in after[digits].items():
-            if _DIGITS.fullmatch(token) and len(digits) < 18:
-                waiting.append((digits + token, mass * share))
-            elif ends(token):
-                yield digits, mass * share
 
 
 def ends(token: str) -> bool:

@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from undogmatic.stats import checks, means, resampling
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.resampling import Statistic
 
 FEWEST = 5
 """With fewer units the limits are -1 and 1."""
@@ -35,9 +36,7 @@ class LeftOut:
         Undefined: If the statistic of all rows is not finite.
     """
 
-    def __init__(
-        self, rows: ArrayLike, statistic: resampling.Statistic, rng: np.random.Generator, groups: Groups
-    ) -> None:
+    def __init__(self, rows: ArrayLike, statistic: Statistic, rng: Rng, groups: Groups) -> None:
         self.data = np.asarray(rows, dtype=np.float64)
         self.codes = self.left = checks.groups(groups, len(self.data))
         units = resampling.Units(self.codes)
@@ -57,14 +56,7 @@ class LeftOut:
 
 
 def interval(
-    rows: ArrayLike,
-    statistic: resampling.Statistic,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    *,
-    groups: Groups = None,
-    spread: float = 1.0,
-    missing: float = 3.0,
+    rows: ArrayLike, statistic: Statistic, rng: Rng, level: float = 0.95, *, groups: Groups = None, **known: float
 ) -> Estimate:
     """Delete-one-group jackknife of a coefficient on Fisher's z, with the quantile of t for the number of groups.
 
@@ -76,8 +68,7 @@ def interval(
 
     Args:
         statistic: Maps such rows to a number in [-1, 1]; NaN where it is undefined.
-        spread: Known variance of z times the units less `missing`.
-        missing: See `spread`.
+        known: `spread`, the known variance of z times the units less `missing`; 1 and 3 unless given.
     Raises:
         ValueError: If the statistic of all rows is not finite.
     References:
@@ -87,7 +78,7 @@ def interval(
         doi:10.1007/BF02294183, for the known variances.
     """
     checks.share(level, "level")
-    return on_z(LeftOut(rows, statistic, rng, groups), level, spread, missing)
+    return on_z(LeftOut(rows, statistic, rng, groups), level, **known)
 
 
 def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0) -> Estimate:
@@ -106,17 +97,13 @@ def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0
     z = np.arctanh(np.clip(left_out, -_NEARLY_ONE, _NEARLY_ONE))
     variance = (z.size - 1) / z.size * float(np.sum((z - z.mean()) ** 2))
     reach = float(special.stdtrit(means.degrees_of_freedom(share), (1 + level) / 2)) * variance**0.5
-    if _mostly_equal(found.data):
+    columns = (column[~np.isnan(column)] for column in found.data.T)
+    if any(known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size for known in columns):
         room = max(float(1 / np.sum(share**2)) - missing, 1.0)
         reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
     centre = float(np.arctanh(np.clip(estimate, -_NEARLY_ONE, _NEARLY_ONE)))
-    return Estimate(
-        estimate,
-        min(float(np.tanh(centre - reach)), estimate),
-        max(float(np.tanh(centre + reach)), estimate),
-        level,
-        n,
-    )
+    low, high = (float(np.tanh(centre + side * reach)) for side in (-1, 1))
+    return Estimate(estimate, min(low, estimate), max(high, estimate), level, n)
 
 
 def difference(
@@ -162,8 +149,8 @@ def apart(one: Estimate, other: Estimate, together: float, most: float) -> means
 
 def nearly_mean(
     rows: ArrayLike,
-    statistic: resampling.Statistic,
-    rng: np.random.Generator,
+    statistic: Statistic,
+    rng: Rng,
     level: float = 0.95,
     *,
     groups: Groups = None,
@@ -211,9 +198,8 @@ def of_left_out(estimate: float, left_out: Array, left: Index, level: float, bou
     """`nearly_mean` of an estimate from its values without each unit.
 
     Args:
-        estimate: Of all rows.
-        left_out: Without each unit, shape (n_units,).
-        left: The unit of each row, shape (n,), from 0.
+        estimate, left_out, left: Of all rows, without each unit, shape (n_units,), and the unit of each row, shape
+            (n,).
         bounds: Lowest and highest value that the estimate can have; its limits where a unit's value is not finite.
     """
     if not np.isfinite(left_out).all():
@@ -230,12 +216,3 @@ def pseudo_values(estimate: float, left_out: Array, left: Index) -> Array:
     share = np.bincount(left) / left.size
     own = (estimate - left_out) * (1 - share) / share
     return np.asarray((estimate + own - share @ own)[left])
-
-
-def _mostly_equal(data: Array) -> bool:
-    """Whether some column, its missing values left out, has one value in at least half of its rows."""
-    for column in data.T:
-        known = column[~np.isnan(column)]
-        if known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size:
-            return True
-    return False

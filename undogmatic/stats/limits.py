@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, coefficients, ranking
-from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.checks import Array, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
 Outcome = Literal["above", "below", "open", "missing"]
 
-MOST_UNITS = 10**6
-"""More than these are as good as no number of units."""
 _CUTS = 20
 
 
@@ -41,8 +40,7 @@ def hold(limits: Estimate, bound: float, power: float = 0.8) -> Held:
     """Hold a quantity against a bound: the interval must lie wholly on one side.
 
     Args:
-        limits: The quantity.
-        bound: In its units.
+        limits, bound: The quantity, and the bound in its units.
     """
     if limits.low > bound:
         return Held("above" if limits.worst_low > bound else "missing", None)
@@ -73,21 +71,11 @@ def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Es
     f = np.asarray(flags, dtype=np.float64)
     codes = checks.labels(groups, "groups", f.size)
     judged = ~np.isnan(f)
-    worst, best = np.where(judged, f, 0.0), np.where(judged, f, 1.0)
     low, high = _exact(f[judged], codes[judged], level)
+    worst, best = (_exact(np.where(judged, f, float(end)), codes, level)[end] for end in (0, 1))
     n_units = int(np.unique(codes[judged]).size)
-    ends = _exact(worst, codes, level)[0], _exact(best, codes, level)[1]
-    return Estimate(
-        float(f[judged].mean()),
-        low,
-        high,
-        level,
-        n_units,
-        int(judged.sum()),
-        "share",
-        worst=ends[0],
-        best=ends[1],
-    )
+    value, n = float(f[judged].mean()), int(judged.sum())
+    return Estimate(value, low, high, level, n_units, n, "share", worst=worst, best=best)
 
 
 def _exact(flags: Array, codes: Index, level: float) -> tuple[float, float]:
@@ -116,43 +104,28 @@ def area(
     p, q = np.asarray(positive, dtype=np.float64), np.asarray(negative, dtype=np.float64)
     a, b = list(groups_positive), list(groups_negative)
     up, down = ~np.isnan(p), ~np.isnan(q)
-    found, n_units = _area(p[up], q[down], _kept(a, up), _kept(b, down), level)
-    worst_low, best_high = found.low, found.high
-    if not (up.all() and down.all()):
-        bottom, top = scale
-        ends = [
-            _area(np.where(up, p, own), np.where(down, q, other), a, b, level)[0]
-            for own, other in ((bottom, top), (top, bottom))
-        ]
-        worst_low, best_high = ends[0].low, ends[1].high
-    return found.replace(n_groups=n_units, worst=worst_low, best=best_high)
 
+    def of(p: Array, q: Array, a: list[object], b: list[object]) -> Estimate:
+        m, n = len(set(a)), len(set(b))
+        alone = m == p.size and n == q.size and not set(a) & set(b)
+        found = ranking.auc(p, q, level, groups_a=None if alone else a, groups_b=None if alone else b)
+        if 1 / math.comb(m + n, m) > (1 - level) / 2:
+            # So few that even a perfect order is not rare enough by chance.
+            found = found.replace(low=min(found.low, 0.5), high=max(found.high, 0.5))
+        return found.replace(n_groups=min(m, n))
 
-def _area(
-    positive: Array, negative: Array, groups_a: list[object], groups_b: list[object], level: float
-) -> tuple[Estimate, int]:
-    m, n = len(set(groups_a)), len(set(groups_b))
-    alone = m == positive.size and n == negative.size and not set(groups_a) & set(groups_b)
-    found = ranking.auc(
-        positive, negative, level, groups_a=None if alone else groups_a, groups_b=None if alone else groups_b
+    found = of(p[up], q[down], list(compress(a, up)), list(compress(b, down)))
+    if up.all() and down.all():
+        return found.replace(worst=found.low, best=found.high)
+    bottom, top = scale
+    worst, best = (
+        of(np.where(up, p, own), np.where(down, q, other), a, b) for own, other in ((bottom, top), (top, bottom))
     )
-    if 1 / math.comb(m + n, m) > (1 - level) / 2:
-        # So few that even a perfect order is not rare enough by chance.
-        found = found.replace(low=min(found.low, 0.5), high=max(found.high, 0.5))
-    return found, min(m, n)
-
-
-def _kept(groups: list[object], kept: NDArray[np.bool_]) -> list[object]:
-    return [group for group, one in zip(groups, kept, strict=True) if one]
+    return found.replace(worst=worst.low, best=best.high)
 
 
 def order(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    groups: Sequence[object],
-    level: float = 0.95,
+    scores: ArrayLike, labels: ArrayLike, rng: Rng, *, groups: Sequence[object], level: float = 0.95
 ) -> Estimate | None:
     """Spearman's rank correlation of scores with labels.
 
@@ -160,8 +133,7 @@ def order(
     Wright's variance, which does not know groups or ties and takes a group for one item.
 
     Args:
-        scores: NaN where not judged, shape (n,).
-        labels: Shape (n,).
+        scores, labels: Shape (n,) each; NaN where not judged.
     Returns:
         None where scores or labels are (nearly) all equal.
     References:
@@ -170,47 +142,40 @@ def order(
     s, y = np.asarray(scores, dtype=np.float64), checks.vector(labels, "labels", minimum=4)
     codes = checks.labels(groups, "groups", s.size)
     judged = ~np.isnan(s)
-    found = _correlation(s[judged], y[judged], codes[judged], rng, level)
-    if found is None:
-        return None
-    estimate, low, high, n_units = found
-    worst_low, best_high = low, high
-    if not judged.all():
-        n = int(np.unique(codes).size)
-        worst, best = (_spearman(imputed(s, y, against=against), y) for against in (True, False))
-        worst_low = min(low, _moved(worst, (estimate, low), n, level, -1))
-        best_high = max(high, _moved(best, (estimate, high), n, level, 1))
-    return Estimate(
-        estimate, low, high, level, n_units, int(judged.sum()), "correlation", worst=worst_low, best=best_high
-    )
-
-
-def _moved(r: float, judged: tuple[float, float], n: int, level: float, side: int) -> float:
-    """The limit about a correlation that failures would make of it: as far away, on Fisher's scale, as that of the
-    judged texts or as Bonett and Wright's. What is put in for a failure was not drawn; no resampling speaks of it."""
-    if math.isnan(r) or n < 4:
-        return float(side)
-    end = 1 - 1 / n**2
-    z, of_estimate, of_limit = (math.atanh(min(max(value, -end), end)) for value in (r, *judged))
-    reach = float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
-    return math.tanh(z + side * max(reach, abs(of_limit - of_estimate)))
-
-
-def _correlation(
-    s: Array, y: Array, codes: Index, rng: np.random.Generator, level: float
-) -> tuple[float, float, float, int] | None:
-    n = int(np.unique(codes).size)
-    if n < 4:
+    n_units = int(np.unique(codes[judged]).size)
+    if n_units < 4:
         return None
     try:
-        found = ranking.spearman_interval(s, y, rng, level, groups=codes.tolist())
+        found = ranking.spearman_interval(s[judged], y[judged], rng, level, groups=codes[judged].tolist())
     except ValueError:
         return None
     r = found.value
-    reach = float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
-    centre = math.atanh(min(max(r, -1 + 1 / n**2), 1 - 1 / n**2))
-    low, high = math.tanh(centre - reach), math.tanh(centre + reach)
-    return r, min(low, found.low), max(high, found.high), n
+    low, high = (
+        pick(end, math.tanh(_fisher(r, n_units) + side * _reach(r, n_units, level)))
+        for pick, end, side in ((min, found.low, -1), (max, found.high, 1))
+    )
+    worst, best, n = low, high, int(np.unique(codes).size)
+    if not judged.all():
+        # As far from a correlation that failures would make, on Fisher's scale, as the limit of the judged texts or as
+        # Bonett and Wright's. What is put in for a failure was not drawn; no resampling speaks of it.
+        worst, best = (
+            pick(end, math.tanh(_fisher(moved, n) + side * max(_reach(moved, n, level), far)))
+            for pick, end, side in ((min, low, -1), (max, high, 1))
+            for moved in [_spearman(imputed(s, y, against=side < 0), y)]
+            for far in [abs(_fisher(end, n) - _fisher(r, n))]
+        )
+    return Estimate(r, low, high, level, n_units, int(judged.sum()), "correlation", worst=worst, best=best)
+
+
+def _fisher(r: float, n: int) -> float:
+    """Fisher's z of a correlation of n items, bounded where all are in perfect order."""
+    end = 1 - 1 / n**2
+    return math.atanh(min(max(r, -end), end))
+
+
+def _reach(r: float, n: int, level: float) -> float:
+    """Half the width of its interval by Bonett and Wright's variance."""
+    return float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
 
 
 def alpha(
@@ -230,23 +195,22 @@ def alpha(
     if np.unique(codes[pairable]).size < 2 or checks.is_constant(table[:, pairable][~np.isnan(table[:, pairable])]):
         return None
 
-    def held(own: Array) -> Estimate | None:
-        return coefficients.alpha(own, level, groups=codes)
-
-    found = held(table)
-    if found is None:
-        return None
-    worst_low, best_high = found.low, found.high
-    if np.isnan(table).any():
-        seen = (~np.isnan(table)).any(axis=0)
-        means = np.full(table.shape[1], sum(scale) / 2)
-        means[seen] = np.nanmean(table[:, seen], axis=0)
-        far = np.where(means < sum(scale) / 2, scale[1], scale[0])
-        spread = np.where(np.arange(len(table))[:, None] % 2 == 0, scale[0], scale[1])
-        ends = [held(np.where(np.isnan(table), own, table)) for own in (np.where(seen, far, spread), means)]
-        worst_low = -1.0 if ends[0] is None else min(found.low, ends[0].low)
-        best_high = 1.0 if ends[1] is None else max(found.high, ends[1].high)
-    return found.replace(worst=worst_low, best=best_high)
+    found = coefficients.alpha(table, level, groups=codes)
+    if found is None or not np.isnan(table).any():
+        return found and found.replace(worst=found.low, best=found.high)
+    seen = (~np.isnan(table)).any(axis=0)
+    means = np.full(table.shape[1], sum(scale) / 2)
+    means[seen] = np.nanmean(table[:, seen], axis=0)
+    far = np.where(means < sum(scale) / 2, scale[1], scale[0])
+    spread = np.where(np.arange(len(table))[:, None] % 2 == 0, scale[0], scale[1])
+    worst, best = (
+        coefficients.alpha(np.where(np.isnan(table), own, table), level, groups=codes)
+        for own in (np.where(seen, far, spread), means)
+    )
+    return found.replace(
+        worst=-1.0 if worst is None else min(found.low, worst.low),
+        best=1.0 if best is None else max(found.high, best.high),
+    )
 
 
 def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
@@ -257,9 +221,7 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     judged ones at the place of the label. Beyond the ends of the scale is allowed, as only ranks count.
 
     Args:
-        scores: NaN where not judged, shape (n,).
-        labels: Shape (n,).
-        against: Lowest, or highest.
+        scores, labels, against: As in `order`; whether the lowest is asked for.
     """
     s, y = np.array(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     failed = np.flatnonzero(np.isnan(s))
@@ -273,12 +235,10 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     tried: list[Array] = []
     for cut in np.unique(np.linspace(0, n, min(n, _CUTS) + 1).round().astype(int)):
         filled = s.copy()
-        if against:
-            filled[ranked[:cut]] = top + step[:cut][::-1]
-            filled[ranked[cut:]] = bottom - step[: n - cut]
-        else:
-            filled[ranked[:cut]] = bottom - step[:cut][::-1]
-            filled[ranked[cut:]] = top + step[: n - cut]
+        # High above all that are judged, or low below them: the other way round for the highest correlation.
+        up, down = (ranked[:cut], ranked[cut:]) if against else (ranked[cut:], ranked[:cut])
+        filled[up] = top + (step[: up.size][::-1] if against else step[: up.size])
+        filled[down] = bottom - (step[: down.size] if against else step[: down.size][::-1])
         tried.append(filled)
     if not against and judged.size:
         filled = s.copy()
@@ -312,4 +272,4 @@ def most_order(n_units: int, level: float = 0.95) -> float:
 def fewest_same(bound: float, level: float = 0.95) -> int:
     """The number of items of one score with which `most_order` falls below `bound` (above 0)."""
     rest = (1 - bound**2) ** (1 / 3)
-    return math.ceil(math.log((1 - level) / 2) / math.log(rest)) if rest < 1 else MOST_UNITS
+    return math.ceil(math.log((1 - level) / 2) / math.log(rest)) if rest < 1 else checks.MOST_UNITS

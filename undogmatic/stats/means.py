@@ -129,10 +129,8 @@ def studentised_limits(estimate: float, se: float, df: float, skewness: float, l
     """The wider of Student's and Hall's limits on each side.
 
     Args:
-        estimate: Any estimate that is a mean of independent contributions, or nearly.
-        se: Its standard error.
-        df: Degrees of freedom of the standard error.
-        skewness: Of the estimate: third central moment over the cube of the standard deviation.
+        estimate, se, df, skewness: Of anything that is a mean of independent contributions, or nearly: standard error,
+            its degrees of freedom, and third central moment over the cube of the standard deviation.
     References:
         Hall (1992), doi:10.1111/j.2517-6161.1992.tb01875.x, equation 2.3.
     """
@@ -153,8 +151,7 @@ def bounded_limits(units: Sums, bounds: Bounds, level: float) -> tuple[float, fl
     which no exception was found. Groups of unequal size count as Kish's effective number of groups.
 
     Args:
-        units: Their sums.
-        bounds: Lowest and highest value; an infinite one makes that end infinite.
+        units, bounds: Their sums; lowest and highest value, of which an infinite one makes that end infinite.
     References:
         Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
         variable. Mathematical Methods of Statistics 14(4), 451-467.
@@ -271,8 +268,7 @@ def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float,
 
     Args:
         values: Values in the order in which they came, shape (n,), each between `minimum` and `maximum`.
-        n_total: How many units there are, `n` or more.
-        minimum, maximum: Ends of the scale.
+        n_total, minimum, maximum: How many units there are, `n` or more; ends of the scale.
         level: Confidence level, for all looks together.
     Raises:
         ValueError: For a value off the scale, fewer units than values, or an empty scale.
@@ -289,13 +285,11 @@ def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float,
     y = (x - minimum) / span
     possible = np.linspace(0, 1, GRID)
     kept = np.flatnonzero(_survives(y, n_total, possible, level))
-    total = float(y.sum())
-    floor, ceiling = total / n_total, (total + n_total - x.size) / n_total
+    total, mean = float(y.sum()), float(y.mean())
     # Where rounding or a rare sample leaves none, the mean of what is known is the least wrong answer.
-    first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(float(y.mean()) * (GRID - 1)),) * 2
-    mean = float(y.mean())
-    low = min(max(float(possible[max(first - 1, 0)]), floor), mean)
-    high = max(min(float(possible[min(last + 1, GRID - 1)]), ceiling), mean)
+    first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(mean * (GRID - 1)),) * 2
+    low = min(max(float(possible[max(first - 1, 0)]), total / n_total), mean)
+    high = max(min(float(possible[min(last + 1, GRID - 1)]), (total + n_total - x.size) / n_total), mean)
     value, low, high = (minimum + span * end for end in (mean, low, high))
     return Anytime(Estimate(value, low, high, level, x.size, x.size), n_total)
 
@@ -315,10 +309,8 @@ def mean_so_far_of_groups(
     that a larger group counts for more.
 
     Args:
-        values: Shape (n,), in the order in which they came.
-        groups: Group of each, shape (n,).
+        values, groups: Shape (n,), in the order in which they came.
         of_all: Group of every value that there is to be, known or not, shape (n_total,).
-        minimum, maximum: Ends of the scale.
     Returns:
         Mean, limits, and the numbers of values, not of groups; None where no group is whole.
     Raises:

@@ -6,56 +6,18 @@ positive means A is higher.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, means
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
 ZeroMethod = Literal["pratt", "wilcox", "zsplit"]
-
-
-class Tails(NamedTuple):
-    """`above` is P(R+ >= what was seen) if every sign is as likely as its opposite, `below` is P(R+ <= it)."""
-
-    positive: float
-    negative: float
-    below: float
-    above: float
-
-
-def tails(differences: Array, zero_method: ZeroMethod) -> Tails:
-    """Both tails of the sum of positive ranks over all signs of the differences that are not zero.
-
-    The distribution of R+ is built by adding one rank after the other to it (a convolution): doubled mean ranks are
-    whole numbers, so that n differences take n^2 (n + 1) additions instead of 2^n sign patterns.
-
-    Args:
-        differences: Shape (n,), not all zero.
-        zero_method: `pratt` ranks zeros and drops their ranks, `wilcox` drops them first, `zsplit` gives half their
-            ranks to each side.
-    References:
-        Streitberg and Roehmel (1986), Exact distributions for permutation and rank tests. Statistical Software
-        Newsletter 12(1), 10-17.
-    """
-    d = differences[differences != 0] if zero_method == "wilcox" else differences
-    doubled = np.round(2 * stats.rankdata(np.abs(d))).astype(np.intp)
-    split = float(doubled[d == 0].sum()) / 4 if zero_method == "zsplit" else 0.0
-    ranks = doubled[d != 0]
-    chances = np.ones(1)
-    for rank in ranks.tolist():
-        grown = np.zeros(chances.size + rank)
-        grown[: chances.size] += chances / 2
-        grown[rank:] += chances / 2
-        chances = grown
-    seen = int(doubled[d > 0].sum())
-    below, above = float(chances[: seen + 1].sum()), float(chances[seen:].sum())
-    return Tails(seen / 2 + split, (int(ranks.sum()) - seen) / 2 + split, min(below, 1.0), min(above, 1.0))
 
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -95,6 +57,32 @@ class Summary(NamedTuple):
     maximum: float
 
 
+def _signed_ranks(differences: Array, zero_method: ZeroMethod) -> tuple[float, float, float, float]:
+    """Sums of positive and of negative ranks (R+, R-), and P(R+ <= what was seen) and P(R+ >= it) if every sign is as
+    likely as its opposite.
+
+    The distribution of R+ is built by adding one rank after the other to it (a convolution): doubled mean ranks are
+    whole numbers, so that n differences take n^2 (n + 1) additions instead of 2^n sign patterns.
+
+    References:
+        Streitberg and Roehmel (1986), Exact distributions for permutation and rank tests. Statistical Software
+        Newsletter 12(1), 10-17.
+    """
+    d = differences[differences != 0] if zero_method == "wilcox" else differences
+    doubled = np.round(2 * stats.rankdata(np.abs(d))).astype(np.intp)
+    split = float(doubled[d == 0].sum()) / 4 if zero_method == "zsplit" else 0.0
+    ranks = doubled[d != 0]
+    chances = np.ones(1)
+    for rank in ranks.tolist():
+        grown = np.zeros(chances.size + rank)
+        grown[: chances.size] += chances / 2
+        grown[rank:] += chances / 2
+        chances = grown
+    seen = int(doubled[d > 0].sum())
+    below, above = float(chances[: seen + 1].sum()), float(chances[seen:].sum())
+    return seen / 2 + split, (int(ranks.sum()) - seen) / 2 + split, min(below, 1.0), min(above, 1.0)
+
+
 def wilcoxon(
     differences: ArrayLike, zero_method: ZeroMethod = "pratt", alternative: Alternative = "two-sided"
 ) -> WilcoxonResult:
@@ -124,13 +112,9 @@ def wilcoxon(
     if n_pairs - (n_zero if zero_method == "wilcox" else 0) > MOST_PAIRS_EXACT:
         result = stats.wilcoxon(d, zero_method=zero_method, alternative=alternative, method="asymptotic")
         return WilcoxonResult(float(result.statistic), float(result.pvalue), n_pairs, n_zero, zero_method, "approx")
-    found = tails(d, zero_method)
-    statistic = min(found.positive, found.negative) if alternative == "two-sided" else found.positive
-    p_value = {
-        "two-sided": min(1.0, 2 * min(found.below, found.above)),
-        "greater": found.above,
-        "less": found.below,
-    }[alternative]
+    positive, negative, below, above = _signed_ranks(d, zero_method)
+    p_value = {"two-sided": min(1.0, 2 * min(below, above)), "greater": above, "less": below}[alternative]
+    statistic = min(positive, negative) if alternative == "two-sided" else positive
     return WilcoxonResult(statistic, p_value, n_pairs, n_zero, zero_method, "exact")
 
 
@@ -156,27 +140,18 @@ def rank_biserial(differences: ArrayLike) -> float:
     return float(np.sum(np.sign(d) * ranks) / np.sum(ranks))
 
 
-def share_in_direction(
-    differences: ArrayLike,
-    direction: Literal["positive", "negative"] = "positive",
-    level: float = 0.95,
-    *,
-    groups: Groups = None,
-) -> ShareInDirection:
-    """Share of pairs whose difference has the expected sign, with Wilson's score interval (`proportion`).
+def share_in_direction(differences: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> ShareInDirection:
+    """Share of pairs whose difference is positive, with Wilson's score interval (`proportion`).
 
     Ties count as not in the direction: a judge that cannot tell the texts apart has not found the direction.
 
     Args:
-        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
-        direction: The expected sign.
+        differences: Score A minus score B per pair, shape (n_pairs,); turned round where B is expected to be higher.
     References:
         Wilson (1927), doi:10.1080/01621459.1927.10502953.
     """
     d = checks.tied(checks.vector(differences, "differences"))
-    checks.share(level, "level")
-    checks.option(direction, "direction", ("positive", "negative"))
-    found = proportion(d > 0 if direction == "positive" else d < 0, level, groups=groups)
+    found = proportion(d > 0, level, groups=groups)
     return ShareInDirection(found, int(np.sum(d == 0)))
 
 
@@ -219,15 +194,10 @@ _LEAST_CHANCE = 0.05
 
 
 class FailureTest(NamedTuple):
-    """`p_value` of "failures are as frequent on side a as on side b"; None where no unit has more on one side.
-
-    `n_a` and `n_b` are failed texts, `n_more_a` and `n_more_b` the units with more of them on that side.
-    """
+    """Failed texts of both sides; `p_value` of "as many on a as on b", None where no unit has more on one side."""
 
     n_a: int
     n_b: int
-    n_more_a: int
-    n_more_b: int
     p_value: float | None
 
 
@@ -248,14 +218,14 @@ def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTe
     more_a, more_b = int(np.sum(excess > 0)), int(np.sum(excess < 0))
     n = more_a + more_b
     p_value = float(stats.binomtest(more_a, n).pvalue) if n else None
-    return FailureTest(int(failed[0].sum()), int(failed[1].sum()), more_a, more_b, p_value)
+    return FailureTest(int(failed[0].sum()), int(failed[1].sum()), p_value)
 
 
 def robust_difference(
     a: ArrayLike,
     b: ArrayLike,
     covariates: tuple[ArrayLike, ArrayLike],
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     groups: Groups = None,
     level: float = 0.95,
@@ -286,10 +256,11 @@ def robust_difference(
         return None
     surface = np.column_stack([np.asarray(own, dtype=np.float64).reshape(first.size, -1) for own in covariates])
     fold = rng.permutation(np.arange(n_units) % _FOLDS)[codes]
-    of_a = _pseudo_values(first, np.column_stack([surface, _known(second)]), fold)
-    of_b = _pseudo_values(second, np.column_stack([surface, _known(first)]), fold)
-    d = of_a - of_b
-    return means.interval(d, level, groups=codes)
+    of_a, of_b = (
+        _pseudo_values(own, np.column_stack([surface, _known(other)]), fold)
+        for own, other in ((first, second), (second, first))
+    )
+    return means.interval(of_a - of_b, level, groups=codes)
 
 
 def _pseudo_values(scores: Array, known: Array, fold: Index) -> Array:
@@ -297,43 +268,25 @@ def _pseudo_values(scores: Array, known: Array, fold: Index) -> Array:
     judged = ~np.isnan(scores)
     if judged.all():
         return scores
-    values = np.empty_like(scores)
-    for own in np.unique(fold):
-        here, others = fold == own, fold != own
-        expected = _expected(known[others & judged], scores[others & judged], known[here])
-        chance = _chance(known[others], judged[others], known[here])
-        rest = np.where(judged[here], np.nan_to_num(scores[here]) - expected, 0.0)
-        values[here] = expected + rest / chance
-    return values
-
-
-def _expected(known: Array, scores: Array, wanted: Array) -> Array:
-    if len(known) < 2:
-        return np.full(len(wanted), scores.mean() if len(scores) else 0.0)
-    return np.asarray(_scaled(_ridge()).fit(known, scores).predict(wanted), dtype=np.float64)
-
-
-def _chance(known: Array, judged: NDArray[np.bool_], wanted: Array) -> Array:
-    """Of being judged, not below _LEAST_CHANCE: one pair must not outweigh the rest."""
-    if min(int(judged.sum()), int((~judged).sum())) < FEWEST_FAILED - 1:
-        return np.full(len(wanted), max(float(judged.mean()), _LEAST_CHANCE))
-    from sklearn.linear_model import LogisticRegression
-
-    model = _scaled(LogisticRegression(C=1.0)).fit(known, judged)
-    return np.maximum(np.asarray(model.predict_proba(wanted)[:, 1], dtype=np.float64), _LEAST_CHANCE)
-
-
-def _ridge() -> Any:
-    from sklearn.linear_model import RidgeCV
-
-    return RidgeCV(alphas=(1.0, 10.0, 100.0))
-
-
-def _scaled(model: Any) -> Any:
+    from sklearn.linear_model import LogisticRegression, RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), model)
+    values = np.empty_like(scores)
+    for own in np.unique(fold):
+        here, others = fold == own, fold != own
+        seen = others & judged
+        expected = np.full(int(here.sum()), scores[seen].mean() if seen.any() else 0.0)
+        if seen.sum() >= 2:
+            ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=(1.0, 10.0, 100.0)))
+            expected = np.asarray(ridge.fit(known[seen], scores[seen]).predict(known[here]), dtype=np.float64)
+        chance = np.full(int(here.sum()), judged[others].mean())
+        if min(int(judged[others].sum()), int((~judged[others]).sum())) >= FEWEST_FAILED - 1:
+            logistic = make_pipeline(StandardScaler(), LogisticRegression(C=1.0))
+            chance = logistic.fit(known[others], judged[others]).predict_proba(known[here])[:, 1]
+        rest = np.where(judged[here], np.nan_to_num(scores[here]) - expected, 0.0)
+        values[here] = expected + rest / np.maximum(chance, _LEAST_CHANCE)  # one pair must not outweigh the rest
+    return values
 
 
 def _known(scores: Array) -> Array:

@@ -35,10 +35,8 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
         Korn and Graubard (1998), Confidence intervals for proportions with small expected number of positive counts
         estimated from survey data. Survey Methodology 24(2), 193-201, for effective number and degrees of freedom.
     """
-    values = checks.vector(flags, "flags")
+    values = checks.flags(checks.vector(flags, "flags"), "flags")
     checks.share(level, "level")
-    if not np.isin(values, (0, 1)).all():
-        raise ValueError("`flags` must be true or false.")
     hits = int(values.sum())
     sums = means.sums(values, groups)
     n_units = sums.total.size
@@ -46,16 +44,16 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
         interval = stats.binomtest(hits, values.size).proportion_ci(confidence_level=level, method="wilson")
         low, high = float(interval.low), float(interval.high)
     else:
-        low, high = _of_groups(sums, level)
+        low, high = 0.0, 1.0
+        if n_units >= 2:
+            low, high = _of_groups(sums, level)
     return Estimate(hits / values.size, low, high, level, n_units, values.size, "share")
 
 
 def _of_groups(sums: means.Sums, level: float) -> tuple[float, float]:
-    if sums.total.size < 2:
-        return 0.0, 1.0
     share = float(sums.total.sum() / sums.size.sum())
     part = sums.size / sums.size.sum()
-    variance = float(np.sum((part * (sums.total / sums.size - share)) ** 2 / (1 - part)))
+    variance = float(np.sum((part * (sums.means - share)) ** 2 / (1 - part)))
     effective = float(sums.size.sum())
     if variance > 0:
         effective = min(effective, share * (1 - share) / variance)
@@ -103,8 +101,7 @@ def kept(
     interval lies on that side of the promised share. Else "open": a test that finds nothing shows nothing.
 
     Args:
-        flags: One truth value per item, shape (n,).
-        promised: The share that was promised, in [0, 1].
+        flags, promised: One truth value per item, shape (n,); the share that was promised, in [0, 1].
         margin: How far from it a share may lie and still keep it, in (0, 1).
         at_least: More than promised keeps the promise, too: only the lower test counts, and nothing is "above".
     Raises:
@@ -124,18 +121,15 @@ def kept(
         outcome = "below"
     elif share.low > promised and not at_least:
         outcome = "above"
-    needed = _needed(share, promised, margin, level, at_least) if outcome == "open" else None
-    return Kept(outcome, share, (tests.low, tests.high), promised, margin, needed)
-
-
-def _needed(share: Estimate, promised: float, margin: float, level: float, at_least: bool) -> int:
-    # Two tests must both succeed where the share is as promised: Chow, Shao and Wang (2008), section 4.2.
-    certain = POWER if at_least else (1 + POWER) / 2
-    quantiles = float(stats.norm.ppf(level) + stats.norm.ppf(certain))
-    # A share of exactly 0 or 1 has no variance, but its margin begins inside.
-    inside = float(np.clip(promised, margin / 2, 1 - margin / 2))
-    singles = (quantiles / margin) ** 2 * inside * (1 - inside)
-    return int(np.ceil(max(singles * share.n / share.n_groups, share.n + 1)))
+    needed = None
+    if outcome == "open":
+        # Two tests must both succeed where the share is as promised: Chow, Shao and Wang (2008), section 4.2.
+        quantiles = float(stats.norm.ppf(level) + stats.norm.ppf(POWER if at_least else (1 + POWER) / 2))
+        # A share of exactly 0 or 1 has no variance, but its margin begins inside.
+        inside = float(np.clip(promised, margin / 2, 1 - margin / 2))
+        singles = (quantiles / margin) ** 2 * inside * (1 - inside)
+        needed = int(np.ceil(max(singles * share.n / share.n_groups, share.n + 1)))
+    return Kept(outcome, share, tests.interval, promised, margin, needed)
 
 
 class IntervalQuality(NamedTuple):
@@ -162,10 +156,7 @@ def interval_quality(
     honest central interval minimises it, so it settles width against coverage in one number.
 
     Args:
-        low: Lower ends, shape (n,), in score units; an end belongs to its interval.
-        high: Upper ends, shape (n,).
-        truth: Human labels, shape (n,).
-        nominal: What share of labels the intervals claim to hold.
+        low, high, truth, nominal: As in `interval_scores`; an end belongs to its interval.
         span: The widest that an interval can be, in score units: the width of the scale. Intervals that leave the scale
             may be wider; then it is the widest of them.
     Raises:
@@ -174,7 +165,7 @@ def interval_quality(
         Winkler (1972), doi:10.1080/01621459.1972.10481224. Gneiting and Raftery (2007), doi:10.1198/016214506000001437
     """
     bottom, y = checks.paired_vectors(low, truth, ("low", "truth"))
-    top, _y = checks.paired_vectors(high, truth, ("high", "truth"))
+    top, _ = checks.paired_vectors(high, truth, ("high", "truth"))
     checks.share(nominal, "nominal")
     if np.any(bottom > top):
         raise ValueError(f"`low` is above `high` in {int(np.sum(bottom > top))} places.")
@@ -196,6 +187,4 @@ def interval_scores(low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: 
         Shape (n,).
     """
     bottom, top, y = (np.asarray(values, dtype=np.float64) for values in (low, high, truth))
-    missed = np.maximum(bottom - y, 0) + np.maximum(y - top, 0)
-    scores: Array = top - bottom + 2 / (1 - nominal) * missed
-    return scores
+    return np.asarray(top - bottom + 2 / (1 - nominal) * (np.maximum(bottom - y, 0) + np.maximum(y - top, 0)))

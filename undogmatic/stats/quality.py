@@ -46,8 +46,7 @@ def log_score(values: Sequence[float], probabilities: Sequence[float], label: fl
     """The logarithm of the probability of the level nearest to the label, from 0 (LEAST_PROBABILITY) to 1 (certain).
 
     Args:
-        values: Levels in score units, shape (n_levels,).
-        probabilities: Of the levels, shape (n_levels,), summing to 1.
+        values, probabilities: Levels in score units, and their probabilities, summing to 1; shape (n_levels,) each.
         label: In score units; of two levels equally near the lower counts.
     References:
         Good (1952), Rational decisions. doi:10.1111/j.2517-6161.1952.tb00104.x
@@ -60,10 +59,7 @@ def crps(values: ArrayLike, probabilities: ArrayLike, label: float, span: float)
     """1 less the continuous ranked probability score as a share of the scale; for one certain value its `closeness`.
 
     Args:
-        values: Levels in score units, shape (n_levels,).
-        probabilities: Shape (n_levels,), summing to 1.
-        label: In score units.
-        span: Width of the scale.
+        values, probabilities, label: As in `log_score`.
     References:
         Gneiting and Raftery (2007), Strictly proper scoring rules, equation 21. doi:10.1198/016214506000001437
     """
@@ -91,17 +87,7 @@ def concordance(scores: ArrayLike, labels: ArrayLike) -> Ordered:
     return Ordered(float((np.sum(above & (apart > 0)) + 0.5 * np.sum(above & (apart == 0))) / n), n)
 
 
-class Exchange(NamedTuple):
-    """The difference of two concordances, and what exchanging both scores of a text adds to it, shape (n,).
-
-    The difference is linear in which texts are exchanged, so the sum of what each adds is exact.
-    """
-
-    difference: float
-    added: Array
-
-
-def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> Exchange:
+def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> tuple[float, Array]:
     """The concordance of `other` with the labels less that of `one`, ready for the exchange of their scores.
 
     Of two texts let P be by how much `other` orders them better than `one`, and Q by how much the first's score of
@@ -111,9 +97,10 @@ def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> Exchange:
     Args:
         one, other, labels: Shape (n,) each.
     Returns:
-        NaN where all labels are equal.
+        The difference, and what exchanging both scores of a text adds to it, shape (n,): it is linear in which texts
+        are exchanged, so that the sum of what each adds is exact. NaN where all labels are equal.
     """
-    a, b, y = (checks.vector(each, name) for each, name in ((one, "one"), (other, "other"), (labels, "labels")))
+    a, b, y = (checks.vector(values, name) for values, name in ((one, "one"), (other, "other"), (labels, "labels")))
     above = y[:, None] > y[None, :]
 
     def ordered(first: Array, second: Array) -> Array:
@@ -122,6 +109,6 @@ def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> Exchange:
 
     n = int(above.sum())
     if not n:
-        return Exchange(math.nan, np.full(len(y), math.nan))
+        return math.nan, np.full(len(y), math.nan)
     p, q = ordered(b, b) - ordered(a, a), ordered(a, b) - ordered(b, a)
-    return Exchange(float(p.sum() / n), (q.sum(1) - q.sum(0) - p.sum(1) - p.sum(0)) / n)
+    return float(p.sum() / n), (q.sum(1) - q.sum(0) - p.sum(1) - p.sum(0)) / n

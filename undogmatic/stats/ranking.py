@@ -1,37 +1,12 @@
 """Does the score separate and order texts, and what do attacks do to it: AUC, rank correlation, absolute error."""
 
-from typing import Literal, NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
 from undogmatic.stats import checks, jackknife, means, resampling
-from undogmatic.stats.checks import Array, Groups, Index
-from undogmatic.stats.estimate import Estimate
-
-
-class AttackSummary(NamedTuple):
-    """`auc` near 1 means the attack texts still score above those of the baseline, so the attack failed.
-
-    `mean_shift` is attack minus treatment (negative: the attack lowers the score), with Welch's interval; all three
-    are None without treatment, and the limits also where either group has a single text or no spread.
-    `success_rate` is the share of attack texts below `threshold`, with Wilson's interval.
-    """
-
-    auc: Estimate
-    mean_shift: float | None
-    mean_shift_low: float | None
-    mean_shift_high: float | None
-    success_rate: float
-    success_low: float
-    success_high: float
-    threshold: float
-    threshold_rule: Literal["midpoint", "baseline_95"]
-    n_attack: int
-    n_baseline: int
-    n_treatment: int
-    level: float
+from undogmatic.stats.checks import Array, Groups, Index, Rng
+from undogmatic.stats.estimate import Estimate, unknown
 
 
 def auc(
@@ -48,10 +23,8 @@ def auc(
     count instead of texts.
 
     Args:
-        positive: Scores expected to be higher, shape (n_positive,).
-        negative: Scores expected to be lower, shape (n_negative,).
-        groups_a: What each positive text belongs to, shape (n_positive,); with `groups_b`, or neither.
-        groups_b: The same of the negative texts; the same label on both sides is the same group.
+        positive, negative: Scores expected to be higher, and lower, shape (n,) each.
+        groups_a, groups_b: What these belong to, both or neither; a label on both sides is one group.
     Raises:
         ValueError: If only one of `groups_a` and `groups_b` is given.
     References:
@@ -63,7 +36,9 @@ def auc(
     checks.share(level, "level")
     if (groups_a is None) != (groups_b is None):
         raise ValueError("`groups_a` and `groups_b` go together: give both, or neither.")
-    area = _area(p, q)
+    # The p-value that comes with U divides by 0 where all scores are equal; it is unused.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        area = float(stats.mannwhitneyu(p, q, method="asymptotic").statistic / (p.size * q.size))
     units = (p.size, q.size)
     if groups_a is None or groups_b is None:
         error, quantile = _delong_error(p, q), float(stats.norm.ppf((1 + level) / 2))
@@ -79,64 +54,34 @@ def auc(
     return Estimate(area, low, high, level, min(units), p.size + q.size, method="delong")
 
 
-def attack_summary(
-    attack_scores: ArrayLike,
-    baseline_scores: ArrayLike,
-    treatment_scores: ArrayLike | None = None,
-    threshold_rule: Literal["midpoint", "baseline_95"] = "midpoint",
-    *,
-    scale: tuple[float, float],
-    level: float = 0.95,
-) -> AttackSummary:
-    """What one kind of attack achieved: texts of the treatment, dressed to score like those of the baseline.
-
-    An attack text succeeds when it scores strictly below the threshold: the middle of the scale, or the 95th
-    percentile of the baseline (then it passes for one of its texts as this judge scores them).
+def mean_shift(attack: ArrayLike, treatment: ArrayLike, level: float = 0.95) -> Estimate:
+    """How far the mean of one sample lies above that of another, with Welch's interval.
 
     Args:
-        attack_scores: Shape (n_attack,), in score units, high meaning more of the fault.
-        baseline_scores: Texts without the fault, shape (n_baseline,).
-        treatment_scores: Texts with it, undressed, shape (n_treatment,); need not be matched to the attacks.
-        threshold_rule: Which threshold counts as success.
-        scale: The ends of the scale, for `midpoint`.
+        attack, treatment: Shape (n,) each, in score units; neither text by text nor in number need they match.
+    Returns:
+        NaN without texts on a side; limits of NaN where either has a single text or no spread.
     References:
-        Welch (1947), doi:10.1093/biomet/34.1-2.28. Wilson (1927), doi:10.1080/01621459.1927.10502953.
+        Welch (1947), doi:10.1093/biomet/34.1-2.28
     """
-    attack = checks.vector(attack_scores, "attack_scores")
-    baseline = checks.vector(baseline_scores, "baseline_scores")
-    treatment = None if treatment_scores is None else checks.vector(treatment_scores, "treatment_scores")
-    checks.option(threshold_rule, "threshold_rule", ("midpoint", "baseline_95"))
-    threshold = sum(scale) / 2 if threshold_rule == "midpoint" else float(np.percentile(baseline, 95))
-    successes = int(np.sum(attack < threshold))
-    rate = stats.binomtest(successes, attack.size).proportion_ci(confidence_level=level, method="wilson")
-    shift, shift_low, shift_high = (None, None, None) if treatment is None else _mean_shift(attack, treatment, level)
-    return AttackSummary(
-        auc=auc(attack, baseline, level),
-        mean_shift=shift,
-        mean_shift_low=shift_low,
-        mean_shift_high=shift_high,
-        success_rate=successes / attack.size,
-        success_low=float(rate.low),
-        success_high=float(rate.high),
-        threshold=threshold,
-        threshold_rule=threshold_rule,
-        n_attack=attack.size,
-        n_baseline=baseline.size,
-        n_treatment=0 if treatment is None else treatment.size,
-        level=level,
-    )
+    a, b = checks.vector(attack, "attack", 0), checks.vector(treatment, "treatment", 0)
+    checks.share(level, "level")
+    if not (a.size and b.size):
+        return unknown(level)
+    shift = unknown(level, n=a.size + b.size).replace(value=float(a.mean() - b.mean()))
+    if min(a.size, b.size) < 2 or checks.is_constant(a) or checks.is_constant(b):
+        return shift
+    interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(level)
+    return shift.replace(low=float(interval.low), high=float(interval.high))
 
 
-def spearman_interval(
-    x: ArrayLike, y: ArrayLike, rng: np.random.Generator, level: float = 0.95, *, groups: Groups = None
-) -> Estimate:
+def spearman_interval(x: ArrayLike, y: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None) -> Estimate:
     """Spearman rank correlation with a jackknife interval over items, or over groups of items (`jackknife.interval`).
 
     The bootstrap's (BCa) held the correlation in 88 % of samples of ten groups where it said 95 %.
 
     Args:
-        x: Scores, shape (n,), n >= 3.
-        y: Human labels or other scores of the same items, shape (n,).
+        x, y: Scores, and labels or other scores, of the same items, shape (n,), n >= 3.
     Raises:
         ValueError: If `x` or `y` is constant.
     References:
@@ -157,20 +102,12 @@ def mean_absolute_error(
     """Mean absolute error in score units, with the interval of a mean (`means.interval`) over items or groups of them.
 
     Args:
-        truth: Human labels, shape (n,), n >= 2, in score units.
-        predicted: Scores of the same items, shape (n,), in the same units.
+        truth, predicted: Labels and scores of the same items, shape (n,), n >= 2, in the same units.
         span: The largest error that could have occurred: the width of the scale. Without it there is no upper limit
             where (nearly) all errors are the same.
     """
     first, second = checks.paired_vectors(truth, predicted, ("truth", "predicted"), minimum=2)
     return means.interval(np.abs(first - second), level, groups=groups, bounds=(0.0, span))
-
-
-def _area(positive: Array, negative: Array) -> float:
-    # The p-value that comes with U divides by 0 where all scores are equal; it is unused.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        u = stats.mannwhitneyu(positive, negative, method="asymptotic").statistic
-    return float(u / (positive.size * negative.size))
 
 
 def _delong_error(positive: Array, negative: Array) -> float:
@@ -233,14 +170,6 @@ def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
     return low, high
 
 
-def _mean_shift(attack: Array, treatment: Array, level: float) -> tuple[float, float | None, float | None]:
-    shift = float(attack.mean() - treatment.mean())
-    if min(attack.size, treatment.size) < 2 or checks.is_constant(attack) or checks.is_constant(treatment):
-        return shift, None, None
-    interval = stats.ttest_ind(attack, treatment, equal_var=False).confidence_interval(level)
-    return shift, float(interval.low), float(interval.high)
-
-
 def _rank_correlation(columns: Array) -> resampling.OfDraws:
     """Spearman's correlation of the two columns; NaN where one is constant.
 
@@ -250,7 +179,7 @@ def _rank_correlation(columns: Array) -> resampling.OfDraws:
     codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]
     sizes = [int(own.max()) + 1 for own in codes]
 
-    def of_draws(drawn: resampling.Index) -> Array:
+    def of_draws(drawn: Index) -> Array:
         ranks, squares = [], []
         for own, n_codes in zip(codes, sizes, strict=True):
             tally = resampling.Tally(own, n_codes, drawn)

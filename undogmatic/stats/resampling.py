@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.checks import Array, Index, Rng
 
 OfDraws = Callable[[Index], Array]
 """Positions of drawn rows, shape (n_draws, n_rows), to the statistic of each draw, shape (n_draws,)."""
@@ -67,7 +67,7 @@ class Units:
         """All rows, unit by unit, as one draw: shape (1, n_rows)."""
         return self._rows[None, :]
 
-    def draws(self, rng: np.random.Generator, n_draws: int) -> Iterator[Index]:
+    def draws(self, rng: Rng, n_draws: int) -> Iterator[Index]:
         """Rows of as many units as there are, drawn with replacement `n_draws` times: batches (n_draws, n_rows).
 
         Draws of unequal groups differ in their number of rows, and come one by one.
@@ -120,8 +120,7 @@ class Tally:
     """The codes of drawn rows, to be counted draw by draw.
 
     Args:
-        codes: Code of every row, 0 to n_codes - 1, shape (n_rows,).
-        n_codes: Number of codes.
+        codes, n_codes: Code of every row, 0 to n_codes - 1, shape (n_rows,).
         drawn: Positions of drawn rows, shape (n_draws, n_drawn).
     """
 

@@ -10,23 +10,20 @@ orders of the tied: within a tie, each item counts with the mean error of the ti
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import checks, jackknife, resampling
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Bounds, Estimate
 from undogmatic.stats.resampling import OfDraws
 
 MOST_PLACES = 1000
 """Places of a curve: one per item up to so many items, beyond that so many, evenly spaced. A band over every one of
 50,000 items would take 400 MB, and no page shows more."""
-
-_OfOrder = Callable[[Array, Array], Callable[[Index], Array]]
-"""Uncertainty and error to a curve of each draw of items: shape (n_draws, n_drawn) or one more."""
 
 
 class Curve(NamedTuple):
@@ -53,57 +50,55 @@ class AurcSummary(NamedTuple):
 
 
 def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
-    """Uncertainty and error of the same items, checked; raises ValueError if they differ in length or e < 0."""
+    """Uncertainty (higher is less sure, any unit) and error (0 or more) of the same items, shape (n,) each, checked."""
     u, e = checks.paired_vectors(uncertainty, error, ("uncertainty", "error"))
     if np.any(e < 0):
         raise ValueError("`error` holds a negative value; pass its size, |score - label|.")
     return u, e
 
 
-def risk_coverage(
+def curve(
+    of: Literal["risk", "caught"],
     uncertainty: ArrayLike,
     error: ArrayLike,
-    rng: np.random.Generator,
+    rng: Rng,
     level: float = 0.95,
     n_resamples: int = 1000,
     *,
     groups: Groups = None,
 ) -> Curve:
-    """Risk-coverage curve: the mean error of the surest items, from one of them to all.
+    """What a doubt is worth, item by item.
+
+    "risk" is the mean error of the surest items, from one of them to all (risk and coverage); "caught" is the share of
+    all error that is caught by reviewing the least sure items first, from none of them to all.
 
     Args:
-        uncertainty: Higher is less sure, any unit, shape (n,).
-        error: 0 or more, shape (n,).
+        of: What the curve shows.
+        uncertainty, error: As of `pair`.
     Raises:
-        ValueError: If an error is negative.
+        ValueError: If an error is negative, or there is nothing to catch.
     References:
         El-Yaniv and Wiener (2010), On the foundations of noise-free selective classification.
         https://jmlr.org/papers/v11/el-yaniv10a.html
     """
-    return _curve(_risk, 1, *pair(uncertainty, error), rng, level, n_resamples, groups)
-
-
-def review_curve(
-    uncertainty: ArrayLike,
-    error: ArrayLike,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    n_resamples: int = 1000,
-    *,
-    groups: Groups = None,
-) -> Curve:
-    """Share of all error caught by reviewing the least sure items first, from none of them to all.
-
-    Args:
-        uncertainty: Higher is less sure, any unit, shape (n,).
-        error: 0 or more, shape (n,); what review of an item removes.
-    Raises:
-        ValueError: If an error is negative, or there is nothing to catch.
-    """
+    checks.share(level, "level")
     u, e = pair(uncertainty, error)
-    if not e.any():
+    of_order, first = (_risk, 1) if of == "risk" else (_caught, 0)
+    if of == "caught" and not e.any():
         raise ValueError("`error` is 0 throughout; there is nothing for a review to catch.")
-    return _curve(_caught, 0, u, e, rng, level, n_resamples, groups)
+    units = resampling.Units(checks.groups(groups, u.size))
+    if units.n < 2:
+        raise ValueError(f"`groups` gives {units.n} units; at least 2 are needed.")
+    n = np.unique(np.round(np.linspace(0, u.size, min(u.size, MOST_PLACES) + 1)).astype(np.intp))[first:]
+    share, guided = n / u.size, of_order(u, e)
+    drawn = [
+        np.interp(share, np.arange(first, first + own.size) / (first + own.size - 1), own)
+        for index in units.draws(rng, n_resamples)
+        for own in guided(index)
+    ]
+    band = Bounds(*np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0))
+    whole, best = (values(_all(u.size))[0][n - first] for values in (guided, of_order(e, e)))
+    return Curve(n, share, whole, band, best)
 
 
 def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
@@ -126,7 +121,7 @@ def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
 def aurc_summary(
     uncertainty: ArrayLike,
     error: ArrayLike,
-    rng: np.random.Generator,
+    rng: Rng,
     level: float = 0.95,
     *,
     groups: Groups = None,
@@ -135,8 +130,7 @@ def aurc_summary(
     """AURC and excess AURC with intervals (`jackknife.nearly_mean`), between the oracle's and random order's.
 
     Args:
-        uncertainty: Higher is less sure, any unit, shape (n,).
-        error: 0 or more, shape (n,).
+        uncertainty, error: As of `pair`.
     Raises:
         ValueError: If an error is negative.
     References:
@@ -151,7 +145,7 @@ def aurc_summary(
 
 
 def review_gain_interval(
-    uncertainty: ArrayLike, error: ArrayLike, rng: np.random.Generator, level: float = 0.95, *, groups: Groups = None
+    uncertainty: ArrayLike, error: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None
 ) -> Estimate:
     """`GAIN` with an interval over items, or over groups of items.
 
@@ -159,8 +153,7 @@ def review_gain_interval(
     pseudo-values, which errs below where errors are few (`benchmarks/coverage`).
 
     Args:
-        uncertainty: Higher is less sure, any unit, shape (n,).
-        error: 0 or more, shape (n,).
+        uncertainty, error: As of `pair`.
     Raises:
         ValueError: If an error is negative, or all are equal.
     """
@@ -171,33 +164,6 @@ def review_gain_interval(
     left_out = jackknife.LeftOut(np.column_stack([u, e]), GAIN, rng, groups)
     found, other = jackknife.on_z(left_out, level), jackknife.of_pseudo_values(left_out, level, (-1.0, 1.0))
     return found.replace(low=min(found.low, other.low), high=max(found.high, other.high))
-
-
-def _curve(
-    of_order: _OfOrder,
-    first: int,
-    u: Array,
-    e: Array,
-    rng: np.random.Generator,
-    level: float,
-    n_resamples: int,
-    groups: Groups,
-) -> Curve:
-    """The curve from `first` items to all, kept at MOST_PLACES; whole groups are resampled."""
-    checks.share(level, "level")
-    units = resampling.Units(checks.groups(groups, u.size))
-    if units.n < 2:
-        raise ValueError(f"`groups` gives {units.n} units; at least 2 are needed.")
-    n = np.unique(np.round(np.linspace(0, u.size, min(u.size, MOST_PLACES) + 1)).astype(np.intp))[first:]
-    share, guided = n / u.size, of_order(u, e)
-    drawn = [
-        np.interp(share, np.arange(first, first + own.size) / (first + own.size - 1), own)
-        for index in units.draws(rng, n_resamples)
-        for own in guided(index)
-    ]
-    band = Bounds(*np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0))
-    whole, best = (curve(_all(u.size))[0][n - first] for curve in (guided, of_order(e, e)))
-    return Curve(n, share, whole, band, best)
 
 
 def _all(n: int) -> Index:

@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import checks, resampling
-from undogmatic.stats.checks import Array, Groups, Index
+from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Bounds, Estimate
 
 RESAMPLES = 2000
 
 
-def flattery(values: Array, groups: Index, rng: np.random.Generator, resamples: int = RESAMPLES) -> float:
+def flattery(values: Array, groups: Index, rng: Rng, resamples: int = RESAMPLES) -> float:
     """By how much the mean of the candidate that is chosen for its mean exceeds what it is, on average.
 
     Groups of texts are drawn anew; in each draw the best is chosen by its mean there, and what it shows there beyond
@@ -72,8 +72,7 @@ def front(quality: Array, cost: Array) -> NDArray[np.bool_]:
     """Which candidates no other beats: none is at least as good and as cheap, and better in one of the two.
 
     Args:
-        quality: More is better, shape (n,).
-        cost: Less is better, shape (n,).
+        quality, cost: More is better, and less; shape (n,) each.
     """
     good = quality[:, None] <= quality[None, :]
     cheap = cost[:, None] >= cost[None, :]
@@ -122,9 +121,7 @@ class Ranks(NamedTuple):
     n_units: int
 
 
-def ranks(
-    values: ArrayLike, rng: np.random.Generator, level: float = 0.95, n_resamples: int = 2000, *, groups: Groups = None
-) -> Ranks:
+def ranks(values: ArrayLike, rng: Rng, level: float = 0.95, n_resamples: int = 2000, *, groups: Groups = None) -> Ranks:
     """Places of systems by their means over cases, with percentile intervals of a bootstrap over cases.
 
     Whole cases are drawn, so that systems stay compared on the same ones. With few cases the bootstrap sees too little

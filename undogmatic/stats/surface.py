@@ -14,13 +14,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from undogmatic.stats import checks
-from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.checks import Array, Index, Rng
 
 _PENALTIES = np.logspace(-6, 2, 9)
 """Ridge penalties tried, in units of a kernel's mean eigenvalue: from nearly interpolating to nearly constant."""
@@ -29,18 +28,11 @@ _MANY = 400
 FEWEST_GROUPS = 4
 
 
-class _Fit(NamedTuple):
-    """`left_out`: what the others say of each row fitted on; `weights` of these rows in what is said of new ones."""
-
-    left_out: Array
-    weights: Array
-
-
 def predict(
     kernels: Sequence[Array],
     target: ArrayLike,
     groups: Sequence[object] | ArrayLike,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     intercept: bool = True,
 ) -> Array:
@@ -60,6 +52,8 @@ def predict(
         Cook and Weisberg (1982), Residuals and Influence in Regression, section 3.2, for groups left out in one fit.
         Breiman (1996), Stacked regressions. doi:10.1007/BF00117832
     """
+    from scipy.optimize import nnls
+
     y = checks.vector(target, "target")
     codes = checks.labels(groups, "groups", y.size)
     n_groups = int(codes.max()) + 1
@@ -69,31 +63,23 @@ def predict(
     out = np.empty(y.size)
     for fold in np.unique(folds):
         test, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        out[test] = _of_fold(kernels, y[train], codes[train], train, test, intercept)
+        centre = float(y[train].mean()) if intercept else 0.0
+        tables, known, new = by_size(codes[train]), [], []
+        for kernel in kernels:
+            own, crossed = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
+            if intercept:
+                columns, whole = own.mean(axis=0)[None, :], float(own.mean())
+                crossed = crossed - crossed.mean(axis=1)[:, None] - columns + whole
+                own = own - columns - columns.T + whole
+            fit = _ridge(own, y[train] - centre, tables, 1 / train.size if intercept else 0.0)
+            if fit is not None:
+                known.append(fit[0])
+                new.append(crossed @ fit[1])
+        out[test] = centre
+        if known:
+            weights, _ = nnls(np.column_stack(known), y[train] - centre)
+            out[test] = centre + np.column_stack(new) @ weights
     return out
-
-
-def _of_fold(kernels: Sequence[Array], y: Array, codes: Index, train: Index, test: Index, intercept: bool) -> Array:
-    """Predictions for the rows `test` from the rows `train`, whose targets and groups are `y` and `codes`."""
-    from scipy.optimize import nnls
-
-    centre = float(y.mean()) if intercept else 0.0
-    tables = by_size(codes)
-    known, new = [], []
-    for kernel in kernels:
-        own, crossed = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
-        if intercept:
-            columns, whole = own.mean(axis=0)[None, :], float(own.mean())
-            crossed = crossed - crossed.mean(axis=1)[:, None] - columns + whole
-            own = own - columns - columns.T + whole
-        fit = _ridge(own, y - centre, tables, 1 / y.size if intercept else 0.0)
-        if fit is not None:
-            known.append(fit.left_out)
-            new.append(crossed @ fit.weights)
-    if not known:
-        return np.full(test.size, centre)
-    weights, _ = nnls(np.column_stack(known), y - centre)
-    return np.asarray(centre + np.column_stack(new) @ weights)
 
 
 def by_size(codes: Index) -> list[Index]:
@@ -101,12 +87,12 @@ def by_size(codes: Index) -> list[Index]:
     order = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes)
     first = np.cumsum(sizes) - sizes
-    found = [size for size in np.unique(sizes).tolist() if size]
-    return [order[first[sizes == size][:, None] + np.arange(size)[None, :]] for size in found]
+    return [order[first[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes).tolist() if size]
 
 
-def _ridge(kernel: Array, y: Array, tables: list[Index], of_mean: float) -> _Fit | None:
-    """The regression whose penalty predicts groups left out best; None where the kernel tells no two rows apart.
+def _ridge(kernel: Array, y: Array, tables: list[Index], of_mean: float) -> tuple[Array, Array] | None:
+    """The regression whose penalty predicts groups left out best: what the others say of each row, and the weights of
+    the rows in what is said of new ones. None where the kernel tells no two rows apart.
 
     A group's residual when it is left out is its residual times the inverse of (1 minus its block of the hat matrix);
     `of_mean` is what the mean adds to that matrix.
@@ -126,15 +112,8 @@ def _ridge(kernel: Array, y: Array, tables: list[Index], of_mean: float) -> _Fit
         left = np.eye(table.shape[1]) * (1 + 1e-9) - own
         missed[:, table] = np.linalg.solve(left, residual[:, table, None])[..., 0]
     best = int(np.argmin(np.sum(missed**2, axis=1)))
-    return _Fit(y - missed[best], vectors @ (in_basis / (values + penalties[best])))
+    return y - missed[best], vectors @ (in_basis / (values + penalties[best]))
 
-
-COUNTS = (
-    "characters words sentences lines word_length longest_word sentence_length longest_sentence capitals "
-    "capitals_share capital_words digits numbers commas full_stops parentheses quotes colons hyphens other_marks "
-    "different_words different_characters alliteration"
-).split()
-"""What `counts` counts, in this order."""
 
 KERNELS = 8
 """How many kinds of likeness `kernels` gives."""
@@ -154,20 +133,25 @@ _REACH = 0.4
 
 def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
     """Shape (n_texts, len(COUNTS) + columns of `extra`)."""
-    found = np.array([_count(text) for text in texts], dtype=np.float64).reshape(len(texts), len(COUNTS))
-    return found if extra is None else np.column_stack([found, extra])
+    table = np.array([[*_count(text).values()] for text in texts], dtype=np.float64).reshape(len(texts), len(COUNTS))
+    return table if extra is None else np.column_stack([table, extra])
 
 
 def kernels(texts: Sequence[str], extra: Array | None = None) -> list[Array]:
     """Similarities of the texts in their surface, eight of shape (n_texts, n_texts). Time grows with the square."""
+    from scipy.spatial.distance import cdist
+    from scipy.stats import rankdata
+
     x = counts(texts, extra)
+    ranks = rankdata(x, axis=0) / max(1, len(x))
     scaled = np.clip(_standard(x), -_FARTHEST, _FARTHEST)
     products = (1 + scaled @ scaled.T / max(1, scaled.shape[1])) ** 2
     places = np.array([_places(text) for text in texts], dtype=np.float64)
     return [
         additive(x),
         products,
-        _steps(x),
+        # Laplace's kernel of the ranks of the counts, which a forest's shares of common leaves tend to.
+        np.exp(-cdist(ranks, ranks, "cityblock") / (x.shape[1] * _REACH)),
         additive(places),
         _characters(texts),
         _tfidf(texts),
@@ -182,27 +166,13 @@ def additive(x: Array) -> Array:
 
 
 def bent(x: Array) -> Array:
-    """Columns whose sums are curved functions: each column of `x`, and it bent at up to eight quantiles; standardised.
-
-    Args:
-        x: Shape (n, k).
-    Returns:
-        Shape (n, at most 9 k).
-    """
+    """Columns whose sums are curved functions: those of `x` (shape (n, k)), each also bent at up to eight quantiles,
+    standardised; shape (n, at most 9 k)."""
     columns = []
     for column in x.T:
         knots = np.unique(np.quantile(column, np.linspace(0, 1, _KNOTS + 2)[1:-1]))
         columns += [column, *(np.maximum(0, column - knot) for knot in knots if knot < column.max())]
     return _standard(np.column_stack(columns))
-
-
-def _steps(x: Array) -> Array:
-    """Laplace's kernel of the ranks of the counts, which a forest's shares of common leaves tend to."""
-    from scipy.spatial.distance import cdist
-    from scipy.stats import rankdata
-
-    ranks = rankdata(x, axis=0) / max(1, len(x))
-    return np.asarray(np.exp(-cdist(ranks, ranks, "cityblock") / (x.shape[1] * _REACH)))
 
 
 def contrast(kernel: Array, first: Index, second: Index) -> Array:
@@ -211,7 +181,7 @@ def contrast(kernel: Array, first: Index, second: Index) -> Array:
     return np.asarray(kernel[np.ix_(first, first)] - crossed - crossed.T + kernel[np.ix_(second, second)])
 
 
-def _count(text: str) -> list[float]:
+def _count(text: str) -> dict[str, float]:
     words = _WORD.findall(text)
     sentences = [part for part in _SENTENCE_END.split(text) if part.strip()]
     lengths = [len(_WORD.findall(part)) for part in sentences]
@@ -226,7 +196,7 @@ def _count(text: str) -> list[float]:
         "colons": marks[":"] + marks[";"],
         "hyphens": sum(marks[c] for c in _HYPHENS),
     }
-    found = {
+    return {
         "characters": len(text),
         "words": len(words),
         "sentences": len(sentences),
@@ -246,24 +216,17 @@ def _count(text: str) -> list[float]:
         "different_characters": len(set(text.lower())),
         "alliteration": sum(one[0].lower() == other[0].lower() for one, other in pairwise(words)) / max(1, len(words)),
     }
-    return [float(found[name]) for name in COUNTS]
+
+
+COUNTS = tuple(_count(""))
+"""What `counts` counts, in this order."""
 
 
 def _places(text: str) -> list[float]:
     """Where the first comma, stop, digit, capital (after the beginning), parenthesis, quote and colon stand (the end if
     nowhere), how long the first and last sentence are, and the share of words of each length."""
-    ends = [
-        next((n for n, c in enumerate(text[1:], 1) if known(c)), len(text))
-        for known in (
-            ",".__eq__,
-            ".".__eq__,
-            str.isdigit,
-            str.isupper,
-            "(".__eq__,
-            _QUOTES.__contains__,
-            ":;".__contains__,
-        )
-    ]
+    kinds = ",".__eq__, ".".__eq__, str.isdigit, str.isupper, "(".__eq__, _QUOTES.__contains__, ":;".__contains__
+    ends = [next((n for n, c in enumerate(text[1:], 1) if known(c)), len(text)) for known in kinds]
     sentences = [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
     lengths = np.array([len(word) for word in _WORD.findall(text)], dtype=np.intp)
     of_each = np.bincount(np.minimum(lengths, _LONG_WORD), minlength=_LONG_WORD + 1)[1:] / max(1, lengths.size)
@@ -279,12 +242,8 @@ def _characters(texts: Sequence[str]) -> Array:
     from sklearn.feature_extraction.text import CountVectorizer
 
     try:
-        bag = (
-            CountVectorizer(analyzer="char", min_df=min(2, len(texts)))
-            .fit_transform(texts)
-            .toarray()
-            .astype(np.float64)
-        )
+        found = CountVectorizer(analyzer="char", min_df=min(2, len(texts))).fit_transform(texts)
+        bag = found.toarray().astype(np.float64)
     except ValueError:  # no character occurs in two texts
         return np.zeros((len(texts), len(texts)))
     shares = bag / np.maximum(1, bag.sum(axis=1))[:, None]

@@ -18,16 +18,20 @@ from undogmatic.stats.estimate import Estimate
 _MADE_PER_NUMBER = 8
 
 
-def median_of_means(values: Array) -> float:
-    """Median of (x[i] + x[j]) / 2 over all i <= j, as `numpy.median_of_means` of them gives it, in linear memory.
+def hodges_lehmann(differences: ArrayLike) -> float:
+    """Hodges-Lehmann estimate of the typical difference: the median of (x[i] + x[j]) / 2 over all i <= j.
 
-    Of the averages still in question, the weighted median of the rows' medians cuts away at least a quarter each time
-    (Johnson and Mizoguchi 1978, doi:10.1137/0207013); the rest is sorted once it is few. Time n log(n)^2.
+    In linear memory and time n log(n)^2: of the averages still in question, the weighted median of the rows' medians
+    cuts away at least a quarter each time; the rest is sorted once it is few.
 
     Args:
-        values: Finite, shape (n,), n >= 1.
+        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
+    References:
+        Hodges and Lehmann (1963), doi:10.1214/aoms/1177704172
+        Johnson and Mizoguchi (1978), doi:10.1137/0207013, for selecting among sorted sums.
+        Monahan (1984), doi:10.1145/1271.319414, for doing so with averages.
     """
-    x = np.sort(values)
+    x = np.sort(checks.vector(differences, "differences"))
     total = x.size * (x.size + 1) // 2
     middle = _selected(x, (total - 1) // 2)
     return float(middle if total % 2 else (middle + _selected(x, total // 2)) / 2)
@@ -79,11 +83,8 @@ def _ends(x: Array, pivot: float, strict: bool) -> Index:
         last = np.where(searching & ~before, middle, last)
 
 
-Bounds = tuple[float, float]
-
-
 def median(
-    values: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: Bounds = (-np.inf, np.inf)
+    values: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: means.Bounds = (-np.inf, np.inf)
 ) -> Estimate:
     """The median with the ends of the exact sign test: ordered values (Conover 1999, section 3.2).
 
@@ -94,7 +95,7 @@ def median(
     References:
         Conover (1999), Practical nonparametric statistics, 3rd edition, Wiley.
     """
-    v, codes = _checked(values, level, groups)
+    v, codes = checks.grouped(values, "values", level, groups)
     n = int(np.unique(codes).size)
     ordered = np.sort(v)
     below = np.arange(n + 1)
@@ -107,23 +108,8 @@ def median(
     return Estimate(float(np.median(v)), low, high, level, n)
 
 
-def hodges_lehmann(differences: ArrayLike) -> float:
-    """Hodges-Lehmann estimate of the typical difference: the median of the means of all pairs of differences.
-
-    Zeros take part, and each difference is also averaged with itself (Walsh averages).
-
-    Args:
-        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
-    References:
-        Hodges and Lehmann (1963), doi:10.1214/aoms/1177704172
-        Johnson and Mizoguchi (1978), doi:10.1137/0207013, for selecting among sorted sums.
-        Monahan (1984), doi:10.1145/1271.319414, for doing so with Walsh averages.
-    """
-    return median_of_means(checks.vector(differences, "differences"))
-
-
 def hodges_lehmann_interval(
-    differences: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: Bounds = (-np.inf, np.inf)
+    differences: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: means.Bounds = (-np.inf, np.inf)
 ) -> Estimate:
     """`hodges_lehmann` with an interval over differences, or over groups of them; they need not be symmetric.
 
@@ -135,8 +121,8 @@ def hodges_lehmann_interval(
     References:
         Hoeffding (1948), doi:10.1214/aoms/1177730196
     """
-    d, codes = _checked(differences, level, groups)
-    estimate, n = median_of_means(d), int(np.unique(codes).size)
+    d, codes = checks.grouped(differences, "differences", level, groups)
+    estimate, n = hodges_lehmann(d), int(np.unique(codes).size)
     if n < 2:
         return Estimate(estimate, *bounds, level, n)
     ordered = np.sort(d)
@@ -157,9 +143,3 @@ def hodges_lehmann_interval(
     high = coefficients.farthest(lambda value: limits(value)[1] < 0, estimate, highest)
     # Beyond all values nothing changes any more: what is not ruled out there is nowhere.
     return Estimate(estimate, bounds[0] if low == lowest else low, bounds[1] if high == highest else high, level, n)
-
-
-def _checked(values: ArrayLike, level: float, groups: Groups) -> tuple[Array, Index]:
-    checks.share(level, "level")
-    v = checks.vector(values, "values", minimum=1)
-    return v, checks.groups(groups, v.size)

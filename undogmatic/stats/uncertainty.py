@@ -82,8 +82,7 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> Array:
     mass is shared by the two neighbouring levels, the limit of the same rule.
 
     Args:
-        mean: Wanted expectation, in score units.
-        sd: Residual standard deviation, in score units, 0 or more.
+        mean, sd: Wanted expectation, and residual standard deviation, 0 or more; in score units.
         levels: Score of each level, strictly increasing, shape (k,), in score units.
     Returns:
         Probabilities, shape (k,), summing to 1.
@@ -177,10 +176,8 @@ def critique_uncertainty(
     Swapped ends are put in order and noted.
 
     Args:
-        initial_score: The score before the critique, 0-10.
-        critique_strength: 0-1 (a 0-10 answer divided by 10).
-        revised_range: The two ends of the range the critic defends, 0-10.
-        major_issues: Number of issues the critic called major.
+        initial_score, critique_strength: The score before the critique, 0-10, and the damage, 0-1.
+        revised_range, major_issues: The two ends that the critic defends, 0-10; how many issues were major.
     Raises:
         ValueError: If a value is off its scale, the range has not two ends, or the count is negative.
     """
@@ -241,8 +238,7 @@ def debate_uncertainty(advocate_score: float, critic_score: float, final_score: 
     the lower to the higher score.
 
     Args:
-        advocate_score: The score argued for from above, 0-10.
-        critic_score: The score argued for from below, 0-10.
+        advocate_score, critic_score: The scores argued for from above and from below, 0-10.
         final_score: What the judge of the debate decided, 0-10; outside the two sides it is kept and noted.
     Raises:
         ValueError: If a score is off the scale.
@@ -277,8 +273,7 @@ def aggregate_uncertainty(
     whatever its flag says. Failed judgments are the caller's to leave out and count.
 
     Args:
-        scores: One per judge, shape (n_judges,), 0-1.
-        levels: Uncertainty level per judge.
+        scores, levels: Score (0-1) and uncertainty level per judge, shape (n_judges,).
         review_flags: Whether each judge asked for review; empty if none was asked.
         issues: Issues per judge, joined in order with repetitions; a text counts as one issue.
     Raises:

@@ -150,11 +150,18 @@ class Study:
     def needed(self, facet: str, target: float, absolute: bool = True) -> int | None:
         """How many values of one facet to average, the others counting once, for a reliability; None: no number."""
         checks.share(target, "target")
-        signal, shrinks, stays = self._parts_of(facet, absolute)
+        if facet not in self.facets:
+            raise ValueError(f"`facet` is {facet!r}; it must be one of {', '.join(self.facets)}.")
+        # The variance of items, the error that shrinks as more of the facet are averaged, and the error that stays.
+        signal = shrinks = stays = 0.0
+        for k, value in enumerate(np.maximum(self._estimated[0], 0)):
+            source = self._source(k)
+            if source == (ITEM,):
+                signal = float(value)
+            elif absolute or ITEM in source:
+                shrinks, stays = (shrinks + value, stays) if facet in source else (shrinks, stays + value)
         room = signal * (1 - target) / target - stays
-        if room <= 0:
-            return None
-        return max(1, math.ceil(shrinks / room - 1e-9))
+        return max(1, math.ceil(float(shrinks) / room - 1e-9)) if room > 0 else None
 
     def cheapest(self, target: float, absolute: bool = True) -> dict[str, int] | None:
         """The design with the fewest scores per item (MOST_SCORES at most) that reaches a reliability, or None."""
@@ -197,9 +204,7 @@ class Study:
         """Components, mean squares and degrees of freedom of several sets of items, shape (n_sets, n_components).
 
         Args:
-            n: Items in each, shape (n_sets,).
-            squares: Sums of `_squares` over items, shape (n_sets, n_subsets).
-            sums: Sums of scores per cell, shape (n_sets, n_cells).
+            n, squares, sums: Items in each, shape (n_sets,); sums of `_squares` over items, and of scores per cell.
         """
         of_mean = n[:, None] * self._squares((sums / n[:, None]).reshape(-1, *self.levels))
         own = [math.prod(self.levels[f] - 1 for f in subset) for subset in self._subsets]
@@ -219,19 +224,6 @@ class Study:
             repeated = cells / math.prod(sizes[f] for f in whole if f in sizes) * (1 if ITEM in whole else n)
             columns.append(np.asarray(signed) / repeated)
         return np.stack(columns, axis=1), mean_squares, degrees
-
-    def _parts_of(self, facet: str, absolute: bool) -> tuple[float, float, float]:
-        """Variance of items, error that shrinks as more of the facet are averaged, and error that stays."""
-        if facet not in self.facets:
-            raise ValueError(f"`facet` is {facet!r}; it must be one of {', '.join(self.facets)}.")
-        signal = shrinks = stays = 0.0
-        for k, value in enumerate(np.maximum(self._estimated[0], 0)):
-            source = self._source(k)
-            if source == (ITEM,):
-                signal = float(value)
-            elif absolute or ITEM in source:
-                shrinks, stays = (shrinks + value, stays) if facet in source else (shrinks, stays + value)
-        return signal, float(shrinks), float(stays)
 
     def _ratio(self, estimated: Array, design: Mapping[str, int], absolute: bool) -> Array:
         """Logarithm of items' variance over error variance, shape (n_sets,); infinite where one of them is 0."""

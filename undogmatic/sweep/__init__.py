@@ -1,11 +1,10 @@
 """Runs what happens around the jobs of a sweep: the parent run before them, the report after them.
 
-jobs      the jobs' folders -> records
+jobs      the jobs' folders -> records, and what a search keeps of its trials
 family    every two jobs tested by every measure, corrected once
-tables    leaderboard, agreement, worth, costs
 verdicts  whether the best may be believed, and whether it is better than the others
-compare   all of that as one result
-search    a search in place of a grid: jobs chosen by those before them; `trials`: what it leaves in its folder
+compare   all of that as one result, with its tables: leaderboard, agreement, worth, costs
+search    a search in place of a grid: jobs chosen by those before them
 reaching  whether what is swept reaches a model at all
 workers   jobs side by side share the cores
 

@@ -52,12 +52,8 @@ class Pair(NamedTuple):
 
 
 class Sweep:
-    """The finished jobs of a sweep by name, and what is shown between them.
-
-    Args:
-        jobs: By name.
-        headline: The metric that ranks them, None where there is none.
-    """
+    """The finished jobs of a sweep by name, the metric that ranks them (None where there is none), and what is shown
+    between them."""
 
     def __init__(self, jobs: Mapping[str, Job], headline: str | None = None) -> None:
         self.jobs, self.headline = jobs, headline
@@ -163,7 +159,6 @@ def of_means(
     """Two jobs by the mean of a difference per text (or pair): Wilcoxon's test, and the interval against the margin.
 
     Args:
-        left, right, measure: What is compared.
         values: Left minus right, shape (n,).
         units: The independent unit of each value; test and interval are over them.
         margin: What matters, in the units of the values.
@@ -240,12 +235,9 @@ class Both(NamedTuple):
 
 
 def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], truth: str) -> Iterator[Both]:
-    """Every two jobs on the texts that both judged and whose true score both take for the same.
+    """Every two jobs on the texts that both judged and whose true score (column `truth`) both take for the same.
 
-    Args:
-        judged: Per job a row per text (index), with the column `unit`, its independent unit.
-        jobs: The jobs.
-        truth: The column with the true score.
+    `judged` has per job a row per text (index), with the column `unit`, its independent unit.
     """
     units = pd.Index(sorted({unit for items in judged.values() for unit in items["unit"]}))
     judged = {name: own.assign(unit=units.get_indexer(own["unit"])).sort_index() for name, own in judged.items()}
@@ -266,11 +258,8 @@ def uncertain(jobs: Mapping[str, Job]) -> dict[str, pd.DataFrame]:
 
 
 class Wholes:
-    """Compares jobs by measures of all texts; what such a measure is without each unit is made once per job.
-
-    Args:
-        draws: Exchanges for a p-value.
-    """
+    """Compares jobs by measures of all texts, with so many exchanges (`draws`) for a p-value; what such a measure is
+    without each unit is made once per job."""
 
     def __init__(self, draws: int) -> None:
         self.draws = draws

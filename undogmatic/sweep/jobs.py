@@ -1,4 +1,5 @@
-"""Reads the folders of a sweep's jobs: settings, scores, metrics, and why a job has no result.
+"""Reads the folders of a sweep's jobs: settings, scores, metrics, and why a job has no result; and keeps what a search
+notes of its trials (`search.json`).
 
 A job with several judges, or a judge of several criteria, is read as if each of these had been a job by itself. Of an
 optimisation only the program that it came to is: what it began with is judged to be compared with that, in its report.
@@ -6,6 +7,9 @@ optimisation only the program that it came to is: what it began with is judged t
 
 from __future__ import annotations
 
+import json
+import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,16 +17,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from undogmatic.analyses.compared import ITEM_COLUMNS
-from undogmatic.analyses.costs import spent
+from undogmatic.analyses.costs import per_item, spent
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.config.build import build
 from undogmatic.errors import DataError, UndogmaticError
-from undogmatic.records.records import OVERALL, Verdict
+from undogmatic.optimize.splits import looked
+from undogmatic.records.records import OVERALL, Item, Verdict
 from undogmatic.records.results import Standing, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
+from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text
 
@@ -139,7 +146,7 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
 
 def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str]) -> Job:
     """One of the jobs as which a finished one is read."""
-    judge, criterion = voice
+    (judge, criterion), part = voice, names[voice]
     # What a judge of several criteria took is noted with the first of them.
     payer = next(pair for pair in names if pair[0] == judge)
     costs = spent([j for j in folder.judgments if (j.judge, j.criterion) == payer])
@@ -150,6 +157,13 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str])
     scores = (scores if labels is None else scores.join(labels["label"])).reindex(columns=list(SCORED))
     if scores["group"].isna().any():
         raise _damaged(folder, SCORES, "an item without `group`")
+    doubts, items = f"items_{part}.calibration.csv" if part else "items_calibration.csv", pd.DataFrame()
+    if folder.has(doubts):
+        items = folder.table(doubts).set_index("item_id")
+        if lacking := sorted({*ITEM_COLUMNS} - {*items.columns}):
+            raise _damaged(folder, doubts, f"it lacks {', '.join(lacking)}")
+        if not items.index.is_unique:
+            raise _damaged(folder, doubts, "an item is twice in it")
     headline = str(job.facts.get("headline"))
     front = next((f"{name}." for name in names.values() if name and headline.startswith(f"{name}.")), "")
     # The headline as an analysis calls it where it reads one judge and criterion.
@@ -158,11 +172,11 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str])
         job,
         judge=judge,
         criterion=criterion,
-        part=names[voice],
+        part=part,
         facts=facts,
         metrics=_metrics(folder, voice, names, costs),
         scores=scores,
-        items=_items(folder, names[voice]),
+        items=items,
         costs=costs,
     )
 
@@ -182,16 +196,115 @@ def _metrics(folder: RunFolder, voice: Voice, names: Mapping[Voice, str], costs:
     return metrics | ({"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {})
 
 
-def _items(folder: RunFolder, part: str) -> pd.DataFrame:
-    name = f"items_{part}.calibration.csv" if part else "items_calibration.csv"
-    if not folder.has(name):
-        return pd.DataFrame()
-    items = folder.table(name).set_index("item_id")
-    lacking = sorted({*ITEM_COLUMNS} - {*items.columns})
-    if lacking or not items.index.is_unique:
-        raise _damaged(folder, name, f"it lacks {', '.join(lacking)}" if lacking else "an item is twice in it")
-    return items
-
-
 def _damaged(folder: RunFolder, name: str, why: str) -> DataError:
     return DataError(f"{folder.named}: its {name} cannot be read ({why}). Repeat that run.")
+
+
+SEARCH = "search.json"
+FINAL = "final"
+"""The folder of the winner's run, beside those of the trials."""
+PRUNING = "pruning"
+COSTS = ("calls", "tokens", "seconds", "usd")
+State = Literal["waiting", "complete", "pruned", "failed"]
+
+
+class Trial(BaseModel):
+    """One point of the space.
+
+    Attributes:
+        number: The name of its folder.
+        params: Key -> value.
+        state: "waiting" until its job has ended.
+        values: The objectives, in their order; empty without a result.
+        rungs: The headline by the number of texts it was judged on, before all of them were.
+        why: Why it has no result.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    number: int = Field(ge=0)
+    params: dict[str, str | int | float]
+    state: State = "waiting"
+    values: list[float] = []
+    rungs: dict[int, float] = {}
+    why: str | None = None
+
+
+class SearchState(BaseModel):
+    """`search.json`: what is searched, and how far it has come.
+
+    `looks` is the number of the winner's look at its test texts (`optimize.splits`).
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    space: dict[str, str]
+    objectives: list[str]
+    search: list[str]
+    final: list[str]
+    seed: int
+    trials: list[Trial] = []
+    winner: int | None = None
+    looks: int | None = None
+    stopped_by: str | None = None
+
+    def ranked(self) -> list[Trial]:
+        """The complete trials, best quality first; of equals the cheaper, then the earlier."""
+        done = [trial for trial in self.trials if trial.state == "complete"]
+        return sorted(done, key=lambda t: (-t.values[0], *t.values[1:], t.number))
+
+    def front(self) -> list[Trial]:
+        """The complete trials that no other one beats in one objective without losing in another."""
+        done = self.ranked()
+        merits = [[trial.values[0], *(-cost for cost in trial.values[1:])] for trial in done]
+
+        def beaten(one: list[float]) -> bool:
+            return any(other != one and all(map(operator.ge, other, one)) for other in merits)
+
+        return [trial for trial, own in zip(done, merits, strict=True) if not beaten(own)]
+
+
+def read_search(folder: Path) -> SearchState | None:
+    """The search of a sweep's folder; None where it holds none. Raises DataError for a damaged one."""
+    noted = RunFolder(folder)
+    if not noted.has(SEARCH):
+        return None
+    try:
+        return SearchState.model_validate(noted.json(SEARCH))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, problem["loc"]))
+        raise DataError(f"{folder / SEARCH} is damaged: `{key}`: {problem['msg']}. Start the search anew.") from None
+
+
+def write_search(folder: Path, search: SearchState) -> None:
+    """Keep how far a search has come; the file is whole at any moment."""
+    files.write(folder / SEARCH, json.dumps(search.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+
+
+def winners_look(folder: Path, name: str, test: Sequence[Item]) -> int | None:
+    """Which look at these test texts the winner's run was, `name` in the search's folder; None without a result."""
+    run = RunFolder(folder / name)
+    if not reached(folder / name)[0]:
+        return None
+    return looked(folder, test, f"{run.rubric.name}.{OVERALL}", [run.facts["identity"], run.facts["headline"]])
+
+
+def reached(folder: Path, objectives: Sequence[str] = ("quality",)) -> tuple[list[float], str | None]:
+    """What the job in this folder came to by these objectives: its headline and its costs; or none, and why."""
+    run = RunFolder(folder)
+    if run.has(ERROR_FILE):
+        return [], read_text(folder / ERROR_FILE).strip().splitlines()[0]
+    if run.facts.get("status") != "finished":
+        return [], "it did not come to its end"
+    quality = run.metrics.get(str(run.facts.get("headline")), math.nan)
+    if not math.isfinite(quality):
+        return [], "its analysis gave no headline metric to search by"
+    costs = per_item(spent(run.judgments))
+    costs |= {"quality": quality, "tokens": costs["input_tokens"] + costs["output_tokens"]}
+    values = [costs[name] for name in objectives]
+    unknown = [name for name, value in zip(objectives, values, strict=True) if not math.isfinite(value)]
+    if unknown:
+        return [], (
+            f"{unknown[0]} per text are not known: all answers came from the cache, or have no known price. "
+            "engine.cache=false asks again; calls are always known"
+        )
+    return values, None

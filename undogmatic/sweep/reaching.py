@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -33,11 +34,7 @@ class _Swept(NamedTuple):
 
 
 def check_reaching(config: DictConfig) -> None:
-    """Raise ConfigError where values of a swept key of the prompt never change what a model is sent.
-
-    Args:
-        config: The composed config of a multirun, Hydra's part included.
-    """
+    """Raise ConfigError where values of a swept key of the prompt never change what a model is sent."""
     fixed, swept = _read(config)
     # What varies beside what is sent (texts, seeds) stays at its first value.
     kept = [one if _of(one.key, RENDERING) else one._replace(words=one.words[:1]) for one in swept]
@@ -100,26 +97,35 @@ def _sent(config: DictConfig, words: Sequence[str]) -> list[str] | None:
 
 
 def _read(config: DictConfig) -> tuple[list[str], list[_Swept]]:
-    """The overrides that every job has, and the keys that vary; of a key that is given twice the last word counts."""
+    """The overrides that every job has, and the keys that vary."""
     params = OmegaConf.select(config, "hydra.sweeper.params") or {}
-    words = [*(f"{key}={value}" for key, value in params.items()), *config.hydra.overrides.task]
-    fixed: dict[str, str] = {}
-    swept: dict[str, _Swept] = {}
     try:
-        for override in OverridesParser.create().parse_overrides(words):
-            key = override.get_key_element()
-            fixed.pop(key, None)
-            swept.pop(key, None)
-            if not override.is_sweep_override():
-                fixed[key] = str(override.input_line)
-            elif not override.is_interval_sweep():  # a continuous range stands for no single values
-                values = itertools.islice(override.sweep_string_iterator(), MOST)
-                words_of_key = [f"{key}={value}" for value in values]
-                if words_of_key:
-                    swept[key] = _Swept(key.lstrip("+~"), words_of_key, override.is_choice_sweep())
+        fixed, sweeps = latest([*(f"{key}={value}" for key, value in params.items()), *config.hydra.overrides.task])
     except OverrideParseException:  # Hydra says so
         return [], []
-    return list(fixed.values()), list(swept.values())
+    swept = []
+    for key, override in sweeps.items():
+        if not override.is_interval_sweep():  # a continuous range stands for no single values
+            words = [f"{key}={value}" for value in itertools.islice(override.sweep_string_iterator(), MOST)]
+            swept += [_Swept(key.lstrip("+~"), words, override.is_choice_sweep())] if words else []
+    return list(fixed.values()), swept
+
+
+def latest(words: Sequence[str], loader: Any = None) -> tuple[dict[str, str], dict[str, Override]]:
+    """Read overrides: those of one value as typed, and those of several, by key; of a key that is given twice the last
+    word counts. Raises OverrideParseException. `loader` is Hydra's, which knows which keys are groups."""
+    fixed: dict[str, str] = {}
+    sweeps: dict[str, Override] = {}
+    for override in OverridesParser.create(config_loader=loader).parse_overrides(list(words)):
+        key = override.get_key_element()
+        for earlier in [name for name in (*fixed, *sweeps) if name.lstrip("+") == key.lstrip("+")]:
+            fixed.pop(earlier, None)
+            sweeps.pop(earlier, None)
+        if override.is_sweep_override():
+            sweeps[key] = override
+        else:
+            fixed[key] = str(override.input_line)
+    return fixed, sweeps
 
 
 def _of(key: str, groups: Sequence[str]) -> bool:

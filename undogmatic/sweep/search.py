@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import optuna
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
 from hydra.core.plugins import Plugins
 from hydra.errors import OverrideParseException
@@ -31,7 +30,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.splits import check_leaks
 from undogmatic.records.records import Item
 from undogmatic.safety.command import note_status, say, tell
-from undogmatic.sweep.trials import (
+from undogmatic.sweep.jobs import (
     COSTS,
     FINAL,
     PRUNING,
@@ -42,6 +41,7 @@ from undogmatic.sweep.trials import (
     winners_look,
     write_search,
 )
+from undogmatic.sweep.reaching import latest
 
 SAMPLERS = ("tpe", "random")
 TRIES = 100
@@ -120,30 +120,25 @@ class OptunaSweeper(Sweeper):
         """Raise ConfigError for a setting of the sweeper's own that cannot be."""
         counts = {name: getattr(self, name) for name in ("n_trials", "n_jobs", "startup")}
         known = [["quality"], *(["quality", cost] for cost in COSTS)]
-        rungs = self.rungs
+        rungs, limit = self.rungs, OmegaConf.select(self.config, "run.limit")
         rising = all(isinstance(n, int) and n >= 1 for n in rungs) and sorted(set(rungs)) == rungs
+        whole = rising and rungs and limit is not None and rungs[-1] >= limit
         fits = [(name, isinstance(n, int) and n >= 1, "it must be a whole number from 1") for name, n in counts.items()]
+        costs = f"it must be [quality], or [quality,COST] with COST one of {', '.join(COSTS)}"
+        two = (
+            f"it gives trials up by one number, and `hydra.sweeper.objectives` names two: {self.objectives}. Leave one "
+            "of the two out: hydra.sweeper.rungs=[] or hydra.sweeper.objectives=[quality]"
+        )
         fits += [
             ("sampler", self.sampler in SAMPLERS, f"there are: {', '.join(SAMPLERS)}"),
-            (
-                "objectives",
-                self.objectives in known,
-                f"it must be [quality], or [quality,COST] with COST one of {', '.join(COSTS)}",
-            ),
+            ("objectives", self.objectives in known, costs),
             ("rungs", rising, "it must be rising counts of texts, e.g. [16,32]"),
+            ("rungs", not rungs or len(self.objectives) == 1, two),
+            ("rungs", not whole, f"a whole trial judges {limit} texts (run.limit)"),
         ]
         for name, fit, wanted in fits:
             if not fit:
                 raise ConfigError(f"`hydra.sweeper.{name}` is {getattr(self, name)!r}; {wanted}.")
-        if rungs and len(self.objectives) > 1:
-            raise ConfigError(
-                "`hydra.sweeper.rungs` gives trials up by one number, and `hydra.sweeper.objectives` names two: "
-                f"{self.objectives}. Leave one of the two out: hydra.sweeper.rungs=[] or "
-                "hydra.sweeper.objectives=[quality]."
-            )
-        limit = OmegaConf.select(self.config, "run.limit")
-        if rungs and limit is not None and rungs[-1] >= limit:
-            raise ConfigError(f"`hydra.sweeper.rungs` is {rungs}, and a whole trial judges {limit} texts (run.limit).")
 
     def _begin(self) -> SearchState:
         """The search as it stands in the folder, or a new one, whose texts are looked at first."""
@@ -366,20 +361,12 @@ def read_space(words: Sequence[str], loader: Any) -> Space:
         ConfigError: A word that cannot be read, a range without a value, a key that decides what is measured, or
             nothing that varies.
     """
-    fixed: dict[str, str] = {}
-    keys: dict[str, BaseDistribution] = {}
     try:
-        parsed = OverridesParser.create(config_loader=loader).parse_overrides(list(words))
+        fixed, sweeps = latest(words, loader)
     except OverrideParseException as error:
         raise ConfigError(f"`{error.override}` cannot be read as an override of a search.") from None
-    for override in parsed:
-        key = override.get_key_element()
-        for earlier in [name for name in (*fixed, *keys) if name.lstrip("+") == key.lstrip("+")]:
-            fixed.pop(earlier, None)
-            keys.pop(earlier, None)
-        if not override.is_sweep_override():
-            fixed[key] = str(override.input_line)
-            continue
+    keys: dict[str, BaseDistribution] = {}
+    for key, override in sweeps.items():
         bare = key.lstrip("+~")
         if not bare.startswith(WORDINGS) and any(f"{bare}.".startswith(f"{group}.") for group in MEASURING):
             raise ConfigError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,7 @@ from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery
 from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, values_of
-from undogmatic.sweep.jobs import STANDINGS, Job
-from undogmatic.sweep.trials import FINAL, SearchState, reached
+from undogmatic.sweep.jobs import FINAL, STANDINGS, Job, SearchState, reached
 
 QUALITY = {"absolute_error": -1.0, "pair_difference": 1.0}
 """Measures that say which of two jobs is the better judge, and whether more is better; the first that was tested
@@ -45,11 +44,11 @@ LEAD = Rules("sweep.verdict_", (
 ))  # fmt: skip
 """Whether the best of several judges is better than the others."""
 
-
-_TESTED = "best metric test=test.estimate.value test_interval=test.estimate.interval texts=test.judged n value interval"
+_TRIAL = "value=trial.value interval=trial.interval"
+_TESTED = f"best metric test=test.value test_interval=test.interval texts=test.n n {_TRIAL}"
 SEARCH = Rules("search.verdict_", (
     Rule("none", "undecided", lambda e: e.best is None, "n=n_trials"),
-    Rule("untested", "undecided", lambda e: e.test is None, "best n metric value interval"),
+    Rule("untested", "undecided", lambda e: e.test is None, f"best n metric {_TRIAL}"),
     Rule("refuted", "refuted", lambda e: e.standing == "refuted", f"{_TESTED} analyses"),
     Rule("undecided", "undecided", lambda e: e.standing == "undecided", f"{_TESTED} analyses"),
     Rule("supported", "supported", lambda e: e.standing == "supported", f"{_TESTED} analyses"),
@@ -66,12 +65,8 @@ def named(names: Sequence[str]) -> str:
 
 def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     """First that the best judge is not to be believed, where that is so; then what is shown of its lead. Once for each
-    criterion, where several were judged: what is high on one says nothing of another.
-
-    Args:
-        table: One row per job, best first (`SweepResult.jobs`).
-        sweep: What is shown between the finished ones.
-    """
+    criterion, where several were judged: what is high on one says nothing of another. `table` has one row per job, best
+    first (`SweepResult.jobs`)."""
     finished = table[table["status"] == "finished"]
     several = not ("criterion" not in table or finished.empty or sweep.headline is None)
     parts = [rows for _, rows in finished.groupby("criterion", sort=False)] if several else [table]
@@ -101,9 +96,6 @@ def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
 class Lead:
     """The first of some jobs, and what is shown of it against the others: the evidence of LEAD.
 
-    Args:
-        table: One row per job, best first.
-        sweep: What is shown between them.
     Attributes:
         finished, ranked: The rows of jobs that came to an end, and of those with a headline; the rest is there where
             any has one.
@@ -115,8 +107,7 @@ class Lead:
         measure: The measure that decides; "" where none was tested.
         against: By it, what is shown of the first against each other distinct job, and the row that says so.
         margin: The smallest difference that matters in this measure, where there is one.
-        size: Hypotheses that were corrected for.
-        seen: How many of the texts something in the first was fitted on.
+        size, seen: Hypotheses that were corrected for; texts that something in the first was fitted on.
         open: The jobs against which nothing is shown of it.
         needed: Independent groups of texts that would decide what is open; None where no number would.
     """
@@ -179,33 +170,15 @@ def against_others(
     return "", {}
 
 
-class Headline(NamedTuple):
-    """The headline of a finished run, its judgments, and how its own verdicts left its judge."""
-
-    metric: str
-    estimate: Estimate
-    judged: int
-    standings: Mapping[str, str]
-
-    @classmethod
-    def of(cls, folder: Path) -> Headline:
-        """The headline of the run in this folder."""
-        run = RunFolder(folder)
-        metric = str(run.facts.get("headline"))
-        value, low, high = (run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high"))
-        return cls(
-            metric, Estimate(value, low, high), int(run.metrics.get("judged", 0)), run.facts.get("standing") or {}
-        )
+def _headline(run: RunFolder) -> Estimate:
+    """The headline of a finished run, over its judgments."""
+    metric = run.facts.get("headline")
+    value, low, high = (run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high"))
+    return Estimate(value, low, high, n=int(run.metrics.get("judged", 0)))
 
 
 class Searched:
-    """What a search came to: the evidence of SEARCH, the sentences and the table of all trials.
-
-    Args:
-        folder: The sweep's.
-        search: What stands in it.
-        finished: Its finished jobs by name.
-    """
+    """What the search in this folder came to: the evidence of SEARCH, the sentences and the table of all trials."""
 
     def __init__(self, folder: Path, search: SearchState, finished: Mapping[str, Job]) -> None:
         self.search, tell, ranked = search, Telling("search"), search.ranked()
@@ -217,18 +190,19 @@ class Searched:
         names = {trial.number: str(trial.number) for trial in ranked}
         names |= {job.number: name for name, job in finished.items()}
         winner = ranked[0].number
-        self.best, of_trial = names[winner], Headline.of(folder / str(winner))
-        self.metric, self.value, self.interval = of_trial.metric, of_trial.estimate.value, of_trial.estimate.interval
+        on_trials = RunFolder(folder / str(winner))
+        self.best, self.metric, self.trial = names[winner], str(on_trials.facts.get("headline")), _headline(on_trials)
         places = [folder / f"{FINAL}-{winner}", folder / FINAL]
-        self.test = next((Headline.of(place) for place in places if reached(place)[0]), None)
-        standings = {} if self.test is None else self.test.standings
+        tested = next((RunFolder(place) for place in places if reached(place)[0]), None)
+        self.test = None if tested is None else _headline(tested)
+        standings: Mapping[str, str] = ({} if tested is None else tested.facts.get("standing")) or {}
         self.standing = next((standing for standing in STANDINGS if standing in standings.values()), None)
         self.analyses = [analysis for analysis, own in standings.items() if own == self.standing]
         self.verdicts = [verdict(SEARCH, self).finding]
         if (search.looks or 0) > 1:
             self.verdicts.append(Finding("search.looks_again", {"looks": search.looks}))
         if self.test is not None:  # how it differs from what the trials said
-            both = of_trial.estimate, self.test.estimate
+            both = self.trial, self.test
             if np.isfinite([(one.value, *one.interval) for one in both]).all():
                 gap = apart(*both)
                 key = "gap_shown" if gap.low > 0 else "gap_open"

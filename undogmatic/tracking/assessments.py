@@ -7,8 +7,9 @@ the store here, so there is no queue to flush before they can be assessed.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,10 +19,9 @@ from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label, 
 from undogmatic.records.records import Failure, Item, Judgment
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.secrets import redacted, scrub_data
-from undogmatic.tracking.entries import cut
 from undogmatic.tracking.store import Store, database, opened, without_secrets
 from undogmatic.tracking.traces import log_traces, mark_of, trace_id
-from undogmatic.tracking.tracker import NOTE, still_there, where
+from undogmatic.tracking.tracker import NOTE, cut, still_there, where
 
 if TYPE_CHECKING:
     from mlflow.entities import Assessment
@@ -77,17 +77,8 @@ def log_notes(
     Returns:
         One sentence: how many traces and where to look, or that it was skipped and why.
     """
-    if not (folder / NOTE).is_file():
-        return "MLflow: skipped, because this run was not logged there (tracking=none)."
-    address, note = _noted(folder, uri)
-    file = database(address)
-    if file is not None and not file.is_file():
-        return f"MLflow: skipped, because the store to which this run was logged is gone ({file})."
     try:
-        with opened(address, note["experiment"], "The files on disk are complete.") as store:
-            run_id = str(note["run_id"])
-            if not still_there(store, run_id):
-                return f"MLflow: skipped, because the run {run_id} is no longer in {store.address}."
+        with _logged(folder, uri, "The files on disk are complete.") as (store, run_id):
             marks = {mark_of(store.experiment_id, judgment): judgment for judgment, _ in notes}
             traced = _traced(store, run_id, items, marks, started, hide)
             done = _assess(store, [(mark_of(store.experiment_id, j), of_it(hide)) for j, of_it in notes], traced)
@@ -95,72 +86,80 @@ def log_notes(
             left = f" {missing} without a trace were left out." if missing else ""
             return f"MLflow: on {done} traces.{left} {where(store, run_id)}"
     except ConfigError as error:
-        return f"MLflow: skipped. {error}"
+        return f"MLflow: skipped, because {error}"
 
 
 def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None) -> Said:
     """What people added to the traces of a run's judgments; nothing is written.
 
     Args:
-        folder: The run's folder; the note in it says where the run was logged.
+        folder, uri: As for `log_notes`.
         judgments: Whose traces to read.
-        uri: As for `log_notes`.
     Raises:
         ConfigError: The run was not logged, its store is gone or does not answer, or it has no traces there.
     """
-    nothing = f"--from-mlflow: nothing was imported for {folder}, because"
-    if not (folder / NOTE).is_file():
-        raise ConfigError(
-            f"{nothing} it was not logged to MLflow (tracking=none). Labels in a file: "
-            f"undogmatic review import {folder} LABELS"
-        )
-    address, note = _noted(folder, uri)
-    file = database(address)
-    if file is not None and not file.is_file():
-        raise ConfigError(f"{nothing} the store to which it was logged is gone ({file}). Put the file back.")
     try:
-        with opened(address, note["experiment"], "") as store:
+        with _logged(folder, uri, "") as (store, _):
             from mlflow.tracing.client import TracingClient
 
-            there = still_there(store, str(note["run_id"]))
             items = {trace_id(mark_of(store.experiment_id, j)): j.item_id for j in judgments}
             found = _assessments(TracingClient(store.uri), list(items))
+            if not found:
+                raise ConfigError(
+                    f"it has no traces in {store.address}. `undogmatic review export {folder}` writes those of the "
+                    "items in its queue (unless tracking.traces=0)."
+                )
+            return _read(store.address, items, found)
     except ConfigError as error:
-        raise ConfigError(f"{nothing} its store cannot be read. {str(error).splitlines()[0]}") from None
-    if not there:
-        raise ConfigError(f"{nothing} the run {note['run_id']} is no longer in {store.address}. Restore it there.")
-    if not found:
         raise ConfigError(
-            f"{nothing} it has no traces in {store.address}. `undogmatic review export {folder}` writes those of the "
-            "items in its queue (unless tracking.traces=0)."
-        )
-    return _read(store.address, items, found)
+            f"--from-mlflow: nothing was imported for {folder}, because its traces cannot be read: "
+            f"{str(error).splitlines()[0]} Labels in a file: undogmatic review import {folder} LABELS"
+        ) from None
 
 
-def _noted(folder: Path, uri: str | None) -> tuple[str, dict[str, Any]]:
-    """The address of the store to which a run was logged, with credentials where `uri` has them, and the note on it."""
+@contextlib.contextmanager
+def _logged(folder: Path, uri: str | None, kept: str) -> Iterator[tuple[Store, str]]:
+    """The store to which a run was logged, and the id of its run there. Raises ConfigError where there is none, and
+    DataError where the folder's note does not say where."""
+    if not (folder / NOTE).is_file():
+        raise ConfigError("this run was not logged to MLflow (tracking=none).")
     note = RunFolder(folder).json(NOTE)
     if not note.get("uri") or not note.get("run_id"):
         raise DataError(f"{folder / NOTE} does not say where the run was logged. Log it again: run.resume={folder}")
-    return uri if uri is not None and scrub_data(uri) == note["uri"] else str(note["uri"]), note
+    address, run_id = str(note["uri"]), str(note["run_id"])
+    if uri is not None and scrub_data(uri) == address:
+        address = uri  # with its credentials
+    file = database(address)
+    if file is not None and not file.is_file():
+        raise ConfigError(f"the store to which this run was logged is gone ({file}). Put the file back.")
+    with opened(address, note["experiment"], kept) as store:
+        if not still_there(store, run_id):
+            raise ConfigError(f"the run {run_id} is no longer in {store.address}. Restore it there.")
+        yield store, run_id
 
 
 def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[Assessment]]) -> Said:
     by_item: dict[str, list[Assessment]] = {}  # a label may be on the trace of any repeat
     for trace, assessments in found.items():
         by_item.setdefault(items[trace], []).extend(assessments)
-    exports = {item: export for item, of_it in by_item.items() if (export := _last_export(of_it)) is not None}
+    exports: dict[str, Assessment] = {}  # what the last one put there, also if a person has overridden it since
+    for item, of_it in by_item.items():
+        ours = [a for a in of_it if a.name in {SCORE, FLAG} and a.source.source_type != "HUMAN"]
+        if ours := [a for a in ours if PROBABILITY in (a.metadata or {})]:
+            exports[item] = max(ours, key=lambda a: a.last_update_time_ms or 0)
     labels: list[Filled] = []
     others: Counter[str] = Counter()
-    for trace in (each for each in items if each in found):
-        item, by_id = items[trace], {a.assessment_id: a for a in found[trace]}
-        for assessment in found[trace]:
+    for trace, item in items.items():
+        by_id = {a.assessment_id: a for a in found.get(trace, ())}
+        for assessment in found.get(trace, ()):
             if assessment.source.source_type != "HUMAN" or assessment.valid is False:
                 continue
             if assessment.name != HUMAN:
                 others[assessment.name] += 1
                 continue
-            first = _first(assessment, by_id)
+            first: Assessment = assessment
+            while first.overrides in by_id:  # the assessment whose place this one took
+                first = by_id[first.overrides]
             origin = {"store": address, "trace": trace, "assessment": str(first.assessment_id)}
             cells = {"item_id": item} | _cells(assessment, first, exports.get(item))
             labels.append(Filled(on_trace(trace, item), cells, origin, comma=True))
@@ -173,28 +172,10 @@ def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[A
     return Said(address, len(found), labels, waiting, others)
 
 
-def _last_export(assessments: Sequence[Assessment]) -> Assessment | None:
-    """What the last export put on an item's trace, also if a person has overridden it since."""
-    ours = [a for a in assessments if a.name in {SCORE, FLAG} and a.source.source_type != "HUMAN"]
-    ours = [a for a in ours if PROBABILITY in (a.metadata or {})]
-    return max(ours, key=lambda a: a.last_update_time_ms or 0, default=None)
-
-
-def _first(assessment: Assessment, by_id: Mapping[str | None, Assessment]) -> Assessment:
-    """The assessment whose place this one took, followed to the first that is still there."""
-    while assessment.overrides in by_id:
-        assessment = by_id[assessment.overrides]
-    return assessment
-
-
 def _cells(assessment: Any, first: Assessment, export: Assessment | None) -> dict[str, Any]:
     """A person's assessment as the cells of a row; `first` is the one whose place it took in the end."""
     who = assessment.source.source_id or ""
-    cells = {
-        "label": assessment.value,
-        "labeller": "" if who == NOBODY else who,
-        "comment": assessment.rationale,
-    }
+    cells = {"label": assessment.value, "labeller": "" if who == NOBODY else who, "comment": assessment.rationale}
     # A later export's probability is not the one with which the item came before the person who labelled it.
     before = export is not None and (first.create_time_ms or 0) < (export.last_update_time_ms or 0)
     return cells if export is None or before else cells | _about(export)
@@ -215,55 +196,43 @@ def _traced(
     texts = {item.id for item in items}
     missing = {mark: j for mark, j in marks.items() if mark not in found and j.item_id in texts}
     if hide:
-        items = list(map(redact_item, items))
-    shown = {mark: redact_judgment(j) if hide else j for mark, j in missing.items()}
-    if missing and log_traces(store, run_id, items, shown, started):
+        items, missing = list(map(redact_item, items)), {mark: redact_judgment(j) for mark, j in missing.items()}
+    if missing and log_traces(store, run_id, items, missing, started):
         found |= dict.fromkeys(missing, ())
     return found
 
 
 def _assessments(client: TracingClient, ids: Sequence[str]) -> dict[str, Sequence[Assessment]]:
-    infos = [
-        info
-        for start in range(0, len(ids), _AT_ONCE)
-        for info in client.store.batch_get_trace_infos(ids[start : start + _AT_ONCE])
-    ]
-    return {info.trace_id: info.assessments or [] for info in infos}
+    parts = (ids[start : start + _AT_ONCE] for start in range(0, len(ids), _AT_ONCE))
+    return {
+        info.trace_id: info.assessments or [] for part in parts for info in client.store.batch_get_trace_infos(part)
+    }
 
 
 def _assess(
     store: Store, notes: Iterable[tuple[str, Sequence[Assessment]]], traced: Mapping[str, Sequence[Assessment]]
 ) -> int:
     """Write the assessments; one of the same name and source is updated, and left alone where it says the same."""
+    from mlflow.entities import Feedback
     from mlflow.tracing.client import TracingClient
 
     client = without_secrets(TracingClient(store.uri))
-    touched = set()
+    notes = [(mark, assessments) for mark, assessments in notes if mark in traced]
     for mark, assessments in notes:
-        if mark not in traced:
-            continue
-        touched.add(mark)
         for assessment in assessments:
-            before = next((a for a in traced[mark] if _same_place(a, assessment)), None)
+            new, place = assessment, (assessment.name, assessment.source.source_id)
+            same = (a for a in traced[mark] if (a.name, a.source.source_id) == place and a.valid is not False)
+            before = next(same, None)
             if before is None:
-                client.log_assessment(trace_id(mark), assessment)
-            elif _said(before) != _said(again := _of_same_kind(before, assessment)):
-                client.update_assessment(trace_id(mark), str(before.assessment_id), again)
-    return len(touched)
-
-
-def _of_same_kind(before: Assessment, assessment: Assessment) -> Assessment:
-    """The assessment, as feedback where a person gave the label as such: MLflow updates neither kind to the other."""
-    from mlflow.entities import Feedback
-
-    if before.feedback is None or assessment.expectation is None:
-        return assessment
-    value, about = assessment.expectation.value, assessment.metadata
-    return Feedback(assessment.name, value, rationale=before.rationale, metadata=about)
-
-
-def _same_place(left: Assessment, right: Assessment) -> bool:
-    return (left.name, left.source.source_id) == (right.name, right.source.source_id) and left.valid is not False
+                client.log_assessment(trace_id(mark), new)
+                continue
+            if before.feedback is not None and new.expectation is not None:
+                # A person gave the label as feedback: MLflow updates neither kind to the other.
+                value, about = new.expectation.value, new.metadata
+                new = Feedback(new.name, value, rationale=before.rationale, metadata=about)
+            if _said(before) != _said(new):
+                client.update_assessment(trace_id(mark), str(before.assessment_id), new)
+    return len({mark for mark, _ in notes})
 
 
 def _said(assessment: Any) -> tuple[Any, ...]:
@@ -280,17 +249,15 @@ def of_judge(judgment: Judgment, flagged: bool, row: Mapping[str, str], hide: bo
     who = cut(f"{provenance.model} {provenance.readout} {judgment.judge}", LONGEST_SOURCE)
     judge = AssessmentSource(AssessmentSourceType.LLM_JUDGE, who)
     code = AssessmentSource(AssessmentSourceType.CODE, "undogmatic")
-    about = dict(row)
+    about: dict[str, Any] = dict(row)
     if isinstance(outcome, Failure):
         score = Feedback(SCORE, error=AssessmentError(outcome.reason, outcome.message), source=judge, metadata=about)
     else:
-        if outcome.interval is not None:
-            about["interval"] = "{:g} to {:g}".format(*outcome.interval)
-        if outcome.confidence is not None:
-            about["confidence"] = f"{outcome.confidence:g}"
-        if outcome.uncertainty is not None:
-            about["uncertainty"] = outcome.uncertainty
-        why = "\n".join([*([outcome.rationale] if outcome.rationale else []), *outcome.issues])
+        interval = None if outcome.interval is None else "{:g} to {:g}".format(*outcome.interval)
+        confidence = None if outcome.confidence is None else f"{outcome.confidence:g}"
+        facts = {"interval": interval, "confidence": confidence, "uncertainty": outcome.uncertainty}
+        about |= {name: value for name, value in facts.items() if value is not None}
+        why = "\n".join(filter(None, [outcome.rationale, *outcome.issues]))
         score = Feedback(SCORE, value=outcome.score, source=judge, rationale=why or None, metadata=about)
     return [score, Feedback(FLAG, value=flagged, source=code, metadata=dict(row))]
 

@@ -122,15 +122,9 @@ def _version(store: Store, name: str, alias: str) -> Any:
 
 def _registered_program(store: Store, name: str, program: Program, run: FinishedRun, tags: dict[str, str]) -> int:
     lineage = program["lineage"]
-    tags = tags | {
-        "optimizer": lineage["optimizer"],
-        "metric": lineage["metric"],
-        "seed": str(lineage["seed"]),
-        "data_digest": lineage["data"],
-        "test_digest": run.dataset_digest,
-        "program_digest": program["digest"],
-        "model": program["model"],
-    }
+    tags = tags | {key: str(lineage[key]) for key in ("optimizer", "metric", "seed")}
+    tags |= {"data_digest": lineage["data"], "test_digest": run.dataset_digest}
+    tags |= {"program_digest": program["digest"], "model": program["model"]}
     return _registered(store, name, json.dumps(program, indent=1, ensure_ascii=False) + "\n", run, tags)
 
 

@@ -132,18 +132,14 @@ def _unusable(file: Path) -> str | None:
             tables = {str(name) for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if tables and not tables.issuperset(_TABLES):
                 return f"a database of another program (it holds {', '.join(sorted(tables)[:3])})."
-            found = (
-                [str(version) for (version,) in store.execute(f"SELECT version_num FROM {_TABLES[0]}")]
-                if tables
-                else []
+            rows = store.execute(f"SELECT version_num FROM {_TABLES[0]}").fetchall() if tables else []
+        found, newest = [str(version) for (version,) in rows], _newest_version() if rows else None
+        if newest is not None and found != [newest]:
+            return (
+                f"a store of another version of MLflow (schema {found[0]}, here {newest}). Copy the file, then: "
+                f"mlflow db upgrade {address_of(file)}"
             )
-            if found and (newest := _newest_version()) is not None and found != [newest]:
-                return (
-                    f"a store of another version of MLflow (schema {found[0]}, here {newest}). Copy the file, then: "
-                    f"mlflow db upgrade {address_of(file)}"
-                )
-            store.execute("BEGIN IMMEDIATE")
-            store.execute("ROLLBACK")
+        _try_to_write(file, 0)
     except sqlite3.Error as error:
         return None if "locked" in str(error) else f"which cannot be used ({error})."
     return None
@@ -223,16 +219,20 @@ def _alone(file: Path, kept: str) -> Iterator[None]:
     """Be the only one of our processes that writes to this database, once no other program has it locked."""
     from filelock import FileLock, Timeout
 
-    lock, said = FileLock(f"{file}.lock"), False
+    lock, told = FileLock(f"{file}.lock"), False
     for seconds in (SAID_AFTER, LOCK_SECONDS):
         try:
             with lock.acquire(timeout=seconds):
-                _wait_until_free(file, seconds)
+                try:
+                    _try_to_write(file, seconds)
+                except sqlite3.Error as error:  # of another one MLflow has more to say
+                    if "locked" in str(error):
+                        raise Timeout(str(file)) from None
                 yield
                 return
-        except (Timeout, _Locked):
-            if not said:
-                said = True
+        except Timeout:
+            if not told:
+                told = True
                 print(
                     f"waiting for the MLflow store {file}, to which another process is writing (at most "
                     f"{LOCK_SECONDS / 60:.0f} minutes; to stop: Ctrl-C). {kept}",
@@ -245,32 +245,25 @@ def _alone(file: Path, kept: str) -> Iterator[None]:
     )
 
 
-class _Locked(Exception):
-    """Another program is in the middle of writing."""
-
-
-def _wait_until_free(file: Path, seconds: float) -> None:
-    try:
-        with contextlib.closing(sqlite3.connect(file, timeout=seconds, isolation_level=None)) as store:
-            store.execute("BEGIN IMMEDIATE")
-            store.execute("ROLLBACK")
-    except sqlite3.Error as error:  # of another one MLflow has more to say
-        if "locked" in str(error):
-            raise _Locked from None
+def _try_to_write(file: Path, seconds: float) -> None:
+    """Raise sqlite3.Error if the database cannot be written within so many seconds."""
+    with contextlib.closing(sqlite3.connect(file, timeout=seconds, isolation_level=None)) as store:
+        store.execute("BEGIN IMMEDIATE")
+        store.execute("ROLLBACK")
 
 
 def _experiment(client: MlflowClient, name: str, file: Path | None) -> str:
     """The experiment's id; a new one keeps its artifacts beside a local database, else where the server wants them."""
     found = client.get_experiment_by_name(name)
-    if found is not None and found.lifecycle_stage == "deleted":
+    if found is None:
+        location = None if file is None else (file.parent / "artifacts").as_uri()
+        return str(client.create_experiment(name, artifact_location=location))
+    if found.lifecycle_stage == "deleted":
         raise ConfigError(
             f"`tracking.experiment` is {name!r}, which was deleted in MLflow. Restore it there "
             f"(mlflow experiments restore -x {found.experiment_id}) or choose another name."
         )
-    if found is not None:
-        return str(found.experiment_id)
-    location = None if file is None else (file.parent / "artifacts").as_uri()
-    return str(client.create_experiment(name, artifact_location=location))
+    return str(found.experiment_id)
 
 
 def without_secrets(client: Any) -> Any:
@@ -299,22 +292,21 @@ def _scrubbed(value: Any) -> Any:
         return scrub(value)
     if isinstance(value, Mapping):
         return {scrub(k) if isinstance(k, str) else k: _scrubbed(v) for k, v in value.items()}
-    if isinstance(value, list | tuple | set):
-        return type(value)(map(_scrubbed, value)) if type(value) in (list, tuple, set) else value
+    if type(value) in (list, tuple, set):
+        return type(value)(map(_scrubbed, value))
     kind = type(value).__module__.partition(".")[0]
     if kind == "pandas" and hasattr(value, "isetitem"):
         clean = value.copy(deep=False)
         for n in range(value.shape[1]):
             cells = value.iloc[:, n]
-            changed = {row: _scrubbed(cell) for row, cell in enumerate(cells) if isinstance(cell, str | list | Mapping)}
-            if any(cells.iloc[row] != cell for row, cell in changed.items()):
-                kept = [changed.get(row, cell) for row, cell in enumerate(cells)]
+            kept = [_scrubbed(cell) if isinstance(cell, str | list | Mapping) else cell for cell in cells]
+            if any(new is not old and new != old for new, old in zip(kept, cells, strict=True)):
                 clean.isetitem(n, type(cells)(kept, index=value.index, dtype=cells.dtype))
         return clean
     if kind in _THEIRS and hasattr(value, "__dict__"):
         for name, held in vars(value).items():
             if isinstance(held, str | list | tuple | Mapping) or type(held).__module__.partition(".")[0] in _THEIRS:
-                changed_one = _scrubbed(held)
-                if changed_one is not held and changed_one != held:
-                    object.__setattr__(value, name, changed_one)
+                changed = _scrubbed(held)
+                if changed is not held and changed != held:
+                    object.__setattr__(value, name, changed)
     return value

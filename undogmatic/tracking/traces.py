@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.records.records import OVERALL, Call, Failure, Item, Judgment, Verdict, digest
+from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Verdict, digest
 from undogmatic.tracking.store import Store, without_secrets
 
 if TYPE_CHECKING:
@@ -72,12 +72,12 @@ def log_traces(
 
 
 def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Span]:
-    begin = min((c.started for c in judgment.calls), default=started)
-    begins = [call.started or begin for call in judgment.calls]
-    ends = [start + call.seconds for start, call in zip(begins, judgment.calls, strict=True)]
-    end = max([begin + judgment.cost.seconds, *ends])
-    outcome = judgment.outcome
-    error = outcome.reason if isinstance(outcome, Failure) else None
+    """The spans of a judgment: it, and the calls in it."""
+    calls, outcome = judgment.calls, judgment.outcome
+    begin = min((c.started for c in calls), default=started)
+    times = [(call.started or begin, (call.started or begin) + call.seconds) for call in calls]
+    end = max([begin + judgment.cost.seconds, *(stop for _, stop in times)])
+    failure = outcome if isinstance(outcome, Failure) else None
     tags = {
         "item": item.id,
         "condition": item.condition,
@@ -85,58 +85,36 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
         "judge": judgment.judge,
         "criterion": None if judgment.criterion == OVERALL else judgment.criterion,
         "score": None if judgment.score is None else round(judgment.score, 2),
-        "error": error,
-        "cached": bool(judgment.calls) and all(c.cached for c in judgment.calls),
+        "error": None if failure is None else failure.reason,
+        "cached": bool(calls) and all(c.cached for c in calls),
     }
-    root = _span(
-        mark,
-        0,
-        name=item.id if judgment.repeat == 0 else f"{item.id} (repeat {judgment.repeat})",
-        kind="EVALUATOR",
-        seconds=(begin, end),
-        inputs={"item": item.id, "text": item.text},
-        outputs=outcome.model_dump(mode="json", exclude_none=True),
-        error=None if not isinstance(outcome, Failure) else f"{outcome.reason}: {outcome.message}",
-        more={f"mlflow.traceTag.{k}": str(v) for k, v in tags.items() if v is not None},
+    about: dict[str, Any] = {f"mlflow.traceTag.{k}": str(v) for k, v in tags.items() if v is not None}
+    about |= _shown(
+        "EVALUATOR", {"item": item.id, "text": item.text}, outcome.model_dump(mode="json", exclude_none=True)
     )
-    placed = zip(judgment.calls, begins, ends, strict=True)
-    return [root, *(_call_span(mark, n, call, (start, stop)) for n, (call, start, stop) in enumerate(placed, 1))]
+    name = item.id if judgment.repeat == 0 else f"{item.id} (repeat {judgment.repeat})"
+    error = None if failure is None else f"{failure.reason}: {failure.message}"
+    spans = [_span(mark, 0, name, (begin, end), error, about)]
+    for number, (call, seconds) in enumerate(zip(calls, times, strict=True), 1):
+        usage = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
+        about = _shown("CHAT_MODEL", _brief(call.request), _brief(call.reply)) | {
+            "mlflow.llm.model": call.model,
+            "mlflow.chat.tokenUsage": usage | {"total_tokens": call.input_tokens + call.output_tokens},
+            "cached": call.cached,
+            "attempts": call.attempts,
+        }
+        about |= {} if call.usd is None else {"mlflow.llm.cost": {"total_cost": call.usd}}
+        name = f"{call.model} (from the cache)" if call.cached else call.model
+        spans.append(_span(mark, number, name, seconds, call.error, about))
+    return spans
 
 
-def _call_span(mark: str, number: int, call: Call, seconds: tuple[float, float]) -> Span:
-    usage = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
-    more: dict[str, Any] = {
-        "mlflow.llm.model": call.model,
-        "mlflow.chat.tokenUsage": usage | {"total_tokens": call.input_tokens + call.output_tokens},
-        "cached": call.cached,
-        "attempts": call.attempts,
-    }
-    if call.usd is not None:
-        more["mlflow.llm.cost"] = {"total_cost": call.usd}
-    return _span(
-        mark,
-        number,
-        name=f"{call.model} (from the cache)" if call.cached else call.model,
-        kind="CHAT_MODEL",
-        seconds=seconds,
-        inputs=_brief(call.request),
-        outputs=_brief(call.reply),
-        error=call.error,
-        more=more,
-    )
+def _shown(kind: str, inputs: Any, outputs: Any) -> dict[str, Any]:
+    return {"mlflow.spanType": kind, "mlflow.spanInputs": inputs, "mlflow.spanOutputs": outputs}
 
 
 def _span(
-    mark: str,
-    number: int,
-    *,
-    name: str,
-    kind: str,
-    seconds: tuple[float, float],
-    inputs: Any,
-    outputs: Any,
-    error: str | None,
-    more: Mapping[str, Any],
+    mark: str, number: int, name: str, seconds: tuple[float, float], error: str | None, about: Mapping[str, Any]
 ) -> Span:
     """A finished span; number 0 is the root."""
     from mlflow.entities import Span
@@ -148,13 +126,7 @@ def _span(
         first = int(mark[32:46], 16) << 8
         return SpanContext(int(mark[:32], 16), first + n + 1, False, TraceFlags(TraceFlags.SAMPLED))
 
-    attributes = {
-        "mlflow.traceRequestId": trace_id(mark),
-        "mlflow.spanType": kind,
-        "mlflow.spanInputs": inputs,
-        "mlflow.spanOutputs": outputs,
-        **more,
-    }
+    attributes = {"mlflow.traceRequestId": trace_id(mark), **about}
     return Span(
         ReadableSpan(
             name=name,

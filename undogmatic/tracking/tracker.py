@@ -1,9 +1,16 @@
-"""`tracking=mlflow` logs a finished run or sweep to MLflow; `tracking=none` leaves it on disk."""
+"""`tracking=mlflow` logs a finished run or sweep to MLflow; `tracking=none` leaves it on disk.
+
+First the trackers, then a run in MLflow's terms: tags, parameters, metrics, the judgments table and the dataset.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,17 +19,20 @@ from pydantic import Field
 
 from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import Verdict
+from undogmatic.records.results import headline_of
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.progress import doing
 from undogmatic.safety import files
-from undogmatic.safety.command import say
+from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data
-from undogmatic.tracking import entries
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
 from undogmatic.tracking.store import Store, check_store, check_uri, database, default_uri, opened
 from undogmatic.tracking.traces import choose, log_traces, mark_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from undogmatic.runs.outcome import FinishedRun, SweepResult
 
 PROGRAMS = ("program.json", "baseline.json", "splits.json", "optimisation.json")
@@ -31,35 +41,26 @@ NOTE = "mlflow.json"  # in a run's folder: where it was logged
 FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json", *PROGRAMS)
 QUOTING = ("report.html", "report.md", "judgments.jsonl", "baseline.json", "program.json")  # they hold judged texts
 FOLDERS = ("figures", "tables")
+LONGEST_PARAM = 6000  # characters, MLflow's limit
+LONGEST_TAG = 5000
+LONGEST_DIGEST = 36
+LONGEST_KEY = 250
+AT_ONCE = 100  # parameters in one request, MLflow's limit
+_NUMBERS = ("score raw_score low high confidence uncertainty is_uncertain revised_score usd seconds").split()
+KEY = ("item_id", "judge", "criterion", "repeat")
+TABLE = ("item_id", "judge", "criterion", "pair_id", "condition", "label", "repeat", *_NUMBERS, "error")
 
 
 class NoTracker:
-    """Results stay on disk.
-
-    Args:
-        redact: As in `MlflowTracker`: what lies in the run's folder then holds no judged text.
-    """
+    """Results stay on disk; with `redact`, what lies in the run's folder holds no judged text."""
 
     def __init__(self, redact: bool = False) -> None:
         self.redact = redact
 
-    def check(self) -> None:
-        """Nothing can be wrong."""
+    def log(self, *_: Any) -> None:
+        """Do nothing: there is no store that could be wrong, no parent run, and a plan's hash is in the folder."""
 
-    def lock(self, folder: Path, name: str, plan: Mapping[str, Any], digest: str) -> None:
-        """Do nothing; the run's folder holds the plan's hash."""
-
-    def log(self, run: FinishedRun) -> str | None:
-        """Do nothing."""
-        return None
-
-    def open_sweep(self, name: str, folder: Path, params: Mapping[str, str], run_id: str | None = None) -> str | None:
-        """Do nothing; there is no parent run."""
-        return None
-
-    def close_sweep(self, run_id: str | None, status: str, result: SweepResult | None = None) -> str | None:
-        """Do nothing."""
-        return None
+    check = lock = open_sweep = close_sweep = log
 
 
 class MlflowTracker:
@@ -127,16 +128,16 @@ class MlflowTracker:
             run_id = store.client.create_run(
                 store.experiment_id,
                 start_time=int(run.started * 1000),
-                tags=entries.tags(run),
-                run_name=entries.run_name(run),
+                tags=tags(run),
+                run_name=run_name(run),
             ).info.run_id
             note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
-            entries.log_params(store, run_id, entries.params(run))
-            entries.log_metrics(store, run_id, entries.compared(run))
-            store.client.log_table(run_id, entries.table(run), "judgments.json")
+            log_params(store, run_id, params(run))
+            log_metrics(store, run_id, compared(run))
+            store.client.log_table(run_id, table(run), "judgments.json")
             self._log_files(store, run_id, run)
-            entries.log_dataset(store, run_id, run)
+            log_dataset(store, run_id, run)
             log_prompt(store, run_id, run)
             log_programs(store, run_id, run)
             with doing("logging the run: traces"):
@@ -156,13 +157,10 @@ class MlflowTracker:
             if run_id is not None and still_there(store, run_id):
                 store.client.update_run(run_id, status="RUNNING")
                 return run_id
-            tags = {
-                "undogmatic.kind": "sweep",
-                "undogmatic.folder": str(folder.absolute()),
-                "mlflow.source.name": "undogmatic",
-            }
+            tags = {"undogmatic.kind": "sweep", "undogmatic.folder": str(folder.absolute())}
+            tags["mlflow.source.name"] = "undogmatic"
             parent = store.client.create_run(store.experiment_id, run_name=name, tags=tags).info.run_id
-            entries.log_params(store, parent, scrub_data(dict(params)))
+            log_params(store, parent, scrub_data(dict(params)))
             return str(parent)
 
     def close_sweep(self, run_id: str | None, status: str, result: SweepResult | None = None) -> str | None:
@@ -178,32 +176,23 @@ class MlflowTracker:
         kept = "The jobs' results are on disk." if result is None else f"The sweep's report is in {result.folder}."
         with opened(self.uri, self.experiment, kept) as store:
             if result is not None:
-                entries.log_metrics(store, run_id, entries.sweep_metrics(result))
+                log_metrics(store, run_id, sweep_metrics(result))
                 for name in ("jobs", "comparisons", "agreement"):
                     table = getattr(result, name)
                     if len(table):
                         store.client.log_dict(run_id, json.loads(table.to_json(orient="split")), f"{name}.json")
-                for file in FILES[:2]:
-                    if (result.folder / file).is_file():
-                        store.client.log_artifact(run_id, str(result.folder / file))
-                if (result.folder / "figures").is_dir():
-                    store.client.log_artifacts(run_id, str(result.folder / "figures"), "figures")
+                _log_folder(store, run_id, result.folder, FILES[:2], FOLDERS[:1])
             store.client.set_terminated(run_id, status)
             return where(store, run_id)
 
     def _log_files(self, store: Store, run_id: str, run: FinishedRun) -> None:
         """The files of the run's folder, the composed config and the prompt."""
-        for file in FILES:
-            if (run.folder / file).is_file() and not (self.redact and file in QUOTING):
-                store.client.log_artifact(run_id, str(run.folder / file))
-        for folder in FOLDERS:
-            if (run.folder / folder).is_dir():
-                store.client.log_artifacts(run_id, str(run.folder / folder), folder)
+        import yaml
+
+        _log_folder(store, run_id, run.folder, [f for f in FILES if not (self.redact and f in QUOTING)], FOLDERS)
         if self.redact:
             lines = [j.model_dump_json() for j in run.judgments]
             store.client.log_text(run_id, "\n".join(lines) + "\n", "judgments.jsonl")
-        import yaml
-
         config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
         store.client.log_text(run_id, config, "config.yaml")
         store.client.log_text(run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt")
@@ -215,6 +204,16 @@ class MlflowTracker:
         if written < len(chosen):
             said += " (this server is older than MLflow 3.4, which first took traces in batches)"
         store.client.set_tag(run_id, "undogmatic.traces", said)
+
+
+def _log_folder(store: Store, run_id: str, place: Path, names: Sequence[str], folders: Sequence[str]) -> None:
+    """Log those of a folder's files and folders that are there."""
+    for name in names:
+        if (place / name).is_file():
+            store.client.log_artifact(run_id, str(place / name))
+    for name in folders:
+        if (place / name).is_dir():
+            store.client.log_artifacts(run_id, str(place / name), name)
 
 
 def _logged_before(folder: Path, store: Store) -> str | None:
@@ -240,3 +239,157 @@ def where(store: Store, run_id: str) -> str:
         return f"{store.address.rstrip('/')}/{page}"
     command = "undogmatic ui" if store.uri == default_uri() else f"undogmatic ui --uri {store.address}"
     return f"{command}  (then /{page})"
+
+
+def tags(run: FinishedRun) -> dict[str, str]:
+    """Git commit, versions, hashes and, for a job of a sweep, the parent run."""
+    commit = run.versions.get("git", "unknown")
+    tags = {
+        "undogmatic.kind": "run",
+        "undogmatic.folder": str(run.folder.absolute()),
+        "undogmatic.identity": run.identity,
+        "undogmatic.dataset_digest": run.dataset_digest,
+        "undogmatic.prompt_hash": run.prompt_hash,
+        "undogmatic.uses_prompt": str(run.uses_prompt).lower(),
+        "undogmatic.model": run.model_name,
+        "undogmatic.status": "finished",
+        "undogmatic.headline": headline_of(run.results) or "",
+        "undogmatic.git": commit,
+        "mlflow.source.name": "undogmatic",
+        "mlflow.source.type": "LOCAL",
+    }
+    tags |= {f"version.{package}": version for package, version in run.versions.items() if package != "git"}
+    if re.match("[0-9a-f]{40}", commit):
+        tags["mlflow.source.git.commit"] = commit.partition("+")[0]
+    if parent := os.environ.get(SWEEP_RUN):
+        tags["mlflow.parentRunId"] = parent
+    return {k: cut(v, LONGEST_TAG) for k, v in tags.items()}
+
+
+def params(run: FinishedRun) -> dict[str, str]:
+    """The choice per group under the group's name, and every value of the config under its dotted key; not the wordings
+    of rubric and judges, which are in the logged config."""
+    config = json.dumps(scrub_data(dict(run.config)))
+    unworded = json.loads(config, object_pairs_hook=lambda pairs: {k: v for k, v in pairs if k != "wordings"})
+    return dict(run.choices) | dict(_flat(unworded))
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in config.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def cut(value: str, most: int) -> str:
+    """The value, or its beginning and a mark that says how long it was."""
+    if len(value) <= most:
+        return value
+    mark = f" ... [cut: {len(value)} characters]"
+    return value[: most - len(mark)] + mark
+
+
+def log_params(store: Store, run_id: str, params: Mapping[str, str]) -> None:
+    """Log parameters; values beyond MLflow's limit are cut visibly."""
+    from mlflow.entities import Param
+
+    entities = [Param(plain_key(k), cut(v, LONGEST_PARAM)) for k, v in params.items()]
+    for start in range(0, len(entities), AT_ONCE):
+        store.client.log_batch(run_id, params=entities[start : start + AT_ONCE])
+
+
+def run_name(run: FinishedRun) -> str:
+    """The run's name; of a job of a sweep what sets it apart, so that MLflow's pages can tell the jobs apart."""
+    parent = os.environ.get(SWEEP_FOLDER)
+    if parent is None or run.settings.named:
+        return run.name
+    sweep = RunFolder(Path(parent)).sweep
+    typed = set(sweep["overrides"]) if sweep is not None else set()
+    own = [word.lstrip("+~") for word in RunFolder(run.folder).overrides if word not in typed]
+    own = [word for word in own if not word.startswith(("run.resume=", "run.limit=null"))]
+    said = " ".join(f"{key.rpartition('.')[2]}={value}" for key, _, value in (word.partition("=") for word in own))
+    return cut(str(scrub_data(said)), LONGEST_KEY) or run.name
+
+
+def compared(run: FinishedRun) -> dict[str, float]:
+    """The metrics of a run in the order in which MLflow's comparison of runs begins with them.
+
+    First the headline of the run with its limits, then those of the other analyses, each under its own name: a column
+    that held a share for one run and a correlation for another would be compared, and must not be. Which one sums the
+    run up is its tag `undogmatic.headline`.
+    """
+    first_of_all = headline_of(run.results)
+    if first_of_all is None:
+        return dict(run.metrics)
+    headlines = [f"{first_of_all}{end}" for end in ("", "_low", "_high")]
+    headlines += [r.full(r.headline) for r in run.results if r.headline is not None]
+    return {h: run.metrics[h] for h in headlines if h in run.metrics} | dict(run.metrics)
+
+
+def rounded(value: float) -> float:
+    """Four digits that count, for axes and tables; whole numbers as they are. metrics.json keeps them all."""
+    if not math.isfinite(value) or value == round(value):
+        return value
+    return round(value, max(0, 3 - math.floor(math.log10(abs(value)))))
+
+
+def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float]) -> None:
+    """Log metrics under their own names, rounded."""
+    from mlflow.entities import Metric
+
+    now = int(time.time() * 1000)
+    store.client.log_batch(run_id, metrics=[Metric(plain_key(k), rounded(v), now, 0) for k, v in metrics.items()])
+
+
+def sweep_metrics(result: SweepResult) -> dict[str, float]:
+    """How many jobs ended how, and the best job's numbers."""
+    metrics = {"sweep.jobs": float(result.count), "sweep.failed": float(len(result.failed))}
+    finished = result.jobs[result.jobs["status"] == "finished"] if len(result.jobs) else result.jobs
+    if result.headline is not None and len(finished) and finished["headline"].notna().any():
+        best = finished[["headline", "low", "high"]].iloc[0].dropna()
+        names = {"headline": "", "low": "_low", "high": "_high"}
+        metrics |= {f"best.{result.headline}{names[column]}": float(value) for column, value in best.items()}
+    return metrics
+
+
+def table(run: FinishedRun) -> pd.DataFrame:
+    """The judgments as a table: numbers, the judged text and the reason given."""
+    texts = {item.id: item.text for item in run.items}
+    reasons = {
+        (j.item_id, j.judge, j.criterion, j.repeat): j.outcome.rationale
+        if isinstance(j.outcome, Verdict)
+        else j.outcome.message
+        for j in run.judgments
+    }
+    several = len(run.frame[["judge", "criterion"]].drop_duplicates()) > 1
+    shown = [column for column in TABLE if column in run.frame and (several or column not in ("judge", "criterion"))]
+    table = run.frame[shown].copy()
+    keys = list(run.frame[list(KEY)].itertuples(index=False, name=None))
+    table["text"] = [texts[key[0]] for key in keys]
+    table["rationale"] = [reasons.get(key) for key in keys]
+    return table.astype(object).where(table.notna(), None)
+
+
+def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
+    """Name, digest and shape of the dataset; its texts are in the judgments table."""
+    import pandas as pd
+    from mlflow.data.pandas_dataset import from_pandas
+    from mlflow.entities import DatasetInput, InputTag
+
+    rows = pd.DataFrame(
+        {
+            "item_id": [str(i.id) for i in run.items],
+            "condition": [i.condition or "" for i in run.items],
+            "label": [float("nan") if i.label is None else float(i.label) for i in run.items],
+        }
+    )
+    name = run.choices.get("dataset", "dataset")
+    data = from_pandas(rows, name=name, digest=run.dataset_digest[:LONGEST_DIGEST])
+    entity = data._to_mlflow_entity()
+    store.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])
+
+
+def plain_key(key: str) -> str:
+    """A key that MLflow takes: letters, digits, and _ - . / or space; at most LONGEST_KEY."""
+    return re.sub(r"[^\w\-. /]", "_", key)[:LONGEST_KEY]

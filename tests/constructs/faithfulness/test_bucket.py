@@ -74,7 +74,7 @@ def test_what_is_planted_is_quoted_costs_and_has_its_class(kind: str) -> None:
 
 def test_the_stored_precision_is_that_of_the_summaries_of_development() -> None:
     found = planted.accused(planted.shipped("dev") + planted.retold("dev"), planted.DOUBTED)
-    assert planted.precision(found) == precision.precisions()
+    assert planted.precision(found) == precision.lexicon("precision")
 
 
 def test_a_kind_is_sure_only_after_many_right_accusations() -> None:

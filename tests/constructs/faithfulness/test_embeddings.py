@@ -71,4 +71,4 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_embeddings_of_the_hub_say_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
     with pytest.raises(ConfigError, match=r"needs sentence-transformers.*embeddings=minilm"):
-        asyncio.run(HubEmbeddings("nowhere/model").vectors(["A ferry sank."]))
+        HubEmbeddings("nowhere/model").vectors(["A ferry sank."])

@@ -40,6 +40,77 @@ def buckets(n: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(1, 6, n) / 5
 
 
+def turned_pillar() -> Judged:
+    judged = run({"a": noise(40, 0.5, 0.2, 0)})
+    nli = judged.frame["judge"] == "nli"
+    judged.frame.loc[nli, "score"] = 1 - judged.frame.loc[nli, "score"]
+    return judged
+
+
+def pillar_by_chance() -> Judged:
+    judged = run({name: noise(6, 0.5, 0.2, seed) for seed, name in enumerate("abc")})
+    nli = judged.frame["judge"] == "nli"
+    judged.frame.loc[nli, "score"] = np.random.default_rng(7).uniform(size=int(nli.sum()))
+    return judged
+
+
+def again(change: Callable[[int], float], n: int = 20) -> Judged:
+    """A judge that judges every text twice."""
+    own = buckets(n, 1)
+    later = {(f"c{case}/a", "j"): float(np.clip(own[case] + change(case), 0, 1)) for case in range(n)}
+    return run({"a": own}, later=later)
+
+
+def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> Judged:
+    return run({name: noise(n, 0.5, 0.2, seed) for seed, name in enumerate(systems)}, words=words)
+
+
+@pytest.mark.parametrize(
+    ("part", "judged", "changes", "standing", "keys"),
+    [
+        ("agreement", lambda: with_judges(*map(buckets, [60] * 3, (1, 2, 3))), {}, "refuted", "verdict_disagree"),
+        ("pillars", lambda: run({"a": noise(40, 0.5, 0.2, 0)}), {}, "supported", "verdict_together"),
+        ("pillars", turned_pillar, {}, "refuted", "verdict_against flagged"),
+        ("pillars", pillar_by_chance, {}, "undecided", "verdict_open"),
+        ("length_bias", lambda: lengths(60, lambda _, score: round(100 + 400 * score)), {}, "refuted",
+         "flagged verdict_biased"),
+        ("length_bias", lambda: lengths(200, lambda case, _: 100 + 37 * case % 211), {"level": 0.9}, "supported",
+         "one verdict_none"),
+        ("length_bias", lambda: lengths(6, lambda case, score: round(100 + 100 * case * score), "abc"), {}, "undecided",
+         "verdict_open"),
+        ("consistency", lambda: again(lambda case: 0.0, 120), {}, "supported", "verdict_same"),
+        ("consistency", lambda: again(lambda case: -0.2 if case % 3 else 0.2), {}, "refuted", "verdict_moves"),
+        ("consistency", lambda: again(lambda case: 0.0, 2), {}, "undecided", "verdict_few"),
+    ],
+    ids=[
+        "judges by chance do not agree", "pillars that go together", "a pillar that is turned around",
+        "few cases show nothing of pillars", "a judge that counts words", "a judge that does not, with enough texts",
+        "eighteen texts of six cases leave the length open", "a judge that repeats itself", "a judge that moves",
+        "two texts judged again decide nothing",
+    ],
+)  # fmt: skip
+def test_the_verdict_is_that_of_scores_whose_answer_is_known(
+    part: str, judged: Callable[[], Judged], changes: dict[str, Any], standing: str, keys: str, said: Said
+) -> None:
+    result = asked(part, judged(), **changes)
+    assert result.standing == standing
+    assert said(result).keys() >= {f"{part}.{key}" for key in keys.split()}
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("agreement", "of which there are 1"),
+        ("baselines", "rouge1, rouge2, rougeL, bertscore"),
+        ("consistency", r"run\.repeats=2"),
+        ("taxonomy", "dataset=quotes"),
+    ],
+)
+def test_a_run_without_what_an_analysis_reads_is_unsuited(part: str, message: str) -> None:
+    with pytest.raises(Unsuited, match=message):
+        asked(part, run({"a": buckets(4, 0)}))
+
+
 class TestAgreement:
     def test_judges_that_say_the_same_agree(self, said: Said) -> None:
         own = buckets(40, 0)
@@ -50,23 +121,14 @@ class TestAgreement:
         pairs = result.tables["pairs"]
         assert pairs["tau"].between(0.9, 1).all() and pairs["kappa_completeness"].between(0.9, 1).all()
 
-    def test_judges_by_chance_do_not(self, said: Said) -> None:
-        result = asked("agreement", with_judges(*(buckets(60, seed) for seed in (1, 2, 3))))
-        assert result.standing == "refuted"
-        assert "agreement.verdict_disagree" in said(result)
-
     def test_the_judge_that_agrees_least_is_named_with_its_weight_and_whether_that_is_shown(self, said: Said) -> None:
         own = buckets(60, 4)
-        result = asked("agreement", with_judges(own, own, buckets(60, 5)))
-        found = said(result)
-        assert found["agreement.weakest"].values["judge"] == "l"
-        assert found["agreement.weakest"].values["weight"] == pytest.approx(0.4 / 3)
+        values = said(asked("agreement", with_judges(own, own, buckets(60, 5))))["agreement.weakest"].values
+        assert (values["judge"], values["weight"]) == ("l", pytest.approx(0.4 / 3))
 
     def test_failures_are_left_out_and_counted(self, said: Said) -> None:
-        own = buckets(12, 6)
         failed = {("c0/a", "k", "completeness"), ("c5/a", "k", "factual_accuracy")}
-        judged = run({"a": own}, failed=failed, judges=("j", "k"))
-        result = asked("agreement", judged)
+        result = asked("agreement", run({"a": buckets(12, 6)}, failed=failed, judges=("j", "k")))
         assert said(result)["agreement.failed"].values == {"judge": "k", "n": 2, "total": 12}
         assert result.tables["pairs"].loc[0, ["n", "left_out"]].tolist() == [10, 2]
 
@@ -74,31 +136,9 @@ class TestAgreement:
         pairs = asked("agreement", with_judges(noise(12, 0.5, 0.2, 0), noise(12, 0.5, 0.2, 1))).tables["pairs"]
         assert pairs["kappa_completeness"].isna().all() and pairs["tau"].notna().all()
 
-    def test_one_judge_is_no_agreement(self) -> None:
-        with pytest.raises(Unsuited, match="of which there are 1"):
-            asked("agreement", run({"a": buckets(4, 0)}))
 
-
-class TestPillars:
-    def test_pillars_that_go_together(self, said: Said) -> None:
-        result = asked("pillars", run({"a": noise(40, 0.5, 0.2, 0)}))
-        assert result.standing == "supported"
-        assert "pillars.verdict_together" in said(result)
-
-    def test_a_pillar_that_is_turned_around_is_shown_to_be(self, said: Said) -> None:
-        judged = run({"a": noise(40, 0.5, 0.2, 0)})
-        nli = judged.frame["judge"] == "nli"
-        judged.frame.loc[nli, "score"] = 1 - judged.frame.loc[nli, "score"]
-        found = said(result := asked("pillars", judged))
-        assert result.standing == "refuted"
-        assert "nli" in found["pillars.verdict_against"].values["pillars"]
-        assert "pillars.flagged" in found
-
-    def test_few_cases_show_nothing(self, said: Said) -> None:
-        judged = run({name: noise(6, 0.5, 0.2, seed) for seed, name in enumerate("abc")})
-        nli = judged.frame["judge"] == "nli"
-        judged.frame.loc[nli, "score"] = np.random.default_rng(7).uniform(size=int(nli.sum()))
-        assert asked("pillars", judged).standing == "undecided"
+def test_a_pillar_that_is_turned_around_is_named(said: Said) -> None:
+    assert "nli" in said(asked("pillars", turned_pillar()))["pillars.verdict_against"].values["pillars"]
 
 
 class TestBaselines:
@@ -133,66 +173,15 @@ class TestBaselines:
         table = asked("baselines", judged, of={"nli": []}).tables["baselines"]
         assert table["tau"].tolist() == pytest.approx([1.0])
 
-    def test_without_texts_and_columns_it_is_unsuited(self) -> None:
-        with pytest.raises(Unsuited, match="rouge1, rouge2, rougeL, bertscore"):
-            asked("baselines", run({"a": buckets(4, 0)}))
+
+@pytest.mark.parametrize("changes", [{"given": ["tone"]}, {"pillar": "tone"}, {"bound": 1.0}])
+def test_unknown_names_and_bounds_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        configured("length_bias", **changes)
 
 
-class TestLength:
-    def test_a_judge_that_counts_words_is_found_out(self, said: Said) -> None:
-        def words(case: int, score: float) -> int:
-            return round(100 + 400 * score)
-
-        result = asked("length_bias", run({"a": noise(60, 0.5, 0.2, 0)}, words=words))
-        assert result.standing == "refuted"
-        assert said(result).keys() >= {"length_bias.flagged", "length_bias.verdict_biased"}
-
-    def test_a_judge_that_does_not_is_cleared_where_there_are_enough_texts(self, said: Said) -> None:
-        def words(case: int, score: float) -> int:
-            return 100 + 37 * case % 211
-
-        result = asked("length_bias", run({"a": noise(200, 0.5, 0.2, 0)}, words=words), level=0.9)
-        assert result.standing == "supported"
-        assert said(result).keys() >= {"length_bias.one", "length_bias.verdict_none"}
-
-    def test_eighteen_texts_of_six_cases_leave_it_open(self, said: Said) -> None:
-        systems = {name: noise(6, 0.5, 0.2, seed) for seed, name in enumerate("abc")}
-        result = asked("length_bias", run(systems, words=lambda case, score: round(100 + 100 * case * score)))
-        assert result.standing == "undecided"
-        assert "length_bias.verdict_open" in said(result)
-
-    @pytest.mark.parametrize("changes", [{"given": ["tone"]}, {"pillar": "tone"}, {"bound": 1.0}])
-    def test_unknown_names_and_bounds_are_refused(self, changes: dict[str, Any]) -> None:
-        with pytest.raises(ConfigError):
-            configured("length_bias", **changes)
-
-
-class TestConsistency:
-    def again(self, change: Callable[[int], float], n: int = 20) -> Judged:
-        own = buckets(n, 1)
-        later = {(f"c{case}/a", "j"): float(np.clip(own[case] + change(case), 0, 1)) for case in range(n)}
-        return run({"a": own}, later=later)
-
-    def test_a_judge_that_repeats_itself(self, said: Said) -> None:
-        result = asked("consistency", self.again(lambda case: 0.0, 120))
-        assert result.standing == "supported"
-        assert result.metrics["consistency.exact_rate.j"] == 1
-        assert "consistency.verdict_same" in said(result)
-
-    def test_a_judge_that_moves(self, said: Said) -> None:
-        result = asked("consistency", self.again(lambda case: -0.2 if case % 3 else 0.2))
-        assert result.standing == "refuted"
-        assert "consistency.verdict_moves" in said(result)
-
-    def test_two_texts_decide_nothing(self, said: Said) -> None:
-        judged = self.again(lambda case: 0.0, 2)
-        result = asked("consistency", judged)
-        assert result.standing == "undecided"
-        assert "consistency.verdict_few" in said(result)
-
-    def test_without_repeats_it_is_unsuited(self) -> None:
-        with pytest.raises(Unsuited, match=r"run\.repeats=2"):
-            asked("consistency", run({"a": buckets(4, 0)}))
+def test_a_judge_that_repeats_itself_gives_every_score_again() -> None:
+    assert asked("consistency", again(lambda case: 0.0)).metrics["consistency.exact_rate.j"] == 1
 
 
 class TestTaxonomy:
@@ -257,10 +246,6 @@ class TestTaxonomy:
         frame["category"] = np.random.default_rng(0).permutation(frame["category"])
         assert asked("taxonomy", Judged(frame, judged.rubric)).standing == "refuted"
         said(result)
-
-    def test_without_quotes_it_is_unsuited(self) -> None:
-        with pytest.raises(Unsuited, match="dataset=quotes"):
-            asked("taxonomy", run({"a": buckets(4, 0)}))
 
 
 def test_all_parts_read_one_composite_and_what_does_not_suit_is_named() -> None:

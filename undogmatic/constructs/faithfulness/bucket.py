@@ -24,20 +24,19 @@ from undogmatic.constructs.faithfulness.compared import (
 )
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.facts.contradictions import Hedge, hedges
-from undogmatic.constructs.faithfulness.facts.inventions import Invention, inventions, support
+from undogmatic.constructs.faithfulness.facts.inventions import inventions
 from undogmatic.constructs.faithfulness.facts.outcomes import outcomes
 from undogmatic.constructs.faithfulness.facts.words import (
     HEDGED,
     INVENTED,
     is_sure,
     language_of,
+    lexicon,
     pattern,
     plain,
-    precisions,
 )
-from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding
+from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding, in_words
 from undogmatic.constructs.faithfulness.sentences import sentences
-from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
@@ -85,12 +84,7 @@ class BucketJudge(Judge):
 
     def __init__(self, asker: Asker) -> None:
         super().__init__()
-        if not asker.in_words:
-            raise ConfigError(
-                f"judge=bucket wants errors in words, and {asker.model.name} answers with numbers only here. Use a "
-                "model that chats (model=gpt, model=ollama, ...), or without one: judge=bucket_rules."
-            )
-        self.asker = asker
+        self.asker = in_words(asker, "judge=bucket", "errors in words", "judge=bucket_rules")
         self.ask = asker.question("bucket", Buckets)
 
     async def judge(self, item: Item) -> Mapping[str, Verdict]:
@@ -98,33 +92,26 @@ class BucketJudge(Judge):
         summary = needed(item, SUMMARY)
         needed(item, REFERENCE)
         answer: Buckets = (await self.ask.acall(item=item)).answer
-        rows = [{**error.model_dump(), "quote_found": stands_in(error.quote, summary)} for error in answer.errors]
+        rows = [error.model_dump() | {"quote_found": stands_in(error.quote, summary)} for error in answer.errors]
         invented = [str(row["quote"]) for row in rows if not row["quote_found"]]
+        counts = {"quotes_not_found": float(len(invented)), "hedging": float(answer.hedging)}
+        problems = [error.problem for error in answer.errors]
+        problems += [f"the quote {quote!r} does not stand in the summary" for quote in invented]
         accuracy = Verdict(
             score=self.rubric.units(answer.factual_accuracy / 5),
             rationale=answer.rationale,
-            issues=(
-                *(error.problem for error in answer.errors),
-                *(f"the quote {quote!r} does not stand in the summary" for quote in invented),
-            ),
+            issues=tuple(problems),
             review=bool(invented),
-            details={
-                "bucket": answer.factual_accuracy,
-                "errors": table(rows),
-                "quotes_not_found": float(len(invented)),
-                "hedging": float(answer.hedging),
-            },
+            details={"bucket": answer.factual_accuracy, "errors": table(rows), **counts},
         )
+        omissions = table([{"omission": omission} for omission in answer.omissions])
         completeness = Verdict(
             score=self.rubric.units(answer.completeness / 5),
             rationale=answer.rationale,
             issues=answer.omissions,
-            details={"bucket": answer.completeness, "omissions": table([{"omission": o} for o in answer.omissions])},
+            details={"bucket": answer.completeness, "omissions": omissions},
         )
         return dict(zip(CRITERIA, (accuracy, completeness), strict=True))
-
-    def readouts(self) -> Sequence[Source]:
-        return (self.asker,)
 
 
 def stands_in(quote: str, text: str) -> bool:
@@ -147,8 +134,8 @@ OPINION = "opinion"
 _VALUES = ("date", "number", "vote")
 
 
-class Fault(dict[str, Any]):
-    """A row of a table of errors or omissions, with the bucket that it alone would give under `bucket`."""
+Fault = dict[str, Any]
+"""A row of a table of errors or omissions, with the bucket that it alone would give under `bucket`."""
 
 
 class BucketRulesJudge(Judge):
@@ -203,7 +190,7 @@ class BucketRulesJudge(Judge):
         self.contradicted, self.missing = contradicted, missing
         self.invented, self.hedged, self.several, self.aligned = invented, hedged, several, aligned
         self.threshold, self.least, self.sure = threshold, least, sure
-        self.contents = {"support": digest(support()), "precision": digest(precisions())}
+        self.contents = {"support": digest(lexicon("support")), "precision": digest(lexicon("precision"))}
 
     async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """A verdict per criterion."""
@@ -211,91 +198,83 @@ class BucketRulesJudge(Judge):
         found = await self.nli.compare(item, own)
         similarities = await self.embeddings.similarities(*own)
         covered = coverage(similarities, self.threshold, inclusive=False)
-        errors, omissions = self._errors(own, found), self._omissions(own, covered)
         opinion = item.inputs.get(OPINION, "").strip()
         beside = self._beside(own, opinion, found)
-        errors += [row for row in beside if opinion]
-        errors += self._hedged(own, hedges(own.reference, own.summary, similarities, self.aligned))
-        incoherent = covered.score == 0
+        hedged = self._hedged(own, hedges(own.reference, own.summary, similarities, self.aligned))
+        errors = [*self._contradictions(own, found), *(beside if opinion else ()), *hedged]
+        sources = {"sources": "opinion, reference" if opinion else "reference"}
+        if beside and not opinion:
+            sources["noted"] = table(beside)
         verdicts = {}
-        for criterion, name, rows in zip(CRITERIA, ("errors", "omissions"), (errors, omissions), strict=True):
-            bucket = INCOHERENT if incoherent else min([row["bucket"] for row in rows], default=FLAWLESS)
-            issues = tuple(_said(row) for row in rows)
-            details: dict[str, float | str] = {"bucket": float(bucket), name: table(rows)}
-            if name == "errors":
-                details["sources"] = "opinion, reference" if opinion else "reference"
-                if beside and not opinion:
-                    details["noted"] = table(beside)
-            verdicts[criterion] = Verdict(score=self.rubric.units(bucket / 5), issues=issues, details=details)
+        for criterion, name, rows, more in (
+            (CRITERIA[0], "errors", errors, sources),
+            (CRITERIA[1], "omissions", self._omissions(own, covered), {}),
+        ):
+            bucket = INCOHERENT if covered.score == 0 else min([row["bucket"] for row in rows], default=FLAWLESS)
+            issues = [f"{'doubt: ' if row.get('doubt') else ''}{row.get('problem') or row['omission']}" for row in rows]
+            details: dict[str, float | str] = {"bucket": float(bucket), name: table(rows), **more}
+            verdicts[criterion] = Verdict(score=self.rubric.units(bucket / 5), issues=tuple(issues), details=details)
         return verdicts
 
-    def _errors(self, own: Sides, found: Sequence[SentenceFinding]) -> list[Fault]:
-        rows = []
+    def _contradictions(self, own: Sides, found: Sequence[SentenceFinding]) -> list[Fault]:
+        rows, other = [], self.contradicted.get("other", 3)
         for sentence, each in zip(own.reference, found, strict=True):
             if each.contradicted or each.doubted:
-                bucket = self.contradicted.get(each.kind, self.contradicted.get("other", 3))
                 quote = "" if each.match is None else own.summary[each.match]
-                row = Fault(quote=quote, problem=each.why, correct=sentence, kind=each.kind)
-                rows.append(_weighed(row, bucket, each.contradicted))
+                row = {"quote": quote, "problem": each.why, "correct": sentence, "kind": each.kind}
+                rows.append(_fault(row, self.contradicted.get(each.kind, other), each.contradicted))
         return rows
 
     def _beside(self, own: Sides, opinion: str, found: Sequence[SentenceFinding]) -> list[Fault]:
         """What is invented; without an opinion the citations that the reference lacks. A value that contradicts is
         named once."""
-        given = [*own.reference, *sentences(opinion)]
         wrong = {each.match for each in found if each.contradicted and each.kind in _VALUES}
-        rows: dict[tuple[int, str], list[Invention]] = {}
-        for one in inventions(own.summary, given, events=bool(opinion)):
+        invented: dict[tuple[int, str], dict[str, None]] = {}
+        for one in inventions(own.summary, [*own.reference, *sentences(opinion)], events=bool(opinion)):
             if (one.kind == "citation" or opinion) and not (one.kind in _VALUES and one.place in wrong):
-                rows.setdefault((one.place, one.kind), []).append(one)
+                invented.setdefault((one.place, one.kind), {})[repr(one.said)] = None
         where = "neither in the opinion nor in the reference"
         where = where if opinion else "not in the reference; there is no opinion to look it up in"
         faults = []
-        for (place, kind), ones in rows.items():
-            said = ", ".join(dict.fromkeys(repr(one.said) for one in ones))
+        for (place, kind), said in invented.items():
             named = "fabricated_citation" if kind == "citation" else "invented_detail"
-            row = Fault(quote=own.summary[place], problem=f"{kind}: {said} stands {where}", kind=named)
+            row = {"quote": own.summary[place], "problem": f"{kind}: {', '.join(said)} stands {where}", "kind": named}
             bucket = self.invented.get(kind, 3) if opinion else FLAWLESS
-            faults.append(_weighed(row, bucket, is_sure(INVENTED, kind, self.sure)))
+            faults.append(_fault(row, bucket, is_sure(INVENTED, kind, self.sure)))
         return faults
 
     def _hedged(self, own: Sides, found: Sequence[Hedge]) -> list[Fault]:
         costs = len(found) >= self.several or any(each.outcome for each in found)
         rows = []
         for each in found:
-            said = ", ".join(map(repr, each.said))
-            row = Fault(quote=own.summary[each.place], problem=f"hedging: {said}; the reference says it without")
-            row |= {"correct": own.reference[each.reference], "kind": "hedging"}
-            rows.append(_weighed(row, self.hedged if costs else FLAWLESS, is_sure(HEDGED, "hedging", self.sure)))
+            problem = f"hedging: {', '.join(map(repr, each.said))}; the reference says it without"
+            row = {"quote": own.summary[each.place], "problem": problem, "correct": own.reference[each.reference]}
+            bucket = self.hedged if costs else FLAWLESS
+            rows.append(_fault(row | {"kind": "hedging"}, bucket, is_sure(HEDGED, "hedging", self.sure)))
         return rows
 
     def _omissions(self, own: Sides, covered: Covered) -> list[Fault]:
-        rows = []
-        said = plain(" ".join(own.summary))
-        for name in ("dissents", "concurs"):
+        rows: list[Fault] = []
+        said, language = plain(" ".join(own.summary)), language_of(" ".join(own.reference))
+        missed = [sentence for sentence, is_in in zip(own.reference, covered.covered, strict=True) if not is_in]
+        for name, kind in (("dissents", "dissent"), ("concurs", "concurrence")):
             first = next((sentence for sentence in own.reference if pattern(name).search(plain(sentence))), None)
             if first is not None and not pattern(name).search(said):
-                kind = {"dissents": "dissent", "concurs": "concurrence"}[name]
-                rows.append(Fault(omission=first, kind=kind, bucket=self.missing.get(kind, 3)))
-        language = language_of(" ".join(own.reference))
-        missed = [sentence for sentence, is_in in zip(own.reference, covered.covered, strict=True) if not is_in]
+                rows.append({"omission": first, "kind": kind, "bucket": self.missing.get(kind, 3)})
+        decisive = self.missing.get("outcome", 2)
         for sentence in missed:
-            if outcomes(sentence, language) and not any(row["omission"] == sentence for row in rows):
-                rows.append(Fault(omission=sentence, kind="outcome", bucket=self.missing.get("outcome", 2)))
+            if outcomes(sentence, language) and all(row["omission"] != sentence for row in rows):
+                rows.append({"omission": sentence, "kind": "outcome", "bucket": decisive})
         if covered.score < MUCH:
-            bucket = self.missing.get("outcome", 2) if covered.score < LITTLE else self.missing.get("much", 4)
+            bucket = decisive if covered.score < LITTLE else self.missing.get("much", 4)
             named = {row["omission"] for row in rows}
-            rows += [Fault(omission=each, kind="much", bucket=bucket) for each in missed if each not in named]
+            rows += [{"omission": each, "kind": "much", "bucket": bucket} for each in missed if each not in named]
         return rows
 
     def readouts(self) -> Sequence[Source]:
         return (*self.nli.readouts(), Means("embeddings", self.embeddings, self.prompt))
 
 
-def _weighed(row: Fault, bucket: int, sure: bool) -> Fault:
+def _fault(row: Fault, bucket: int, sure: bool) -> Fault:
     """The row with its bucket; a doubt says that it is one, and leaves the best."""
-    return Fault(row, bucket=bucket if sure else FLAWLESS, doubt=not sure)
-
-
-def _said(row: Fault) -> str:
-    return ("doubt: " if row.get("doubt") else "") + str(row.get("problem") or row["omission"])
+    return row | {"bucket": bucket if sure else FLAWLESS, "doubt": not sure}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 import hashlib
 import math
 from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,6 @@ from undogmatic.datasets.rows import listed
 from undogmatic.datasets.tabular import SUFFIXES, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
-from undogmatic.records.wordings import Licence
 from undogmatic.safety.outside import brief, read_bytes, read_text
 from undogmatic.safety.paths import data_folder
 
@@ -75,69 +75,55 @@ class CasesDataset:
         needs_reference: bool = True,
     ) -> None:
         self.split, self.document, self.needs_reference = split, document, needs_reference
-        self._shipped = path is None
-        self.path = data_folder() / "faith" / "cases.jsonl" if path is None else _table_or_folder(path)
         if summaries == SHIPPED and path is not None:
             raise ConfigError(
                 f"`dataset.summaries` is {SHIPPED}, which are summaries of the shipped cases, but `dataset.path` names "
                 "others. Name a file of their summaries, or leave out `dataset.path`."
             )
-        self.summaries = None if summaries is None else _summaries(summaries)
+        shipped = data_folder() / "faith"
+        self.path = shipped / "cases.jsonl" if path is None else _table_or_folder(path)
+        self.summaries = None
+        if summaries is not None:
+            if summaries != SHIPPED and "." not in summaries and get_close_matches(summaries.lower(), [SHIPPED], 1):
+                raise ConfigError(f"`dataset.summaries` is {brief(summaries)}. Did you mean {SHIPPED}?")
+            typed = str(shipped / "summaries.jsonl") if summaries == SHIPPED else summaries
+            self.summaries = _table(typed, "dataset.summaries")
         what = "cases" if summaries is None else f"summaries ({Path(summaries).name})"
         self.about = f"{SHIPPED if path is None else self.path.name} {what}, {split} split"
-
-    @property
-    def licence(self) -> Licence | None:
+        ours = path is None and self.summaries in (None, shipped / "summaries.jsonl")
+        self.licence = _LICENCE if ours else None
         """That of the shipped cases; none is known of the user's."""
-        return _LICENCE if self._shipped and self.summaries in (None, _summaries(SHIPPED)) else None
 
     def load(self) -> list[Item]:
         """The cases, or the summaries, in file order. Raises DataError naming file and line."""
-        cases = self._cases()
-        chosen = [case for case in cases.values() if self.split in ("all", case.about.get("split") or "test")]
+        cases: dict[str, Case] = {}
+        for case in _of_folder(self.path) if self.path.is_dir() else _of_table(self.path, self.document):
+            if (first := cases.setdefault(case.name, case)) is not case:
+                raise DataError(f"{case.place}: the case {brief(case.name)} was already given at {first.place}.")
+        splits = {name: case.about.get("split") or "test" for name, case in cases.items()}
+        chosen = {name: case for name, case in cases.items() if self.split in ("all", splits[name])}
         if not chosen:
-            splits = listed(sorted({str(case.about.get("split") or "test") for case in cases.values()}))
+            there = listed(sorted(set(map(str, splits.values())))) or "none"
             raise DataError(
-                f"{self.path} holds no cases of the split {self.split} (there are: {splits or 'none'}). Give another "
+                f"{self.path} holds no cases of the split {self.split} (there are: {there}). Give another "
                 "`dataset.split`; `all` takes every case."
             )
-        for case in chosen:
+        for case in chosen.values():
             if case.reference is None and self.needs_reference:
                 raise DataError(
                     f"{case.place}: the case {brief(case.name)} has no reference summary. Give one in the column "
                     "`reference` or the file reference.txt; for judges that need none: dataset.needs_reference=false."
                 )
         if self.summaries is None:
-            return [_case_item(case, self.document) for case in chosen]
-        found = _summary_items(self.summaries, cases, {case.name for case in chosen})
-        return unique(found, f"{self.summaries} (split {self.split})")
-
-    def _cases(self) -> dict[str, Case]:
-        given = _of_folder(self.path) if self.path.is_dir() else _of_table(self.path, self.document)
-        cases: dict[str, Case] = {}
-        for case in given:
-            if (first := cases.get(case.name)) is not None:
-                raise DataError(f"{case.place}: the case {brief(case.name)} was already given at {first.place}.")
-            cases[case.name] = case
-        return cases
+            return [_case_item(case, self.document) for case in chosen.values()]
+        return unique(_summary_items(self.summaries, cases, chosen), f"{self.summaries} (split {self.split})")
 
 
 def _table_or_folder(path: str) -> Path:
-    try:
-        folder = Path(path).expanduser()
-        if folder.is_dir():
+    with contextlib.suppress(OSError, RuntimeError, ValueError):  # said by existing_file
+        if (folder := Path(path).expanduser()).is_dir():
             return folder
-    except (OSError, RuntimeError, ValueError):
-        pass  # said by existing_file
     return _table(path, "dataset.path")
-
-
-def _summaries(given: str) -> Path:
-    if given == SHIPPED:
-        return data_folder() / "faith" / "summaries.jsonl"
-    if "." not in given and difflib.get_close_matches(given.lower(), [SHIPPED], 1):
-        raise ConfigError(f"`dataset.summaries` is {brief(given)}. Did you mean {SHIPPED}?")
-    return _table(given, "dataset.summaries")
 
 
 def _table(path: str, key: str) -> Path:
@@ -149,13 +135,17 @@ def _table(path: str, key: str) -> Path:
 
 def _of_table(path: Path, column: str) -> Iterator[Case]:
     for number, row in table_rows(path, ("case",)):
-        place, given = f"{path}:{number}", _given(row)
-        name = _said(place, given, "case", f"case, {column}, reference")
-        document = None
-        if (written := given.pop(column, None)) is not None:
-            document = _file_beside(place, path.parent, written, column, DOCUMENTS)
-        reference = _reference(place, path.parent, given.pop("reference", None))
-        yield Case(name, place, document, reference, given)
+        place, cells = f"{path}:{number}", _filled(row)
+        name = _name(place, cells, "case", f"case, {column}, reference")
+        document, reference = cells.pop(column, None), cells.pop("reference", None)
+        if document is not None:
+            document = _file_beside(place, path.parent, document, column, DOCUMENTS)
+        if reference is not None and not isinstance(reference, str):
+            raise DataError(f"{place}: `reference` is {brief(reference)}; it must be a text or the name of a file.")
+        reference = (reference or "").strip()
+        if reference.lower().endswith(TEXTS) and "\n" not in reference:
+            reference = _text(place, _file_beside(place, path.parent, reference, "reference", TEXTS))
+        yield Case(name, place, document, reference or None, cells)
 
 
 def _of_folder(folder: Path) -> Iterator[Case]:
@@ -170,30 +160,29 @@ def _of_folder(folder: Path) -> Iterator[Case]:
         files = [each for each in _entries(own) if each.is_file() and each.suffix.lower() in DOCUMENTS]
         references = [each for each in files if each.stem.lower() == "reference"]
         documents = [each for each in files if each not in references]
-        for what, found in (("documents", documents), ("references", references)):
-            if len(found) > 1:
-                raise DataError(f"{own}: {len(found)} {what} ({listed([each.name for each in found])}); leave one.")
-        reference = _text(str(own), references[0], "reference") if references else None
-        yield Case(own.name, str(own), documents[0] if documents else None, reference, {})
+        for what, several in (("documents", documents), ("references", references)):
+            if len(several) > 1:
+                raise DataError(f"{own}: {len(several)} {what} ({listed([each.name for each in several])}); leave one.")
+        reference = _text(str(own), references[0]) if references else None
+        yield Case(own.name, str(own), next(iter(documents), None), reference, {})
 
 
 def _entries(folder: Path) -> list[Path]:
     """What lies in a folder by name, hidden files left out."""
     try:
-        found = sorted(each for each in islice(folder.iterdir(), MOST_FILES) if not each.name.startswith("."))
+        return sorted(each for each in islice(folder.iterdir(), MOST_FILES) if not each.name.startswith("."))
     except OSError as error:
         raise DataError(f"{folder}: cannot be read ({error.strerror or error}).") from None
-    return found
 
 
-def _given(row: Mapping[str, Any]) -> dict[str, Any]:
+def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a row that are filled."""
     return {str(k): v for k, v in row.items() if v is not None and not (isinstance(v, float) and math.isnan(v))}
 
 
-def _said(place: str, given: dict[str, Any], key: str, columns: str) -> str:
+def _name(place: str, cells: dict[str, Any], key: str, columns: str) -> str:
     """A name, taken out of a row. Raises DataError where it is missing, empty or no name."""
-    value = given.pop(key, None)
+    value = cells.pop(key, None)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or not value.strip():
@@ -216,30 +205,13 @@ def _file_beside(place: str, folder: Path, written: Any, key: str, kinds: tuple[
     return file
 
 
-def _reference(place: str, folder: Path, given: Any) -> str | None:
-    if given is None or (isinstance(given, str) and not given.strip()):
-        return None
-    if not isinstance(given, str):
-        raise DataError(f"{place}: `reference` is {brief(given)}; it must be a text or the name of a file.")
-    if given.strip().lower().endswith(TEXTS) and "\n" not in given.strip():
-        return _text(place, _file_beside(place, folder, given.strip(), "reference", TEXTS), "reference")
-    return given.strip()
-
-
-def _text(place: str, file: Path, key: str) -> str:
-    """A text file. Raises DataError where it is empty, no text, or of another kind."""
+def _text(place: str, file: Path) -> str:
+    """The reference in a text file. Raises DataError where it is empty, no text, or of another kind."""
     if file.suffix.lower() not in TEXTS:
-        raise DataError(f"{place}: `{key}` is {brief(file.name)}; known kinds: {', '.join(TEXTS)}.")
+        raise DataError(f"{place}: `reference` is {brief(file.name)}; known kinds: {', '.join(TEXTS)}.")
     if not (text := read_text(file).strip()):
-        raise DataError(f"{place}: `{key}` is {brief(file.name)}, which is empty.")
+        raise DataError(f"{place}: `reference` is {brief(file.name)}, which is empty.")
     return text
-
-
-def _document_text(case: Case) -> str | None:
-    """The text of a case's document, None where it has none. Raises DataError."""
-    if case.document is None:
-        return None
-    return read_document(case.document).text
 
 
 def _case_item(case: Case, column: str) -> Item:
@@ -258,33 +230,36 @@ def _summary_items(path: Path, cases: Mapping[str, Case], chosen: Collection[str
     """The summaries of the chosen cases with their places; those of others are only checked. Raises DataError naming
     file and line."""
     first: dict[tuple[str, str], str] = {}
-    read = cache(lambda name: _document_text(cases[name]))
+    columns = "case, system (or model), text"
+
+    @cache
+    def opinion(name: str) -> str | None:
+        document = cases[name].document
+        return None if document is None else read_document(document).text
+
     for number, row in table_rows(path, ("case", "text")):
-        place, given = f"{path}:{number}", _given(row)
-        name = _said(place, given, "case", "case, system (or model), text")
+        place, cells = f"{path}:{number}", _filled(row)
+        name = _name(place, cells, "case", columns)
         if name not in cases:
-            close = difflib.get_close_matches(name, cases, 1)
+            close = get_close_matches(name, cases, 1)
             hint = f"Did you mean {brief(close[0])}?" if close else f"Cases: {listed(list(cases))}."
             raise DataError(f"{place}: the case {brief(name)} is not among the cases. {hint}")
-        key = "system" if "system" in given else "model"
-        system = _said(place, given, key, "case, system (or model), text") if key in given else path.stem
-        text = given.pop("text", None)
+        key = "system" if "system" in cells else "model"
+        system = _name(place, cells, key, columns) if key in cells else path.stem
+        text = cells.pop("text", None)
+        whose = f"summary of {brief(name)} by {brief(system)}"
         if not isinstance(text, str) or not text.strip():
-            raise DataError(
-                f"{place}: the summary of {brief(name)} by {brief(system)} has no words; `text` must hold it."
-            )
-        if (seen := first.get((name, system))) is not None:
-            raise DataError(f"{place}: a summary of {brief(name)} by {brief(system)} was already given at {seen}.")
+            raise DataError(f"{place}: the {whose} has no words; `text` must hold it.")
+        if (name, system) in first:
+            raise DataError(f"{place}: a {whose} was already given at {first[name, system]}.")
         first[name, system] = place
-        if name not in chosen:
-            continue
-        case = cases[name]
-        inputs = {"summary": text, "reference": case.reference, "opinion": read(name)}
-        own = {"case": name, "system": system, "word_count": len(text.split())}
-        fields = {
-            "id": f"{name}/{system}",
-            "inputs": {key: value for key, value in inputs.items() if value is not None},
-            "pair": name,
-            "metadata": case.about | given | own,
-        }
-        yield place, make_item(place, fields)
+        if name in chosen:
+            inputs = {"summary": text, "reference": cases[name].reference, "opinion": opinion(name)}
+            about = {"case": name, "system": system, "word_count": len(text.split())}
+            fields = {
+                "id": f"{name}/{system}",
+                "inputs": {key: value for key, value in inputs.items() if value is not None},
+                "pair": name,
+                "metadata": cases[name].about | cells | about,
+            }
+            yield place, make_item(place, fields)

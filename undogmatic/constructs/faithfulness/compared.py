@@ -58,13 +58,13 @@ def sides(item: Item, least: int) -> Sides:
     Raises:
         UnfitInput: An input is missing, or has no sentence that long.
     """
-    found = {}
+    divided = []
     for name in (REFERENCE, SUMMARY):
         text = needed(item, name)
-        found[name] = sentences(text, least)
-        if not found[name]:
+        divided.append(sentences(text, least))
+        if not divided[-1]:
             raise UnfitInput(f"the {name} has no sentence of at least {least} characters: {text[:80]!r}")
-    return Sides(found[REFERENCE], found[SUMMARY])
+    return Sides(*divided)
 
 
 def needed(item: Item, name: str) -> str:
@@ -81,35 +81,26 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def uncontradicted(contradicted: Sequence[bool]) -> float:
-    """Share of the reference's sentences that the text does not contradict.
-
-    Args:
-        contradicted: Per sentence of the reference, whether any sentence of the text contradicts it. So sentences
-            that the text has besides move nothing.
-    Returns:
-        1 - contradicted / total, in [0, 1].
-    Raises:
-        ValueError: There is no sentence.
-    """
+    """The share of the reference's sentences that no sentence of the text contradicts, in [0, 1]. So sentences that the
+    text has besides move nothing. Raises ValueError where there is no sentence."""
     if not len(contradicted):
         raise ValueError("a reference of no sentences has no share")
     return 1 - sum(map(bool, contradicted)) / len(contradicted)
 
 
+def told(own: Sides, rows: Sequence[Mapping[str, Any]], **counts: float) -> dict[str, float | str]:
+    """What a verdict on sentences keeps: counts, how many sentences each side has, and a row per sentence."""
+    lengths = {"reference_sentences": float(len(own.reference)), "summary_sentences": float(len(own.summary))}
+    return counts | lengths | {"sentences": table(rows)}
+
+
 class Covered(NamedTuple):
-    """Per sentence of the reference its best match, and the share that has one.
+    """Per sentence of the reference its best match, and the share that has one. Arrays of shape (n_reference,)."""
 
-    Attributes:
-        score: Covered / total, in [0, 1].
-        best: Places of the best matches among the text's sentences (the first of equals), shape (n_reference,).
-        similarity: Their similarities, shape (n_reference,).
-        covered: Whether each reaches the threshold, shape (n_reference,).
-    """
-
-    score: float
-    best: NDArray[np.int64]
-    similarity: NDArray[np.float64]
-    covered: NDArray[np.bool_]
+    score: float  # covered / total, in [0, 1]
+    best: NDArray[np.int64]  # places of the best matches among the text's sentences, the first of equals
+    similarity: NDArray[np.float64]  # theirs
+    covered: NDArray[np.bool_]  # whether each reaches the threshold
 
 
 def coverage(similarities: NDArray[np.float64], threshold: float, inclusive: bool) -> Covered:
@@ -163,21 +154,11 @@ class CoverageJudge(Judge):
         """The share covered, and the best match of every sentence."""
         own = sides(item, self.least)
         found = coverage(await self.embeddings.similarities(*own), self.threshold, self.inclusive)
-        rows = [
-            {
-                "sentence": sentence,
-                "best_match": own.summary[found.best[n]],
-                "similarity": float(found.similarity[n]),
-                "covered": bool(found.covered[n]),
-            }
-            for n, sentence in enumerate(own.reference)
-        ]
-        details: dict[str, float | str] = {
-            "covered": float(found.covered.sum()),
-            "reference_sentences": float(len(own.reference)),
-            "summary_sentences": float(len(own.summary)),
-            "sentences": table(rows),
-        }
+        best = [own.summary[n] for n in found.best]
+        columns = own.reference, best, found.similarity.tolist(), found.covered.tolist()
+        names = ("sentence", "best_match", "similarity", "covered")
+        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        details = told(own, rows, covered=float(found.covered.sum()))
         missed = tuple(row["sentence"] for row in rows if not row["covered"])
         return {"coverage": Verdict(score=self.rubric.units(found.score), issues=missed, details=details)}
 

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -14,8 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from undogmatic.analyses import plots
-from undogmatic.analyses.base import Judged, check_groups, check_level
+from undogmatic.analyses.base import Judged, check_groups, check_level, family_level
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.analyses.truth import Margin, check_order, margin_of
 from undogmatic.constructs.faithfulness.pillars import (
@@ -24,15 +22,17 @@ from undogmatic.constructs.faithfulness.pillars import (
     Pillars,
     Scores,
     crossed,
+    draw_heatmap,
     group_of_case,
-    heatmap,
+    known,
 )
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
+from undogmatic.records.results import AnalysisResult, Telling, metric_name
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means
 from undogmatic.stats.claims import Claim, Outcome
 from undogmatic.stats.compare import NOISE, Apart, Comparison, Differences
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import ranks
 
 ITEMS = "items_composite.csv"
@@ -55,6 +55,15 @@ class SystemPair(NamedTuple):
         """Cases that would decide; None where it is decided, or no number would."""
         return self.claim.n_needed if self.claim is not None and self.outcome == "open" else None
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the difference; NaN where there is one group."""
+        return (np.nan, np.nan) if self.claim is None else self.claim.estimate.interval
+
+    def apart(self, alpha: float) -> Apart:
+        """What the table of tests says of them, whatever its `alpha`."""
+        return Apart(self.interval, self.outcome, self.needed)
+
 
 class Systems(NamedTuple):
     """Systems over the cases that all have, which is what the verdict rests on: is one ahead of all others? `alpha` is
@@ -71,17 +80,11 @@ class Systems(NamedTuple):
 
     def tests(self) -> pd.DataFrame:
         """A row per pair, with Holm's correction of the p-values; what is shown is decided by the intervals."""
-        comparisons = [
-            Comparison(left, right, "", own.mean, self.n, own.p, partial(self._apart, n))
-            for n, (left, right, own, *_) in enumerate(self.pairs)
+        pairs = [
+            Comparison(one.left, one.right, "", one.differences.mean, self.n, one.differences.p, one.apart)
+            for one in self.pairs
         ]
-        return compare.corrected(comparisons, {"": 1}, by_interval=("",), alpha=self.alpha).table.drop(
-            columns="measure"
-        )
-
-    def _apart(self, n: int, alpha: float) -> Apart:
-        _, _, _, claim, outcome = self.pairs[n]
-        return Apart((np.nan, np.nan) if claim is None else claim.estimate.interval, outcome, self.pairs[n].needed)
+        return compare.corrected(pairs, {"": 1}, by_interval=("",), alpha=self.alpha).table.drop(columns="measure")
 
     @property
     def ahead(self) -> list[SystemPair]:
@@ -94,20 +97,20 @@ class Systems(NamedTuple):
 
     def sentence(self) -> dict[str, Any]:
         """What sentences say of the first system and the one that comes next."""
-        nearest = self.ahead[0].claim
+        difference, claim = self.ahead[0].differences.mean, self.ahead[0].claim
         first, second = self.order[:2]
-        values: dict[str, Any] = {"first": first, "mean": float(self.means[first]), "n": self.n, "margin": self.margin}
-        values |= {"second": second, "difference": self.ahead[0].differences.mean, "pair_level": 1 - self.alpha}
-        if nearest is None:
-            return values | {"interval": (None, None)}
-        return values | {"interval": nearest.estimate.interval, "pair_level": nearest.estimate.level}
+        values = {"first": first, "mean": float(self.means[first]), "n": self.n, "margin": self.margin}
+        values |= {"second": second, "difference": difference}
+        if claim is None:
+            return values | {"interval": (None, None), "pair_level": 1 - self.alpha}
+        return values | {"interval": claim.estimate.interval, "pair_level": claim.estimate.level}
 
     def few(self) -> dict[str, Any]:
         """What is said where no claim could be shown with so few groups."""
         nearest = self.ahead[0].claim
         values = {name: self.sentence()[name] for name in ("first", "mean", "second", "difference")}
-        values |= {"groups": self.groups, "systems": len(self.order)}
-        return values | {"fewest": 2 if nearest is None else nearest.fewest}
+        fewest = 2 if nearest is None else nearest.fewest
+        return values | {"groups": self.groups, "systems": len(self.order), "fewest": fewest}
 
 
 COMPOSITE = Rules("composite.verdict_", (
@@ -196,8 +199,7 @@ class CompositeAnalysis:
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `composite.best`, the mean of the system that comes first."""
         self.check(judged)
-        scores = self.pillars.scores(judged)
-        margin = margin_of(judged.rubric, self.margin)
+        tell, scores, margin = Telling(self.name), self.pillars.scores(judged), margin_of(judged.rubric, self.margin)
         table = crossed(scores.about, -judged.sign * scores.composite)
         whole = table.dropna()
         groups = group_of_case(scores.about, whole.index)
@@ -205,146 +207,128 @@ class CompositeAnalysis:
         ruling = verdict(COMPOSITE, systems._replace(means=dict(-judged.sign * whole.mean())))
         if scores.composite.isna().any() and ruling.standing != "undecided":
             ruling = self._withheld(ruling, judged, scores, margin)
-        findings = self._setting(scores, table, margin)
-        metrics: dict[str, float] = {
-            "composite.systems": table.shape[1],
-            "composite.cases": systems.n,
-            "composite.cases_left_out": len(table) - systems.n,
-            "composite.missing": int(scores.composite.isna().sum()),
-            "composite.renormalised": scores.patched,
-        }
-        tables: dict[str, pd.DataFrame] = {}
-        figures: list[FigureData] = []
+        self._set_out(tell, scores, table, margin)
         if len(whole) and table.shape[1] > 1:
-            ranking = self._ranking(judged, scores, whole, groups, rng)
-            tables["ranking"], tables["tests"] = ranking, systems.tests()
-            metrics |= self._of_systems(ranking)
-            findings += self._say(ranking, systems)
-            figures += self._drawn(ranking)
-        by_judge = self._by_judge(judged, scores)
-        if len(by_judge):
-            tables["by_judge"] = by_judge
-            metrics |= {
-                metric_name("composite.by_judge", row.voice, row.system): row.composite
-                for row in by_judge.itertuples()
-                if not math.isnan(row.composite)
-            }
-            findings += self._firsts(by_judge)
+            self._rank(tell, judged, scores, whole, groups, systems, rng)
+        by_judge = self._by_judge(tell, judged, scores)
         cases = crossed(scores.about, scores.composite)
-        tables["cases"] = cases.rename_axis(columns=None).reset_index()
-        tables["cases"].attrs["names"] = list(cases.columns)
-        figures += self._drawn_cases(cases, scores, by_judge)
-        differing, history = self._history(judged, scores, margin)
-        findings += differing
-        if len(history):
-            tables["history"] = history
+        tell.tables["cases"] = cases.rename_axis(columns=None).reset_index()
+        tell.tables["cases"].attrs["names"] = list(cases.columns)
+        if 0 < len(cases) <= MOST_CASES:
+            _draw_dots(tell, "cases", cases)
+            for judge, own in self.pillars.by_judge(scores).items():
+                grid, name = crossed(own.about, own.composite), metric_name(f"cases_{judge}")
+                draw_heatmap(tell, name, grid, "composite", judge=judge, caption="cases_of")
+            if len(by_judge):
+                wide = by_judge.pivot(index="system", columns="voice", values="composite")
+                wide = wide.reindex(index=by_judge["system"].unique(), columns=by_judge["voice"].unique())
+                _draw_dots(tell, "by_judge", wide)
+        self._compare_with_earlier(tell, judged, scores, margin)
         items = scores.about[["case", "system"]].assign(**dict(scores.pillars.items()), composite=scores.composite)
-        return [
-            AnalysisResult(
-                self.name,
-                metrics,
-                tables,
-                findings,
-                figures,
-                ruling.finding,
-                ruling.standing,
-                headline="composite.best" if "composite.best" in metrics else None,
-                items=items.rename_axis("item_id").reset_index(),
-            )
-        ]
+        headline = "composite.best" if "composite.best" in tell.metrics else None
+        items = items.rename_axis("item_id").reset_index()
+        return [tell.result(*ruling.decided, headline=headline, items=items)]
 
     def band(self, value: float) -> str:
         """The band of a composite; "below" under the lowest one."""
         return next((name for name, low in self.bands.items() if value >= low - 1e-12), "below")
 
-    def _setting(self, scores: Scores, table: pd.DataFrame, margin: Margin) -> list[Finding]:
-        """What the composite is made of, and what was left out of it."""
-        weights = {pillar: f"{weight:g}" for pillar, weight in self.weights.items()}
-        findings = [Finding("composite.weights", {"weights": weights})]
-        voices = {pillar: list(own.columns) for pillar, own in scores.voices.items() if own.shape[1] > 1}
-        for pillar, judges in voices.items():
-            findings.append(Finding("composite.voices", {"pillar": pillar, "n": len(judges), "judges": judges}))
-        empty = int(scores.composite.isna().sum())
+    def _set_out(self, tell: Telling, scores: Scores, table: pd.DataFrame, margin: Margin) -> None:
+        """Tell what the composite is made of, and what was left out of it."""
+        incomplete, total = int(table.isna().any(axis=1).sum()), len(scores.composite)
+        missing = int(scores.composite.isna().sum())
+        tell.number(table.shape[1], "systems")
+        tell.number(len(table) - incomplete, "cases")
+        tell.number(incomplete, "cases_left_out")
+        tell.number(missing, "missing")
+        tell.number(scores.patched, "renormalised")
+        tell.say("weights", weights={pillar: f"{weight:g}" for pillar, weight in self.weights.items()})
+        for pillar, own in scores.voices.items():
+            if own.shape[1] > 1:
+                tell.say("voices", pillar=pillar, n=own.shape[1], judges=list(own.columns))
         if self.missing == "renormalise":
-            findings.append(Finding("composite.renormalised", {"n": scores.patched, "total": len(scores.composite)}))
-        if empty:
-            gone = scores.pillars.isna().sum()
-            where = {pillar: int(n) for pillar, n in gone.items() if n}
-            findings.append(Finding("composite.missing", {"n": empty, "total": len(scores.composite), "where": where}))
-            cases = int(table.isna().any(axis=1).sum())
-            findings.append(Finding("composite.left_out", {"n": cases, "total": len(table)}))
-        source = {"margin": margin.value, "source": f"margin_{margin.source}"}
-        return [*findings, Finding("composite.margin", source)]
+            tell.say("renormalised", n=scores.patched, total=total)
+        if missing:
+            where = {pillar: int(n) for pillar, n in scores.pillars.isna().sum().items() if n}
+            tell.say("missing", n=missing, total=total, where=where)
+            tell.say("left_out", n=incomplete, total=len(table))
+        tell.say("margin", margin=margin.value, source=f"margin_{margin.source}")
 
-    def _ranking(
-        self, judged: Judged, scores: Scores, whole: pd.DataFrame, groups: list[str], rng: np.random.Generator
-    ) -> pd.DataFrame:
-        """A row per system, the best first, over the cases that all systems have."""
-        sign = -judged.sign
-        found = ranks(whole.to_numpy(), rng, self.level, self.resamples, groups=groups)
-        kept = scores.about["case"].isin(whole.index)
-        pillars = scores.pillars[kept].groupby(scores.about.loc[kept, "system"]).mean()
-        rows = []
+    def _rank(
+        self,
+        tell: Telling,
+        judged: Judged,
+        scores: Scores,
+        whole: pd.DataFrame,
+        groups: list[str],
+        systems: Systems,
+        rng: np.random.Generator,
+    ) -> None:
+        """Tell of every system, the best first, over the cases that all systems have."""
+        places = ranks(whole.to_numpy(), rng, self.level, self.resamples, groups=groups)
+        pillars = _pillars_of_systems(scores, whole.index)
+        ends = judged.rubric.minimum, judged.rubric.maximum
+        rows: list[dict[str, Any]] = []
         for n, system in enumerate(whole.columns):
-            own = sign * whole[system].to_numpy()
-            row: dict[str, Any] = {"place": found.place[n], "system": system, "n": len(whole), "composite": own.mean()}
-            row |= {"low": np.nan, "high": np.nan}
+            own = -judged.sign * whole[system].to_numpy()
+            mean, low, high = own.mean(), np.nan, np.nan
             if len(set(groups)) > 1:
-                low, high = judged.rubric.minimum, judged.rubric.maximum
-                within = low <= own.min() and own.max() <= high
-                held = means.interval(own, self.level, groups=groups, bounds=(low, high) if within else None)
-                row |= {"low": held.low, "high": held.high}
-            bands = {"band_low": row["low"], "band_high": row["high"]}
-            row |= {"band": self.band(row["composite"])}
+                within = ends[0] <= own.min() and own.max() <= ends[1]
+                low, high = means.interval(own, self.level, groups=groups, bounds=ends if within else None).interval
+            bands = {"band": mean, "band_low": low, "band_high": high}
+            row = {"place": places.place[n], "system": system, "n": len(whole), "composite": mean}
+            row |= {"low": low, "high": high}
             row |= {name: "" if math.isnan(end) else self.band(end) for name, end in bands.items()}
-            row |= {"place_low": found.ends.low[n], "place_high": found.ends.high[n], "first_share": found.first[n]}
+            row |= {"place_low": places.ends.low[n], "place_high": places.ends.high[n], "first_share": places.first[n]}
             rows.append(row | {f"of_{pillar}": pillars.loc[system, pillar] for pillar in self.weights})
-        return pd.DataFrame(rows).sort_values("place", kind="stable").reset_index(drop=True)
-
-    def _of_systems(self, ranking: pd.DataFrame) -> dict[str, float]:
-        metrics: dict[str, float] = {}
-        for n, row in enumerate(ranking.itertuples()):
-            if n == 0:
-                metrics |= plots.interval("composite.best", row.composite, row.low, row.high)
-            name = metric_name("composite.mean", str(row.system))
-            metrics |= plots.interval(name, row.composite, row.low, row.high)
-            metrics[metric_name("composite.place", str(row.system))] = row.place
-            metrics[metric_name("composite.first_share", str(row.system))] = row.first_share
+        tell.tables["ranking"] = ranking = pd.DataFrame(rows).sort_values("place", kind="stable", ignore_index=True)
+        tell.tables["tests"] = systems.tests()
+        tell.say("over", n=systems.n, groups=systems.groups)
+        for row in ranking.to_dict("records"):
+            system = str(row["system"])
+            mean = Estimate(row["composite"], row["low"], row["high"])
+            if "composite.best" not in tell.metrics:
+                tell.number(mean, "best")
+            tell.number(mean, "mean", system)
+            tell.number(row["place"], "place", system)
+            tell.number(row["first_share"], "first_share", system)
             for pillar in self.weights:
-                metrics[metric_name("composite.pillar", pillar, str(row.system))] = float(ranking[f"of_{pillar}"][n])
-        return {name: value for name, value in metrics.items() if not math.isnan(value)}
-
-    def _say(self, ranking: pd.DataFrame, systems: Systems) -> list[Finding]:
-        findings = [Finding("composite.over", {"n": systems.n, "groups": systems.groups})]
-        for row in ranking.itertuples():
-            values = {"system": row.system, "composite": row.composite, "interval": (row.low, row.high)}
-            values |= {"band": f"band_{row.band}", "places": (row.place_low, row.place_high), "first": row.first_share}
-            findings.append(Finding("composite.system", values))
-        findings.append(Finding("composite.places_note", {"n": systems.n}))
+                tell.number(row[f"of_{pillar}"], "pillar", pillar, system)
+            shown = {"band": f"band_{row['band']}", "places": (row["place_low"], row["place_high"])}
+            tell.say("system", mean.values("composite"), shown, system=row["system"], first=row["first_share"])
+        tell.metrics = {name: value for name, value in tell.metrics.items() if not math.isnan(value)}
+        tell.say("places_note", n=systems.n)
         open_ = sum(pair.outcome == "open" for pair in systems.pairs)
         levels = [pair.claim.estimate.level for pair in systems.pairs if pair.claim is not None]
-        pairs = {"n": len(systems.pairs), "open": open_, "level": min(levels, default=1 - systems.alpha)}
-        return [*findings, Finding("composite.tests", pairs), Finding("composite.no_truth")]
+        tell.say("tests", n=len(systems.pairs), open=open_, level=min(levels, default=1 - systems.alpha))
+        tell.say("no_truth")
+        columns = {"labels": "system", "estimate": "composite", "low": "low", "high": "high"}
+        forest = {name: ranking[column].tolist() for name, column in columns.items()}
+        tell.draw("ranking", "forest", **forest, x_label="composite")
+        broken = ranking.set_index("system")[[*(f"of_{pillar}" for pillar in self.weights), "composite"]]
+        draw_heatmap(tell, "pillars", broken, "mean_of_cases")
 
-    def _by_judge(self, judged: Judged, scores: Scores) -> pd.DataFrame:
+    def _by_judge(self, tell: Telling, judged: Judged, scores: Scores) -> pd.DataFrame:
         """Means of every system with each judge alone, over what that judge judged; its own place among them."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         for judge, own in self.pillars.by_judge(scores).items():
             table = crossed(own.about, own.composite).dropna()
-            kept = own.about["case"].isin(table.index)
-            pillars = own.pillars[kept].groupby(own.about.loc[kept, "system"]).mean()
+            pillars = _pillars_of_systems(own, table.index).add_prefix("of_")
             places = (judged.sign * table.mean()).round(NOISE).rank(method="min")
             for system in table.columns if len(table) else ():
                 row = {"voice": judge, "system": system, "n": len(table), "place": places[system]}
-                row |= {f"of_{pillar}": value for pillar, value in pillars.loc[system].items()}
-                rows.append(row | {"composite": table[system].mean()})
-        return pd.DataFrame(rows)
-
-    def _firsts(self, by_judge: pd.DataFrame) -> list[Finding]:
-        first = by_judge[by_judge["place"] == 1].groupby("voice", sort=False)["system"].agg(", ".join)
-        if first.nunique() == 1:
-            return [Finding("composite.firsts_same", {"n": len(first), "system": first.iloc[0]})]
-        return [Finding("composite.firsts_differ", {"n": len(first), "firsts": first.to_dict()})]
+                rows.append(row | pillars.loc[system].to_dict() | {"composite": table[system].mean()})
+        by_judge = pd.DataFrame(rows)
+        if rows:
+            tell.tables["by_judge"] = by_judge
+            for row in rows:
+                tell.number(known(row["composite"]), "by_judge", row["voice"], row["system"])
+            first = by_judge[by_judge["place"] == 1].groupby("voice", sort=False)["system"].agg(", ".join)
+            if first.nunique() == 1:
+                tell.say("firsts_same", n=len(first), system=first.iloc[0])
+            else:
+                tell.say("firsts_differ", n=len(first), firsts=first.to_dict())
+        return by_judge
 
     def _withheld(self, ruling: Ruling, judged: Judged, scores: Scores, margin: Margin) -> Ruling:
         """The verdict if it stands with the missing pillars at the ends of the scale that speak most against it."""
@@ -366,63 +350,42 @@ class CompositeAnalysis:
                 return verdict(WITHHELD, SimpleNamespace(missing=int(empty.sum()), total=len(empty)))
         return ruling
 
-    def _history(self, judged: Judged, scores: Scores, margin: Margin) -> tuple[list[Finding], pd.DataFrame]:
-        """Each system now and in earlier runs, over the items that both have."""
-        rows, findings = [], []
-        level = 1 - (1 - self.level) / max(1, len(self.against) * scores.about["system"].nunique())
+    def _compare_with_earlier(self, tell: Telling, judged: Judged, scores: Scores, margin: Margin) -> None:
+        """Tell of each system now and in earlier runs, over the items that both have."""
+        rows = []
+        level = family_level(self.level, len(self.against) * scores.about["system"].nunique())
         for n, typed in enumerate(self.against):
             folder = RunFolder.open(typed, f"`analysis.against[{n}]`", [ITEMS])
             there = folder.table(ITEMS).set_index("item_id")["composite"].astype(float)
             name = str(folder.facts.get("name", folder.path.name))
             change = (scores.composite - there.reindex(scores.composite.index)).dropna()
             if folder.facts.get("dataset_digest") != judged.digest:
-                findings.append(Finding("composite.history_differs", {"run": name, "n": len(change)}))
+                tell.say("history_differs", run=name, n=len(change))
             for system, own in change.groupby(scores.about["system"].reindex(change.index), sort=False):
                 groups = scores.about["group"].reindex(own.index).tolist()
-                pair = compare_systems(
-                    pd.DataFrame({"now": own.to_numpy(), "then": 0.0}), groups, margin, level, self.power
-                )
-                test = pair.tests().iloc[0]
-                ends, shown = [test["low"], test["high"]], str(test["shown"])
+                both = pd.DataFrame({"now": own.to_numpy(), "then": 0.0})
+                (pair,) = (systems := compare_systems(both, groups, margin, level, self.power)).pairs
+                (low, high), shown = pair.interval, str(systems.tests()["shown"].iloc[0])
                 higher = {"better": "higher", "worse": "lower"}
-                if test["left"] != "now":
-                    ends, higher = [-end for end in reversed(ends)], {"better": "lower", "worse": "higher"}
+                if pair.left != "now":
+                    (low, high), higher = (-high, -low), {"better": "lower", "worse": "higher"}
                 row = {"run": name, "system": system, "n": len(own), "then": float(there.reindex(own.index).mean())}
                 row |= {"now": float(scores.composite.reindex(own.index).mean()), "difference": float(own.mean())}
-                rows.append(row | {"low": ends[0], "high": ends[1], "shown": higher.get(shown, shown)})
-        return findings, pd.DataFrame(rows)
-
-    def _drawn(self, ranking: pd.DataFrame) -> list[FigureData]:
-        """The ranking with its intervals, and what each pillar says."""
-        forest = {name: ranking[column].tolist() for name, column in _FOREST.items()} | {"x_label": "composite"}
-        columns = [*(f"of_{pillar}" for pillar in self.weights), "composite"]
-        broken = ranking.set_index("system")[columns]
-        return [FigureData("ranking", "forest", forest), heatmap("pillars", broken, "mean_of_cases")]
-
-    def _drawn_cases(self, cases: pd.DataFrame, scores: Scores, by_judge: pd.DataFrame) -> list[FigureData]:
-        """Every case: the systems beside one another, and a heatmap per judge; and the systems' means by judge."""
-        if not len(cases) or len(cases) > MOST_CASES:
-            return []
-        figures = [_dots("cases", cases)]
-        for judge, own in self.pillars.by_judge(scores).items():
-            grid = crossed(own.about, own.composite)
-            name = metric_name(f"cases_{judge}")
-            figures.append(heatmap(name, grid, "composite", judge=judge, caption="cases_of"))
-        if len(by_judge):
-            wide = by_judge.pivot(index="system", columns="voice", values="composite")
-            wide = wide.reindex(index=by_judge["system"].unique(), columns=by_judge["voice"].unique())
-            figures.append(_dots("by_judge", wide))
-        return figures
+                rows.append(row | {"low": low, "high": high, "shown": higher.get(shown, shown)})
+        if rows:
+            tell.tables["history"] = pd.DataFrame(rows)
 
 
-_FOREST = {"labels": "system", "estimate": "composite", "low": "low", "high": "high"}
+def _pillars_of_systems(scores: Scores, cases: pd.Index) -> pd.DataFrame:
+    """The mean of every pillar over some cases, a row per system."""
+    kept = scores.about["case"].isin(cases)
+    return scores.pillars[kept].groupby(scores.about.loc[kept, "system"]).mean()
 
 
-def _dots(name: str, table: pd.DataFrame) -> FigureData:
-    """A row per index with a mark per column."""
+def _draw_dots(tell: Telling, name: str, table: pd.DataFrame) -> None:
+    """Add a figure with a row per index and a mark per column."""
     series = {str(column): values.astype(float).tolist() for column, values in table.items()}
-    data = {"labels": [str(row) for row in table.index], "series": series, "x_label": "composite"}
-    return FigureData(name, "dots", data)
+    tell.draw(name, "dots", labels=[str(row) for row in table.index], series=series, x_label="composite")
 
 
 class OfComposite:

@@ -12,16 +12,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.association import associate, crosses, partial
+from undogmatic.analyses.association import Association, associate, crosses, partial
 from undogmatic.analyses.base import DIGITS, Judged, Unsuited, family_level
-from undogmatic.analyses.plots import interval
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import check_bound
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, OfComposite
-from undogmatic.constructs.faithfulness.pillars import Scores, finding, heatmap, square
+from undogmatic.constructs.faithfulness.pillars import draw_heatmap, known, square
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
+from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import paired
+from undogmatic.stats.estimate import Estimate
 
 ROUGE = ("rouge1", "rouge2", "rougeL")
 
@@ -42,12 +42,6 @@ LENGTH = Rules("length_bias.verdict_", (
 ))  # fmt: skip
 
 
-def _named(prefix: str, table: pd.DataFrame, name: str, column: str) -> dict[str, float]:
-    """A metric per row of a table that has a number in the column, by what the column `name` calls it."""
-    rows = zip(table[name], table[column], strict=True)
-    return {metric_name(prefix, str(row)): float(value) for row, value in rows if not np.isnan(value)}
-
-
 @dataclass(frozen=True)
 class CorrelationsAnalysis(OfComposite):
     """Spearman's correlation of every two pillars (and of every two judges' pillars), and of each with the mean of the
@@ -65,61 +59,43 @@ class CorrelationsAnalysis(OfComposite):
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `pillars.lowest`, the lowest correlation of a pillar with the mean of the others."""
         self.check(judged)
-        scores = self.composite.pillars.scores(judged)
-        columns = _columns(scores)
-        rows = []
-        for (a, x), (b, y) in itertools.combinations(columns.items(), 2):
-            both = associate("spearman", x, y, scores.about["group"], rng, self.level)
-            rows.append({"left": a, "right": b, "n": both.estimate.n, **both.estimate.row("rho"), "p": both.p})
-        pairs = pd.DataFrame(rows, columns=["left", "right", "n", "rho", "low", "high", "p"] if not rows else None)
-        rest = self._rest(scores, rng)
-        metrics = _named("pillars.rho", pairs.assign(pair=[f"{a}-{b}" for a, b in pairs[["left", "right"]].to_numpy()]),
-                         "pair", "rho")  # fmt: skip
-        metrics |= _named("pillars.rest", rest, "pillar", "rho")
-        known = rest["rho"].dropna()
-        if len(known):
-            metrics["pillars.lowest"] = float(known.min())
-        findings = []
-        for row in rest.to_dict("records"):
-            key = "pillars.flagged" if row["flagged"] else "pillars.with_rest"
-            findings.append(finding(key, row | {"interval": (row["low"], row["high"])}, "pillar weight rho interval n"))
-        against, open_ = (rest.loc[rows, "pillar"].tolist() for rows in (rest["high"] < 0, ~(rest["low"] > 0)))
-        ruling = verdict(PILLARS, SimpleNamespace(n=len(rest), level=self.level, against=against, open=open_))
-        return [
-            AnalysisResult(
-                self.name,
-                metrics,
-                {"rest": rest, "pairs": pairs},
-                findings,
-                [heatmap("matrix", square(pairs, list(columns), "rho"), "rho", limits=(-1.0, 1.0))],
-                ruling.finding,
-                ruling.standing,
-                headline="pillars.lowest" if len(known) else None,
-            )
-        ]
-
-    def _rest(self, scores: Scores, rng: np.random.Generator) -> pd.DataFrame:
-        """Each pillar with the weighted mean of the others."""
-        weights = pd.Series(dict(self.composite.weights), dtype=float)
-        level = family_level(self.level, len(weights))
+        tell, scores = Telling(self.name), self.composite.pillars.scores(judged)
+        columns: dict[str, pd.Series] = {}  # every pillar, and where it has several judges, each of them
+        for pillar, voices in scores.voices.items():
+            columns[pillar] = scores.pillars[pillar]
+            if voices.shape[1] > 1:
+                columns |= {f"{pillar} ({judge})": voices[judge] for judge in voices}
         rows: list[dict[str, Any]] = []
+        for (left, x), (right, y) in itertools.combinations(columns.items(), 2):
+            both = associate("spearman", x, y, scores.about["group"], rng, self.level)
+            rows.append({"left": left, "right": right, "n": both.estimate.n, **both.estimate.row("rho"), "p": both.p})
+            tell.number(known(both.estimate.value), "rho", f"{left}-{right}")
+        pairs = pd.DataFrame(rows, columns="left right n rho low high p".split())
+        # Each pillar with the weighted mean of the others.
+        weights = pd.Series(dict(self.composite.weights), dtype=float)
+        rest: dict[str, Association] = {}
         for pillar in weights.index if len(weights) > 1 else ():
             others = weights.drop(pillar)
             mean = (scores.pillars[others.index] * others).sum(axis=1, skipna=False).round(DIGITS)
-            found = associate("spearman", scores.pillars[pillar], mean, scores.about["group"], rng, level)
-            row = {"pillar": pillar, "n": found.estimate.n, **found.estimate.row("rho"), "p": found.p}
-            rows.append(row | {"flagged": bool(found.estimate.value < 0), "weight": float(weights[pillar])})
-        return pd.DataFrame(rows, columns=["pillar", "n", "rho", "low", "high", "p", "flagged", "weight"])
-
-
-def _columns(scores: Scores) -> dict[str, pd.Series]:
-    """Every pillar, and where it has several judges, each of them."""
-    found: dict[str, pd.Series] = {}
-    for pillar, voices in scores.voices.items():
-        found[pillar] = scores.pillars[pillar]
-        if voices.shape[1] > 1:
-            found |= {f"{pillar} ({judge})": voices[judge] for judge in voices}
-    return found
+            level = family_level(self.level, len(weights))
+            rest[pillar] = associate("spearman", scores.pillars[pillar], mean, scores.about["group"], rng, level)
+        rows = []
+        for pillar, (rho, p) in rest.items():
+            row = {"pillar": pillar, "n": rho.n, **rho.row("rho"), "p": p, "flagged": bool(rho.value < 0)}
+            rows.append(row | {"weight": float(weights[pillar])})
+            tell.number(known(rho.value), "rest", pillar)
+            key = "flagged" if rho.value < 0 else "with_rest"
+            tell.say(key, {"pillar": pillar, "weight": float(weights[pillar])}, rho.values("rho"), n=rho.n)
+        columns_of_rest = "pillar n rho low high p flagged weight".split()
+        tell.tables |= {"rest": pd.DataFrame(rows, columns=columns_of_rest), "pairs": pairs}
+        lowest = min((rho.value for rho, _ in rest.values() if not np.isnan(rho.value)), default=None)
+        tell.number(lowest, "lowest")
+        draw_heatmap(tell, "matrix", square(pairs, list(columns), "rho"), "rho", limits=(-1.0, 1.0))
+        against = [pillar for pillar, (rho, _) in rest.items() if rho.high < 0]
+        open_ = [pillar for pillar, (rho, _) in rest.items() if not rho.low > 0]
+        evidence = SimpleNamespace(n=len(rest), level=self.level, against=against, open=open_)
+        headline = None if lowest is None else "pillars.lowest"
+        return [tell.result(*verdict(PILLARS, evidence).decided, headline=headline)]
 
 
 @dataclass(frozen=True)
@@ -162,56 +138,54 @@ class BaselinesAnalysis(OfComposite):
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `baselines.best`, the highest tau."""
         self.check(judged)
-        scores = self.composite.pillars.scores(judged)
-        index = scores.composite.index
+        tell, scores = Telling(self.name), self.composite.pillars.scores(judged)
+        groups, index = scores.about["group"], scores.composite.index
         made = rouge_of(judged, index) if any(name in ROUGE for name in self.of) else pd.DataFrame(index=index)
         values: dict[str, pd.Series] = {}
-        findings = []
         for name in self.of:
             stored = self._stored(judged, name)
             if name in made and made[name].notna().any():
                 values[name] = made[name]
-                if stored is not None:
-                    findings.append(self._held(name, made[name], stored.reindex(index)))
+                if stored is not None:  # is ROUGE as computed what was stored, to the decimals it was stored with?
+                    gap = (made[name] - stored.reindex(index)).abs()
+                    off, n = gap > 0.5 * 10**-self.rounding + 1e-9, int(gap.notna().sum())
+                    more = {"off": int(off.sum()), "gap": float(gap.max())} if off.any() else {}
+                    tell.say("stored_differ" if off.any() else "stored_same", {"baseline": name, "n": n}, more)
             elif stored is not None:
                 values[name] = stored.reindex(index)
             else:
-                findings.append(Finding("baselines.absent", {"baseline": name}))
-        table = self._table(values, scores.composite, scores.about["group"], rng)
-        metrics: dict[str, float] = {}
-        for row in table.to_dict("records"):
-            used = "baseline tau interval p_tau p_holm rho p_rho n"
-            findings.append(finding("baselines.one", row | {"interval": (row["tau_low"], row["tau_high"])}, used))
-            for key in ("tau", "rho"):
-                if not np.isnan(row[key]):
-                    name = metric_name("baselines", key, row["baseline"])
-                    metrics |= interval(name, row[key], row[f"{key}_low"], row[f"{key}_high"])
-                    metrics[metric_name("baselines", f"p_{key}", row["baseline"])] = row[f"p_{key}"]
-        known = table["tau"].dropna()
-        if len(known):
-            metrics["baselines.best"] = float(known.max())
-        above, open_ = (
-            table.loc[rows, "baseline"].tolist()
-            for rows in (table["tau_low"] > self.order, ~(table["tau_high"] < self.order))
-        )
+                tell.say("absent", baseline=name)
+        level = family_level(self.level, len(values))
+        found = {
+            name: [associate(kind, own, scores.composite, groups, rng, level) for kind in ("kendall", "spearman")]
+            for name, own in values.items()
+        }
+        holm = pd.Series({name: tau.p for name, (tau, _) in found.items()}, dtype=float)
+        if len(tested := holm.dropna()):
+            holm[tested.index] = paired.holm(tested.to_numpy())
+        rows = []
+        for name, ((tau, p_tau), (rho, p_rho)) in found.items():
+            p = {"p_tau": p_tau, "p_holm": float(holm[name]), "p_rho": p_rho}
+            rows.append({"baseline": name, "n": tau.n, **tau.metrics("tau"), **rho.metrics("rho"), **p})
+            tell.say("one", tau.values("tau"), p, baseline=name, rho=rho.value, n=tau.n)
+            for key, estimate in (("tau", tau), ("rho", rho)):
+                if known(estimate.value) is not None:
+                    tell.number(estimate, key, name)
+                    tell.number(p[f"p_{key}"], f"p_{key}", name)
+        columns = "baseline n tau tau_low tau_high p_tau p_holm rho rho_low rho_high p_rho".split()
+        tell.tables["baselines"] = table = pd.DataFrame(rows, columns=columns)
+        headline = None
+        if table["tau"].notna().any():
+            headline = "baselines.best"
+            tell.number(float(table["tau"].max()), "best")
+            columns_of = {"labels": "baseline", "estimate": "tau", "low": "tau_low", "high": "tau_high"}
+            forest = {name: table[column].tolist() for name, column in columns_of.items()}
+            tell.draw("tau", "forest", **forest, x_label="tau", reference=0.0, limits=(-1.0, 1.0))
+        above = table.loc[table["tau_low"] > self.order, "baseline"].tolist()
+        open_ = table.loc[~(table["tau_high"] < self.order), "baseline"].tolist()
         evidence = SimpleNamespace(n=len(table), order=self.order, level=self.level, above=above, open=open_)
-        ruling = verdict(BASELINES, evidence)
-        columns = {"labels": "baseline", "estimate": "tau", "low": "tau_low", "high": "tau_high"}
-        forest: dict[str, Any] = {name: table[column].tolist() for name, column in columns.items()}
-        forest |= {"x_label": "tau", "reference": 0.0, "limits": (-1.0, 1.0)}
-        return [
-            AnalysisResult(
-                self.name,
-                metrics,
-                {"baselines": table},
-                findings,
-                [FigureData("tau", "forest", forest)] if len(known) else [],
-                ruling.finding,
-                ruling.standing,
-                headline="baselines.best" if len(known) else None,
-                items=pd.DataFrame(values, index=index).rename_axis("item_id").reset_index(),
-            )
-        ]
+        items = pd.DataFrame(values, index=index).rename_axis("item_id").reset_index()
+        return [tell.result(*verdict(BASELINES, evidence).decided, headline=headline, items=items)]
 
     def _stored(self, judged: Judged, name: str) -> pd.Series | None:
         """A criterion of this name, or what the items' metadata say; None where neither is there."""
@@ -224,32 +198,6 @@ class BaselinesAnalysis(OfComposite):
             if column in first and first[column].notna().any():
                 return pd.to_numeric(first[column], errors="coerce")
         return None
-
-    def _held(self, name: str, made: pd.Series, stored: pd.Series) -> Finding:
-        """Whether ROUGE as computed is what was stored, to the decimals it was stored with."""
-        gap = (made - stored).abs()
-        off = gap > 0.5 * 10**-self.rounding + 1e-9
-        values: dict[str, Any] = {"baseline": name, "n": int(gap.notna().sum())}
-        if not off.any():
-            return Finding("baselines.stored_same", values)
-        return Finding("baselines.stored_differ", values | {"off": int(off.sum()), "gap": float(gap.max())})
-
-    def _table(
-        self, values: Mapping[str, pd.Series], composite: pd.Series, groups: pd.Series, rng: np.random.Generator
-    ) -> pd.DataFrame:
-        level = family_level(self.level, len(values))
-        rows: list[dict[str, Any]] = []
-        for name, own in values.items():
-            tau = associate("kendall", own, composite, groups, rng, level)
-            rho = associate("spearman", own, composite, groups, rng, level)
-            row = {"baseline": name, "n": tau.estimate.n, **tau.estimate.metrics("tau"), "p_tau": tau.p}
-            rows.append(row | rho.estimate.metrics("rho") | {"p_rho": rho.p})
-        columns = "baseline n tau tau_low tau_high p_tau p_holm rho rho_low rho_high p_rho".split()
-        table = pd.DataFrame(rows).reindex(columns=columns)
-        known = table["p_tau"].notna()
-        if known.any():
-            table.loc[known, "p_holm"] = paired.holm(table.loc[known, "p_tau"].to_numpy(dtype=np.float64))
-        return table
 
 
 def _both(inputs: Mapping[str, str]) -> bool:
@@ -273,14 +221,9 @@ def rouge_of(judged: Judged, index: pd.Index) -> pd.DataFrame:
             "pip install 'undogmatic[faithfulness]'. To use stored columns only: analysis.of={bertscore: [...]}."
         ) from None
     scorer = RougeScorer(list(ROUGE), use_stemmer=True)
-    found = []
-    for own in rows:
-        if _both(own):
-            each = scorer.score(own["reference"], own["summary"])
-            found.append({name: float(each[name].fmeasure) for name in ROUGE})
-        else:
-            found.append(dict.fromkeys(ROUGE, np.nan))
-    return pd.DataFrame(found, index=index)
+    made = [scorer.score(own["reference"], own["summary"]) if _both(own) else {} for own in rows]
+    f = [[float(each[name].fmeasure) if each else np.nan for name in ROUGE] for each in made]
+    return pd.DataFrame(f, index=index, columns=list(ROUGE))
 
 
 @dataclass(frozen=True)
@@ -315,70 +258,45 @@ class LengthBiasAnalysis(OfComposite):
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `length_bias.largest`, the r of the judge that is furthest from 0."""
         self.check(judged)
-        scores = self.composite.pillars.scores(judged)
+        tell, scores = Telling(self.name), self.composite.pillars.scores(judged)
         voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
-        level = family_level(self.level, voices.shape[1])
-        table = pd.DataFrame([self._row(judged, scores, str(judge), rng, level) for judge in voices])
-        metrics: dict[str, float] = {}
-        findings = [Finding("length_bias.given", {"given": list(self.given), "bound": self.bound})]
-        for row in table.to_dict("records"):
-            ends = {"r": ("low", "high")} | {f"given_{x}": (f"given_{x}_low", f"given_{x}_high") for x in self.given}
-            for key, (low, high) in ends.items():
-                if not np.isnan(row[key]):
-                    name = metric_name("length_bias", key.replace("given_", "given."), row["voice"])
-                    metrics |= interval(name, row[key], row[low], row[high])
-            for key, value in row.items():
-                if (key == "spearman" or key.startswith("r_")) and not np.isnan(value):
-                    metrics[metric_name("length_bias", key.replace("r_", "r."), row["voice"])] = value
-            values = {k: row[k] for k in ("n", "r", "p", "spearman")} | {"judge": row["voice"]}
-            values |= {"interval": (row["low"], row["high"]), "partials": {x: row[f"given_{x}"] for x in self.given}}
-            key, more = ("flagged", {"bound": self.bound}) if row["flagged"] else ("one", {})
-            findings.append(Finding(f"length_bias.{key}", values | more))
-        known = table[table["r"].notna()]
-        if len(known):
-            furthest = known.loc[known["r"].abs().idxmax()]
-            metrics |= interval("length_bias.largest", *(float(furthest[key]) for key in ("r", "low", "high")))
-        biased = [row.voice for row in table.itertuples() if crosses(row.low, row.high, self.bound)]
-        open_ = table.loc[~((table["low"] > -self.bound) & (table["high"] < self.bound)), "voice"].tolist()
-        evidence = SimpleNamespace(bound=self.bound, level=self.level, judges=len(table), biased=biased, open=open_)
-        ruling = verdict(LENGTH, evidence)
-        shown = voices.stack().dropna()
-        scatter = {
-            "x": [float(words[item]) for item, _ in shown.index],
-            "y": shown.astype(float).tolist(),
-            "groups": [str(judge) for _, judge in shown.index],
-            "x_label": "words",
-            "y_label": "score",
-        }
-        return [
-            AnalysisResult(
-                self.name,
-                metrics,
-                {"judges": table},
-                findings,
-                [FigureData("words", "scatter", scatter)] if len(shown) else [],
-                ruling.finding,
-                ruling.standing,
-                headline="length_bias.largest" if len(known) else None,
-            )
-        ]
-
-    def _row(
-        self, judged: Judged, scores: Scores, judge: str, rng: np.random.Generator, level: float
-    ) -> dict[str, Any]:
-        own, groups = scores.voices[self.pillar][judge], scores.about["group"]
-        words = scores.about["words"].astype(float)
-        plain = associate("pearson", words, own, groups, rng, level)
-        row: dict[str, Any] = {"voice": judge, "n": plain.estimate.n, **plain.estimate.row("r")}
-        row |= {"p": plain.p, "flagged": bool(abs(plain.estimate.value) > self.bound)}
-        row["spearman"] = associate("spearman", words, own, groups, rng, level).estimate.value
+        frame = judged.frame[judged.frame["repeat"] == 0]
         criteria = self.composite.pillars.of(self.pillar)
-        frame = judged.frame[(judged.frame["repeat"] == 0) & (judged.frame["judge"] == judge)]
-        for criterion in criteria if len(criteria) > 1 else ():
-            values = frame[frame["criterion"] == criterion].set_index("item_id")["score"].reindex(own.index)
-            row[f"r_{criterion}"] = associate("pearson", words, values, groups, rng, level).estimate.value
-        for name in self.given:
-            equal = scores.composite if name == "composite" else scores.pillars[name]
-            held = partial(words, own, equal, groups, rng, level)
-            row |= held.estimate.metrics(f"given_{name}")
-        return row
+        level = family_level(self.level, voices.shape[1])
+        about = scores.about["group"], rng, level
+        tell.say("given", given=list(self.given), bound=self.bound)
+        rows: list[dict[str, Any]] = []
+        plain: dict[str, Estimate] = {}
+        for judge in map(str, voices):
+            own = voices[judge]
+            plain[judge], p = associate("pearson", words, own, *about)
+            r, flagged = plain[judge], bool(abs(plain[judge].value) > self.bound)
+            others = {"spearman": associate("spearman", words, own, *about).estimate.value}
+            for criterion in criteria if len(criteria) > 1 else ():
+                named = frame[(frame["judge"] == judge) & (frame["criterion"] == criterion)]
+                score = named.set_index("item_id")["score"].reindex(own.index)
+                others[f"r_{criterion}"] = associate("pearson", words, score, *about).estimate.value
+            equal = {name: scores.composite if name == "composite" else scores.pillars[name] for name in self.given}
+            held = {name: partial(words, own, given, *about).estimate for name, given in equal.items()}
+            row = {"voice": judge, "n": r.n, **r.row("r"), "p": p, "flagged": flagged, **others}
+            rows.append(row | {k: v for name, each in held.items() for k, v in each.metrics(f"given_{name}").items()})
+            for key, estimate in {"r": r, **{f"given.{name}": each for name, each in held.items()}}.items():
+                tell.number(known(estimate), key, judge)
+            for key, value in others.items():
+                tell.number(known(value), key.replace("r_", "r."), judge)
+            values = {"n": r.n, "r": r.value, "p": p, "spearman": others["spearman"], "judge": judge}
+            values |= {"interval": r.interval, "partials": {name: each.value for name, each in held.items()}}
+            tell.say("flagged" if flagged else "one", values, {"bound": self.bound} if flagged else {})
+        tell.tables["judges"] = pd.DataFrame(rows)
+        furthest = max(filter(known, plain.values()), key=lambda r: abs(r.value), default=None)
+        tell.number(furthest, "largest")
+        shown = voices.stack().dropna()
+        if len(shown):
+            marks = {"x": [float(words[item]) for item, _ in shown.index], "y": shown.astype(float).tolist()}
+            groups = [str(judge) for _, judge in shown.index]
+            tell.draw("words", "scatter", **marks, groups=groups, x_label="words", y_label="score")
+        biased = [judge for judge, r in plain.items() if crosses(*r.interval, self.bound)]
+        open_ = [judge for judge, r in plain.items() if not (r.low > -self.bound and r.high < self.bound)]
+        evidence = SimpleNamespace(bound=self.bound, level=self.level, judges=len(plain), biased=biased, open=open_)
+        headline = None if furthest is None else "length_bias.largest"
+        return [tell.result(*verdict(LENGTH, evidence).decided, headline=headline)]

@@ -33,23 +33,14 @@ class Removed(NamedTuple):
 
 
 class Document(NamedTuple):
-    """What was read of a file.
+    """What was read of a file."""
 
-    Attributes:
-        text: The paragraphs, an empty line between them; footnotes at the end, behind a line NOTES.
-        pages: How many; 1 for a text file without page breaks.
-        removed: Headers, footers and page numbers that are not in the text.
-        notes: The footnotes, each as one text.
-        warnings: What a reader of the text should know, in sentences.
-        sha256: Of the file, in hex.
-    """
-
-    text: str
-    pages: int
-    removed: tuple[Removed, ...]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    sha256: str
+    text: str  # the paragraphs, an empty line between them; footnotes at the end, behind a line NOTES
+    pages: int  # how many; 1 for a text file without page breaks
+    removed: tuple[Removed, ...]  # headers, footers and page numbers that are not in the text
+    notes: tuple[str, ...]  # the footnotes, each as one text
+    warnings: tuple[str, ...]  # what a reader of the text should know, in sentences
+    sha256: str  # of the file, in hex
 
     @property
     def words(self) -> int:
@@ -73,10 +64,8 @@ def read_document(path: str | Path) -> Document:
     if kind not in SUFFIXES:
         raise DataError(f"{brief(str(path))}: not a document of a kind that is read ({', '.join(SUFFIXES)}).")
     raw = read_bytes(path, LARGEST)
-    if not raw.strip():
-        raise DataError(f"{path}: empty. Fetch it again, or name another file.")
     sha256 = hashlib.sha256(raw).hexdigest()
-    if kind == ".pdf":
+    if kind == ".pdf" and raw.strip():
         return _from_pages(path, pdf_pages(raw, path), sha256)
     try:
         text = decoded(raw).replace("\r\n", "\n").replace("\r", "\n")
@@ -92,9 +81,7 @@ def read_document(path: str | Path) -> Document:
 
 def _from_pages(path: Path, pages: list[list[Line]], sha256: str) -> Document:
     gone = furniture(pages)
-    removed = tuple(
-        Removed(n, page[k].text) for n, (page, out) in enumerate(zip(pages, gone, strict=True), 1) for k in sorted(out)
-    )
+    removed = tuple(Removed(n + 1, pages[n][k].text) for n, out in enumerate(gone) for k in sorted(out))
     kept = [[line for k, line in enumerate(page) if k not in out] for page, out in zip(pages, gone, strict=True)]
     body, notes = paragraphs(kept)
     text = "\n\n".join([*body, *([NOTES, *notes] if notes else [])])
@@ -103,18 +90,14 @@ def _from_pages(path: Path, pages: list[list[Line]], sha256: str) -> Document:
             f"{path}: {len(pages)} page(s) and no text in them: most likely a scan. Have its letters recognised "
             "(ocrmypdf FILE NEW.pdf) and name the new file."
         )
-    return Document(text, len(pages), removed, tuple(notes), tuple(_warnings(kept, text)), sha256)
-
-
-def _warnings(pages: list[list[Line]], text: str) -> list[str]:
-    found = []
-    bare = [str(n) for n, page in enumerate(pages, 1) if sum(len(line.text.split()) for line in page) < FEW_WORDS]
+    warnings = []
+    bare = [str(n) for n, page in enumerate(kept, 1) if sum(len(line.text.split()) for line in page) < FEW_WORDS]
     if bare:
         listed = ", ".join(bare[:10]) + (", ..." if len(bare) > 10 else "")
-        found.append(f"{len(bare)} of {len(pages)} pages have no text, or hardly any ({listed}): perhaps pictures.")
+        warnings.append(f"{len(bare)} of {len(pages)} pages have no text, or hardly any ({listed}): perhaps pictures.")
     if unknown := text.count("\ufffd"):
-        found.append(f"{unknown} characters could not be read; they stand as \ufffd.")
-    return found
+        warnings.append(f"{unknown} characters could not be read; they stand as \ufffd.")
+    return Document(text, len(pages), removed, tuple(notes), tuple(warnings), sha256)
 
 
 PAGES = 3_000

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.safety.command import say
-
-if TYPE_CHECKING:
-    from undogmatic.constructs.faithfulness.document import Document
 
 
 def add(commands: Any) -> None:
@@ -25,24 +23,31 @@ def add(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> None:
     """Read, write and print a table; exit with 1 if a file could not be read or its text not be written."""
+    from rich.console import Console
+    from rich.table import Table
+
     from undogmatic.constructs.faithfulness.document import read_document
 
     targets = _targets([Path(file) for file in given.files], given.to)
-    rows: list[tuple[str, ...]] = []
+    table = Table(box=None, pad_edge=False)
+    for head in ("file", "pages", "words", "removed", "notes", "text"):
+        number = head not in ("file", "text")
+        table.add_column(head, justify="right" if number else "left", overflow="fold", no_wrap=number)
     said: list[str] = []
     failed = 0
     for source, target in targets.items():
         try:
-            found = read_document(source)
-            _write(target, found, given.overwrite)
+            document = read_document(source)
+            _write(target, f"{document.text}\n", given.overwrite)
         except (ConfigError, DataError) as error:
             failed += 1
-            rows.append((source.name, "", "", "", "", "not written"))
+            table.add_row(source.name, "", "", "", "", "not written")
             said.append(f"error: {error}")
             continue
-        rows.append(_row(source, target, found))
-        said += [f"warning: {source}: {warning}" for warning in found.warnings]
-    _print_table(("file", "pages", "words", "removed", "notes", "text"), rows)
+        numbers = (document.pages, document.words, len(document.removed), len(document.notes))
+        table.add_row(source.name, *(f"{number:,}" for number in numbers), str(target))
+        said += [f"warning: {source}: {warning}" for warning in document.warnings]
+    Console(markup=False, highlight=False, emoji=False, soft_wrap=False).print(table)
     for line in said:
         say(line)
     if failed:
@@ -52,52 +57,30 @@ def run(given: argparse.Namespace) -> None:
 
 def _targets(sources: list[Path], folder: str | None) -> dict[Path, Path]:
     """Where the text of each file goes. Raises ConfigError where two would go to one place, or one onto its source."""
-    found: dict[Path, Path] = {}
+    targets: dict[Path, Path] = {}
     for source in sources:
         target = (source.parent if folder is None else Path(folder)) / f"{source.stem}.txt"
         if target.absolute() == source.absolute():
             target = target.with_name(f"{source.stem}.extracted.txt")
-        other = next((known for known, place in found.items() if place == target and known != source), None)
+        other = next((known for known, place in targets.items() if place == target and known != source), None)
         if other is not None:
             raise ConfigError(
                 f"{other} and {source} would both become {target}. Extract them one after the other, each with a --to "
                 "of its own."
             )
-        found[source] = target
-    return found
+        targets[source] = target
+    return targets
 
 
-def _write(target: Path, found: Document, overwrite: bool) -> None:
+def _write(target: Path, text: str, overwrite: bool) -> None:
     from undogmatic.safety import files
     from undogmatic.safety.outside import read_text
 
-    text = f"{found.text}\n"
     if target.exists() and not overwrite:
-        try:
-            same = read_text(target) == text
-        except UndogmaticError:
-            same = False
-        if same:
-            return
+        with contextlib.suppress(UndogmaticError):
+            if read_text(target) == text:
+                return
         raise ConfigError(
             f"{target} is there already, with another text. Name another folder with --to, or --overwrite."
         )
     files.write(target, text, files.ALL)
-
-
-def _row(source: Path, target: Path, found: Document) -> tuple[str, ...]:
-    numbers = (found.pages, found.words, len(found.removed), len(found.notes))
-    return (source.name, *(f"{number:,}" for number in numbers), str(target))
-
-
-def _print_table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for head in heads:
-        number = head not in ("file", "text")
-        table.add_column(head, justify="right" if number else "left", overflow="fold", no_wrap=number)
-    for row in rows:
-        table.add_row(*row)
-    Console(markup=False, highlight=False, emoji=False, soft_wrap=False).print(table)

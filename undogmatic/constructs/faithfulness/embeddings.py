@@ -9,11 +9,12 @@ with skip), which is what its own optimiser for transformers would make of an ex
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import importlib.util
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -47,17 +48,8 @@ class Embeddings(Model):
         self._lock = threading.Lock()
         self.sentences_read = 0
 
-    async def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A vector of length 1 per text. Shape (n_texts, width)."""
-        return await asyncio.to_thread(self._vectors, texts)
-
-    async def similarities(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """Cosine of every text of the first list with every one of the second. Shape (n_first, n_second)."""
-        both = await self.vectors([*first, *second])
-        made: NDArray[np.float64] = (both[: len(first)] @ both[len(first) :].T).astype(np.float64)
-        return made
-
-    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         with self._lock:  # two at once would only slow one another, and might read a sentence twice
             new = [text for text in dict.fromkeys(texts) if text not in self._kept]
             if len(self._kept) + len(new) > MOST_KEPT:
@@ -67,6 +59,11 @@ class Embeddings(Model):
                 self._kept.update(zip(new, self.read(new), strict=True))
                 self.sentences_read += len(new)
             return np.stack([self._kept[text] for text in texts])
+
+    async def similarities(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+        """Cosine of every text of the first list with every one of the second. Shape (n_first, n_second)."""
+        both = await asyncio.to_thread(self.vectors, [*first, *second])
+        return np.asarray(both[: len(first)] @ both[len(first) :].T, dtype=np.float64)
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of texts that were not read before, of length 1. Shape (n_texts, width)."""
@@ -104,35 +101,43 @@ class HubEmbeddings(Embeddings):
         super().__init__()
         self.path, self.prefix = path, prefix
         self.name = f"{Path(path).name or path}{f' after {prefix!r}' if prefix else ''}"
-        self.licence = {
-            "en": f"The model embeddings.path={path} is under its publisher's own licence.",
-            "pt": f"O modelo embeddings.path={path} segue a licença de quem o publicou.",
-        }
+        self.licence = publishers_licence("embeddings.path", path)
         self._model: Any = None
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if self._model is None:
-            self._model = self._loaded()
-        given = [self.prefix + text for text in texts]
-        made: NDArray[np.float32] = self._model.encode(given, normalize_embeddings=True, show_progress_bar=False)
-        return made
+            with loading("embeddings.path", self.path, "sentence-transformers", "embeddings=minilm"):
+                from sentence_transformers import SentenceTransformer
 
-    def _loaded(self) -> Any:
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError:
-            raise ConfigError(
-                f"`embeddings.path` is {self.path!r}, which needs sentence-transformers: pip install "
-                "'undogmatic[nli]'. Without it: embeddings=minilm."
-            ) from None
-        try:
-            return SentenceTransformer(self.path)
-        except (OSError, ValueError) as error:
-            why = str(error).partition("\n")[0]
-            raise ConfigError(
-                f"`embeddings.path` is {self.path!r}, which cannot be loaded: {why} Give a hub id (with a network) or "
-                "the folder of a downloaded model. Without either: embeddings=minilm."
-            ) from None
+                self._model = SentenceTransformer(self.path)
+        prefixed = [self.prefix + text for text in texts]
+        return np.asarray(self._model.encode(prefixed, normalize_embeddings=True, show_progress_bar=False))
+
+
+def publishers_licence(key: str, path: str) -> Licence:
+    """What is said of the licence of a model that the user names under a key of the config."""
+    return {
+        "en": f"The model {key}={path} is under its publisher's own licence.",
+        "pt": f"O modelo {key}={path} segue a licença de quem o publicou.",
+    }
+
+
+@contextlib.contextmanager
+def loading(key: str, path: str, library: str, instead: str) -> Iterator[None]:
+    """Load a model of the hub, or of a folder: what goes wrong becomes a ConfigError that names the key of the config,
+    and what does without the library."""
+    try:
+        yield
+    except ImportError:
+        raise ConfigError(
+            f"`{key}` is {path!r}, which needs {library}: pip install 'undogmatic[nli]'. Without it: {instead}."
+        ) from None
+    except (OSError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+        raise ConfigError(
+            f"`{key}` is {path!r}, which cannot be loaded: {why} Give a hub id (with a network) or the folder of a "
+            f"downloaded model (safetensors). Without either: {instead}."
+        ) from None
 
 
 LAYERS, HEADS, WIDTH = 6, 12, 384
@@ -164,18 +169,20 @@ class MiniLM(NamedTuple):
             ids, mask = np.zeros((2, len(batch), longest), dtype=np.int64)
             for row, n in enumerate(batch):
                 ids[row, : lengths[n]], mask[row, : lengths[n]] = encoded[n].ids, 1
-            found[batch] = self._pooled(ids, mask)
+            states = run(self.session, ids, mask, np.zeros_like(ids))
+            if states.ndim == 3:
+                weights = mask[:, :, None].astype(np.float32)
+                states = (states * weights).sum(axis=1) / weights.sum(axis=1)
+            found[batch] = states / np.linalg.norm(states, axis=1, keepdims=True)
         return found
 
-    def _pooled(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        wanted = {each.name: each.type for each in self.session.get_inputs()}
-        kinds = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
-        states = self.session.run(None, {name: given[name].astype(kinds[kind]) for name, kind in wanted.items()})[0]
-        if states.ndim == 3:
-            weights = mask[:, :, None].astype(np.float32)
-            states = (states * weights).sum(axis=1) / weights.sum(axis=1)
-        return np.asarray(states / np.linalg.norm(states, axis=1, keepdims=True), dtype=np.float32)
+
+def run(session: Any, ids: NDArray[np.int64], mask: NDArray[np.int64], kinds: NDArray[np.int64]) -> NDArray[Any]:
+    """The first output of an ONNX graph for the tokens of texts, of which it takes what it has an input for."""
+    tokens = {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
+    types = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
+    wanted = {each.name: tokens[each.name].astype(types[each.type]) for each in session.get_inputs()}
+    return np.asarray(session.run(None, wanted)[0])
 
 
 def _batches(lengths: NDArray[np.int64]) -> list[NDArray[np.int64]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from undogmatic.constructs.faithfulness.compared import Means, Sides
-from undogmatic.constructs.faithfulness.embeddings import Embeddings
+from undogmatic.constructs.faithfulness.embeddings import Embeddings, loading, publishers_licence, run
 from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Source
@@ -35,6 +35,7 @@ OBVIOUS = (
 """Pairs that no model of entailment gets wrong; one that takes either kind for the other has its labels mixed up."""
 AT_ONCE = 32
 LONGEST = 256
+_TOKENS = ("ids", "attention_mask", "type_ids")
 _STARTS = ("entail", "neutral", "contradict")
 
 
@@ -53,10 +54,7 @@ class Entailing(Model):
     def __init__(self, path: str) -> None:
         self.path = path
         self.name = Path(path).name or path
-        self.licence = {
-            "en": f"The model nli.path={path} is under its publisher's own licence.",
-            "pt": f"O modelo nli.path={path} segue a licença de quem o publicou.",
-        }
+        self.licence = publishers_licence("nli.path", path)
         self._logits: Any = None
         self._order: list[int] = []
         self._lock = threading.Lock()
@@ -70,7 +68,6 @@ class Entailing(Model):
         with self._lock:  # two at once would only slow one another
             if self._logits is None:
                 self._load()
-                self._test()
             return self._read(pairs)
 
     def _read(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
@@ -84,22 +81,19 @@ class Entailing(Model):
         return found
 
     def _load(self) -> None:
+        """Load it, and refuse a model that fails on pairs which cannot be got wrong."""
         folder = Path(self.path).expanduser()
         onnx = (folder / "model.onnx").is_file()
         logits, names = _from_onnx(folder) if onnx else _from_transformers(self.path)
-        self._order = order_of(names, self.path)
-        self._logits = logits
-
-    def _test(self) -> None:
-        """Refuse a model that fails on pairs which cannot be got wrong."""
-        found = self._read([pair[:2] for pair in OBVIOUS]).argmax(axis=1)
-        wrong = [(pair, LABELS[k]) for pair, k in zip(OBVIOUS, found, strict=True) if LABELS[k] != pair[2]]
+        self._order, self._logits = order_of(names, self.path), logits
+        answers = [LABELS[k] for k in self._read([pair[:2] for pair in OBVIOUS]).argmax(axis=1)]
+        wrong = [(*pair, answer) for pair, answer in zip(OBVIOUS, answers, strict=True) if answer != pair[2]]
         if wrong:
             self._logits = None
-            (first, second, right), said = wrong[0]
+            first, second, right, answer = wrong[0]
             raise ConfigError(
                 f"`nli.path` is {self.path!r}, which fails {len(wrong)} of {len(OBVIOUS)} obvious pairs: of {first!r} "
-                f"and {second!r} it says {said}, and it is {right}. Its `id2label` may be in the wrong order, or it "
+                f"and {second!r} it says {answer}, and it is {right}. Its `id2label` may be in the wrong order, or it "
                 "was not trained for entailment. Name another model, or nli=rules."
             )
 
@@ -117,36 +111,19 @@ def order_of(names: Mapping[Any, str], path: str) -> list[int]:
 
 
 def _from_transformers(path: str) -> tuple[Any, Mapping[Any, str]]:
-    try:
+    instead = "a folder with model.onnx, tokenizer.json and config.json, or nli=rules"
+    with loading("nli.path", path, "transformers and torch", instead):
         import torch
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
-    except ImportError:
-        raise ConfigError(
-            f"`nli.path` is {path!r}, which needs transformers and torch: pip install 'undogmatic[nli]'. Without them: "
-            "a folder with model.onnx, tokenizer.json and config.json, or nli=rules."
-        ) from None
-    try:
+
         tokenizer = AutoTokenizer.from_pretrained(path)
         model = AutoModelForSequenceClassification.from_pretrained(path, use_safetensors=True).eval()
-    except (OSError, ValueError) as error:
-        why = str(error).partition("\n")[0]
-        raise ConfigError(
-            f"`nli.path` is {path!r}, which cannot be loaded: {why} Give a hub id (with a network) or the folder of a "
-            "downloaded model with safetensors; without either: nli=rules."
-        ) from None
 
     def logits(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        given = tokenizer(
-            [first for first, _ in pairs],
-            [second for _, second in pairs],
-            padding=True,
-            truncation=True,
-            max_length=LONGEST,
-            return_tensors="pt",
-        )
+        options = {"padding": True, "truncation": True, "max_length": LONGEST, "return_tensors": "pt"}
+        tokens = tokenizer([first for first, _ in pairs], [second for _, second in pairs], **options)
         with torch.inference_mode():
-            made: NDArray[np.float64] = model(**given).logits.double().numpy()
-        return made
+            return np.asarray(model(**tokens).logits.double().numpy())
 
     return logits, model.config.id2label
 
@@ -167,17 +144,10 @@ def _from_onnx(folder: Path) -> tuple[Any, Mapping[Any, str]]:
         ) from None
     tokenizer.enable_truncation(LONGEST)
     tokenizer.enable_padding()
-    wanted = [each.name for each in session.get_inputs()]
 
     def logits(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         encoded = tokenizer.encode_batch(list(pairs))
-        given = {
-            "input_ids": [each.ids for each in encoded],
-            "attention_mask": [each.attention_mask for each in encoded],
-            "token_type_ids": [each.type_ids for each in encoded],
-        }
-        made: NDArray[np.float64] = session.run(None, {k: np.array(given[k], dtype=np.int64) for k in wanted})[0]
-        return made
+        return run(session, *(np.array([getattr(each, name) for each in encoded]) for name in _TOKENS))
 
     return logits, names
 

@@ -31,6 +31,19 @@ _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 ENDS = (".", "!", "?", ":", ";", "”", '"', "’", "'", ")", "]")
 
 
+class Line(NamedTuple):
+    """One line of a page; in a file without pages nothing is known but its text. Places are in 1/72 inch, from the
+    lower left corner of the page."""
+
+    text: str  # as it was read, without the blanks around it
+    x: float | None = None
+    y: float | None = None
+    size: float | None = None  # of its letters, in 1/72 inch
+
+
+Page = Sequence[Line]
+
+
 class Texts(NamedTuple):
     """Paragraphs of the body, and the footnotes, in the order of the pages."""
 
@@ -46,20 +59,19 @@ def paragraphs(pages: Sequence[Page]) -> Texts:
     larger distance on; it ends up behind the body, since it would divide a sentence that runs over two pages.
     """
     words = Vocabulary(line.text for page in pages for line in page)
-    size = body_size(pages)
-    parted: list[tuple[list[Line], list[Line]]] = []
+    size = usual((line.size, len(line.text)) for page in pages for line in page)
+    main: list[Sequence[Line]] = []
+    feet: list[Sequence[Line]] = []
     for page in pages:
-        parted.append(_parted(page, size, bool(parted and parted[-1][1])))
-    body = _blocks([main for main, _ in parted])
+        start = _notes_start(page, size, bool(feet and feet[-1]))
+        main.append(page[:start])
+        feet.append(page[start:])
     notes: list[list[Line]] = []
-    for _, foot in parted:
-        for line in foot:
-            if _RULE.fullmatch(line.text):
-                continue
-            if not notes or (_MARK.match(line.text) and not notes[-1][-1].text.endswith((",", "-", "\u00ad"))):
-                notes.append([])
-            notes[-1].append(line)
-    return Texts([joined(block, words) for block in body], [joined(note, words) for note in notes])
+    for line in (line for foot in feet for line in foot if not _RULE.fullmatch(line.text)):
+        if not notes or (_MARK.match(line.text) and not notes[-1][-1].text.endswith((",", "-", "\u00ad"))):
+            notes.append([])
+        notes[-1].append(line)
+    return Texts([joined(block, words) for block in _blocks(main)], [joined(note, words) for note in notes])
 
 
 def wrapped(pages: Sequence[Page]) -> bool:
@@ -79,20 +91,14 @@ class Vocabulary:
         self.whole: set[str] = set()
         cut = False
         for line in lines:
-            found = _WORD.findall(line.lower())
             ends = _cut(line) is not None
-            self.whole.update(found[1 if cut else 0 : len(found) - 1 if ends else len(found)])
+            self.whole.update(_WORD.findall(line.lower())[1 if cut else 0 : -1 if ends else None])
             cut = ends
 
     def join(self, first: str, blank: str, hyphen: str, second: str, chained: bool) -> str:
-        """The word that a line end divides, or its two parts with what stood between them.
-
-        Args:
-            first, blank, hyphen: The last letters of the line, a blank if one follows, and its hyphen. Some programs
-                write every hyphen at a line's end as a soft one, so its kind says nothing.
-            second: The first letters of the next line.
-            chained: Whether a hyphen stands before `first` as well (time-and-a-half).
-        """
+        """The word that a line end divides, or its two parts with what stood between them: a blank perhaps, and the
+        hyphen. Some programs write every hyphen at a line's end as a soft one, so its kind says nothing. The word is
+        `chained` if a hyphen stands before its first part as well (time-and-a-half)."""
         one = f"{first}{second}".lower()
         hyphen = "-" if hyphen == "\u00ad" else hyphen
         if not (second[:1].islower() or (first.isupper() and second.isupper())):
@@ -136,28 +142,24 @@ def _ended(text: str) -> bool:
     return text.rstrip()[-1:] in ENDS
 
 
-def _parted(page: Page, body: float | None, after_notes: bool) -> tuple[list[Line], list[Line]]:
-    """The lines of a page, and its footnotes; `after_notes` if one may go on from the page before.
+def _notes_start(page: Page, body: float | None, after_notes: bool) -> int:
+    """Where the footnotes of a page begin, its length where it has none; `after_notes` if one may go on from the page
+    before.
 
     Without that and without a mark, less than half of the page can be footnotes: a headnote is set small as well.
     """
-    lines = list(page)
-    if body is None or any(line.size is None or line.x is None or line.y is None for line in lines):
-        return lines, []
-    first = len(lines)
-    while first and (lines[first - 1].size or 0) < SMALLER * body:
-        first -= 1
-    start, usual_gap, margin = first, leading(lines), left_margin(lines)
-    above = lines[start - 1] if start else None
-    while start < len(lines) and above is not None and usual_gap is not None and margin is not None:
-        gap = (above.y or 0) - (lines[start].y or 0)
-        left = usual((line.x or 0, 1) for line in lines[start:])
-        marked = _MARK.match(lines[start].text) is not None
-        apart = start == first and gap > APART * usual_gap and (after_notes or first >= len(lines) / 2)
+    none, margin, usual_gap = len(page), left_margin(page), leading(page)
+    if body is None or margin is None or usual_gap is None or any(None in line for line in page):
+        return none
+    first = next((n + 1 for n in reversed(range(none)) if (page[n].size or 0) >= SMALLER * body), 0)
+    for start in range(first, none) if first else ():
+        gap = (page[start - 1].y or 0) - (page[start].y or 0)
+        left = usual((line.x, 1) for line in page[start:])
+        marked = _MARK.match(page[start].text) is not None
+        apart = start == first and gap > APART * usual_gap and (after_notes or first >= none / 2)
         if gap > 0 and (marked or apart) and left is not None and left < margin + 0.6 * body:
-            return lines[:start], lines[start:]
-        above, start = lines[start], start + 1
-    return lines, []
+            return start
+    return none
 
 
 def _blocks(pages: Sequence[Page]) -> list[list[Line]]:
@@ -204,47 +206,24 @@ def _other_size(line: Line, before: Line) -> bool:
     return abs((line.size or 0) - (before.size or 0)) > 0.12 * (before.size or 1)
 
 
-class Line(NamedTuple):
-    """One line of a page.
-
-    Attributes:
-        text: As it was read, without the blanks around it.
-        x, y: Where it begins, from the page's lower left corner, in 1/72 inch; None in a file without pages.
-        size: Of its letters, in the same; None as well.
-    """
-
-    text: str
-    x: float | None = None
-    y: float | None = None
-    size: float | None = None
-
-
-Page = Sequence[Line]
-
-
-def usual(values: Iterable[tuple[float, int]]) -> float | None:
-    """The commonest of values with their weights, rounded to halves; None where there are none."""
+def usual(values: Iterable[tuple[float | None, int]]) -> float | None:
+    """The commonest of the values that are known, with their weights, rounded to halves; None where there are none."""
     counted: Counter[float] = Counter()
     for value, weight in values:
-        counted[round(2 * value) / 2] += weight
+        if value is not None:
+            counted[round(2 * value) / 2] += weight
     return counted.most_common(1)[0][0] if counted else None
-
-
-def body_size(pages: Iterable[Page]) -> float | None:
-    """The size in which most letters of a document are set; None where no size is known."""
-    return usual((line.size, len(line.text)) for page in pages for line in page if line.size is not None)
 
 
 def left_margin(page: Page) -> float | None:
     """Where most lines of a page begin; None where no place is known."""
-    return usual((line.x, 1) for line in page if line.x is not None)
+    return usual((line.x, 1) for line in page)
 
 
 def leading(page: Page) -> float | None:
     """The usual distance between a line and the next below it, in 1/72 inch; None where it cannot be told."""
     places = [line.y for line in page if line.y is not None]
-    gaps = [above - below for above, below in pairwise(places) if above - below > 1]
-    return median(gaps) if gaps else None
+    return median(gaps) if (gaps := [above - below for above, below in pairwise(places) if above - below > 1]) else None
 
 
 EDGE = 4
@@ -271,14 +250,23 @@ def furniture(pages: Sequence[Page]) -> list[set[int]]:
     header, and does no harm there once.
     """
     edges = [_edges(page) for page in pages]
-    numbers = _page_numbers(pages, edges)
-    found: list[set[int]] = [set() for _ in pages]
+    numbers: dict[int, set[tuple[int, int]]] = {}  # by how far they are ahead of their pages, page and position
+    for n, page in enumerate(pages):
+        for position in {*edges[n][0], *edges[n][1]}:
+            if number := _NUMBER.fullmatch(page[position].text[: LONGEST + 1]):
+                numbers.setdefault(int(number[1]) - n, set()).add((n, position))
+    gone: list[set[int]] = [set() for _ in pages]
+    for ahead, places in numbers.items():
+        if len({n for n, _ in places}) > 1 or (len(pages) == 1 and ahead == 1):
+            for n, position in places:
+                gone[n].add(position)
     for side in (0, 1):
-        times = _times(pages, [edge[side] for edge in edges])
+        times: Counter[str] = Counter()
+        for page, edge in zip(pages, edges, strict=True):
+            times.update({letters(page[n].text) for n in edge[side]} - {"", NUMBER})
         for n, page in enumerate(pages):
-            found[n] |= _of_one_page(page, edges[n][side], times, 3 if len(pages) >= 5 else 2, n == 0 and side == 0)
-            found[n] |= {position for position in edges[n][side] if (n, position) in numbers}
-    return found
+            gone[n] |= _of_one_page(page, edges[n][side], times, 3 if len(pages) >= 5 else 2, n == 0 and side == 0)
+    return gone
 
 
 def _of_one_page(page: Page, edge: Sequence[int], times: Counter[str], least: int, titled: bool) -> set[int]:
@@ -323,31 +311,9 @@ def _edges(page: Page) -> tuple[list[int], list[int]]:
     return top, [n for n in reversed(filled[-EDGE:]) if n not in top[: len(filled) // 2]]
 
 
-def _times(pages: Sequence[Page], edges: Sequence[Sequence[int]]) -> Counter[str]:
-    counted: Counter[str] = Counter()
-    for page, positions in zip(pages, edges, strict=True):
-        counted.update({letters(page[n].text) for n in positions} - {"", NUMBER})
-    return counted
-
-
 def _known(key: str, times: Counter[str], least: int) -> bool:
     """Whether a line comes again on `least` pages, by itself or, if it is long, misread."""
     if times.get(key, 0) >= least:
         return True
     often = (other for other, number in times.most_common(MOST_HEADERS) if number >= least)
     return len(key) >= 8 and any(difflib.SequenceMatcher(None, key, other).ratio() >= ALIKE for other in often)
-
-
-def _page_numbers(pages: Sequence[Page], edges: Sequence[tuple[Sequence[int], Sequence[int]]]) -> set[tuple[int, int]]:
-    """Page and position of the numbers that grow with the pages; of a single page, its 1."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for n, (page, sides) in enumerate(zip(pages, edges, strict=True)):
-        for position in {*sides[0], *sides[1]}:
-            if number := _NUMBER.fullmatch(page[position].text[: LONGEST + 1]):
-                found.setdefault(int(number[1]) - n, []).append((n, position))
-    return {
-        place
-        for offset, places in found.items()
-        if len({n for n, _ in places}) > 1 or (len(pages) == 1 and offset == 1)
-        for place in places
-    }

@@ -13,7 +13,7 @@ from undogmatic.constructs.faithfulness.agreement import AgreementAnalysis, Cons
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
 from undogmatic.constructs.faithfulness.correlations import BaselinesAnalysis, CorrelationsAnalysis, LengthBiasAnalysis
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import AnalysisResult, Telling
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,12 @@ class MetaAnalysis:
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """The composite, then what is asked of it, then what was left out and why."""
         runnable, left_out = divided(self._further(), judged)
-        results = run_each([self.composite, *runnable], judged, rng)
-        findings = [Finding("meta.left_out", {"analysis": name, "reason": why}) for name, why in left_out.items()]
-        findings.insert(0, Finding("meta.run", {"analyses": [analysis.name for analysis in runnable]}))
-        return [*results, AnalysisResult(self.name, {"meta.left_out": len(left_out)}, findings=findings)]
+        tell = Telling(self.name)
+        tell.say("run", analyses=[analysis.name for analysis in runnable])
+        for name, why in left_out.items():
+            tell.say("left_out", analysis=name, reason=why)
+        tell.number(len(left_out), "left_out")
+        return [*run_each([self.composite, *runnable], judged, rng), tell.result()]
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -54,5 +56,4 @@ class MetaAnalysis:
         return (self.composite.name, *(analysis.name for analysis in self._further()))
 
     def _further(self) -> list[Analysis]:
-        asked = self.agreement, self.pillars, self.baselines, self.length_bias, self.consistency, self.taxonomy
-        return list(asked)
+        return [self.agreement, self.pillars, self.baselines, self.length_bias, self.consistency, self.taxonomy]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, sides, table, uncontradicted
+from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, sides, told, uncontradicted
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.facts.contradictions import contradictions
-from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon, precisions
+from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
@@ -21,22 +21,13 @@ from undogmatic.records.records import Item, Record, Verdict, digest
 
 
 class SentenceFinding(NamedTuple):
-    """What was found of one sentence of the reference.
+    """What was found of one sentence of the reference."""
 
-    Attributes:
-        contradicted: Whether any sentence of the summary surely contradicts it.
-        match: The place of the sentence that does, else of the one that comes nearest; None where there is none.
-        why: The rule and what it found, or the words of whoever judged.
-        kind: Of what kind the contradiction is (date, vote, outcome, ...), where that is known; with a kind but not
-            `contradicted` it is a doubt.
-        numbers: Similarity or probabilities, by name.
-    """
-
-    contradicted: bool
-    match: int | None = None
-    why: str = ""
-    kind: str = ""
-    numbers: Mapping[str, float] = {}
+    contradicted: bool  # whether any sentence of the summary surely contradicts it
+    match: int | None = None  # the place of the one that does, else of the nearest; None where there is none
+    why: str = ""  # the rule and what it found, or the words of whoever judged
+    kind: str = ""  # date, vote, outcome, ..., where it is known; with a kind but not `contradicted` it is a doubt
+    numbers: Mapping[str, float] = {}  # similarity or probabilities, by name
 
     @property
     def doubted(self) -> bool:
@@ -86,31 +77,31 @@ class NliJudge(Judge):
         """The share uncontradicted, and what was found of every sentence."""
         own = sides(item, self.least)
         found = await self.nli.compare(item, own)
-        score = uncontradicted([each.contradicted for each in found])
-        details: dict[str, float | str] = {
-            "contradicted": float(sum(each.contradicted for each in found)),
-            "doubted": float(sum(each.doubted for each in found)),
-            "reference_sentences": float(len(own.reference)),
-            "summary_sentences": float(len(own.summary)),
-            "sentences": table(rows(own, found)),
-        }
+        rows = [
+            {
+                "sentence": sentence,
+                "best_match": None if each.match is None else own.summary[each.match],
+                "label": "contradiction" if each.contradicted else "doubt" if each.doubted else "none",
+                "kind": each.kind,
+                "why": each.why,
+                **each.numbers,
+            }
+            for sentence, each in zip(own.reference, found, strict=True)
+        ]
+        counts = {name: float(sum(getattr(each, name) for each in found)) for name in ("contradicted", "doubted")}
+        score = self.rubric.units(uncontradicted([each.contradicted for each in found]))
         issues = tuple(each.why for each in found if each.contradicted)
-        return {"nli": Verdict(score=self.rubric.units(score), issues=issues, details=details)}
+        return {"nli": Verdict(score=score, issues=issues, details=told(own, rows, **counts))}
 
 
-def rows(own: Sides, found: Sequence[SentenceFinding]) -> list[dict[str, Any]]:
-    """The sentence table: what was found of every sentence of the reference."""
-    return [
-        {
-            "sentence": sentence,
-            "best_match": None if each.match is None else own.summary[each.match],
-            "label": "contradiction" if each.contradicted else "doubt" if each.doubted else "none",
-            "kind": each.kind,
-            "why": each.why,
-            **each.numbers,
-        }
-        for sentence, each in zip(own.reference, found, strict=True)
-    ]
+def in_words(asker: Asker, choice: str, wanted: str, instead: str) -> Asker:
+    """The asker. Raises ConfigError where its answers hold numbers only."""
+    if not asker.in_words:
+        raise ConfigError(
+            f"{choice} wants {wanted}, and {asker.model.name} answers with numbers only here. Use a model that chats "
+            f"(model=gpt, model=ollama, ...), or without one: {instead}."
+        )
+    return asker
 
 
 class Named(Record):
@@ -142,37 +133,31 @@ class LlmEntailment(Entailment):
 
     def __init__(self, asker: Asker) -> None:
         super().__init__()
-        if not asker.in_words:
-            raise ConfigError(
-                f"nli=llm wants a list of contradictions, and {asker.model.name} answers with numbers only here. Use a "
-                "model that chats (model=gpt, model=ollama, ...), or without one: nli=rules."
-            )
-        self.asker = asker
+        self.asker = in_words(asker, "nli=llm", "a list of contradictions", "nli=rules")
         self.ask = asker.question("nli", Contradicted)
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
         """What the model says of every sentence of the reference."""
-        numbered = {REFERENCE: _numbered(sides.reference), SUMMARY: _numbered(sides.summary)}
+        numbered = {
+            name: "\n".join(f"{n}. {sentence}" for n, sentence in enumerate(own, 1))
+            for name, own in zip((REFERENCE, SUMMARY), sides, strict=True)
+        }
         shown = item.model_copy(update={"inputs": item.inputs | numbered})  # as judged texts, within their fence
         answer: Contradicted = (await self.ask.acall(item=shown)).answer
-        found: dict[int, SentenceFinding] = {}
+        found = [SentenceFinding(False)] * len(sides.reference)
         for each in answer.contradictions:
-            for name in ("reference", "summary"):
-                number, own = getattr(each, name), getattr(sides, name)
+            for name, own in zip((REFERENCE, SUMMARY), sides, strict=True):
+                number = getattr(each, name)
                 if not 1 <= number <= len(own):
                     said = as_json({"contradictions": [one.model_dump() for one in answer.contradictions]})
                     raise UnparseableAnswer(f"`{name}` is {number}, and there are sentences 1 to {len(own)}", said)
-            found.setdefault(
-                each.reference - 1, SentenceFinding(True, each.summary - 1, f"{each.kind}: {each.why}", each.kind)
-            )
-        return [found.get(n, SentenceFinding(False)) for n in range(len(sides.reference))]
+            if not found[each.reference - 1].contradicted:
+                why = f"{each.kind}: {each.why}"
+                found[each.reference - 1] = SentenceFinding(True, each.summary - 1, why, each.kind)
+        return found
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)
-
-
-def _numbered(sentences: Sequence[str]) -> str:
-    return "\n".join(f"{n}. {sentence}" for n, sentence in enumerate(sentences, 1))
 
 
 class RulesEntailment(Entailment):
@@ -199,25 +184,22 @@ class RulesEntailment(Entailment):
     ) -> None:
         super().__init__()
         self.embeddings, self.prompt, self.aligned, self.sure = embeddings, prompt, aligned, sure
-        self.contents = {"words": digest(lexicon()), "precision": digest(precisions())}
+        self.contents = {"words": digest(lexicon()), "precision": digest(lexicon("precision"))}
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
         """What the rules find of every sentence of the reference."""
         similarity = await self.embeddings.similarities(*sides)
         found = contradictions(sides.reference, sides.summary, similarity, self.aligned)
-        best = similarity.argmax(axis=1)
-        return [
-            SentenceFinding(False, int(best[n]), numbers={"similarity": float(similarity[n, best[n]])})
-            if one is None
-            else SentenceFinding(
-                is_sure(CONTRADICTED, one.kind, self.sure),
-                one.place,
-                f"{one.kind}: the reference says {one.expected!r}, the summary {one.found!r}",
-                one.kind,
-                {"similarity": float(similarity[n, one.place])},
-            )
-            for n, one in enumerate(found)
-        ]
+        findings = []
+        for own, one in zip(similarity, found, strict=True):
+            place = int(own.argmax()) if one is None else one.place
+            finding = SentenceFinding(False, place, numbers={"similarity": float(own[place])})
+            if one is not None:
+                why = f"{one.kind}: the reference says {one.expected!r}, the summary {one.found!r}"
+                sure = is_sure(CONTRADICTED, one.kind, self.sure)
+                finding = finding._replace(contradicted=sure, why=why, kind=one.kind)
+            findings.append(finding)
+        return findings
 
     def readouts(self) -> Sequence[Source]:
         return (Means("rules", self.embeddings, self.prompt),)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import DIGITS, Judged, Unsuited
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.results import FigureData, Finding
+from undogmatic.records.results import Telling
+from undogmatic.stats.estimate import Estimate
 
 Missing = Literal["missing", "renormalise"]
+Number = TypeVar("Number", float, Estimate)
 CASE, SYSTEM, WORDS = "metadata.case", "metadata.system", "metadata.word_count"
 
 
@@ -129,9 +131,10 @@ def _means(columns: Mapping[Any, pd.Series], index: pd.Index) -> pd.DataFrame:
     return pd.DataFrame(columns, index=index).round(DIGITS)
 
 
-def finding(key: str, values: Mapping[str, Any], used: str) -> Finding:
-    """A finding with those of the values that its wording uses."""
-    return Finding(key, {name: values[name] for name in used.split()})
+def known(number: Number) -> Number | None:
+    """None for a number that does not exist for these data, so that a `Telling` leaves it out."""
+    value = number.value if isinstance(number, Estimate) else number
+    return None if math.isnan(value) else number
 
 
 def _about(frame: pd.DataFrame) -> pd.DataFrame:
@@ -162,12 +165,11 @@ def group_of_case(about: pd.DataFrame, cases: pd.Index) -> list[str]:
     return about.drop_duplicates("case").set_index("case")["group"].reindex(cases).astype(str).tolist()
 
 
-def heatmap(name: str, grid: pd.DataFrame, label: str, **more: Any) -> FigureData:
-    """A table as a picture; its colours run over 0-1 where all numbers lie there."""
-    values = grid.to_numpy(dtype=float)
-    data = {"rows": grid.index.tolist(), "columns": grid.columns.tolist(), "matrix": values.tolist(), "label": label}
-    data["limits"] = (0.0, 1.0) if grid.max().max() <= 1 else None
-    return FigureData(name, "heatmap", data | more)
+def draw_heatmap(tell: Telling, name: str, grid: pd.DataFrame, label: str, **more: Any) -> None:
+    """Add a table as a picture; its colours run over 0-1 where all numbers lie there."""
+    limits = (0.0, 1.0) if grid.max().max() <= 1 else None
+    matrix, ends = grid.to_numpy(dtype=float).tolist(), {"rows": grid.index.tolist(), "columns": grid.columns.tolist()}
+    tell.draw(name, "heatmap", **({**ends, "matrix": matrix, "label": label, "limits": limits} | more))
 
 
 def square(pairs: pd.DataFrame, names: Sequence[str], column: str) -> pd.DataFrame:

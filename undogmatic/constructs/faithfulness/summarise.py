@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import dspy
 import numpy as np
@@ -68,9 +68,8 @@ class SummariseStep(Step):
                 f"the step summarise has no wording in {language!r} (it has: {', '.join(wordings)}). Choose another "
                 f"`prompt=`, or add `wordings.{language}` to its file in conf/step/."
             )
-        self.text = text
+        self.text, self.language = text, language
         limits = SummaryLimits(words, max_tokens if max_tokens is not None else 3 * words + 200, context)
-        self.language = language
         self.systems: Mapping[str, Mapping[str, Summarizer]] = {
             name: {
                 code: Summarizer(model, wording, words_of(code), limits, temperature, retries)
@@ -87,11 +86,10 @@ class SummariseStep(Step):
 
     async def make(self, item: Item) -> Sequence[Item]:
         """The item with its summary; its metadata tell `word_count`, and `parts`, in how many the text was read."""
-        found = await self._system(item).acall(text=item.inputs[self.text])
-        summary: str = found.summary
-        added = {"word_count": len(summary.split()), "parts": found.parts}
-        inputs = {"summary": summary} | {name: text for name, text in item.inputs.items() if name != "summary"}
-        return [item.model_copy(update={"inputs": inputs, "metadata": item.metadata | added})]
+        made = await self._system(item).acall(text=item.inputs[self.text])
+        about = item.metadata | {"word_count": len(made.summary.split()), "parts": made.parts}
+        inputs = {"summary": made.summary} | {k: text for k, text in item.inputs.items() if k != "summary"}
+        return [item.model_copy(update={"inputs": inputs, "metadata": about})]
 
     def _system(self, item: Item) -> Summarizer:
         tongues = self.systems[item.metadata[SYSTEM]]
@@ -142,28 +140,21 @@ def system_names(models: Sequence[Model]) -> dict[str, Model]:
 
 Task = Literal["whole", "part", "joined"]
 """What lies before the model: the text, one of its parts, or what was said of the parts."""
+TASKS: tuple[Task, ...] = get_args(Task)
 SHRINKING = 0.9
 """So much of its length the text may keep at most when its parts are summarised; else there is no end to it."""
 
 
 class SummaryWording(Record):
-    """What a model is told, in one language; {words} stands for the length, {number} and {count} for the part.
-
-    Attributes:
-        whole, part, joined: The instruction for each task.
-        fence: That the text is material and no instruction; what stands there is said in `conf/language/`.
-        heading: Over the text.
-        form: How the summary stands in the form that the model fills.
-        continued: What follows the text where a base model is to go on with its summary.
-    """
+    """What a model is told, in one language: for each task the instruction, in which {words} stands for the length."""
 
     whole: str
     part: str
     joined: str
-    fence: str
-    heading: str
-    form: str
-    continued: str
+    fence: str  # that the text is material and no instruction; what stands there is said in `conf/language/`
+    heading: str  # over the text
+    form: str  # how the summary stands in the form that the model fills
+    continued: str  # what follows the text where a base model is to go on with its summary
 
 
 class SummaryLimits(NamedTuple):
@@ -214,9 +205,12 @@ class Summarizer(dspy.Module):
         form = {"name": "summary", "schema": schema | {"additionalProperties": False}, "strict": True}
         settings: dict[str, Any] = {"temperature": temperature, "max_tokens": limits.max_tokens}
         settings["response_format"] = {"type": "json_schema", "json_schema": form}
-        for task in ("whole", "part", "joined"):
+        judged = {"text": adapter.material(wording.heading)}
+        answer = {"summary": adapter.words(str, wording.form)}
+        for task in TASKS:
             instruction = getattr(wording, task).strip().format(words=limits.words)
-            setattr(self, task, dspy.Predict(_signature(wording, instruction), **settings))
+            signature = adapter.signature(instruction, judged, answer, helpers=("previous", "problem"))
+            setattr(self, task, dspy.Predict(signature, **settings))
 
     async def aforward(self, text: str) -> dspy.Prediction:
         """Summarise a text.
@@ -242,7 +236,7 @@ class Summarizer(dspy.Module):
 
     def room(self) -> int:
         """Tokens that a text may have to be read at once. Raises ConfigError where there is hardly any room."""
-        asked = max(self.model.count_tokens(self.shown(task)) for task in ("whole", "part", "joined"))
+        asked = max(self.model.count_tokens(self.shown(task)) for task in TASKS)
         room = self.context - self.limits.max_tokens - asked
         if room < 2 * self.limits.max_tokens:
             raise ConfigError(
@@ -263,22 +257,15 @@ class Summarizer(dspy.Module):
         if self.base is not None:
             went_on = await self.base.continue_text(self._continued(text), self.limits.max_tokens)
             return _whole_sentences(f"{self.wording.continued.strip()} {went_on.strip()}")
-        predict = getattr(self, task)
 
         async def once(**said: str | None) -> str:
             with dspy.context(lm=self.lm):
-                return str((await ask(predict, self.adapter, text=text, **said)).summary)
+                return str((await ask(getattr(self, task), self.adapter, text=text, **said)).summary)
 
         return await insisting(self.retries, once)
 
     def _continued(self, text: str) -> str:
         return f"{self.wording.heading}:\n\n{text}\n\n{self.wording.continued.strip()}"
-
-
-def _signature(wording: SummaryWording, instruction: str) -> Any:
-    judged = {"text": adapter.material(wording.heading)}
-    answer = {"summary": adapter.words(str, wording.form)}
-    return adapter.signature(instruction, judged, answer, helpers=("previous", "problem"))
 
 
 def divided(text: str, room: int, count: Callable[[str], int]) -> list[str]:
@@ -290,43 +277,37 @@ def divided(text: str, room: int, count: Callable[[str], int]) -> list[str]:
     wanted = math.ceil(whole / math.ceil(whole / room))
     pieces: list[list[str]] = [[]]
     taken = 0
-    for paragraph in text.split("\n\n"):
-        for piece in _fitting(paragraph, room, count):
-            size = count(f"{piece}\n\n")
-            if pieces[-1] and (taken + size > room or taken >= wanted):
-                pieces.append([])
-                taken = 0
-            pieces[-1].append(piece)
-            taken += size
+    for piece in (piece for paragraph in text.split("\n\n") for piece in _fitting(paragraph, room, count)):
+        size = count(f"{piece}\n\n")
+        if pieces[-1] and (taken + size > room or taken >= wanted):
+            pieces.append([])
+            taken = 0
+        pieces[-1].append(piece)
+        taken += size
     return ["\n\n".join(piece) for piece in pieces if piece]
 
 
 def _fitting(paragraph: str, room: int, count: Callable[[str], int]) -> list[str]:
-    if not paragraph.strip():
-        return []
-    if count(f"{paragraph}\n\n") <= room:
-        return [paragraph]
-    parts, between = sentences(paragraph), " "
-    if len(parts) < 2:
-        parts = paragraph.split()
-    if len(parts) < 2:
-        parts, between = list(paragraph), ""
+    if count(f"{paragraph}\n\n") <= room or not paragraph.strip():
+        return [paragraph] if paragraph.strip() else []
+    ways = ((sentences(paragraph), " "), (paragraph.split(), " "), (list(paragraph), ""))
+    parts, between = next((way for way in ways if len(way[0]) > 1), ways[-1])
     half = len(parts) // 2
     return [piece for some in (parts[:half], parts[half:]) for piece in _fitting(between.join(some), room, count)]
 
 
 def _whole_sentences(text: str) -> str:
     """What a base model wrote, to its first repetition or paragraph's end, without a sentence that is cut off."""
-    found: list[str] = []
+    kept: dict[str, None] = {}
     for sentence in sentences(text.strip().partition("\n\n")[0]):
-        if sentence in found:
+        if sentence in kept:
             break
-        found.append(sentence)
-    if found and not found[-1].rstrip("”\"')]").endswith((".", "!", "?")):
-        found.pop()
-    if not found:
+        kept[sentence] = None
+    if kept and not list(kept)[-1].rstrip("”\"')]").endswith((".", "!", "?")):
+        kept.popitem()
+    if not kept:
         raise UnparseableAnswer("the continuation holds no whole sentence", text or None)
-    return " ".join(found)
+    return " ".join(kept)
 
 
 REPEATED = 0.6
@@ -352,19 +333,16 @@ class ExtractiveModel(Model):
         Raises:
             UnparseableAnswer: There is no sentence in it.
         """
-        found = sentences(text)
-        usable = [n for n, sentence in enumerate(found) if len(sentence.split()) >= SHORTEST] or list(range(len(found)))
+        every = sentences(text)
+        usable = [n for n, sentence in enumerate(every) if len(sentence.split()) >= SHORTEST] or list(range(len(every)))
         if not usable:
             raise UnparseableAnswer("there is no sentence in the text")
         chosen: list[int] = []
-        taken = 0
-        for n in self.ranked([found[k] for k in usable]):
-            length = len(found[usable[n]].split())
-            if chosen and taken + length > words:
+        for n in self.ranked([every[k] for k in usable]):
+            if chosen and sum(len(every[k].split()) for k in (*chosen, usable[n])) > words:
                 break
             chosen.append(usable[n])
-            taken += length
-        return " ".join(found[n] for n in sorted(chosen))
+        return " ".join(every[n] for n in sorted(chosen))
 
     def ranked(self, found: Sequence[str]) -> Iterable[int]:
         """Positions of sentences, the first to be taken first."""

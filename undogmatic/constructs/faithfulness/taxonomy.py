@@ -11,15 +11,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pydantic import ValidationError
 
 from undogmatic.analyses.base import Judged, Unsuited, check_level
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import OVERALL, Item, Record
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, metric_name
+from undogmatic.records.records import OVERALL, Item
+from undogmatic.records.results import AnalysisResult, Finding, Standing, Telling
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_yaml
 from undogmatic.safety.paths import data_folder
 from undogmatic.safety.secrets import is_redacted
@@ -30,15 +29,6 @@ KINDS = ("errors", "omissions")
 JOURNAL = "judgments.jsonl"
 _NO_WORDS = ("severity", "category", "categories", "primary_category")
 """Fields of a quote that are not what it says, but what somebody said of it."""
-
-
-class QuoteClass(Record):
-    """A class, and the patterns of which one must be found."""
-
-    name: str
-    patterns: tuple[re.Pattern[str], ...]
-
-    model_config = Record.model_config | {"arbitrary_types_allowed": True}
 
 
 class Quote(NamedTuple):
@@ -59,33 +49,24 @@ class QuoteClasses:
 
     def __init__(self, path: str | None = None, key: str = "rules") -> None:
         file = data_folder() / "faith" / "error_rules.yaml" if path is None else existing_file(path, key, (".yaml",))
-        self.by_kind = _read(file)
+        try:
+            loaded = read_yaml(file)
+            self.by_kind = {
+                kind: [
+                    (str(rule["class"]), [re.compile(p, re.IGNORECASE) for p in rule["any"]]) for rule in loaded[kind]
+                ]
+                for kind in KINDS
+            }
+        except (KeyError, TypeError, re.error) as error:
+            raise ConfigError(
+                f"{file}: no rules ({type(error).__name__}: {brief(str(error))}). It holds the lists `errors` and "
+                "`omissions`, each of {class: NAME, any: [regular expressions]}."
+            ) from None
 
     def classify(self, kind: str, text: str) -> str:
         """The class of a quote; OTHER where no pattern is found."""
         rules = self.by_kind.get(kind, ())
-        return next((rule.name for rule in rules if any(each.search(text) for each in rule.patterns)), OTHER)
-
-    def classes(self) -> list[str]:
-        """All classes in their order, and OTHER."""
-        return list(dict.fromkeys([*(rule.name for rules in self.by_kind.values() for rule in rules), OTHER]))
-
-
-def _read(file: Path) -> dict[str, tuple[QuoteClass, ...]]:
-    try:
-        loaded = read_yaml(file)
-        return {
-            kind: tuple(
-                QuoteClass(name=rule["class"], patterns=tuple(re.compile(x, re.IGNORECASE) for x in rule["any"]))
-                for rule in loaded[kind]
-            )
-            for kind in KINDS
-        }
-    except (KeyError, TypeError, ValidationError, re.error) as error:
-        raise ConfigError(
-            f"{file}: no rules ({type(error).__name__}: {brief(str(error))}). It holds the lists `errors` and "
-            "`omissions`, each of {class: NAME, any: [regular expressions]}."
-        ) from None
+        return next((name for name, patterns in rules if any(each.search(text) for each in patterns)), OTHER)
 
 
 def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quote]:
@@ -97,25 +78,20 @@ def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quote]
     """
     found = []
     for kind in KINDS:
-        for entry in _listed(details.get(kind)):
-            if isinstance(entry, Mapping):
-                words = [str(v) for k, v in entry.items() if isinstance(v, str) and k not in (*_NO_WORDS, *given)]
-                label = next((str(entry[k]) for k in given if isinstance(entry.get(k), str)), None)
-                severity = entry.get("severity")
-                found.append(Quote(kind, " | ".join(words), None if severity is None else str(severity), label))
-            elif str(entry).strip():
+        text = details.get(kind)
+        try:
+            listed = json_value(text) if isinstance(text, str) else []
+        except Unreadable:
+            listed = text
+        for entry in listed if isinstance(listed, list) else [listed]:
+            if not isinstance(entry, Mapping):
                 found.append(Quote(kind, str(entry), None, None))
+                continue
+            words = [v for k, v in entry.items() if isinstance(v, str) and k not in (*_NO_WORDS, *given)]
+            label = next((entry[k] for k in given if isinstance(entry.get(k), str)), None)
+            severity = entry.get("severity")
+            found.append(Quote(kind, " | ".join(words), None if severity is None else str(severity), label))
     return [quote for quote in found if quote.text.strip()]
-
-
-def _listed(given: Any) -> list[Any]:
-    if not isinstance(given, str):
-        return []
-    try:
-        value = json_value(given)
-    except Unreadable:
-        return [given]
-    return value if isinstance(value, list) else [value]
 
 
 class QuotesDataset:
@@ -243,61 +219,49 @@ class TaxonomyAnalysis:
     def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `taxonomy.kappa` where there are two classifiers, else `taxonomy.quotes`."""
         self.check(judged)
+        tell = Telling(self.name)
         table = self._asked(judged) if "metadata.quoted" in judged.frame else self._quoted(judged)
-        findings = [Finding("taxonomy.found", {"n": len(table), "errors": int((table["kind"] == "errors").sum())})]
-        metrics: dict[str, float] = {"taxonomy.quotes": float(len(table))}
+        tell.say("found", n=len(table), errors=int((table["kind"] == "errors").sum()))
+        tell.number(float(len(table)), "quotes")
         for kind in KINDS:
-            metrics[f"taxonomy.{kind}"] = float((table["kind"] == kind).sum())
+            tell.number(float((table["kind"] == kind).sum()), kind)
         modes = _modes(judged, table)
-        tables = {} if modes.empty else {"modes": modes}
         if len(modes):
-            metrics["taxonomy.hedging"] = float(modes[HEDGING].sum())
+            tell.tables["modes"] = modes
+            tell.number(float(modes[HEDGING].sum()), HEDGING)
         if "system" in modes:
-            hedging = modes.groupby("system")[HEDGING].sum()
-            metrics |= {metric_name("taxonomy.hedging_by_system", str(name)): int(n) for name, n in hedging.items()}
+            _count(tell, modes.groupby("system")[HEDGING].sum(), "hedging_by_system")
         if table.empty:
-            return [AnalysisResult(self.name, metrics, tables, findings)]
-        tables |= {
-            "classes": _counts(table, "class"),
-            "by_judge": _by(table, "voice"),
-            "by_system": _by(table, "system"),
-        }
-        metrics |= _metrics("class", table, "class")
-        metrics |= {
-            metric_name("taxonomy", str(kind), "by_judge", str(judge)): int(n)
-            for (kind, judge), n in table.groupby(["kind", "voice"]).size().items()
-        }
+            return [tell.result()]
+        tell.tables["classes"] = classes = _counts(table, "class")
+        tell.tables |= {f"by_{name}": _by(table, column) for name, column in (("judge", "voice"), ("system", "system"))}
+        _count(tell, table.groupby(["kind", "class"]).size(), "class")
+        for (kind, judge), n in table.groupby(["kind", "voice"]).size().items():
+            tell.number(int(n), str(kind), "by_judge", str(judge))
         if table["severity"].notna().any():
             severity = table["severity"].value_counts()
-            tables["severity"] = severity.rename_axis("severity").rename("n").reset_index()
-            metrics |= {metric_name("taxonomy.severity", str(name)): int(n) for name, n in severity.items()}
-        ruling = None
+            tell.tables["severity"] = severity.rename_axis("severity").rename("n").reset_index()
+            _count(tell, severity, "severity")
+        decided: tuple[Finding | None, Standing | None] = (None, None)
+        headline = "taxonomy.quotes"
         known = table[table["given"].notna()]
         if len(known):
-            metrics |= _metrics("given", known, "given")
-            metrics |= {
-                metric_name("taxonomy.given_by_system", str(kind), str(label), str(system)): int(n)
-                for (kind, label, system), n in known.groupby(["kind", "given", "system"]).size().items()
-            }
-            tables["given"] = _counts(known, "given")
+            _count(tell, known.groupby(["kind", "given"]).size(), "given")
+            _count(tell, known.groupby(["kind", "given", "system"]).size(), "given_by_system")
+            tell.tables["given"] = _counts(known, "given")
             ours = known["given"].map(lambda label: self.same.get(str(label), str(label)))
-            found = agreed(known["class"], ours, known["group"], rng, self.level, str(known["by"].iloc[0]))
-            values = {"n": found.n, **found.share.values("share")}
-            findings.append(Finding("taxonomy.agreement", values | {"level": self.level}))
-            metrics["taxonomy.agreement"] = found.share.value
-            if found.kappa is not None:
-                metrics |= found.kappa.metrics("taxonomy.kappa")
-            ruling = verdict(TAXONOMY, found)
+            evidence = agreed(known["class"], ours, known["group"], rng, self.level, str(known["by"].iloc[0]))
+            tell.say("agreement", evidence.share.values("share"), n=evidence.n, level=self.level)
+            tell.number(evidence.share.value, "agreement")
+            tell.number(evidence.kappa, "kappa")
+            decided = verdict(TAXONOMY, evidence).decided
+            headline = headline if evidence.kappa is None else "taxonomy.kappa"
             crossed = pd.DataFrame({"given": ours, "class": known["class"]})
-            tables["crossed"] = crossed.value_counts().rename("n").reset_index()
-        figure = _counts(table, "class")
-        pairs = zip(figure["kind"], figure["class"], strict=True)
+            tell.tables["crossed"] = crossed.value_counts().rename("n").reset_index()
+        pairs = zip(classes["kind"], classes["class"], strict=True)
         labels = [f"{kind}_{name}" if name == OTHER else name for kind, name in pairs]
-        bars = {"labels": labels, "values": figure["n"].astype(float).tolist(), "y_label": "quotes"}
-        headline = "taxonomy.kappa" if "taxonomy.kappa" in metrics else "taxonomy.quotes"
-        drawn = [FigureData("classes", "bars", bars)]
-        said, standing = (None, None) if ruling is None else (ruling.finding, ruling.standing)
-        return [AnalysisResult(self.name, metrics, tables, findings, drawn, said, standing, headline)]
+        tell.draw("classes", "bars", labels=labels, values=classes["n"].astype(float).tolist(), y_label="quotes")
+        return [tell.result(*decided, headline=headline)]
 
     def _quoted(self, judged: Judged) -> pd.DataFrame:
         """A row per quote of a judge; what it keeps beside several criteria counts once."""
@@ -307,11 +271,10 @@ class TaxonomyAnalysis:
         system = "metadata.system" if "metadata.system" in frame else "item_id"
         for (item, judge), own in frame.groupby(["item_id", "judge"], sort=False):
             details = {c.removeprefix("details."): next(iter(own[c].dropna()), None) for c in columns}
+            about = {"item": item, "voice": judge, "system": own[system].iloc[0], "group": own["group"].iloc[0]}
             for quote in quotes(details, self.given):
-                row: dict[str, Any] = {"kind": quote.kind, "class": rules.classify(quote.kind, quote.text)}
-                row |= {"voice": judge, "system": own[system].iloc[0], "group": own["group"].iloc[0]}
-                row |= {"item": item}
-                rows.append(row | {"severity": quote.severity, "given": quote.given, "by": "given"})
+                row = quote._asdict() | {"class": rules.classify(quote.kind, quote.text), "by": "given"}
+                rows.append(about | row)
         return pd.DataFrame(rows, columns="item kind class voice system group severity given by".split())
 
     def _asked(self, judged: Judged) -> pd.DataFrame:
@@ -333,23 +296,19 @@ def _modes(judged: Judged, table: pd.DataFrame) -> pd.DataFrame:
     columns = [column for column in _DETAILS if column in frame]
     if "item" not in table or not columns:
         return pd.DataFrame()
-    own = frame.assign(reads=frame[columns].notna().any(axis=1), says=0.0)
-    if f"details.{HEDGING}" in frame:
-        said = frame[f"details.{HEDGING}"].map(lambda told: {"true": 1.0}.get(told, told))  # as tables write a yes
-        own["says"] = pd.to_numeric(said, errors="coerce").fillna(0)
     by = ["judge", "system"] if "metadata.system" in frame else ["judge"]
-    own = own.rename(columns={"metadata.system": "system"})
-    read = own.groupby([*by, "item_id"], sort=False).agg({"reads": "max", "says": "max"}).reset_index()
+    said = frame.get(f"details.{HEDGING}", pd.Series(0.0, frame.index)).replace({"true": 1.0})  # as tables write a yes
+    own = frame.rename(columns={"metadata.system": "system"}).assign(
+        reads=frame[columns].notna().any(axis=1), says=pd.to_numeric(said, errors="coerce").fillna(0) > 0.5
+    )
+    read = own.groupby([*by, "item_id"], sort=False)[["reads", "says"]].max().reset_index()
     read = read[read["reads"]]
-    found = {kind: set(zip(rows["item"], rows["voice"], strict=True)) for kind, rows in table.groupby("kind")}
-    hedged = table[table["class"] == HEDGING]
-    found[HEDGING] = set(zip(hedged["item"], hedged["voice"], strict=True))
-    keys = list(zip(read["item_id"], read["judge"], strict=True))
-    for name in (*KINDS, HEDGING):
-        read[name] = [key in found.get(name, ()) for key in keys]
-    read[HEDGING] |= read["says"] > 0.5
-    counted = read.groupby(by, sort=False)
-    return counted.agg(summaries=("item_id", "size"), **{n: (n, "sum") for n in (*KINDS, HEDGING)}).reset_index()
+    keys = pd.MultiIndex.from_frame(read[["item_id", "judge"]])
+    for name, quoted in [*((kind, table["kind"] == kind) for kind in KINDS), (HEDGING, table["class"] == HEDGING)]:
+        read[name] = keys.isin(pd.MultiIndex.from_frame(table.loc[quoted, ["item", "voice"]]))
+    read[HEDGING] |= read["says"]
+    counts = {name: (name, "sum") for name in (*KINDS, HEDGING)}
+    return read.groupby(by, sort=False).agg(summaries=("item_id", "size"), **counts).reset_index()
 
 
 def _counts(table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -365,6 +324,7 @@ def _by(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return found
 
 
-def _metrics(name: str, table: pd.DataFrame, column: str) -> dict[str, float]:
-    counts = table.groupby(["kind", column]).size()
-    return {metric_name("taxonomy", name, str(kind), str(label)): int(n) for (kind, label), n in counts.items()}
+def _count(tell: Telling, counts: pd.Series, name: str) -> None:
+    """Add a metric per count, by what it is of."""
+    for parts, n in counts.items():
+        tell.number(int(n), name, *map(str, parts if isinstance(parts, tuple) else (parts,)))

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from undogmatic.constructs.faithfulness.facts.outcomes import NAME
 from undogmatic.constructs.faithfulness.facts.values import Value, agree, digits, months, values
 from undogmatic.constructs.faithfulness.facts.words import (
     Language,
+    blanked,
     compiled,
     content,
     language_of,
@@ -26,10 +26,7 @@ from undogmatic.constructs.faithfulness.facts.words import (
     word_set,
     words,
 )
-from undogmatic.safety.outside import read_yaml
 
-Kind = Literal["citation", "name", "number", "date", "event"]
-FILE = Path(__file__).with_name("support.yaml")
 SMALL = 20
 """Up to here a number without a currency or per cent may be counted by whoever summarises."""
 ROUNDED = 0.1
@@ -49,7 +46,7 @@ _CASE = re.compile(
 _REPORTER = re.compile(
     r"(?<![\w.])(?P<volume>\d{1,4}) (?P<series>[A-Z][\w.]{0,20}\.[\w. ]{0,20}?) ?§* ?(?P<page>\d+)(?!\w)"
 )
-_YEAR = r"(?:,? \([^()\d]{0,25}\d{4}\))?"
+_YEAR = re.compile(r"(?:,? \([^()\d]{0,25}\d{4}\))?")
 _REGISTER = re.compile(
     r"\d{7}-\d{2}\.\d{4}\.\d\.\d{2}\.\d{4}|(?<!\w)[A-Z]{1,3}-\d{2,4}-\d+|(?<!\w)\d{2}-[A-Z]{1,3}-\d+"
 )
@@ -60,17 +57,11 @@ _NUMBER = r"(?:\d[\d./-]*|[ivxlc]+(?!\w))"
 
 
 class Invention(NamedTuple):
-    """Something that no source has.
+    """Something that no source has."""
 
-    Attributes:
-        kind: citation, name, number, date or event.
-        place: The sentence.
-        said: What, as it stands there.
-    """
-
-    kind: Kind
-    place: int
-    said: str
+    kind: str  # citation, name, number, date or event
+    place: int  # the sentence
+    said: str  # as it stands there
 
 
 class Citation(NamedTuple):
@@ -81,51 +72,52 @@ class Citation(NamedTuple):
     said: str
     start: int
 
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.start + len(self.said)
+
 
 class Sources(NamedTuple):
-    """What the sources have.
-
-    Attributes:
-        vocabulary: Every word.
-        stems: Of the words that carry content.
-        citations: (label, key) of each citation.
-        numbers: Whatever a number may be of.
-        dates: Those in the text.
-        initials: Of phrases with capitals, so that an abbreviation is known by what it stands for.
-        language: Of the first source.
-    """
+    """What the sources have."""
 
     vocabulary: frozenset[str]
-    stems: frozenset[str]
-    citations: frozenset[tuple[str, str]]
-    numbers: frozenset[float]
+    stems: frozenset[str]  # of the words that carry content
+    citations: frozenset[tuple[str, str]]  # label and key of each
+    numbers: frozenset[float]  # of whatever
     dates: tuple[Value, ...]
-    initials: str
+    initials: str  # of phrases with capitals, so that an abbreviation is known by what it stands for
     language: Language
 
+    def know(self, word: str) -> bool:
+        """Whether a name, a form of it, or what an abbreviation stands for is in a source."""
+        if word.isupper() and plain(word) in self.initials:
+            return True
+        pieces = [piece for piece in words(plain(word).removesuffix("'s")) if len(piece) > 2]
+        return all(piece in self.vocabulary or self._begins(piece) for piece in pieces)
 
-@functools.cache
-def support() -> dict[str, Any]:
-    """support.yaml as it stands."""
-    loaded: dict[str, Any] = read_yaml(FILE)
-    return loaded
+    def _begins(self, piece: str) -> bool:
+        return len(piece) > BEGINNING and any(
+            other.startswith(piece[:-1]) or (len(other) > BEGINNING and piece.startswith(other))
+            for other in self.vocabulary
+        )
 
 
 @functools.lru_cache(maxsize=16)
-def sources(given: tuple[str, ...]) -> Sources:
+def sources(sentences: tuple[str, ...]) -> Sources:
     """The sources of a summary, by their sentences."""
-    language = language_of(" ".join(given))
-    found = [value for each in given for value in values(each, language)]
-    spelled = {value.parts[0] for value in found if value.kind != "date"}
-    written = {digits(number) for each in given for number in re.findall(r"\d+(?:[.,]\d+)*", each)}
-    votes = {part for value in found if value.kind == "vote" for part in value.parts}
-    capitals = ["".join(word[0] for word in re.findall(NAME, each)) for each in given]
+    language = language_of(" ".join(sentences))
+    known = [value for each in sentences for value in values(each, language)]
+    spelled = {value.parts[0] for value in known if value.kind != "date"}
+    written = {digits(number) for each in sentences for number in re.findall(r"\d+(?:[.,]\d+)*", each)}
+    votes = {part for value in known if value.kind == "vote" for part in value.parts}
+    capitals = ["".join(word[0] for word in re.findall(NAME, each)) for each in sentences]
     return Sources(
-        frozenset(word for each in given for word in words(plain(each))),
-        frozenset(word for each in given for word in content(each, language)),
-        frozenset((one.label, one.key) for each in given for one in citations(each)),
+        frozenset(word for each in sentences for word in words(plain(each))),
+        frozenset(word for each in sentences for word in content(each, language)),
+        frozenset((one.label, one.key) for each in sentences for one in citations(each)),
         frozenset(number for number in spelled | written | votes if number is not None),
-        tuple(value for value in found if value.kind == "date"),
+        tuple(value for value in known if value.kind == "date"),
         plain(" ".join(capitals)),
         language,
     )
@@ -140,44 +132,66 @@ def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[
         events: Whether to look for events without a name or number too. It takes sources that say everything.
     """
     known, language = sources(tuple(each for _, each in _rejoined(given))), language_of(" ".join(text))
-    found: list[Invention] = []
+    strange: list[Invention] = []
     for place, sentence in _rejoined(text):
         cited = citations(sentence)
-        found += [Invention("citation", place, one.said) for one in cited if not _cited(one, known)]
-        rest = _without(sentence, cited)
-        strange_values, n_values = _values(rest, known, language)
-        strange_names, n_names = _names(rest, known, language)
-        found += [Invention(kind, place, said) for kind, said in strange_values]
-        found += [Invention("name", place, said) for said in strange_names]
-        told = not (cited or n_values or n_names) and language == known.language
+        strange += [Invention("citation", place, one.said) for one in cited if not _cited(one, known)]
+        rest = sentence  # without its citations and the years behind them
+        for one in cited:
+            year = _YEAR.match(rest[one.end :])
+            rest = blanked(rest, one.start, one.end + (year.end() if year else 0))
+        read = values(rest, language)
+        for value in read:
+            new_date = value.kind == "date" and not any(agree(value, other) for other in known.dates)
+            if new_date or (value.kind == "number" and not _counted(value, rest, known)):
+                # A price takes along the one letter of the next word.
+                said = re.sub(r" \w$", "", rest[value.start : value.start + len(value.said)])
+                strange.append(Invention(value.kind, place, said))
+        names = list(_names(rest, language))
+        strange += [Invention("name", place, name) for name, asked in names if not all(map(known.know, asked))]
+        told = not (cited or read or names) and language == known.language
         if events and told and (verb := _event(sentence, known, language)):
-            found.append(Invention("event", place, verb))
-    return found
+            strange.append(Invention("event", place, verb))
+    return strange
 
 
-def _rejoined(given: Sequence[str]) -> list[tuple[int, str]]:
+def _rejoined(sentences: Sequence[str]) -> list[tuple[int, str]]:
     """The sentences with their places; where one was cut within a reporter ("97 Jeff. | App. 211"), both as one."""
-    found: list[tuple[int, str]] = []
-    for place, sentence in enumerate(given):
-        if found and _CUT.search(found[-1][1]) and re.match(r"[A-Z][\w.]*\.? ?\d|\d|§", sentence):
-            found[-1] = (found[-1][0], f"{found[-1][1]} {sentence}")
+    whole: list[tuple[int, str]] = []
+    for place, sentence in enumerate(sentences):
+        if whole and _CUT.search(whole[-1][1]) and re.match(r"[A-Z][\w.]*\.? ?\d|\d|§", sentence):
+            whole[-1] = (whole[-1][0], f"{whole[-1][1]} {sentence}")
         else:
-            found.append((place, sentence))
-    return found
+            whole.append((place, sentence))
+    return whole
 
 
 def citations(sentence: str) -> list[Citation]:
     """The citations in a sentence; of two that overlap the first found."""
-    found: list[Citation] = []
-    for match in re.finditer(f"{_CASE.pattern}", sentence):
+    apart: list[Citation] = []
+    for one in _every_citation(sentence):
+        others = (each for each in apart if (each.start, each.said) != (one.start, one.said))
+        if not any(one.start < each.end and each.start < one.end for each in others):
+            apart.append(one)
+    return sorted(apart, key=lambda one: one.start)
+
+
+def _every_citation(sentence: str) -> Iterator[Citation]:
+    for match in _CASE.finditer(sentence):
         parties = [match[name] for name in ("one", "other", "alone") if match[name]]
-        key = " v. ".join(plain(each) for each in parties)
-        found.append(Citation("case", key, match[0], match.start()))
+        yield Citation("case", " v. ".join(plain(each) for each in parties), match[0], match.start())
     for match in _REPORTER.finditer(sentence):
         if plain(match["series"]).strip(". ") not in months():
-            found.append(Citation("reporter", f"{match['volume']} {match['page']}", match[0], match.start()))
-    found += [Citation("docket", plain(match[0]), match[0], match.start()) for match in _REGISTER.finditer(sentence)]
-    return sorted(_apart(found + _labelled(sentence)), key=lambda one: one.start)
+            yield Citation("reporter", f"{match['volume']} {match['page']}", match[0], match.start())
+    for match in _REGISTER.finditer(sentence):
+        yield Citation("docket", plain(match[0]), match[0], match.start())
+    for label, form in _labels():
+        for match in form.finditer(plain(sentence)):
+            said = sentence[match.start() : match.end()].rstrip(" .,/-")
+            for number in re.findall(_NUMBER, match["numbers"]):
+                if number[0].isdigit() or label == "section":
+                    key = number.replace(".", "").split("/")[0].rstrip("-")
+                    yield Citation(label, key, said, match.start())
 
 
 @functools.cache
@@ -186,30 +200,8 @@ def _labels() -> tuple[tuple[str, re.Pattern[str]], ...]:
     more = rf"{_NUMBER}{ordinal}(?:(?:, | e | and | & |, e |, and ){_NUMBER}{ordinal}(?![\w%]))*"
     return tuple(
         (name, re.compile(rf"(?<![\w.])(?:{source})(?: (?:nos?\.|n\.|n[ºo°]s?\.?))? ?(?P<numbers>{more})"))
-        for name, source in support()["labels"].items()
+        for name, source in lexicon("support")["labels"].items()
     )
-
-
-def _labelled(sentence: str) -> list[Citation]:
-    found = []
-    for label, each in _labels():
-        for match in each.finditer(plain(sentence)):
-            said = sentence[match.start() : match.end()].rstrip(" .,/-")
-            for number in re.findall(_NUMBER, match["numbers"]):
-                if number[0].isdigit() or label == "section":
-                    key = re.split("/", number.replace(".", ""))[0].rstrip("-")
-                    found.append(Citation(label, key, said, match.start()))
-    return found
-
-
-def _apart(found: list[Citation]) -> list[Citation]:
-    kept: list[Citation] = []
-    for one in found:
-        end = one.start + len(one.said)
-        others = (each for each in kept if (each.start, each.said) != (one.start, one.said))
-        if not any(one.start < each.start + len(each.said) and each.start < end for each in others):
-            kept.append(one)
-    return kept
 
 
 def _cited(one: Citation, known: Sources) -> bool:
@@ -219,32 +211,6 @@ def _cited(one: Citation, known: Sources) -> bool:
     if one.label == "docket":
         return any(one.key == key for _, key in known.citations)
     return (one.label, one.key) in known.citations
-
-
-def _without(sentence: str, cited: Sequence[Citation]) -> str:
-    """The sentence without its citations and the years behind them."""
-    for one in cited:
-        end = one.start + len(one.said)
-        year = re.match(_YEAR, sentence[end:])
-        end += 0 if year is None else year.end()
-        sentence = sentence[: one.start] + " " * (end - one.start) + sentence[end:]
-    return sentence
-
-
-def _values(sentence: str, known: Sources, language: Language) -> tuple[list[tuple[Kind, str]], int]:
-    found: list[tuple[Kind, str]] = []
-    own = values(sentence, language)
-    for value in own:
-        if value.kind == "date" and not any(agree(value, other) for other in known.dates):
-            found.append(("date", _said(value, sentence)))
-        elif value.kind == "number" and not _counted(value, sentence, known):
-            found.append(("number", _said(value, sentence)))
-    return found, len(own)
-
-
-def _said(value: Value, sentence: str) -> str:
-    """As it stands, without the one letter of the next word that a price takes along."""
-    return re.sub(r" \w$", "", sentence[value.start : value.start + len(value.said)])
 
 
 def _counted(value: Value, sentence: str, known: Sources) -> bool:
@@ -259,58 +225,35 @@ def _counted(value: Value, sentence: str, known: Sources) -> bool:
 def room(value: Value, sentence: str) -> float:
     """How far a number of a sentence may lie from the one that it stands for: a little behind "about", else 0."""
     before = plain(sentence)[max(0, value.start - 30) : value.start]
-    rounded = re.search(rf"(?<!\w){support()['about']}$", f"{before} ") or re.search(support()["about"] + "$", before)
+    about = lexicon("support")["about"]
+    rounded = re.search(rf"(?<!\w){about}$", f"{before} ") or re.search(f"{about}$", before)
     return ROUNDED * (value.parts[0] or 0) if rounded else 1e-9
 
 
-def _names(sentence: str, known: Sources, language: Language) -> tuple[list[str], int]:
-    """Names of which a word is in no source, and how many names there are. A heading has none."""
-    letters = re.findall(r"[^\W\d_]+", sentence)
-    long = [word for word in letters if len(word) > 3]
+def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]:
+    """The names in a sentence, each with those of its words that a source must have. A heading has none."""
+    long = [word for word in re.findall(r"[^\W\d_]+", sentence) if len(word) > 3]
     if sum(word[0].isupper() for word in long) > 0.7 * len(long) and not sentence.rstrip().endswith("."):
-        return [], 0
-    found, count = [], 0
+        return
     for match in re.finditer(rf"{NAME}(?:(?: d[aeo]s?)? {NAME})*", sentence):
-        parts = [(m[0], match.start() + m.start()) for m in re.finditer(NAME, match[0])]
-        named = [word for word, start in parts if not _ordinary(word, language) and not _begins(sentence, start)]
-        count += bool(named)
-        strange = [word for word in named if not _known(word, known)]
+        parts = [(part[0], match.start() + part.start()) for part in re.finditer(NAME, match[0])]
+        named = []
+        for word, start in parts:
+            own, before = plain(word).removesuffix("'s"), sentence[max(0, start - REACH) : start]
+            first = start <= REACH and re.search(r"[^\W\d_]", before) is None
+            begins = first or re.search(r"[.:;!?“\"(«‘]\s?[\W\d_]*$", before)  # where any word has a capital
+            if not begins and len(own) > 2 and own not in _nobody(language):
+                named.append(word)
         label = sentence[match.end() : match.end() + 1] == ":"
         defined = len(parts) == 1 and _DEFINED.search(sentence[max(0, match.start() - REACH) : match.start()])
-        if strange and not label and not defined:
-            found.append(match[0])
-    return found, count
+        if named:
+            yield match[0], [] if label or defined else named
 
 
 @functools.cache
-def _generic() -> frozenset[str]:
-    return frozenset(" ".join(support()["generic"].values()).split())
-
-
-def _ordinary(word: str, language: Language) -> bool:
-    own = plain(word).removesuffix("'s")
-    return own in _generic() or own in word_set("stop", language) or own in months() or len(own) < 3
-
-
-def _begins(sentence: str, start: int) -> bool:
-    """Whether any word would have a capital here."""
-    before = sentence[max(0, start - REACH) : start]
-    first = start <= REACH and re.search(r"[^\W\d_]", before) is None
-    return first or re.search(r"[.:;!?“\"(«‘]\s?[\W\d_]*$", before) is not None
-
-
-def _known(word: str, known: Sources) -> bool:
-    pieces = [piece for piece in words(plain(word).removesuffix("'s")) if len(piece) > 2]
-    if word.isupper() and plain(word) in known.initials:
-        return True
-    return all(piece in known.vocabulary or _beginning(piece, known) for piece in pieces)
-
-
-def _beginning(piece: str, known: Sources) -> bool:
-    return len(piece) > BEGINNING and any(
-        other.startswith(piece[:-1]) or (len(other) > BEGINNING and piece.startswith(other))
-        for other in known.vocabulary
-    )
+def _nobody(language: Language) -> frozenset[str]:
+    """Words that may have a capital and name nobody."""
+    return word_set("stop", language).union(months(), *(x.split() for x in lexicon("support")["generic"].values()))
 
 
 def _event(sentence: str, known: Sources, language: Language) -> str:
@@ -319,6 +262,6 @@ def _event(sentence: str, known: Sources, language: Language) -> str:
     strange = [word for word in own if word not in known.stems]
     if len(own) < FEWEST or len(own) - len(strange) < KNOWN or len(strange) < STRANGE * len(own):
         return ""
-    past = compiled(support()["past"][language])
+    past = compiled(lexicon("support")["past"][language])
     verbs = (word for word in words(plain(sentence)) if past.fullmatch(word))
     return next((verb for verb in verbs if stem(verb, language) in strange and verb not in lexicon()["stop"]), "")
