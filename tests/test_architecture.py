@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from benchmarks import house
+from benchmarks.mutations import FAULTS
 
 LONGEST = 500
 TREES = house.trees()
@@ -126,3 +127,9 @@ def test_files_are_read_and_written_at_their_doors() -> None:
 )
 def test_a_way_past_the_doors_is_seen(source: str) -> None:
     assert _past_the_doors(source)
+
+
+def test_every_fault_of_the_mutations_can_still_be_put_in() -> None:
+    for name, fault in FAULTS.items():
+        assert fault.old in (house.ROOT / fault.path).read_text(encoding="utf-8"), name
+        assert all((house.ROOT / test).exists() for test in fault.tests), name
