@@ -106,7 +106,7 @@ FAULTS = {
         "undogmatic/records/order.py",
         "return sorted(range(len(ids)), key=keys.__getitem__)",
         "return list(range(len(ids)))",
-        ("tests/engine/test_order.py",),
+        ("tests/records/test_order.py",),
     ),
     "the rival sees what it is tested on": Fault(
         "undogmatic/stats/surface.py",
