@@ -251,9 +251,7 @@ class Simba(Optimizer):
     It reads one set of examples; it is given train and validation together.
 
     Args:
-        batch: Examples per step.
-        candidates: New programs per step.
-        steps: Steps.
+        batch, candidates, steps: Examples and new programs per step, and steps.
         demonstrations: At most so many demonstrations; 0 for rules alone.
     """
 
@@ -287,8 +285,7 @@ class Copro(Optimizer):
     """Proposes instructions, round by round, from those that did best: `dspy.COPRO`. It changes no demonstrations.
 
     Args:
-        breadth: Instructions per round.
-        depth: Rounds.
+        breadth, depth: Instructions per round, and rounds.
     """
 
     name: ClassVar[str] = "copro"

@@ -146,7 +146,7 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
 
 def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str]) -> Job:
     """One of the jobs as which a finished one is read."""
-    judge, criterion = voice
+    (judge, criterion), part = voice, names[voice]
     # What a judge of several criteria took is noted with the first of them.
     payer = next(pair for pair in names if pair[0] == judge)
     costs = spent([j for j in folder.judgments if (j.judge, j.criterion) == payer])
@@ -157,6 +157,13 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str])
     scores = (scores if labels is None else scores.join(labels["label"])).reindex(columns=list(SCORED))
     if scores["group"].isna().any():
         raise _damaged(folder, SCORES, "an item without `group`")
+    doubts, items = f"items_{part}.calibration.csv" if part else "items_calibration.csv", pd.DataFrame()
+    if folder.has(doubts):
+        items = folder.table(doubts).set_index("item_id")
+        if lacking := sorted({*ITEM_COLUMNS} - {*items.columns}):
+            raise _damaged(folder, doubts, f"it lacks {', '.join(lacking)}")
+        if not items.index.is_unique:
+            raise _damaged(folder, doubts, "an item is twice in it")
     headline = str(job.facts.get("headline"))
     front = next((f"{name}." for name in names.values() if name and headline.startswith(f"{name}.")), "")
     # The headline as an analysis calls it where it reads one judge and criterion.
@@ -165,11 +172,11 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str])
         job,
         judge=judge,
         criterion=criterion,
-        part=names[voice],
+        part=part,
         facts=facts,
         metrics=_metrics(folder, voice, names, costs),
         scores=scores,
-        items=_items(folder, names[voice]),
+        items=items,
         costs=costs,
     )
 
@@ -187,17 +194,6 @@ def _metrics(folder: RunFolder, voice: Voice, names: Mapping[Voice, str], costs:
     metrics |= {key.removeprefix(front): value for key, value in whole.items() if key.startswith(front)}
     metrics |= {"judged": len(judged), "failed": asked - len(judged), "calls_cached": int(costs["cached"].sum())}
     return metrics | ({"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {})
-
-
-def _items(folder: RunFolder, part: str) -> pd.DataFrame:
-    name = f"items_{part}.calibration.csv" if part else "items_calibration.csv"
-    if not folder.has(name):
-        return pd.DataFrame()
-    items = folder.table(name).set_index("item_id")
-    lacking = sorted({*ITEM_COLUMNS} - {*items.columns})
-    if lacking or not items.index.is_unique:
-        raise _damaged(folder, name, f"it lacks {', '.join(lacking)}" if lacking else "an item is twice in it")
-    return items
 
 
 def _damaged(folder: RunFolder, name: str, why: str) -> DataError:

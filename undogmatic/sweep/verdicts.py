@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,11 +44,11 @@ LEAD = Rules("sweep.verdict_", (
 ))  # fmt: skip
 """Whether the best of several judges is better than the others."""
 
-
-_TESTED = "best metric test=test.estimate.value test_interval=test.estimate.interval texts=test.judged n value interval"
+_TRIAL = "value=trial.value interval=trial.interval"
+_TESTED = f"best metric test=test.value test_interval=test.interval texts=test.n n {_TRIAL}"
 SEARCH = Rules("search.verdict_", (
     Rule("none", "undecided", lambda e: e.best is None, "n=n_trials"),
-    Rule("untested", "undecided", lambda e: e.test is None, "best n metric value interval"),
+    Rule("untested", "undecided", lambda e: e.test is None, f"best n metric {_TRIAL}"),
     Rule("refuted", "refuted", lambda e: e.standing == "refuted", f"{_TESTED} analyses"),
     Rule("undecided", "undecided", lambda e: e.standing == "undecided", f"{_TESTED} analyses"),
     Rule("supported", "supported", lambda e: e.standing == "supported", f"{_TESTED} analyses"),
@@ -170,23 +170,11 @@ def against_others(
     return "", {}
 
 
-class Headline(NamedTuple):
-    """The headline of a finished run, its judgments, and how its own verdicts left its judge."""
-
-    metric: str
-    estimate: Estimate
-    judged: int
-    standings: Mapping[str, str]
-
-    @classmethod
-    def of(cls, folder: Path) -> Headline:
-        """The headline of the run in this folder."""
-        run = RunFolder(folder)
-        metric = str(run.facts.get("headline"))
-        value, low, high = (run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high"))
-        return cls(
-            metric, Estimate(value, low, high), int(run.metrics.get("judged", 0)), run.facts.get("standing") or {}
-        )
+def _headline(run: RunFolder) -> Estimate:
+    """The headline of a finished run, over its judgments."""
+    metric = run.facts.get("headline")
+    value, low, high = (run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high"))
+    return Estimate(value, low, high, n=int(run.metrics.get("judged", 0)))
 
 
 class Searched:
@@ -202,18 +190,19 @@ class Searched:
         names = {trial.number: str(trial.number) for trial in ranked}
         names |= {job.number: name for name, job in finished.items()}
         winner = ranked[0].number
-        self.best, of_trial = names[winner], Headline.of(folder / str(winner))
-        self.metric, self.value, self.interval = of_trial.metric, of_trial.estimate.value, of_trial.estimate.interval
+        on_trials = RunFolder(folder / str(winner))
+        self.best, self.metric, self.trial = names[winner], str(on_trials.facts.get("headline")), _headline(on_trials)
         places = [folder / f"{FINAL}-{winner}", folder / FINAL]
-        self.test = next((Headline.of(place) for place in places if reached(place)[0]), None)
-        standings = {} if self.test is None else self.test.standings
+        tested = next((RunFolder(place) for place in places if reached(place)[0]), None)
+        self.test = None if tested is None else _headline(tested)
+        standings: Mapping[str, str] = ({} if tested is None else tested.facts.get("standing")) or {}
         self.standing = next((standing for standing in STANDINGS if standing in standings.values()), None)
         self.analyses = [analysis for analysis, own in standings.items() if own == self.standing]
         self.verdicts = [verdict(SEARCH, self).finding]
         if (search.looks or 0) > 1:
             self.verdicts.append(Finding("search.looks_again", {"looks": search.looks}))
         if self.test is not None:  # how it differs from what the trials said
-            both = of_trial.estimate, self.test.estimate
+            both = self.trial, self.test
             if np.isfinite([(one.value, *one.interval) for one in both]).all():
                 gap = apart(*both)
                 key = "gap_shown" if gap.low > 0 else "gap_open"

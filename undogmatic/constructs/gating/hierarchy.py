@@ -236,7 +236,7 @@ MOST_WORDS = 12
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _ARROW = re.compile(r"-{1,3}>|={1,2}>|→|⟶|➔|»")
 _MARKS = re.compile(r"^(?P<indent>[\s│|]*)(?P<mark>(?:[├└┣┗╰+`][─━\-]+|[-*•–]|\d{1,3}[.)])\s+)?(?P<name>.*)$")
-_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 """A bracket, or a text in quotes, in which brackets do not count."""
 
 
