@@ -26,11 +26,11 @@ from undogmatic.judges.questions import (
     schema,
 )
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Readout, shown_inputs
+from undogmatic.readouts.base import Readout, shown, shown_inputs
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.logprobs import check_labels, first_token, level_distribution
 from undogmatic.readouts.prompt import lines
-from undogmatic.readouts.structured import form, shown
+from undogmatic.readouts.structured import form
 from undogmatic.readouts.unit import Unit
 from undogmatic.records.rubric import NumericScale
 

@@ -52,9 +52,8 @@ def judged(rubric: Rubric, language: str) -> dict[str, Any]:
 
 def material(heading: str, may_lack: bool = False) -> Any:
     """An input field that stands fenced, as material that gives no orders; with `may_lack`, one that need not be."""
-    if may_lack:
-        return (str | None, _field("input", default=None, desc=heading, judged=True, may_lack=True))
-    return (str, _field("input", desc=heading, judged=True))
+    lack: dict[str, Any] = {"default": None, "may_lack": True} if may_lack else {}
+    return (str | None if may_lack else str, _field("input", desc=heading, judged=True, **lack))
 
 
 def number(scale: Scale, desc: str, is_score: bool = False, **bounds: str | None) -> Any:
@@ -93,16 +92,15 @@ def signature(instructions: str, *parts: Mapping[str, Any], helpers: Sequence[st
     """
     fields: dict[str, Any] = {}
     for part in parts:
-        for name, field in part.items():
-            if name in fields:
-                raise ConfigError(
-                    f"the rubric shows an input `{name}`, which is also the name of a field of the answer. Rename the "
-                    "input (rubric.inputs and the column of the dataset) or the score (rubric.score_field)."
-                )
-            fields[name] = field
+        if twice := fields.keys() & part.keys():
+            raise ConfigError(
+                f"the rubric shows an input `{min(twice)}`, which is also the name of a field of the answer. Rename "
+                "the input (rubric.inputs and the column of the dataset) or the score (rubric.score_field)."
+            )
+        fields |= part
     optional = {f"the_{name}": (str | None, dspy.InputField(default=None, desc=name)) for name in helpers}
     inputs = {name: field for name, field in fields.items() if _mark(field[1], "__dspy_field_type") == "input"}
-    return dspy.Signature({**inputs, **optional, **fields}, instructions or " ")
+    return dspy.Signature(inputs | optional | fields, instructions or " ")
 
 
 def _field(way: str, default: Any = ..., **marks: Any) -> Any:
@@ -131,15 +129,14 @@ class JudgeAdapter(dspy.Adapter):
         usable = [demo for demo in map(dict, demos) if not lacking(signature, demo)]
         if self.base:
             return [{"role": "user", "content": part} for part in self._continued(signature, usable, inputs)]
-        messages: Messages = [{"role": "system", "content": self.system(signature, inputs)}]
+        turns = [("system", self.system(signature, inputs))]
         for demo in usable:
-            messages.append({"role": "user", "content": self._asked(signature, demo)})
-            messages.append({"role": "assistant", "content": _answer(signature, demo)})
-        messages.append({"role": "user", "content": self._asked(signature, inputs)})
+            turns += [("user", self._asked(signature, demo)), ("assistant", _answer(signature, demo))]
+        turns.append(("user", self._asked(signature, inputs)))
         if inputs.get("the_problem"):
-            messages.append({"role": "assistant", "content": inputs.get("the_previous") or self.words.empty})
-            messages.append({"role": "user", "content": self.words.retry.format(reason=inputs["the_problem"])})
-        return messages
+            turns.append(("assistant", inputs.get("the_previous") or self.words.empty))
+            turns.append(("user", self.words.retry.format(reason=inputs["the_problem"])))
+        return [{"role": role, "content": content} for role, content in turns]
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         if "level" in signature.output_fields:
@@ -150,15 +147,12 @@ class JudgeAdapter(dspy.Adapter):
     def system(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         """The system message."""
         fence = self.words.fences if _several(signature) else self.words.fence
-        parts = [signature.instructions, inputs.get("the_rubric"), fence, self._contract(signature, inputs)]
-        return "\n\n".join(part for part in parts if part)
-
-    def _contract(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         if "level" in signature.output_fields:
-            return "" if "the_question" in signature.input_fields else self._labels_only(signature)
-        form = ", ".join(f'"{name}": {_mark(field, "desc")}' for name, field in signature.output_fields.items())
-        contract = self.words.json_only.format(form=f"{{{form}}}")
-        return f"{contract}\n{inputs['the_note']}" if inputs.get("the_note") else contract
+            contract = "" if "the_question" in signature.input_fields else self._labels_only(signature)
+        else:
+            form = ", ".join(f'"{name}": {_mark(field, "desc")}' for name, field in signature.output_fields.items())
+            contract = _joined(self.words.json_only.format(form=f"{{{form}}}"), inputs.get("the_note"))
+        return _joined(signature.instructions, inputs.get("the_rubric"), fence, contract, by="\n\n")
 
     def _labels_only(self, signature: Any) -> str:
         labels = _mark(signature.output_fields["level"], "labels")
@@ -168,27 +162,16 @@ class JudgeAdapter(dspy.Adapter):
         return sentence.format(labels=", ".join(labels))
 
     def _asked(self, signature: Any, inputs: Mapping[str, Any]) -> str:
-        fenced = self._fenced(signature, inputs)
-        if "the_question" in signature.input_fields:
-            field = signature.output_fields["level"]
-            choice = lines(_mark(field, "labels"), _mark(field, "meanings"))
-            asked = [
-                inputs.get("the_given"),
-                inputs.get("the_said"),
-                inputs.get("the_question"),
-                choice,
-                self._labels_only(signature),
-            ]
-            return f"{fenced}\n\n" + "\n".join(part for part in asked if part)
-        return f"{fenced}\n\n{inputs['the_context']}" if inputs.get("the_context") else fenced
-
-    def _fenced(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         texts = _judged_texts(signature, inputs)
         fence = f"{self.words.fence_name}-{_code(texts.values())}"
-        parts = {heading: f"<<{fence}>>\n{text}\n<</{fence}>>" for heading, text in texts.items()}
-        if len(parts) == 1 and not _several(signature):
-            return next(iter(parts.values()))
-        return "\n\n".join(f"{heading}:\n{part}" for heading, part in parts.items())
+        parts = [f"<<{fence}>>\n{text}\n<</{fence}>>" for text in texts.values()]
+        if len(parts) != 1 or _several(signature):
+            parts = [f"{heading}:\n{part}" for heading, part in zip(texts, parts, strict=True)]
+        behind = inputs.get("the_context")
+        if "the_question" in signature.input_fields:
+            asked = (inputs.get(name) for name in ("the_given", "the_said", "the_question"))
+            behind = _joined(*asked, _choice(signature), self._labels_only(signature))
+        return _joined(*parts, behind, by="\n\n")
 
     def _continued(self, signature: Any, demos: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> list[str]:
         """A text for a base model, in parts that many requests begin with; it ends where the label is to follow. Line
@@ -199,20 +182,15 @@ class JudgeAdapter(dspy.Adapter):
             shots = [f"{self._line(signature, demo)}\n{answer}:{_label(field, demo)}" for demo in demos]
             last = self._line(signature, inputs)
             opened = last[: last.index(":") + 1]  # the line's beginning is the same for every item
-            head = "\n\n".join(part for part in (signature.instructions, *shots, opened) if part)
+            head = _joined(signature.instructions, *shots, opened, by="\n\n")
             return [head, f"{last[len(opened) :]}\n{answer}:{'' if shots else ' '}"]
-        choice = lines(_mark(field, "labels"), _mark(field, "meanings"))
-        shots = []
-        for demo in demos:
-            put = self._put(signature, demo, choice)
-            shots.append(f"{self._line(signature, demo)}\n\n{put}\n{answer}: {_label(field, demo)}\n\n")
-        question = f"{self._put(signature, inputs, choice)}\n{answer}: "
-        return [part for part in ("".join(shots), f"{self._line(signature, inputs)}\n\n", question) if part]
 
-    @staticmethod
-    def _put(signature: Any, inputs: Mapping[str, Any], choice: str) -> str:
-        asked = [inputs.get("the_given") or "", inputs.get("the_said"), signature.instructions, choice]
-        return "\n".join(part for part in asked if part is not None)
+        def question(given: Mapping[str, Any]) -> str:
+            asked = [given.get("the_given") or "", given.get("the_said"), signature.instructions, _choice(signature)]
+            return "\n".join(part for part in [*asked, f"{answer}: "] if part is not None)
+
+        shots = [f"{self._line(signature, demo)}\n\n{question(demo)}{_label(field, demo)}\n\n" for demo in demos]
+        return [part for part in ("".join(shots), f"{self._line(signature, inputs)}\n\n", question(inputs)) if part]
 
     def _line(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         texts = _judged_texts(signature, inputs)
@@ -223,9 +201,9 @@ class JudgeAdapter(dspy.Adapter):
 def _code(texts: Collection[str], key: bytes | None = None) -> str:
     """16 hexadecimal digits that name the fence of texts: always the same for whoever has the key, unknown to whoever
     wrote the texts, and in none of them."""
-    own = _fence_key(cache_folder()) if key is None else key
+    key = _fence_key(cache_folder()) if key is None else key
     judged = "\n\n".join(texts).encode("utf-8", "replace")
-    codes = (hmac.new(own, b"%d\n%s" % (n, judged), "sha256").hexdigest()[:16] for n in count())
+    codes = (hmac.new(key, b"%d\n%s" % (n, judged), "sha256").hexdigest()[:16] for n in count())
     return next(code for code in codes if not any(code in text for text in texts))
 
 
@@ -297,11 +275,9 @@ def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False
         OffScaleAnswer: A number or category that is not on its scale.
     """
     raw, given = json_object(text)
-    for name in fields:
-        if name not in given:
-            raise UnparseableAnswer(f"the field `{name}` is missing", raw)
-    unknown = [name for name in given if name not in fields]
-    if exact and unknown:
+    if missing := [name for name in fields if name not in given]:
+        raise UnparseableAnswer(f"the field `{missing[0]}` is missing", raw)
+    if exact and (unknown := [name for name in given if name not in fields]):
         raise UnparseableAnswer(f"`{unknown[0]}` was not asked for", raw)
     found = {name: _typed(name, field, given[name], raw) for name, field in fields.items()}
     for name, field in fields.items():
@@ -333,6 +309,16 @@ def _typed(name: str, field: Any, value: Any, raw: str) -> Any:
         raise UnparseableAnswer(f"`{where}`: {first['msg'][:1].lower() + first['msg'][1:]}", raw) from None
 
 
+def _joined(*parts: str | None, by: str = "\n") -> str:
+    return by.join(part for part in parts if part)
+
+
+def _choice(signature: Any) -> str:
+    """The labels of a level and what they mean, one a line."""
+    field = signature.output_fields["level"]
+    return lines(_mark(field, "labels"), _mark(field, "meanings"))
+
+
 def _several(signature: Any) -> bool:
     """Whether what is judged may stand in several parts."""
     return sum(bool(_mark(field, "judged")) for field in signature.input_fields.values()) > 1
@@ -355,12 +341,9 @@ def lacking(signature: Any, demo: Mapping[str, Any]) -> list[str]:
 
 
 def _answers(signature: Any, demo: Mapping[str, Any]) -> dict[str, Any]:
-    found = {}
-    for name, field in signature.output_fields.items():
-        value = demo.get(name, demo.get(SCORE) if _mark(field, "is_score") else None)
-        if value is not None:
-            found[name] = value
-    return found
+    fields = signature.output_fields.items()
+    values = {name: demo.get(name, demo.get(SCORE) if _mark(field, "is_score") else None) for name, field in fields}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _answer(signature: Any, demo: Mapping[str, Any]) -> str:

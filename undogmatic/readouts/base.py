@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import dspy
 
 from undogmatic.errors import ConfigError, UnfitInput
+from undogmatic.readouts import adapter
 from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.readouts.unit import Unit
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
@@ -26,6 +27,7 @@ class Readout(Unit):
     Attributes:
         name: Its name in `readout=`.
         needs: What a model must serve for it: structured (a chat), logprobs, probe (hidden states), decision or rules.
+        predict, adapter, given: Where it asks by DSPy: its predictor, the form of the request, its further inputs.
         uses_prompt: Whether the prompt variant reaches the model at all; reports say so where it does not.
         deterministic: Whether it asks at temperature 0.
         zero_shot: Whether a base model may be asked without examples, as where an optimiser begins.
@@ -37,6 +39,9 @@ class Readout(Unit):
     deterministic = True
     zero_shot = False
     lm: LanguageModel | None = None
+    predict: dspy.Predict
+    adapter: adapter.JudgeAdapter
+    given: dict[str, Any]
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         """Take the composed parts and check that they fit. Raises ConfigError."""
@@ -62,9 +67,23 @@ class Readout(Unit):
         """`aforward` for callers without an event loop."""
         return finished(self.aforward(item=item))
 
-    def inputs(self, item: Item) -> dict[str, str]:
-        """What of the item is shown."""
-        return shown_inputs(item, self.rubric)
+    def predictor(self, task: str, fields: Mapping[str, Any], *helpers: str, **settings: Any) -> dspy.Predict:
+        """A predictor of what is judged, with the prompt's worked examples; their score is `score` in every signature.
+
+        Args:
+            task: What is to be done.
+            fields: Of the answer.
+            helpers: Optional inputs, without "the_".
+            settings: Of the requests.
+        """
+        judged = adapter.judged(self.rubric, self.prompt.language)
+        predict = dspy.Predict(adapter.signature(task, judged, fields, helpers=helpers), **settings)
+        for demo in self.prompt.shown():
+            example = dspy.Example(
+                **demo.inputs, score=demo.score, confidence=demo.confidence, rationale=demo.rationale
+            )
+            predict.demos.append(example.with_inputs(*demo.inputs))
+        return predict
 
     def fitted_on(self) -> frozenset[str]:
         """Marks (`records.text_mark`) of the texts it was fitted on; reports warn where they are judged."""
@@ -72,7 +91,7 @@ class Readout(Unit):
 
     def shown(self) -> str:
         """What the model is shown beside the judged text, demonstrations included; for reports and the registry."""
-        return ""
+        return shown(self.predict, self.adapter, self.rubric, self.given) if hasattr(self, "given") else ""
 
 
 def shown_inputs(item: Item, rubric: Rubric) -> dict[str, str]:
@@ -150,6 +169,15 @@ def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
         masses[above - 1] += 1 - share  # type: ignore[assignment]
     total = len(scores)
     return ScoreDistribution(values=levels, probabilities=tuple(masses[n] / total for n in range(len(levels))))
+
+
+def shown(predict: dspy.Predict, form: adapter.JudgeAdapter, rubric: Rubric, given: dict[str, Any]) -> str:
+    """All that a predictor sends but the judged text, as one text."""
+    messages = form.format(predict.signature, predict.demos, dict.fromkeys(rubric.inputs, "") | given)
+    before = messages[:-1] if len(messages) > 1 else messages
+    if form.base:
+        return "".join(str(m["content"]) for m in before)
+    return "\n\n".join(str(m["content"]) if m["role"] == "system" else f"[{m['role']}]\n{m['content']}" for m in before)
 
 
 def agreement_confidence(shares: Sequence[float]) -> float:

@@ -7,6 +7,7 @@ import contextlib
 import contextvars
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import dspy
@@ -17,19 +18,24 @@ from undogmatic.models.base import Chats, Model
 from undogmatic.models.calls import attempt, current_rollout, rollout
 
 if TYPE_CHECKING:
-    from dspy.lm15 import Config, Request, Response, TokenLogprob
+    from dspy.lm15 import Config, Request, Response
 
 Messages = list[dict[str, Any]]
 T = TypeVar("T")
 
 
-class _Sync:
-    """DSPy wants a synchronous engine beside the asynchronous one; optimisers use it."""
-
+class _Engine:
     def __init__(self, model: Model) -> None:
         self.model = model
 
-    def complete(self, request: Request) -> Response:
+    async def complete(self, request: Request) -> Response:
+        return await _chats(self.model).complete(request)
+
+
+class _SyncEngine(_Engine):
+    """DSPy wants a synchronous engine beside the asynchronous one; optimisers use it."""
+
+    def complete(self, request: Request) -> Response:  # type: ignore[override]
         async def once() -> Response:
             try:
                 return await _chats(self.model).complete(request)
@@ -37,14 +43,6 @@ class _Sync:
                 await self.model.close()  # connections belong to this call's event loop
 
         return asyncio.run(once())
-
-
-class _Async:
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    async def complete(self, request: Request) -> Response:
-        return await _chats(self.model).complete(request)
 
 
 def _chats(model: Model) -> Chats:
@@ -70,7 +68,7 @@ class LanguageModel(dspy.LM):
 
     def __init__(self, model: Model, **settings: Any) -> None:
         super().__init__(
-            model.name, engine=_Sync(model), async_engine=_Async(model), cache=False, num_retries=0, **settings
+            model.name, engine=_SyncEngine(model), async_engine=_Engine(model), cache=False, num_retries=0, **settings
         )
         self.served = model
         self._converted: tuple[dict[str, Any], Config] | None = None
@@ -91,7 +89,12 @@ class LanguageModel(dspy.LM):
             response = await _chats(self.served).complete(self._request(messages, wanted))
         if response.logprobs is None:
             return [response.text]
-        return [{"text": response.text, "logprobs": {"content": [_token(t) for t in response.logprobs]}}]
+        content: list[dict[str, Any]] = [
+            {"token": token.token, "logprob": token.logprob}
+            | {"top_logprobs": [{"token": other.token, "logprob": other.logprob} for other in token.top]}
+            for token in response.logprobs
+        ]
+        return [{"text": response.text, "logprobs": {"content": content}}]
 
     def _request(self, messages: Messages, wanted: dict[str, Any]) -> Request:
         from dspy.lm15 import Message, Request, TextPart, request_from_openai_chat
@@ -114,16 +117,8 @@ def _only_text(messages: Messages | None) -> bool:
     if not messages:
         return False
     turns = messages[1:] if messages[0].get("role") == "system" else messages
-    return (
-        bool(turns)
-        and all(isinstance(m.get("content"), str) and len(m) == 2 for m in messages)
-        and all(m.get("role") in ("user", "assistant") for m in turns)
-    )
-
-
-def _token(found: TokenLogprob) -> dict[str, Any]:
-    top = [{"token": t.token, "logprob": t.logprob} for t in found.top]
-    return {"token": found.token, "logprob": found.logprob, "top_logprobs": top}
+    plain = all(isinstance(m.get("content"), str) and len(m) == 2 for m in messages)
+    return bool(turns) and plain and all(m.get("role") in ("user", "assistant") for m in turns)
 
 
 def served_model() -> Model:
@@ -190,38 +185,31 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    results: list[T] = []
-    errors: list[BaseException] = []
-    cancels: list[Callable[[], object]] = []
-    begun, ended = threading.Event(), threading.Event()  # an interrupted `join` would take the thread for ended
+    begun: Future[Callable[[], object]] = Future()
+    ended: Future[T] = Future()  # an interrupted `join` would take the thread for ended
     context = contextvars.copy_context()
 
     async def watched() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
-        cancels.append(lambda: loop.call_soon_threadsafe(task.cancel))
-        begun.set()
+        begun.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
         return await work
 
     def run() -> None:
         try:
-            results.append(context.run(asyncio.run, watched()))
+            ended.set_result(context.run(asyncio.run, watched()))
         except BaseException as error:  # handed to the caller's thread below
-            errors.append(error)
+            ended.set_exception(error)
         finally:
-            begun.set()
-            ended.set()
+            if not begun.done():
+                begun.set_result(lambda: None)
 
     threading.Thread(target=run).start()
     try:
-        ended.wait()
+        return ended.result()
     except BaseException:
-        begun.wait()
-        with contextlib.suppress(RuntimeError):  # its loop has ended already
-            for cancel in cancels:
-                cancel()
-        ended.wait()
+        if not ended.done():
+            with contextlib.suppress(RuntimeError):  # its loop has ended already
+                begun.result()()
+            wait([ended])
         raise
-    if errors:
-        raise errors[0]
-    return results[0]

@@ -10,15 +10,12 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-import dspy
-
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.base import Decides, Model, Rates
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Readout, entropy_verdict, shown_text
+from undogmatic.readouts.base import Readout, entropy_verdict, shown_inputs, shown_text
 from undogmatic.readouts.chat import served_model
-from undogmatic.readouts.structured import demonstrations
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 
@@ -39,22 +36,17 @@ class DecisionReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        if not isinstance(model, Decides):
-            raise ConfigError(f"{model.name} is not a decision model; it serves: {', '.join(model.readouts)}.")
+        _decides(model)
         if not 2 <= len(rubric.levels) <= 10:
             raise ConfigError(f"a score question takes 2 to 10 levels; rubric={rubric.name} has {len(rubric.levels)}.")
-        levels = rubric.labels, rubric.meanings(prompt.language), rubric.levels
-        judged, level = adapter.judged(rubric, prompt.language), {"level": adapter.level(*levels, is_score=True)}
+        level = adapter.level(rubric.labels, rubric.meanings(prompt.language), rubric.levels, is_score=True)
         task = f"{prompt.task(rubric)}\n{prompt.definition(rubric)}".strip()
         # A predictor, so that optimisers find the instructions and demonstrations; it is asked as a typed question.
-        self.predict = dspy.Predict(adapter.signature(task, judged, level))
-        self.predict.demos = demonstrations(prompt)
+        self.predict = self.predictor(task, {"level": level})
 
     async def read(self, item: Item) -> Verdict:
-        client, name = served_model(), self.rubric.score_field
-        if not isinstance(client, Decides):
-            raise ConfigError(f"{client.name} is not a decision model; it serves: {', '.join(client.readouts)}.")
-        answers = await client.decide(self.inputs(item) | self._demos(), {name: self._ask()})
+        name, state = self.rubric.score_field, shown_inputs(item, self.rubric) | self._demos()
+        answers = await _decides(served_model()).decide(state, {name: self._ask()})
         return entropy_verdict(parse_score_answer(answers.get(name), self.rubric.levels))
 
     def shown(self) -> str:
@@ -65,14 +57,16 @@ class DecisionReadout(Readout):
         return {"type": "score", "instructions": self.predict.signature.instructions, "criteria": criteria}
 
     def _demos(self) -> dict[str, Any]:
-        shown = [dict(demo) for demo in self.predict.demos]
-        names = self.rubric.inputs
-        demos = [
-            {name: demo[name] for name in names} | {self.rubric.score_field: demo["score"]}
-            for demo in shown
-            if "score" in demo and all(name in demo for name in names)
-        ]
+        names, field = self.rubric.inputs, self.rubric.score_field
+        whole = [demo for demo in map(dict, self.predict.demos) if {"score", *names} <= demo.keys()]
+        demos = [{name: demo[name] for name in names} | {field: demo["score"]} for demo in whole]
         return {"demos": demos} if demos else {}
+
+
+def _decides(model: Model) -> Decides:
+    if not isinstance(model, Decides):
+        raise ConfigError(f"{model.name} is not a decision model; it serves: {', '.join(model.readouts)}.")
+    return model
 
 
 @reading(None)
@@ -116,9 +110,8 @@ class RulesReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        if not isinstance(model, Rates):
-            raise ConfigError(f"{model.name} does not rate texts itself; it serves: {', '.join(model.readouts)}.")
-        if model.rubric is not None and model.rubric != rubric.name:
+        _rates(model)
+        if model.rubric not in (None, rubric.name):
             raise ConfigError(
                 f"{model.name} rates texts for rubric={model.rubric} only, and this run uses rubric={rubric.name}. "
                 "Ask a language model: model=local readout=logprobs, or a hosted one."
@@ -128,8 +121,11 @@ class RulesReadout(Readout):
         return self.model.fitted_on
 
     async def read(self, item: Item) -> Verdict:
-        rater = served_model()
-        if not isinstance(rater, Rates):
-            raise ConfigError(f"{rater.name} does not rate texts itself; it serves: {', '.join(rater.readouts)}.")
-        share, reason = await rater.rate(shown_text(item, self.rubric))
+        share, reason = await _rates(served_model()).rate(shown_text(item, self.rubric))
         return Verdict(score=self.rubric.units(share), rationale=reason)
+
+
+def _rates(model: Model) -> Rates:
+    if not isinstance(model, Rates):
+        raise ConfigError(f"{model.name} does not rate texts itself; it serves: {', '.join(model.readouts)}.")
+    return model

@@ -10,15 +10,14 @@ from typing import Annotated, Any
 import dspy
 from pydantic import Field
 
-from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
+from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.models.base import Model
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import entropy_verdict
+from undogmatic.readouts.base import entropy_verdict, shown_inputs
 from undogmatic.readouts.chat import ask
-from undogmatic.readouts.logprobs import LogprobsReadout, sent_tokens, with_examples
+from undogmatic.readouts.logprobs import LogprobsReadout, distribution, sent_tokens, with_examples
 from undogmatic.readouts.prompt import Prompt, Words
-from undogmatic.readouts.structured import demonstrations
 from undogmatic.records.records import Item, Record, ScoreDistribution, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.stats.integers import Completed, completed, ends, integer_masses, longest_digits
@@ -28,7 +27,6 @@ MOST_NUMBERS = 1000
 UNLIKE = 0.25
 """So far apart (total variation) the odds after a digit may lie whether the model wrote it or was given it."""
 Odds = dict[str, float]
-HELPERS = ("rubric", "reason", "begun")
 
 
 class NumberWords(Record):
@@ -82,8 +80,16 @@ class NumberAdapter(adapter.JudgeAdapter):
                 text = f"{text}{self.own.reason}:"
                 asked = "" if reason is None else f" {reason}\n{asked}"
             return [{"role": "user", "content": part} for part in (*before, text, asked) if part]
-        if self.reasoning:
-            messages = self._reasoned(messages, [dict(demo) for demo in demos])
+        if self.reasoning:  # the demonstrations' numbers with the reason and the question that come before them
+            reasons = iter([str(dict(demo).get("rationale") or "") for demo in demos])
+            plain, messages = messages, []
+            for message in plain:
+                if message["role"] == "assistant":
+                    messages += [
+                        {"role": "assistant", "content": next(reasons)},
+                        {"role": "user", "content": self.then},
+                    ]
+                messages.append(message)
             if reason is not None:
                 messages += [{"role": "assistant", "content": reason}, {"role": "user", "content": self.then}]
         return [*messages, {"role": "assistant", "content": begun}] if begun else messages
@@ -95,16 +101,6 @@ class NumberAdapter(adapter.JudgeAdapter):
         line = super()._line(signature, inputs)
         shown = inputs.get("rationale") if self.reasoning else None
         return line if shown is None else f"{line}\n{self.own.reason}: {' '.join(str(shown).split())}"
-
-    def _reasoned(self, messages: adapter.Messages, demos: list[dict[str, Any]]) -> adapter.Messages:
-        """The demonstrations' numbers with the reason and the question that come before them."""
-        reasons = iter([str(demo.get("rationale") or "") for demo in demos])
-        found: adapter.Messages = []
-        for message in messages:
-            if message["role"] == "assistant":
-                found += [{"role": "assistant", "content": next(reasons)}, {"role": "user", "content": self.then}]
-            found.append(message)
-        return found
 
 
 class IntegersReadout(LogprobsReadout):
@@ -156,19 +152,9 @@ class IntegersReadout(LogprobsReadout):
         numbers = [str(number) for number in range(self.low, self.high + 1)]
         level = {"level": adapter.level(numbers, numbers, [float(number) for number in numbers], is_score=True)}
         about = f"{prompt.definition(rubric)}\n\n{prompt.scale(rubric)}"
-        self.predict = dspy.Predict(
-            adapter.signature(
-                about if model.base else prompt.task(rubric),
-                adapter.judged(rubric, prompt.language),
-                level,
-                helpers=HELPERS,
-            ),
-            temperature=0.0,
-            max_tokens=1 if model.base else len(str(self.high)),
-            logprobs=True,
-            top_logprobs=self.top,
-        )
-        self.predict.demos = demonstrations(prompt)
+        settings = {"temperature": 0.0, "max_tokens": 1 if model.base else len(str(self.high)), "logprobs": True}
+        task = about if model.base else prompt.task(rubric)
+        self.predict = self.predictor(task, level, "rubric", "reason", "begun", **settings, top_logprobs=self.top)
         self.given = {} if model.base else {"the_rubric": about}
         self.adapter = NumberAdapter(prompt.words, own, (self.low, self.high), model.base, prompt.reasoning)
 
@@ -179,22 +165,16 @@ class IntegersReadout(LogprobsReadout):
         return other
 
     async def read(self, item: Item) -> Verdict:
-        inputs = {**self.inputs(item), **self.given}
-        reason = None
+        inputs, reason = shown_inputs(item, self.rubric) | self.given, None
         if self.prompt.reasoning:
-            reason = await self._reason(inputs)
-            inputs["the_reason"] = reason
+            words = {"max_tokens": self.reason_tokens, "logprobs": None, "top_logprobs": None}
+            prediction = await ask(self.predict, self.adapter, config=words, **inputs)
+            reason = inputs["the_reason"] = " ".join(str(prediction.level).split())
+            if not reason:
+                raise UnparseableAnswer("the reason is empty", "")
         found, calls = await self._numbers(inputs)
         numbers = integer_distribution(found, self.low, self.high, self.minimum_mass)
         return entropy_verdict(numbers, rationale=reason, details={"look_ahead": float(calls)})
-
-    async def _reason(self, inputs: Mapping[str, Any]) -> str:
-        words = {"max_tokens": self.reason_tokens, "logprobs": None, "top_logprobs": None}
-        prediction = await ask(self.predict, self.adapter, config=words, **inputs)
-        said = " ".join(str(prediction.level).split())
-        if not said:
-            raise UnparseableAnswer("the reason is empty", "")
-        return said
 
     async def _numbers(self, inputs: Mapping[str, Any]) -> tuple[Completed, int]:
         """Numbers with their probabilities, and how many further calls they took."""
@@ -264,19 +244,14 @@ def token_odds(prediction: dspy.Prediction) -> list[tuple[str, Odds]]:
 
 def integer_distribution(found: Completed, low: int, high: int, minimum_mass: float) -> ScoreDistribution:
     """The distribution over the whole numbers of a range. Raises OffScaleAnswer below the minimum mass."""
-    masses = integer_masses(found.numbers, low, high)
-    total = math.fsum(masses.values())
-    if total < minimum_mass or total <= 0:
-        seen = sorted((found.numbers | found.begun).items(), key=lambda pair: -pair[1])[:8]
-        raise OffScaleAnswer(
-            f"the whole numbers from {low} to {high} carry {total:.3f} of the probability, less than "
-            f"readout.minimum_mass={minimum_mass:g}",
-            ", ".join(f"{digits!r} {mass:.2f}" for digits, mass in seen),
-        )
-    return ScoreDistribution(
-        values=tuple(float(number) for number in range(low, high + 1)),
-        probabilities=tuple(masses.get(number, 0.0) / total for number in range(low, high + 1)),
-        off_scale=min(1.0, max(0.0, 1.0 - total)),
+    numbers, masses = range(low, high + 1), integer_masses(found.numbers, low, high)
+    likeliest = sorted((found.numbers | found.begun).items(), key=lambda pair: -pair[1])
+    return distribution(
+        [float(number) for number in numbers],
+        [masses.get(number, 0.0) for number in numbers],
+        minimum_mass,
+        f"the whole numbers from {low} to {high}",
+        [f"{digits!r} {mass:.2f}" for digits, mass in likeliest],
     )
 
 
@@ -294,12 +269,9 @@ def _after(path: list[tuple[str, Odds]]) -> dict[str, Odds]:
 
 def _apart(one: Odds, other: Odds) -> float:
     """Total variation between the odds of two places, whatever is neither a digit nor an end taken as one."""
-    sides = []
-    for odds in (one, other):
-        classes: Odds = {}
+    differences: Odds = {}
+    for sign, odds in ((1, one), (-1, other)):
         for token, mass in odds.items():
             kind = token if token.isdigit() else "" if ends(token) else "other"
-            classes[kind] = classes.get(kind, 0.0) + mass
-        sides.append(classes)
-    keys = sides[0].keys() | sides[1].keys()
-    return 0.5 * sum(abs(sides[0].get(key, 0.0) - sides[1].get(key, 0.0)) for key in keys)
+            differences[kind] = differences.get(kind, 0.0) + sign * mass
+    return 0.5 * sum(map(abs, differences.values()))

@@ -15,9 +15,8 @@ from undogmatic.config import groups
 from undogmatic.errors import ConfigError, DataError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Readout, entropy_verdict
+from undogmatic.readouts.base import Readout, entropy_verdict, shown_inputs
 from undogmatic.readouts.chat import ask
-from undogmatic.readouts.structured import demonstrations, shown
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief, read_json
@@ -64,55 +63,41 @@ class LogprobsReadout(Readout):
                 f"shows none. {with_examples(rubric)}"
             )
         check_labels(rubric)
-        choice = rubric.labels, rubric.meanings(prompt.language), rubric.levels
-        judged, level = adapter.judged(rubric, prompt.language), {"level": adapter.level(*choice, is_score=True)}
-        definition = prompt.definition(rubric)
+        level = adapter.level(rubric.labels, rubric.meanings(prompt.language), rubric.levels, is_score=True)
         task = prompt.task(rubric)
         if model.base:  # it continues a text, which begins with the instructions, if there are any, and the question
             levels = prompt.level_lines(rubric) if prompt.anchors else None
             question = rubric.wordings[prompt.language].question
             task = "\n".join(part.strip() for part in (prompt.instructions, question, levels) if part)
-        self.predict = dspy.Predict(
-            adapter.signature(task, judged, level, helpers=("rubric",)),
-            temperature=0.0,
-            max_tokens=1,
-            logprobs=True,
-            top_logprobs=self.top,
-        )
-        self.predict.demos = demonstrations(prompt)
+        settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": self.top}
+        self.predict = self.predictor(task, {"level": level}, "rubric", **settings)
         for demo in self.predict.demos:
             demo["score"] = rubric.scale.read(demo["score"])
-        self.given = {} if model.base else {"the_rubric": f"{definition}\n\n{prompt.level_lines(rubric)}"}
+        about = f"{prompt.definition(rubric)}\n\n{prompt.level_lines(rubric)}"
+        self.given = {} if model.base else {"the_rubric": about}
         self.adapter = adapter.JudgeAdapter(prompt.words, model.base)
         if self.calibration_path is not None:
             self.calibration = load_calibration(self.calibration_path, model.name, prompt.hash(rubric))
             self.contents = {"calibration": self.calibration}
 
     async def read(self, item: Item) -> Verdict:
-        prediction = await ask(self.predict, self.adapter, **self.inputs(item), **self.given)
         rubric = self.rubric
-        distribution = level_distribution(first_token(prediction), rubric.labels, rubric.levels, self.minimum_mass)
+        prediction = await ask(self.predict, self.adapter, **shown_inputs(item, rubric), **self.given)
+        levels = level_distribution(first_token(prediction), rubric.labels, rubric.levels, self.minimum_mass)
         if self.calibration is None:
-            return entropy_verdict(distribution)
+            return entropy_verdict(levels)
         from undogmatic.stats import calibration as calibrators
 
-        raw = distribution.expectation
+        raw, parameters = levels.expectation, self.calibration["parameters"]
         if self.calibration["method"] == "content_free":
-            probabilities = calibrators.apply(self.calibration["parameters"], np.array(distribution.probabilities))
-            even = ScoreDistribution(
-                values=distribution.values,
-                probabilities=tuple(probabilities.tolist()),
-                off_scale=distribution.off_scale,
-            )
-            return entropy_verdict(even, raw_score=raw)
-        score = float(calibrators.apply(self.calibration["parameters"], np.array([raw]))[0])
-        return entropy_verdict(distribution, score=score, raw_score=raw)
+            even = calibrators.apply(parameters, np.array(levels.probabilities)).tolist()
+            spread = ScoreDistribution(**levels.model_dump() | {"probabilities": even})
+            return entropy_verdict(spread, raw_score=raw)
+        score = float(calibrators.apply(parameters, np.array([raw]))[0])
+        return entropy_verdict(levels, score=score, raw_score=raw)
 
     def fitted_on(self) -> frozenset[str]:
         return frozenset(self.calibration["texts"]) if self.calibration is not None else frozenset()
-
-    def shown(self) -> str:
-        return shown(self.predict, self.adapter, self.rubric, self.given)
 
 
 def check_labels(rubric: Rubric) -> None:
@@ -127,10 +112,9 @@ def check_labels(rubric: Rubric) -> None:
 def with_examples(rubric: Rubric) -> str:
     """What to do where a base model needs a prompt with examples for this rubric."""
     nodes = {name: groups.plain("prompt", name, "prompt") for name in groups.options("prompt")}
-    shows = {name: p for name, p in nodes.items() if p.get("demonstrations") or p.get("shipped")}
-    found = [name for name, p in shows.items() if p.get("rubric") in (None, rubric.name)]
-    if found:
-        return f"Use one with examples for this rubric: {', '.join(f'prompt={name}' for name in found)}."
+    shows = {name: node for name, node in nodes.items() if node.get("demonstrations") or node.get("shipped")}
+    if fit := [f"prompt={name}" for name, node in shows.items() if node.get("rubric") in (None, rubric.name)]:
+        return f"Use one with examples for this rubric: {', '.join(fit)}."
     return (
         f"None that is here has examples for rubric={rubric.name}. Write one with `demonstrations` and "
         f"`rubric: {rubric.name}` (see conf/prompt/demos_en.yaml), or fit a probe: undogmatic probe fit --data FILE."
@@ -183,37 +167,41 @@ def level_distribution(
     for token, logprob in top:
         label = token.replace("\u2581", " ").strip()
         seen.append(f"{label!r} {math.exp(logprob):.2f}")
-        meant = [n for n, each in enumerate(labels) if _begins(each, label)]
+        meant = [
+            n
+            for n, each in enumerate(labels)
+            if label == each or (label and len(each) > 1 and each.casefold().startswith(label.casefold()))
+        ]
         if len(meant) == 1:
             mass[meant[0]] += math.exp(logprob)
-    total = math.fsum(mass)
+    return distribution(values, mass, minimum_mass, "the levels", seen)
+
+
+def distribution(
+    values: Sequence[float], masses: Sequence[float], minimum_mass: float, what: str, seen: Sequence[str]
+) -> ScoreDistribution:
+    """The distribution over values by the probability that they have, what they lack of 1 as off the scale.
+
+    Raises:
+        OffScaleAnswer: If they carry less than `minimum_mass`; `what` says what they are, and `seen` what was answered.
+    """
+    total = math.fsum(masses)
     if total < minimum_mass or total <= 0:
-        raise OffScaleAnswer(
-            f"the levels carry {total:.3f} of the probability, less than readout.minimum_mass={minimum_mass:g}",
-            ", ".join(seen[:8]),
-        )
-    return ScoreDistribution(
-        values=tuple(values), probabilities=tuple(m / total for m in mass), off_scale=min(1.0, max(0.0, 1.0 - total))
-    )
-
-
-def _begins(label: str, token: str) -> bool:
-    """Whether an answer that begins with this token means this label."""
-    if len(label) == 1:
-        return token == label
-    return bool(token) and label.casefold().startswith(token.casefold())
+        least = f"less than readout.minimum_mass={minimum_mass:g}"
+        raise OffScaleAnswer(f"{what} carry {total:.3f} of the probability, {least}", ", ".join(seen[:8]))
+    shares, off_scale = tuple(mass / total for mass in masses), min(1.0, max(0.0, 1.0 - total))
+    return ScoreDistribution(values=tuple(values), probabilities=shares, off_scale=off_scale)
 
 
 def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
     """Read a calibration and check that it was fitted for this model and prompt. Raises ConfigError."""
-    file = Path(path)
-    if not file.exists():
+    if not Path(path).exists():
         raise ConfigError(
             f"`readout.calibration` is {path!r}, which does not exist. Make one with `undogmatic calibrate`, "
             "or leave it null."
         )
     try:
-        data = read_json(file)
+        data: Any = read_json(Path(path))
     except DataError as error:
         raise ConfigError(f"`readout.calibration` is {brief(path)}: {error}") from None
     if (problem := _problem(data)) is not None:
@@ -224,8 +212,7 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
                 f"{path} was fitted for {key} {brief(data[key])}, this run has {actual!r}. Fit one for this "
                 "combination with `undogmatic calibrate`."
             )
-    found: dict[str, Any] = data
-    return found
+    return data  # type: ignore[no-any-return]
 
 
 def _problem(data: Any) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -262,10 +262,7 @@ def load(path: Path) -> Probe:
         raise ConfigError(f"{path}: {explain(error, KEY)}\n{_AGAIN}") from None
     if about.format != FORMAT:
         raise ConfigError(f"{path} has format {about.format}; this version reads format {FORMAT}. {_AGAIN}")
-    problem = _type_problem(arrays) or _value_problem(arrays)
-    if problem is None and about.arrays != _digest(arrays):
-        problem = f"its arrays do not match their digest (written {about.arrays[:12]}, found {_digest(arrays)[:12]})"
-    if problem is not None:
+    if (problem := next(_problems(arrays, about), None)) is not None:
         raise ConfigError(f"{path} is damaged: {problem}. {_AGAIN}")
     return Probe(
         about,
@@ -279,43 +276,35 @@ def _type(name: str) -> type:
     return np.float16 if name in _HALF else np.float64
 
 
-def _type_problem(found: dict[str, np.ndarray]) -> str | None:
+def _problems(found: dict[str, np.ndarray], about: About) -> Iterator[str]:
+    """What is wrong with the arrays of a file: their names, types, shapes, values or digest. What comes after the
+    first relies on that not being so."""
     if set(found) not in (set(_NAMES), {*_NAMES, *Sieve._fields}):
-        return f"it holds the arrays {brief(', '.join(sorted(found)))}; expected {', '.join(_NAMES)}"
+        yield f"it holds the arrays {brief(', '.join(sorted(found)))}; expected {', '.join(_NAMES)}"
     for name, value in found.items():
         dimensions = 2 if name in _TABLES else 1
         if value.dtype != _type(name) or value.ndim != dimensions or value.size == 0:
-            return (
+            yield (
                 f"`{name}` has type {value.dtype} and shape {value.shape}; expected {np.dtype(_type(name))} and "
                 f"{dimensions} dimension(s)"
             )
         if not np.isfinite(value).all():
-            return f"`{name}` holds a value that is not finite"
-    return None
-
-
-def _value_problem(found: dict[str, np.ndarray]) -> str | None:
+            yield f"`{name}` holds a value that is not finite"
     shapes = {name: value.shape for name, value in found.items()}
     (n_components, n_features), (n, n_thresholds) = shapes["components"], shapes["dual"]
-    knots, bins = shapes["raw_knots"], shapes["score_bins"]
-    expected: dict[str, tuple[int, ...]] = {
-        **dict.fromkeys(("mean", "scale"), (n_features,)),
-        "supports": (n, n_components),
-        "bias": (n_thresholds,),
-        **dict.fromkeys(("decay", "steepness"), (1,)),
-        "score_knots": knots,
-        **dict.fromkeys(("low", "high", "spread"), bins),
-    }
-    if "offset" in found:
-        expected |= {"piece": (n_features,), "whole": (n_features,), "offset": (1,)}
-    for name, shape in expected.items():
+    expected: dict[str, tuple[int, ...]] = {"supports": (n, n_components), "bias": (n_thresholds,)}
+    expected |= dict.fromkeys(("mean", "scale", "piece", "whole"), (n_features,))
+    expected |= dict.fromkeys(("decay", "steepness", "offset"), (1,)) | {"score_knots": shapes["raw_knots"]}
+    expected |= dict.fromkeys(("low", "high", "spread"), shapes["score_bins"])
+    for name, shape in ((name, shape) for name, shape in expected.items() if name in shapes):
         if shapes[name] != shape:
-            return f"`{name}` has shape {shapes[name]}; the other arrays need {shape}"
+            yield f"`{name}` has shape {shapes[name]}; the other arrays need {shape}"
     if (found["scale"] <= 0).any() or (found["spread"] < 0).any() or found["decay"][0] <= 0:
-        return "`scale` and `decay` must be positive, and `spread` not negative"
+        yield "`scale` and `decay` must be positive, and `spread` not negative"
     if any((np.diff(found[name]) < 0).any() for name in ("raw_knots", "score_knots", "score_bins")):
-        return "`raw_knots`, `score_knots` and `score_bins` must ascend"
-    return None
+        yield "`raw_knots`, `score_knots` and `score_bins` must ascend"
+    if about.arrays != (there := _digest(found)):
+        yield f"its arrays do not match their digest (written {about.arrays[:12]}, found {there[:12]})"
 
 
 def _digest(arrays: dict[str, np.ndarray]) -> str:
@@ -398,27 +387,24 @@ def shipped_probe(rubric: Rubric) -> Path:
 def fitting_probe(path: Path, model: Model, rubric: Rubric) -> Probe:
     """Load a probe and check that it was fitted on this model and this rubric's scale. Raises ConfigError."""
     probe = load(path)
-    about = probe.about
-    found = model.sha256
-    if found is None or not isinstance(model, Embeds):
+    about, sha256, scale = probe.about, model.sha256, rubric_digest(rubric)
+    if sha256 is None or not isinstance(model, Embeds):
         raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
-    again = (
-        f"Fit one for it: undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors (now {path})."
-    )
-    if about.model_sha256 != found:
-        raise ConfigError(
+    if about.model_sha256 != sha256:
+        problem = (
             f"the probe was fitted on a model with SHA-256 {about.model_sha256[:12]} ({about.model}), and this model "
-            f"({model.name}) has {found[:12]}. {again}"
+            f"({model.name}) has {sha256[:12]}"
         )
-    if probe.sieve is not None and not isinstance(model, EmbedsPieces):
-        raise ConfigError(f"{model.name} gives no hidden states of a text's pieces, which this probe reads. {again}")
-    if about.rubric != rubric.name:
-        raise ConfigError(
-            f"the probe was fitted for the rubric {about.rubric!r}, and this run uses {rubric.name!r}. {again}"
-        )
-    if about.rubric_digest != rubric_digest(rubric):
-        raise ConfigError(
+    elif probe.sieve is not None and not isinstance(model, EmbedsPieces):
+        problem = f"{model.name} gives no hidden states of a text's pieces, which this probe reads"
+    elif about.rubric != rubric.name:
+        problem = f"the probe was fitted for the rubric {about.rubric!r}, and this run uses {rubric.name!r}"
+    elif about.rubric_digest != scale:
+        problem = (
             f"the scale of the rubric {rubric.name!r} is another than when the probe was fitted (digest "
-            f"{about.rubric_digest[:12]}, now {rubric_digest(rubric)[:12]}). {again}"
+            f"{about.rubric_digest[:12]}, now {scale[:12]})"
         )
-    return probe
+    else:
+        return probe
+    again = "undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors"
+    raise ConfigError(f"{problem}. Fit one for it: {again} (now {path}).")

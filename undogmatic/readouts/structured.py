@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from typing import Annotated, Any
 
-import dspy
 import numpy as np
 from pydantic import Field
 
@@ -13,7 +12,7 @@ from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
 from undogmatic.models.base import Model
 from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Readout, agreement_confidence, spread_over, voted
+from undogmatic.readouts.base import Readout, agreement_confidence, shown_inputs, spread_over, voted
 from undogmatic.readouts.chat import ask, insisting, together
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
@@ -50,18 +49,16 @@ class StructuredReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        judged, helpers = adapter.judged(rubric, prompt.language), ("rubric", "note", "previous", "problem")
-        self.predict = dspy.Predict(
-            adapter.signature(prompt.task(rubric), judged, answer_fields(rubric, prompt), helpers=helpers),
+        form_schema = {"name": "judgment", "schema": answer_schema(rubric, prompt.reasoning), "strict": True}
+        self.predict = self.predictor(
+            prompt.task(rubric),
+            answer_fields(rubric, prompt),
+            *("rubric", "note", "previous", "problem"),
             temperature=self.temperature,
             top_p=self.top_p,
             max_tokens=self.max_tokens,
-            response_format={
-                "type": "json_schema",
-                "json_schema": {"name": "judgment", "schema": answer_schema(rubric, prompt.reasoning), "strict": True},
-            },
+            response_format={"type": "json_schema", "json_schema": form_schema},
         )
-        self.predict.demos = demonstrations(prompt)
         self.adapter = adapter.JudgeAdapter(prompt.words)
         self.given = {
             "the_rubric": f"{prompt.definition(rubric)}\n\n{prompt.scale(rubric)}",
@@ -69,18 +66,14 @@ class StructuredReadout(Readout):
         }
 
     async def read(self, item: Item) -> Verdict:
-        answer = await insisting(
-            self.retries, functools.partial(ask, self.predict, self.adapter, **self.inputs(item), **self.given)
-        )
+        inputs = shown_inputs(item, self.rubric) | self.given
+        answer = await insisting(self.retries, functools.partial(ask, self.predict, self.adapter, **inputs))
         return Verdict(
             score=answer[self.rubric.score_field],
             confidence=answer.confidence,
             confidence_source="stated",
             rationale=answer.rationale.strip(),
         )
-
-    def shown(self) -> str:
-        return shown(self.predict, self.adapter, self.rubric, self.given)
 
 
 class SamplesReadout(Readout):
@@ -131,49 +124,30 @@ class SamplesReadout(Readout):
             with rollout(base + number):
                 return (await self.inner.acall(item=item)).verdict
 
-        answers = await together([once(k) for k in range(self.n)])
-        failed = [a for a in answers if isinstance(a, ModelError)]
-        verdicts = [a for a in answers if not isinstance(a, ModelError)]
+        answers = await together([once(number) for number in range(self.n)])
+        failed = [answer for answer in answers if isinstance(answer, ModelError)]
+        verdicts = [answer for answer in answers if not isinstance(answer, ModelError)]
         if 2 * len(verdicts) < self.n:
-            first = failed[0]
-            raise UnparseableAnswer(f"{len(failed)} of {self.n} answers failed, the first: {first}", first.raw)
+            raise UnparseableAnswer(f"{len(failed)} of {self.n} answers failed, the first: {failed[0]}", failed[0].raw)
         issues = tuple(f"{a.kind}: {a}" for a in failed)
         if not self.rubric.scale.ordered:
             votes = [verdict.category for verdict in verdicts]
             return voted(votes, self.rubric, rationale=verdicts[0].rationale, issues=issues)
-        scores = np.array([r.score for r in verdicts])
-        shares_of_scale = [self.rubric.share(float(score)) for score in scores]
-        median = min(verdicts, key=lambda r: abs(r.score - float(np.median(scores))))
+        scores = np.array([verdict.score for verdict in verdicts])
+        middle = float(np.median(scores))
         return Verdict(
             score=float(scores.mean()),
             distribution=spread_over(scores.tolist(), self.rubric),
             interval=(float(np.quantile(scores, 0.05)), float(np.quantile(scores, 0.95))),
-            confidence=agreement_confidence(shares_of_scale),
+            confidence=agreement_confidence([self.rubric.share(float(score)) for score in scores]),
             confidence_source="procedure",
-            rationale=median.rationale,
+            rationale=min(verdicts, key=lambda verdict: abs(verdict.score - middle)).rationale,
             issues=issues,
             doubt=float(scores.std()),
         )
 
     def shown(self) -> str:
         return self.inner.shown()
-
-
-def demonstrations(prompt: Prompt) -> list[dspy.Example]:
-    """The prompt's worked examples as DSPy holds them; `score` is the score in every signature."""
-    return [
-        dspy.Example(**d.inputs, score=d.score, confidence=d.confidence, rationale=d.rationale).with_inputs(*d.inputs)
-        for d in prompt.shown()
-    ]
-
-
-def shown(predict: dspy.Predict, form: adapter.JudgeAdapter, rubric: Rubric, given: dict[str, Any]) -> str:
-    """All that a predictor sends but the judged text, as one text."""
-    messages = form.format(predict.signature, predict.demos, dict.fromkeys(rubric.inputs, "") | given)
-    before = messages[:-1] if len(messages) > 1 else messages
-    if form.base:
-        return "".join(str(m["content"]) for m in before)
-    return "\n\n".join(str(m["content"]) if m["role"] == "system" else f"[{m['role']}]\n{m['content']}" for m in before)
 
 
 def answer_fields(rubric: Rubric, prompt: Prompt) -> dict[str, Any]:
