@@ -12,8 +12,9 @@ import pytest
 
 from tests.analyses.builders import Said, Score, configured, paired_run
 from tests.analyses.conftest import SHIPPED, placeholders
-from undogmatic.analyses.ab import AbAnalysis, compare, examine
+from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.base import Unsuited
+from undogmatic.analyses.comparison import compare, examine
 from undogmatic.analyses.pairs import contrast, match
 from undogmatic.analyses.rivals import PairSettings
 from undogmatic.analyses.ruling import AB, Ruling

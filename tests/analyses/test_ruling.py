@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from undogmatic.analyses.ab import HybridEvidence, PairEvidence, withheld
+from undogmatic.analyses.comparison import HybridEvidence, PairEvidence, withheld
 from undogmatic.analyses.rivals import PairSettings, Rival
 from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import Margin
