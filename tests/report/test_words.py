@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.analyses.conftest import SHIPPED
@@ -17,6 +18,7 @@ from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.records.wordings import REPORT_TEXTS, languages, read, texts_beside
+from undogmatic.report.tables import frame_blocks
 from undogmatic.report.words import NOTHING, MissingWording, Words
 from undogmatic.safety.outside import visible
 
@@ -162,3 +164,11 @@ def test_shares_and_p_values_are_known_by_their_names() -> None:
 
 def test_what_disguises_itself_becomes_visible() -> None:
     assert visible("a\x1b[31mb\u202ec\u200bd\n\te") == "a\ufffd[31mb\ufffdc\ufffdd\n\te"
+
+
+def test_long_tables_of_two_judges_are_two_files(tmp_path: Path) -> None:
+    for judge in ("first.", "second."):
+        frame = pd.DataFrame({"item": [judge] * 30})
+        frame_blocks(frame, Words("en"), "ab", "pairs", tmp_path, judge)
+    written = {path.name: pd.read_csv(path)["item"].iloc[0] for path in (tmp_path / "tables").iterdir()}
+    assert written == {"first.ab_pairs.csv": "first.", "second.ab_pairs.csv": "second."}

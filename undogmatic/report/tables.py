@@ -88,7 +88,7 @@ def frame_blocks(
     rows = [list(row) for row in zip(*cells.values(), strict=True)]
     blocks: list[Block] = [Table(headers, rows, [_numeric(values) for values in columns.values()], caption)]
     if len(frame) > MOST_ROWS:
-        path = Path("tables") / f"{section}_{name}.csv"
+        path = Path("tables") / f"{before}{section}_{name}.csv"
         write_table(folder / path, frame)
         note = words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=str(path))
         blocks.append(Paragraph(note, "small"))
