@@ -19,6 +19,7 @@ import undogmatic
 from undogmatic import sweep
 from undogmatic.config import compose
 from undogmatic.config.compose import Loader
+from undogmatic.config.wall import check
 from undogmatic.errors import ConfigError
 from undogmatic.run import job
 from undogmatic.safety.paths import conf_folder
@@ -153,7 +154,14 @@ def test_a_check_that_breaks_down_ends_the_command_before_the_run(monkeypatch: p
         assert ended.value.code not in (0, None)
 
 
-def test_the_environment_of_a_job_is_no_reference_to_what_a_config_says_elsewhere() -> None:
-    words = ["model=gpt", "+model.extra.UNDOGMATIC_ALLOW=os", "hydra.job.env_set=${model.extra}"]
-    with compose.opened() as loader, pytest.raises(ConfigError, match="its variables must be written out here"):
+@pytest.mark.parametrize("section", ["hydra.job.env_set", "hydra.run", "hydra.sweep"])
+def test_no_section_of_hydra_is_a_reference_to_what_a_config_says_elsewhere(section: str) -> None:
+    words = ["model=gpt", "+model.extra.UNDOGMATIC_ALLOW=os", f"{section}=${{model.extra}}"]
+    with compose.opened() as loader, pytest.raises(ConfigError, match=f"`{section}` is .* must be written out here"):
         loader.load_configuration("config", words, RunMode.RUN)
+
+
+@pytest.mark.parametrize("node", [{"hydra": "${model}", "model": {}}, {"hydra": {"job": "${model}"}, "model": {}}])
+def test_hydras_own_section_is_checked_whole(node: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="must be written out here"):
+        check(OmegaConf.create(node))

@@ -12,7 +12,7 @@ import functools
 import importlib
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from hydra.experimental.callback import Callback
@@ -78,7 +78,7 @@ def check(config: DictConfig) -> dict[Any, Any]:
         _Sizes(plain).of(())
         hydra = plain.pop(HYDRA, None)
         _check_names(plain, "")
-        if isinstance(hydra, dict):
+        if hydra is not None:
             _check_hydra(hydra, config[HYDRA])
     except RecursionError:
         raise ConfigError("the config refers to itself without end, or is nested too deeply.") from None
@@ -126,13 +126,18 @@ def _check_secrets(raw: Any, value: Any, key: str) -> None:
             _check_secrets(inner, made, f"{key}.{name}" if key else str(name))
 
 
-def _check_hydra(plain: Mapping[str, Any], section: DictConfig) -> None:
+def _check_hydra(plain: Any, section: DictConfig) -> None:
+    if not isinstance(plain, dict):
+        raise ConfigError(f"`hydra` is {str(plain)[:200]!r}; what it holds must be written out here.")
     for name in _RUN:
         if plain.get(name) is not None:
             _check_run({name: plain[name]}, section, HYDRA, name in _LOGS)
-    variables = plain.get("job", {}).get("env_set") or {}
-    if not isinstance(variables, dict):  # a reference, to whatever a config says elsewhere
-        raise ConfigError(f"`hydra.job.env_set` is {str(variables)[:200]!r}; its variables must be written out here.")
+    job = plain.get("job") or {}
+    variables = job.get("env_set") or {} if isinstance(job, dict) else {}
+    whole = {"job": job, "job.env_set": variables} | {name: plain.get(name) or {} for name in ("run", "sweep")}
+    for name, part in whole.items():
+        if not isinstance(part, dict):  # a reference, to whatever a config says elsewhere
+            raise ConfigError(f"`hydra.{name}` is {str(part)[:200]!r}; what it holds must be written out here.")
     for name in variables:
         if _NOT_TO_BE_SET.fullmatch(str(name)):
             raise ConfigError(
@@ -140,7 +145,7 @@ def _check_hydra(plain: Mapping[str, Any], section: DictConfig) -> None:
                 "may; set it in the environment of the command."
             )
     for part, name in (("run", "dir"), ("sweep", "dir"), ("sweep", "subdir")):
-        key, text = f"hydra.{part}.{name}", plain.get(part, {}).get(name)
+        key, text = f"hydra.{part}.{name}", whole[part].get(name)
         if text is None:
             continue
         if not isinstance(text, str) or not text.strip():
