@@ -169,7 +169,7 @@ def accepted(node: DictConfig, section: str, key: str) -> bool:
     hints = taken.get(way[0], taken["**"])
     if len(way) == 1:
         if section.startswith("judge") and key in ("prompt", "model", "readout"):
-            return True  # of its own (`engine.composition`)
+            return True  # of its own (`engine.recipe`)
         return bool(hints) and {getattr(hint, "__name__", "") for hint in hints}.isdisjoint(SUPPLIED)
     for step in way[1:]:
         hints = [*inside(hints, step)]
