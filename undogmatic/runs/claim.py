@@ -174,7 +174,8 @@ def _locked(folder: Path) -> FileLock:
 
 
 def _acquired(folder: Path) -> FileLock:
-    lock = FileLock(folder / LOCK, thread_local=False)
+    # Readable by others, writable by the owner: for a file that others may write, filelock tries the folder out first.
+    lock = FileLock(folder / LOCK, mode=0o644, thread_local=False)
     try:
         lock.acquire(timeout=0)
     except Timeout:
