@@ -23,20 +23,10 @@ from undogmatic.constructs.faithfulness.compared import (
     table,
 )
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
-from undogmatic.constructs.faithfulness.facts.contradictions import Hedge, hedges
-from undogmatic.constructs.faithfulness.facts.inventions import inventions
-from undogmatic.constructs.faithfulness.facts.outcomes import outcomes
-from undogmatic.constructs.faithfulness.facts.words import (
-    HEDGED,
-    INVENTED,
-    is_sure,
-    language_of,
-    lexicon,
-    pattern,
-    plain,
-)
+from undogmatic.constructs.faithfulness.facts.accusations import HEDGED, INVENTED, Hedge, hedges, inventions, is_sure
+from undogmatic.constructs.faithfulness.facts.reading import outcomes
+from undogmatic.constructs.faithfulness.facts.words import language_of, lexicon, pattern, plain, sentences
 from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding, in_words
-from undogmatic.constructs.faithfulness.sentences import sentences
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number

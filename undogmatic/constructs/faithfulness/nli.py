@@ -9,8 +9,8 @@ from pydantic import Field
 
 from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, sides, told, uncontradicted
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
-from undogmatic.constructs.faithfulness.facts.contradictions import contradictions
-from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon
+from undogmatic.constructs.faithfulness.facts.accusations import CONTRADICTED, contradictions, is_sure
+from undogmatic.constructs.faithfulness.facts.words import lexicon
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from undogmatic.constructs.faithfulness.embeddings import load
-from undogmatic.constructs.faithfulness.facts.contradictions import Contradiction, contradictions
-from undogmatic.constructs.faithfulness.sentences import sentences
+from undogmatic.constructs.faithfulness.facts.accusations import Contradiction, contradictions
+from undogmatic.constructs.faithfulness.facts.words import sentences
 
 PAIRS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("pairs.yaml").read_text(encoding="utf-8"))
 FAITHFUL = [(n, k) for n, pair in enumerate(PAIRS) for k in range(len(pair["faithful"]))]
