@@ -195,7 +195,7 @@ class RulesEntailment(Entailment):
             place = int(own.argmax()) if one is None else one.place
             finding = SentenceFinding(False, place, numbers={"similarity": float(own[place])})
             if one is not None:
-                why = f"{one.kind}: the reference says {one.expected!r}, the summary {one.found!r}"
+                why = f"{one.kind}: the reference says {one.expected!r}, the summary {one.said!r}"
                 sure = is_sure(CONTRADICTED, one.kind, self.sure)
                 finding = finding._replace(contradicted=sure, why=why, kind=one.kind)
             findings.append(finding)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -65,13 +64,13 @@ WINDOW = 6
 """Words around a value that say what it is about."""
 
 
-class Contradiction(NamedTuple):
-    """One that was found."""
+class Accusation(NamedTuple):
+    """One thing that a sentence of the text says wrongly, or that no source has."""
 
-    kind: str  # date, vote, number, outcome, negation, party
-    place: int  # the sentence of the text that contradicts
-    expected: str  # what the reference says, in its words
-    found: str  # what the text says, in its words
+    kind: str  # date, vote, number, outcome, negation or party; citation, name, number, date or event
+    place: int  # the sentence
+    said: str  # what it says, in its words
+    expected: str = ""  # what the reference says, in its words, where that is another thing
 
 
 class TwoTexts(NamedTuple):
@@ -97,7 +96,7 @@ class TwoTexts(NamedTuple):
 
 def contradictions(
     reference: Sequence[str], text: Sequence[str], similarity: NDArray[np.float64], aligned: float
-) -> list[Contradiction | None]:
+) -> list[Accusation | None]:
     """For every sentence of the reference the first contradiction that a rule finds, or None.
 
     Args:
@@ -109,7 +108,7 @@ def contradictions(
     return [next((one for rule in RULES for one in rule(both, n)), None) for n in range(len(reference))]
 
 
-def _votes(both: TwoTexts, n: int) -> Iterator[Contradiction]:
+def _votes(both: TwoTexts, n: int) -> Iterator[Accusation]:
     """As other values, but where each side counts votes but once, those are compared wherever they stand."""
     yield from _values(both, n, "vote")
     expected, found = (
@@ -119,10 +118,10 @@ def _votes(both: TwoTexts, n: int) -> Iterator[Contradiction]:
     if all(len({value.parts for _, value in side}) == 1 for side in (expected, found)):
         (place, right), (k, other) = expected[0], found[0]
         if place == n and not agree(right, other):
-            yield Contradiction("vote", k, right.said, other.said)
+            yield Accusation("vote", k, other.said, right.said)
 
 
-def _values(both: TwoTexts, n: int, kind: str) -> Iterator[Contradiction]:
+def _values(both: TwoTexts, n: int, kind: str) -> Iterator[Accusation]:
     """Values that the text nowhere near gives, while it gives another of the kind that the reference has not there."""
     expected = [value for value in values(both.reference[n], both.language) if value.kind == kind]
     expected = [value for value in expected if counted(value)] or expected  # "by a majority of 3 to 2" is 3 to 2
@@ -145,9 +144,9 @@ def _values(both: TwoTexts, n: int, kind: str) -> Iterator[Contradiction]:
             if any(agree(each, other) for each in chain(expected, elsewhere)):
                 continue
             gap = abs((value.parts[0] or 0) - (other.parts[0] or 0))
-            rounded = kind == "number" and gap <= room(other, both.text[k])
+            rounded = kind == "number" and gap <= reading.room(other, both.text[k])
             if not rounded and (kind == "vote" or _same_place(both, n, k, value, other)):
-                yield Contradiction(kind, k, value.said, other.said)
+                yield Accusation(kind, k, other.said, value.said)
 
 
 def _same_place(both: TwoTexts, n: int, k: int, value: Value, other: Value) -> bool:
@@ -168,7 +167,7 @@ def _same_place(both: TwoTexts, n: int, k: int, value: Value, other: Value) -> b
     return bool((around[0] & around[1]) - value.units)
 
 
-def _outcomes(both: TwoTexts, n: int) -> Iterator[Contradiction]:
+def _outcomes(both: TwoTexts, n: int) -> Iterator[Accusation]:
     """Outcomes turned round, unless a sentence at least as similar, or of the very instance, says the right one; or
     another sentence of the reference, which the text's resembles more or which is not of the same level, says just
     that."""
@@ -189,19 +188,19 @@ def _outcomes(both: TwoTexts, n: int) -> Iterator[Contradiction]:
             more = both.others(n, k, anywhere=right.level != wrong.level)
             elsewhere = (each for sentence in more for each in outcomes(sentence, both.language))
             if not said_right and not any(alike(wrong, each) for each in elsewhere):
-                yield Contradiction("outcome", k, right.said, wrong.said)
+                yield Accusation("outcome", k, wrong.said, right.said)
 
 
-def _negations(both: TwoTexts, n: int) -> Iterator[Contradiction]:
+def _negations(both: TwoTexts, n: int) -> Iterator[Accusation]:
     for k in both.near(n, max(both.aligned, 0.6)):
         denied = reading.turned(both.reference[n], both.text[k], both.language)
         if denied is not None and both.similarity[:, k].argmax() == n:
-            yield Contradiction("negation", k, *denied)
+            yield Accusation("negation", k, denied[1], denied[0])
 
 
 def _roles(
     both: TwoTexts, n: int, read: Callable[[str], Sequence[Role]], faces: Callable[[str, str], bool]
-) -> Iterator[Contradiction]:
+) -> Iterator[Accusation]:
     """Somebody with another role, which faces the one that the reference gives, and which it nowhere gives."""
     in_text = [(k, role) for k, sentence in enumerate(both.text) for role in read(sentence)]
     for right in read(both.reference[n]):
@@ -210,10 +209,10 @@ def _roles(
         if all(role.what != right.what for _, role in said):
             for k, role in said:
                 if faces(right.what, role.what) and role.what not in known:
-                    yield Contradiction("party", k, right.said, role.said)
+                    yield Accusation("party", k, role.said, right.said)
 
 
-def _winning(both: TwoTexts, n: int) -> Iterator[Contradiction]:
+def _winning(both: TwoTexts, n: int) -> Iterator[Accusation]:
     for right in reading.winners(both.reference[n], both.language):
         for k in both.near(n, both.aligned):
             for other in reading.winners(both.text[k], both.language):
@@ -221,10 +220,10 @@ def _winning(both: TwoTexts, n: int) -> Iterator[Contradiction]:
                 faces = one is not None and another is not None and reading.opposite(one, another)
                 same = bool(right.who & other.who) or (one is not None and one == another)
                 if faces if right.what == other.what else same and not faces:
-                    yield Contradiction("party", k, right.said, other.said)
+                    yield Accusation("party", k, other.said, right.said)
 
 
-def _doing(both: TwoTexts, n: int) -> Iterator[Contradiction]:
+def _doing(both: TwoTexts, n: int) -> Iterator[Accusation]:
     """Who did it and to whom it was done are exchanged."""
     for right in reading.deeds(both.reference[n], both.language):
         verb, *whom = right.what.split()
@@ -233,18 +232,18 @@ def _doing(both: TwoTexts, n: int) -> Iterator[Contradiction]:
             if not any(right.who & other.who for other in same):
                 for other in same:
                     if right.who & {*other.what.split()[1:]} and other.who & {*whom}:
-                        yield Contradiction("party", k, f"{right.said} {right.what}", f"{other.said} {other.what}")
+                        yield Accusation("party", k, f"{other.said} {other.what}", f"{right.said} {right.what}")
 
 
-RULES: tuple[Callable[[TwoTexts, int], Iterator[Contradiction]], ...] = (
+RULES: tuple[Callable[[TwoTexts, int], Iterator[Accusation]], ...] = (
     _votes,
-    partial(_values, kind="date"),
+    functools.partial(_values, kind="date"),
     _outcomes,
-    partial(_roles, read=reading.judges, faces=lambda own, other: True),
+    functools.partial(_roles, read=reading.judges, faces=lambda own, other: True),
     _winning,
-    partial(_roles, read=reading.named_sides, faces=reading.opposite),
+    functools.partial(_roles, read=reading.named_sides, faces=reading.opposite),
     _doing,
-    partial(_values, kind="number"),
+    functools.partial(_values, kind="number"),
     _negations,
 )
 """In the order in which they are asked; the first that finds something names the kind."""
@@ -289,8 +288,6 @@ def hedges(
 
 SMALL = 20
 """Up to here a number without a currency or per cent may be counted by whoever summarises."""
-ROUNDED = 0.1
-"""How far a number may lie from that of the source behind "about"."""
 BEGINNING = 5
 """Letters that two forms of a name share ("Brazil", "Brazilian")."""
 FEWEST, KNOWN = 5, 2
@@ -307,21 +304,11 @@ _REPORTER = re.compile(
     r"(?<![\w.])(?P<volume>\d{1,4}) (?P<series>[A-Z][\w.]{0,20}\.[\w. ]{0,20}?) ?§* ?(?P<page>\d+)(?!\w)"
 )
 _YEAR = re.compile(r"(?:,? \([^()\d]{0,25}\d{4}\))?")
-_REGISTER = re.compile(
-    r"\d{7}-\d{2}\.\d{4}\.\d\.\d{2}\.\d{4}|(?<!\w)[A-Z]{1,3}-\d{2,4}-\d+|(?<!\w)\d{2}-[A-Z]{1,3}-\d+"
-)
+_REGISTER = re.compile(r"\d{7}-\d{2}\.\d{4}\.\d\.\d{2}\.\d{4}|(?<!\w)(?:[A-Z]{1,3}-\d{2,4}|\d{2}-[A-Z]{1,3})-\d+")
 _CUT = re.compile(r"(?<![\w.])\d{1,4} [A-Z][\w.]{0,10}\.$")
 _DEFINED = re.compile(r"(?:^|\s)(?:the|an?|this|that|its|os?|as?|d[oa]s?|n[oa]s?|um|uma|ao)\s$", re.IGNORECASE)
 """Before a single word with a capital: a term ("the Employer") as likely as a name."""
 _NUMBER = r"(?:\d[\d./-]*|[ivxlc]+(?!\w))"
-
-
-class Invention(NamedTuple):
-    """Something that no source has."""
-
-    kind: str  # citation, name, number, date or event
-    place: int  # the sentence
-    said: str  # as it stands there
 
 
 class Citation(NamedTuple):
@@ -377,7 +364,7 @@ def sources(sentences: tuple[str, ...]) -> Sources:
     )
 
 
-def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[Invention]:
+def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[Accusation]:
     """What stands in the text and in no source, in the text's order.
 
     Args:
@@ -386,11 +373,10 @@ def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[
         events: Whether to look for events without a name or number too. It takes sources that say everything.
     """
     known, language = sources(tuple(each for _, each in _rejoined(given))), language_of(" ".join(text))
-    strange: list[Invention] = []
+    new: list[Accusation] = []
     for place, sentence in _rejoined(text):
         cited = citations(sentence)
-        unknown = [sentence[one.start : one.end] for one in cited if not _cited(one, known)]
-        strange += [Invention("citation", place, said) for said in unknown]
+        new += [Accusation("citation", place, sentence[one.start : one.end]) for one in cited if not _cited(one, known)]
         rest = sentence  # without its citations and the years behind them
         for one in cited:
             year = _YEAR.match(rest[one.end :])
@@ -401,13 +387,13 @@ def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[
             if new_date or (value.kind == "number" and not _counted(value, rest, known)):
                 # A price takes along the one letter of the next word.
                 said = re.sub(r" \w$", "", rest[value.start : value.start + len(value.said)])
-                strange.append(Invention(value.kind, place, said))
+                new.append(Accusation(value.kind, place, said))
         names = list(_names(rest, language))
-        strange += [Invention("name", place, name) for name, asked in names if not all(map(known.know, asked))]
+        new += [Accusation("name", place, name) for name, asked in names if not all(map(known.know, asked))]
         told = not (cited or read or names) and language == known.language
         if events and told and (verb := _event(sentence, known, language)):
-            strange.append(Invention("event", place, verb))
-    return strange
+            new.append(Accusation("event", place, verb))
+    return new
 
 
 def _rejoined(sentences: Sequence[str]) -> list[tuple[int, str]]:
@@ -464,18 +450,10 @@ def _cited(one: Citation, known: Sources) -> bool:
 
 
 def _counted(value: Value, sentence: str, known: Sources) -> bool:
-    number, near = value.parts[0] or 0, room(value, sentence)
+    number, near = value.parts[0] or 0, reading.room(value, sentence)
     priced = bool(value.units & {"%", "$", "r$", "us$", "€", "£"})
     unasked = any(unit.startswith("the n-th") for unit in value.units) or (number <= SMALL and not priced)
     return unasked or any(abs(number - other) <= near for other in known.numbers)
-
-
-def room(value: Value, sentence: str) -> float:
-    """How far a number of a sentence may lie from the one that it stands for: a little behind "about", else 0."""
-    before = plain(sentence)[max(0, value.start - 30) : value.start]
-    about = lexicon("support")["about"]
-    rounded = re.search(rf"(?<!\w){about}$", f"{before} ") or re.search(f"{about}$", before)
-    return ROUNDED * (value.parts[0] or 0) if rounded else 1e-9
 
 
 def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]:

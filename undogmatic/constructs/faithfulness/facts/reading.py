@@ -22,6 +22,8 @@ from undogmatic.constructs.faithfulness.facts.words import (
 )
 
 MOST_VOTES = 30
+ROUNDED = 0.1
+"""How far a number may lie from that of the source behind "about"."""
 UNANIMOUS, DIVIDED = (1, 0), (1, 1)
 
 
@@ -56,6 +58,13 @@ def comparable(one: Value, other: Value) -> bool:
 def counted(value: Value) -> bool:
     """Whether it is a vote in numbers."""
     return value.kind == "vote" and value.parts not in (UNANIMOUS, DIVIDED)
+
+
+def room(value: Value, sentence: str) -> float:
+    """How far a number of a sentence may lie from the one that it stands for: a little behind "about", else 0."""
+    before, about = plain(sentence)[max(0, value.start - 30) : value.start], lexicon("support")["about"]
+    rounded = re.search(rf"(?<!\w){about}$", f"{before} ") or re.search(f"{about}$", before)
+    return ROUNDED * (value.parts[0] or 0) if rounded else 1e-9
 
 
 @functools.lru_cache(maxsize=20_000)
