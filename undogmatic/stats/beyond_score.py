@@ -76,10 +76,8 @@ def beyond_score(
     u, e = review.pair(doubt, error)
     s, _e = checks.paired_vectors(score, error, ("score", "error"))
     checks.share(level, "level")
-    codes = checks.groups(groups, u.size)
+    codes = checks.groups(groups, u.size, FEWEST)
     n_units = int(codes.max()) + 1
-    if n_units < FEWEST:
-        raise ValueError(f"`groups` gives {n_units} units; at least {FEWEST} are needed.")
     if checks.is_constant(u) or checks.is_constant(e):
         raise ValueError("`doubt` or `error` is constant; there is nothing to associate.")
     ranks = stats.rankdata(u) / u.size
@@ -122,9 +120,7 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
         ValueError: If there are fewer units than FOLDS.
     """
     s, e = checks.paired_vectors(score, error, ("score", "error"))
-    codes = checks.groups(groups, e.size)
-    if codes.max() + 1 < FOLDS:
-        raise ValueError(f"`groups` gives {codes.max() + 1} units; at least {FOLDS} are needed.")
+    codes = checks.groups(groups, e.size, FOLDS)
     part, foretold = codes % FOLDS, np.empty(e.size)
     z = (s - middle) / (float(np.std(s)) or 1.0)
     for own in range(FOLDS):
