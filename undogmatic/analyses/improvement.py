@@ -243,7 +243,7 @@ def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha
     codes = checks.labels(rows["group"].tolist(), "groups", len(rows))
 
     def of(side: int) -> Callable[[Array], float]:
-        return lambda part: quality.concordance(part[:, side], part[:, 2]).concordance
+        return lambda part: quality.concordance(part[:, side], part[:, 2])
 
     seed = rng.integers(2**32)  # both sides leave out the same groups
     old, new = (jackknife.LeftOut(data, of(side), np.random.default_rng(seed), codes) for side in (0, 1))

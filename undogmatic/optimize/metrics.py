@@ -7,6 +7,7 @@ leaves it out and counts it.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -103,7 +104,7 @@ def _ranked(items: Sequence[Item], said: Sequence[Verdict | None], terms: Terms)
     if len(known) < 2:
         return 0.0
     order = quality.concordance(*map(list, zip(*known, strict=True)))
-    return order.concordance * len(known) / len(items) if order.n_pairs else 0.0
+    return 0.0 if math.isnan(order) else order * len(known) / len(items)
 
 
 def _close(said: Verdict, label: float, terms: Terms) -> float:
