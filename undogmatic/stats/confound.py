@@ -19,9 +19,6 @@ from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.ranking import auc
 
 MOST_CURVED = 300
-_FEWEST_ACROSS = 2
-_SHARE_ACROSS = 0.05
-_ONE_GROUP = 0.999
 _SHRINK = 1.5  # docs/fakes.md has the power, benchmarks/results/coverage.csv the coverage that it was chosen for
 
 
@@ -243,8 +240,7 @@ def against(
 
 
 def _lengths(values: ArrayLike, name: str) -> Array:
-    size = checks.vector(values, name)
-    if np.any(size <= 0):
+    if np.any((size := checks.vector(values, name)) <= 0):
         raise ValueError(f"`{name}` holds a length of {size.min():g}; lengths must be positive.")
     return size
 
@@ -270,7 +266,7 @@ def _telling_columns(z: Array, codes: Index) -> Array:
         size = float(np.sqrt(np.mean(column**2)))
         if size <= 1e-9 * max(1.0, float(np.abs(z).max())):
             continue
-        if np.bincount(codes, column**2).max() > _ONE_GROUP * np.sum(column**2):
+        if np.bincount(codes, column**2).max() > 0.999 * np.sum(column**2):
             continue
         one = column / size
         base = np.column_stack([np.ones(len(z)), *kept])
@@ -299,4 +295,4 @@ def _meet(z: Array) -> bool:
     if not z.shape[1]:
         return True
     along = z @ np.linalg.lstsq(z, np.ones(len(z)), rcond=None)[0]
-    return bool(np.sum(along <= 0) >= max(_FEWEST_ACROSS, _SHARE_ACROSS * len(z)))
+    return bool(np.sum(along <= 0) >= max(2, 0.05 * len(z)))

@@ -44,6 +44,7 @@ FEWEST_ISOTONIC = 20
 FEWEST_EFFECTIVE = 5
 """Fewest labelled groups, in equally likely ones: below, a t interval from residuals of a fitted line says nothing."""
 
+
 def mapped_scores(f: Array, index: Index, y: Array, w: Array, codes: Index, calibration: Calibration) -> Array:
     """The scores of a `Sample` on the labels' scale: of a labelled group by the map fitted without its fold, of others
     by the mean of the maps. Both maps keep the weighted mean of the labels they are fitted on.
@@ -60,24 +61,25 @@ def mapped_scores(f: Array, index: Index, y: Array, w: Array, codes: Index, cali
     own = np.full(int(codes.max()) + 1, -1)
     own[names] = fold_of
     fold = own[codes]
-
-    def of_all(x: Array, y: Array, w: Array) -> Array:
-        """All scores, shape (n_items,), by the map that is fitted to these labels."""
-        if np.ptp(x) == 0:
-            return np.full(f.size, float(np.average(y, weights=w)))
-        if calibration == "linear":
-            return np.asarray(np.polynomial.Polynomial.fit(x, y, 1, w=np.sqrt(w))(f), np.float64)
-        knots, place = np.unique(x, return_inverse=True)
-        weights = np.bincount(place, w)
-        steps = optimize.isotonic_regression(np.bincount(place, w * y) / weights, weights=weights).x
-        return np.interp(f, knots, steps)
-
-    maps = np.stack([of_all(*(part[fold[index] != k] for part in (f[index], y, w))) for k in range(folds)])
+    others = [fold[index] != k for k in range(folds)]
+    maps = np.stack([_map(f, f[index][own], y[own], w[own], calibration) for own in others])
     centred = maps - maps.mean(axis=1, keepdims=True)
     result = centred.mean(axis=0)
     for k in range(folds):
         result[fold == k] = centred[k, fold == k]
     return np.asarray(result + maps.mean())
+
+
+def _map(f: Array, x: Array, y: Array, w: Array, calibration: Calibration) -> Array:
+    """Scores `f` by the map that is fitted to labels y of the scores x, with weights w."""
+    if np.ptp(x) == 0:
+        return np.full(f.size, float(np.average(y, weights=w)))
+    if calibration == "linear":
+        return np.asarray(np.polynomial.Polynomial.fit(x, y, 1, w=np.sqrt(w))(f), np.float64)
+    knots, place = np.unique(x, return_inverse=True)
+    weights = np.bincount(place, w)
+    steps = optimize.isotonic_regression(np.bincount(place, w * y) / weights, weights=weights).x
+    return np.interp(f, knots, steps)
 
 
 class FewLabelsEstimate(NamedTuple):

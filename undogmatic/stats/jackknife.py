@@ -67,10 +67,8 @@ def interval(
     Pearson's interval. A coefficient that does not exist without one of the units hangs on it: its limits are -1 and 1.
 
     Args:
-        statistic: Maps such rows to a number in [-1, 1]; NaN where it is undefined.
+        rows, statistic: As of `LeftOut`, with its error; a number in [-1, 1].
         known: `spread`, the known variance of z times the units less `missing`; 1 and 3 unless given.
-    Raises:
-        ValueError: If the statistic of all rows is not finite.
     References:
         Fisher (1921), On the probable error of a coefficient of correlation. Metron 1, 3-32.
         Arvesen (1969), Jackknifing U-statistics. doi:10.1214/aoms/1177697287
@@ -163,8 +161,6 @@ def nearly_mean(
     here too, with the bounds for those of a unit. Where the statistic does not exist without one of the units, the
     limits are the bounds.
 
-    Raises:
-        ValueError: As `interval`.
     References:
         Tukey (1958), Bias and confidence in not-quite large samples. Arvesen (1969), doi:10.1214/aoms/1177697287
     """

@@ -147,18 +147,17 @@ def order(
         return float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
 
     ends, beyond, n = [], [], int(np.unique(codes).size)
-    for pick, end, side in ((min, found.low, -1), (max, found.high, 1)):
-        end = pick(end, math.tanh(fisher(r, n_units) + side * reach(r, n_units)))
-        ends.append(end)
+    for pick, limit, side in ((min, found.low, -1), (max, found.high, 1)):
+        ends.append(pick(limit, math.tanh(fisher(r, n_units) + side * reach(r, n_units))))
+        beyond.append(ends[-1])
         if not judged.all():
             # As far from a correlation that failures would make, on Fisher's scale, as the limit of the judged texts or
             # as Bonett and Wright's. What is put in for a failure was not drawn; no resampling speaks of it.
             moved = _spearman(imputed(s, y, against=side < 0), y)
-            far = max(reach(moved, n), abs(fisher(end, n) - fisher(r, n)))
-            end = pick(end, math.tanh(fisher(moved, n) + side * far))
-        beyond.append(end)
-    worst, best = beyond
-    return Estimate(r, *ends, level, n_units, int(judged.sum()), "correlation", worst=worst, best=best)
+            far = max(reach(moved, n), abs(fisher(ends[-1], n) - fisher(r, n)))
+            beyond[-1] = pick(ends[-1], math.tanh(fisher(moved, n) + side * far))
+    (low, high), (worst, best) = ends, beyond
+    return Estimate(r, low, high, level, n_units, int(judged.sum()), "correlation", worst=worst, best=best)
 
 
 def alpha(

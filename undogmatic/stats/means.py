@@ -271,7 +271,8 @@ def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float,
     first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(mean * (GRID - 1)),) * 2
     low = min(max(float(possible[max(first - 1, 0)]), total / n_total), mean)
     high = max(min(float(possible[min(last + 1, GRID - 1)]), (total + n_total - x.size) / n_total), mean)
-    return Estimate(*(minimum + span * end for end in (mean, low, high)), level, x.size, x.size)
+    mean, low, high = (minimum + span * end for end in (mean, low, high))
+    return Estimate(mean, low, high, level, x.size, x.size)
 
 
 def mean_so_far_of_groups(
@@ -309,8 +310,8 @@ def mean_so_far_of_groups(
     # No group's sum is above that of the largest group at the end of the scale; rounding may be.
     most = (maximum - minimum) * max(sizes.values())
     found = mean_so_far(np.minimum(whole, most), len(sizes), 0.0, most, level=level)
-    ends = (min(minimum + end * len(sizes) / n_total, maximum) for end in (found.value, *found.interval))
-    return Anytime(Estimate(*ends, level, len(whole), n), n_total)
+    mean, low, high = (min(minimum + end * len(sizes) / n_total, maximum) for end in (found.value, *found.interval))
+    return Anytime(Estimate(mean, low, high, level, len(whole), n), n_total)
 
 
 def _on_scale(values: ArrayLike, minimum: float, maximum: float) -> Array:
