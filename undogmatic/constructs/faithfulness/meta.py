@@ -9,9 +9,14 @@ import numpy as np
 
 from undogmatic.analyses.base import Analysis, Judged
 from undogmatic.analyses.suite import divided, run_each
-from undogmatic.constructs.faithfulness.agreement import AgreementAnalysis, ConsistencyAnalysis
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
-from undogmatic.constructs.faithfulness.correlations import BaselinesAnalysis, CorrelationsAnalysis, LengthBiasAnalysis
+from undogmatic.constructs.faithfulness.correlations import (
+    AgreementAnalysis,
+    BaselinesAnalysis,
+    ConsistencyAnalysis,
+    CorrelationsAnalysis,
+    LengthBiasAnalysis,
+)
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.records.results import AnalysisResult, Telling
 
