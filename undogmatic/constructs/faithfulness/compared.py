@@ -24,7 +24,8 @@ SUMMARY, REFERENCE = "summary", "reference"
 
 
 class Means(NamedTuple):
-    """A judge's source (`judges.base.Source`) that is no language model: rules, embeddings, a classifier."""
+    """A judge's source (`judges.base.Source`) that is no language model: rules, embeddings, a classifier. Nothing in it
+    is fitted on texts that it could be asked about, and nothing is put to a model."""
 
     name: str
     model: Model
@@ -34,11 +35,9 @@ class Means(NamedTuple):
     lm: LanguageModel | None = None
 
     def fitted_on(self) -> frozenset[str]:
-        """Nothing in it is fitted on texts that it could be asked about."""
         return frozenset()
 
     def shown(self) -> str:
-        """Nothing is put to a model."""
         return ""
 
 
@@ -47,6 +46,11 @@ class Sides(NamedTuple):
 
     reference: list[str]
     summary: list[str]
+
+    @property
+    def lengths(self) -> dict[str, float | str]:
+        """How many there are, as a verdict's details keep it."""
+        return {"reference_sentences": float(len(self.reference)), "summary_sentences": float(len(self.summary))}
 
 
 def sides(item: Item, least: int) -> Sides:
@@ -58,13 +62,11 @@ def sides(item: Item, least: int) -> Sides:
     Raises:
         UnfitInput: An input is missing, or has no sentence that long.
     """
-    divided = []
-    for name in (REFERENCE, SUMMARY):
-        text = needed(item, name)
-        divided.append(sentences(text, least))
-        if not divided[-1]:
-            raise UnfitInput(f"the {name} has no sentence of at least {least} characters: {text[:80]!r}")
-    return Sides(*divided)
+    both = Sides(*(sentences(needed(item, name), least) for name in (REFERENCE, SUMMARY)))
+    if short := next((name for name, own in both._asdict().items() if not own), None):
+        text = item.inputs[short][:80]
+        raise UnfitInput(f"the {short} has no sentence of at least {least} characters: {text!r}")
+    return both
 
 
 def needed(item: Item, name: str) -> str:
@@ -86,12 +88,6 @@ def uncontradicted(contradicted: Sequence[bool]) -> float:
     if not len(contradicted):
         raise ValueError("a reference of no sentences has no share")
     return 1 - sum(map(bool, contradicted)) / len(contradicted)
-
-
-def told(own: Sides, rows: Sequence[Mapping[str, Any]], **counts: float) -> dict[str, float | str]:
-    """What a verdict on sentences keeps: counts, how many sentences each side has, and a row per sentence."""
-    lengths = {"reference_sentences": float(len(own.reference)), "summary_sentences": float(len(own.summary))}
-    return counts | lengths | {"sentences": table(rows)}
 
 
 class Covered(NamedTuple):
@@ -158,7 +154,7 @@ class CoverageJudge(Judge):
         columns = own.reference, best, found.similarity.tolist(), found.covered.tolist()
         names = ("sentence", "best_match", "similarity", "covered")
         rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-        details = told(own, rows, covered=float(found.covered.sum()))
+        details = {"covered": float(found.covered.sum())} | own.lengths | {"sentences": table(rows)}
         missed = tuple(row["sentence"] for row in rows if not row["covered"])
         return {"coverage": Verdict(score=self.rubric.units(found.score), issues=missed, details=details)}
 

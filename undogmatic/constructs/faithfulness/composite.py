@@ -372,7 +372,7 @@ class CompositeAnalysis(Pillars):
                 mean = mean.replace(low=held.low, high=held.high)
             place, low, high, first = (float(of_all[n]) for of_all in (places.place, *places.ends, places.first))
             bands = {f"band{end}": "" if math.isnan(x) else self.band(x) for end, x in mean.metrics("").items()}
-            row = {"place": place, "system": system, "n": len(whole), **mean.row("composite"), **bands}
+            row: dict[str, Any] = {"place": place, "system": system, "n": len(whole), **mean.row("composite"), **bands}
             row |= {"place_low": low, "place_high": high, "first_share": first, **pillars.loc[system].to_dict()}
             rows.append(row)
             if len(rows) == 1:

@@ -94,9 +94,9 @@ class OfComposite:
         tell = Telling(self.name)
         evidence = self.find(tell, judged, self.composite.scores(judged), rng)
         ruling = verdict(self.rules, SimpleNamespace(level=self.level, **evidence))
-        headline = f"{self.name}.{self.headline}"
-        others = {"headline": headline if headline in tell.metrics else None, "items": evidence.get("items")}
-        return [tell.result(*ruling.decided, **others)]
+        name = f"{self.name}.{self.headline}"
+        headline = name if name in tell.metrics else None
+        return [tell.result(*ruling.decided, headline=headline, items=evidence.get("items"))]
 
     def find(self, tell: Telling, judged: Judged, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         """Add to what is told; the evidence for the verdict, and `items` where numbers per item are kept."""
@@ -268,7 +268,7 @@ class ConsistencyAnalysis(OfComposite):
             exact = proportion((size == 0).to_numpy(), self.level, groups=groups)
             told = {"voice": voice, "n": len(own), "mean_change": float(size.mean()), "largest": float(size.max())}
             told |= {"exact_rate": exact.value, "close_rate": float((size <= self.close + 1e-9).mean())}
-            row = {"voice": voice, "pillar": pillar, "n": len(own), "mean_change": told["mean_change"]}
+            row: dict[str, Any] = {"voice": voice, "pillar": pillar, "n": len(own), "mean_change": told["mean_change"]}
             row |= {"low": ends[0], "high": ends[1], "mean_shift": float(own["change"].mean())}
             row |= {"largest": told["largest"], **exact.metrics("exact_rate"), "close_rate": told["close_rate"]}
             for key in ("mean_change", "mean_shift", "largest", "exact_rate", "close_rate"):
