@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.compared import COMPARED, Whole
+from undogmatic.analyses.compared import COMPARED
 from undogmatic.analyses.pairs import contrast
 from undogmatic.analyses.truth import Margin, margin_of
 from undogmatic.runs.progress import doing
@@ -21,7 +21,8 @@ from undogmatic.sweep.jobs import Job
 
 ALPHA = 0.05
 """Probability that anything at all is shown in a sweep in which nothing differs."""
-BETTER = {measure.name: measure.better for measure in COMPARED}
+MEASURES = {measure.name: measure for measure in COMPARED}
+BETTER = {name: measure.better for name, measure in MEASURES.items()}
 WITH_MARGIN = tuple(measure.name for measure in COMPARED if measure.of == "scores")
 """In score units, so that there is a difference too small to matter."""
 MERITS = tuple(measure.name for measure in COMPARED if measure.of == "calibration")
@@ -73,33 +74,28 @@ class Sweep:
     @cached_property
     def margins(self) -> dict[str, Margin]:
         """What matters, by criterion: rubrics of one sweep may have different scales and margins."""
-        by_criterion: dict[str, list[Job]] = {}
-        for job in self.jobs.values():
-            by_criterion.setdefault(job.criterion, []).append(job)
-        return {criterion: margin_of_jobs(jobs) for criterion, jobs in by_criterion.items()}
+        jobs = list(self.jobs.values())
+        criteria = dict.fromkeys(job.criterion for job in jobs)
+        return {own: margin_of_jobs([job for job in jobs if job.criterion == own]) for own in criteria}
 
     @cached_property
     def family(self) -> Family:
         """All that is tested between the jobs, corrected once, the strongest evidence of each measure first."""
-        values = values_of(self.jobs)
-        known = {name: job.scores for name, job in self.jobs.items() if job.facts.get("headline") == LABELLED}
-        labelled = {
-            name: scores.dropna(subset=["score", "label"]).rename(columns={"group": "unit"})[["score", "label", "unit"]]
-            for name, scores in known.items()
-        }
+        values, labelled = values_of(self.jobs), {}
+        for name, job in self.jobs.items():
+            if job.facts.get("headline") == LABELLED:
+                known = job.scores.dropna(subset=["score", "label"]).rename(columns={"group": "unit"})
+                labelled[name] = known[["score", "label", "unit"]]
         wholes = [(uncertain(self.jobs), "truth", MERITS), (labelled, "label", FOLLOWING)]
         same = {measure: twins(of_job) for measure, of_job in values.items()}
-        for judged, _, measures in wholes:
-            for measure in measures:
-                same[measure] = twins({name: own[list(_COLUMNS[measure])] for name, own in judged.items()})
         comparisons = [*self._by_text(values)]
         for judged, truth, measures in wholes:
             comparisons += self._by_all(judged, truth, measures)
+            for measure in measures:
+                same[measure] = twins({name: own[[*MEASURES[measure].columns]] for name, own in judged.items()})
         table, size, alpha = compare.corrected(comparisons, BETTER, WITH_MARGIN, same, ALPHA)
-        places = {measure: n for n, measure in enumerate(BETTER)}
-        sorting = {"measure": lambda column: column.map(places), "p_holm": lambda column: column.astype(float)}
-        order = table.sort_values([*sorting], key=lambda c: sorting[c.name](c), kind="stable", ignore_index=True)
-        return Family(order, size, alpha)
+        order = np.lexsort((table["p_holm"].astype(float), pd.Categorical(table["measure"], [*BETTER]).codes))
+        return Family(table.iloc[order].reset_index(drop=True), size, alpha)
 
     def _by_text(self, values: Mapping[str, Mapping[str, pd.Series | None]]) -> Iterator[Comparison]:
         """Every pair of jobs by the measures of WITH_MARGIN, against what matters between jobs of its criterion."""
@@ -135,9 +131,11 @@ class Sweep:
 
 def same_items(one: Job, other: Job) -> bool:
     """Whether two jobs judged the same items, texts included, for the same criterion and on the same scale."""
-    same = one.facts.get("dataset_digest") == other.facts.get("dataset_digest") and one.criterion == other.criterion
-    ends = [(job.rubric.minimum, job.rubric.maximum) for job in (one, other)]
-    return same and ends[0] == ends[1] and set(one.scores.index) == set(other.scores.index)
+    judged, others = (
+        (job.facts.get("dataset_digest"), job.criterion, job.rubric.minimum, job.rubric.maximum, {*job.scores.index})
+        for job in (one, other)
+    )
+    return judged == others
 
 
 def margin_of_jobs(jobs: Sequence[Job]) -> Margin:
@@ -148,13 +146,7 @@ def margin_of_jobs(jobs: Sequence[Job]) -> Margin:
 
 
 def of_means(
-    left: str,
-    right: str,
-    measure: str,
-    values: Array,
-    units: Sequence[object],
-    margin: Margin,
-    reach: float | None,
+    left: str, right: str, measure: str, values: Array, units: Sequence[object], margin: Margin, reach: float | None
 ) -> Comparison:
     """Two jobs by the mean of a difference per text (or pair): Wilcoxon's test, and the interval against the margin.
 
@@ -268,11 +260,10 @@ class Wholes:
     def compare(self, both: Both, measure: str, span: float) -> Comparison | None:
         """Left minus right; None where it does not exist. `span` is the width of the two jobs' scale."""
         left, right, a, b, texts = both
-        n, columns = a["unit"].nunique(), list(_COLUMNS[measure])
-        one, other = (side[columns].to_numpy(dtype=np.float64) for side in (a, b))
+        n, whole = a["unit"].nunique(), MEASURES[measure].whole
+        one, other = (side[[*MEASURES[measure].columns]].to_numpy(dtype=np.float64) for side in (a, b))
         if np.isnan(one).any() or np.isnan(other).any():
             return None
-        whole = _WHOLES.get(measure)
         if whole is None:
             return of_means(left, right, measure, (one - other)[:, 0], a["unit"].to_numpy(), _ANY, None)
         one, other = one.round(NOISE), other.round(NOISE)
@@ -280,10 +271,14 @@ class Wholes:
             return None
         if np.array_equal(one, other):
             return compare.identical(left, right, measure, n)
-        first, second = (
-            self._left_out((job, measure, texts), whole, rows, side["unit"].tolist())
-            for job, rows, side in ((left, one, a), (right, other, b))
-        )
+        for name, rows, side in ((left, one, a), (right, other, b)):
+            if (key := (name, measure, texts)) not in self._left_outs:
+                rng = np.random.default_rng(0)  # where groups are left out many at a time, the same of every job
+                try:
+                    self._left_outs[key] = jackknife.LeftOut(rows, whole.statistic, rng, side["unit"].tolist())
+                except jackknife.Undefined:  # a constant has no correlation, equal errors no order
+                    self._left_outs[key] = None
+        first, second = (self._left_outs[name, measure, texts] for name in (left, right))
         if first is None or second is None:
             return None
 
@@ -302,20 +297,6 @@ class Wholes:
             p = compare.p_of_interval(ends)
         return None if p is None else Comparison(left, right, measure, estimate, n, p, limits)
 
-    def _left_out(
-        self, key: tuple[str, str, tuple[str, ...] | None], whole: Whole, rows: Array, units: Sequence[object]
-    ) -> jackknife.LeftOut | None:
-        """Of a job by a measure on these texts (`key`); None where it does not exist."""
-        if key not in self._left_outs:
-            rng = np.random.default_rng(0)  # where groups are left out many at a time, the same of every job
-            try:
-                self._left_outs[key] = jackknife.LeftOut(rows, whole.statistic, rng, units)
-            except jackknife.Undefined:  # a constant has no correlation, equal errors no order
-                self._left_outs[key] = None
-        return self._left_outs[key]
 
-
-_WHOLES = {measure.name: measure.whole for measure in COMPARED if measure.whole is not None}
-_COLUMNS = {measure.name: measure.columns for measure in COMPARED}
 _ANY = Margin(0.0, "rubric", np.inf)
 """Of measures in which no difference is known to be too small to matter."""
