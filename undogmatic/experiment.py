@@ -26,8 +26,7 @@ from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.judges.base import ways
-from undogmatic.optimize.search import OPTIMISED, Found, Search
-from undogmatic.optimize.verdict import results_of
+from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.readouts.rivals import Rivals
 from undogmatic.records.order import turns
 from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest

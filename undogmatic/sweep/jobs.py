@@ -24,8 +24,7 @@ from undogmatic.analyses.costs import per_item, spent
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.config.build import build
 from undogmatic.errors import DataError, UndogmaticError
-from undogmatic.optimize.splits import looked
-from undogmatic.records.records import OVERALL, Item, Verdict
+from undogmatic.records.records import OVERALL, Verdict
 from undogmatic.records.results import Standing, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
@@ -266,14 +265,6 @@ def read_search(folder: Path) -> SearchState | None:
 def write_search(folder: Path, search: SearchState) -> None:
     """Keep how far a search has come; the file is whole at any moment."""
     files.write(folder / SEARCH, json.dumps(search.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
-
-
-def winners_look(folder: Path, name: str, test: Sequence[Item]) -> int | None:
-    """Which look at these test texts the winner's run was, `name` in the search's folder; None without a result."""
-    run = RunFolder(folder / name)
-    if not reached(folder / name)[0]:
-        return None
-    return looked(folder, test, f"{run.rubric.name}.{OVERALL}", [run.facts["identity"], run.facts["headline"]])
 
 
 def reached(folder: Path, objectives: Sequence[str] = ("quality",)) -> tuple[list[float], str | None]:

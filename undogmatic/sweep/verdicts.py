@@ -213,9 +213,8 @@ class Searched:
         """Say what choosing the best of the trials is worth by itself, in the first measure that all of them have."""
         if len(jobs) < 2:
             return
-        of_jobs = values_of(jobs)
         for measure, sign in QUALITY.items():
-            columns = {name: own for name, own in of_jobs[measure].items() if own is not None}
+            columns = {name: own for name, job in jobs.items() if (own := values_of(job, measure)) is not None}
             table = pd.DataFrame(columns).dropna()
             if len(columns) == len(jobs) and len(table) >= FEWEST_TEXTS:
                 first = next(iter(jobs.values())).scores
