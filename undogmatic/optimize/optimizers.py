@@ -172,6 +172,9 @@ class NoOptimizer:
     name: ClassVar[str] = "none"
     optimizes: ClassVar[bool] = False
 
+    def compile(self, work: Work) -> Task:
+        return work.task
+
 
 @dataclass(kw_only=True)
 class Optimizer:

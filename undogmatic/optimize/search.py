@@ -1,4 +1,4 @@
-"""Makes an optimisation of the composed run: a program that is saved, and the verdict on it and on what it began with."""
+"""Makes an optimisation of the composed run: a program that is saved, and the verdict whether it is better."""
 
 from __future__ import annotations
 

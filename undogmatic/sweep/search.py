@@ -6,6 +6,7 @@ from that at the start, so a killed search goes on where it was: no trial that h
 
 from __future__ import annotations
 
+import inspect
 import math
 import typing
 from collections.abc import Mapping, Sequence
@@ -185,7 +186,7 @@ class OptunaSweeper(Sweeper):
                 "'hydra.sweeper.final={dataset.split:...}' ({}: the winner judges no others)."
             )
         target = resolve(self._dataset([]).get("_target_"), "dataset")
-        hints = typing.get_type_hints(target.__init__) if isinstance(target, type) else {}
+        hints = typing.get_type_hints(target.__init__) if inspect.isclass(target) else {}
         names = [str(name) for name in typing.get_args(hints.get("split"))]
         development = next((name for name in names if name.startswith("dev")), None)
         if development is None or "test" not in names:
