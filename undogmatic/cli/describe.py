@@ -107,8 +107,9 @@ def answering(parts: Parts, models: Iterable[Model], answer: Callable[[Request],
         raise UnparseableAnswer("nothing was sent")
 
     parts.model.connect(Gateway())
+    ways: dict[str, Callable[..., Any]] = {"complete": complete, **dict.fromkeys(OTHER_WAYS, other)}
     for model in models:
-        for way, asked in {"complete": complete, **dict.fromkeys(OTHER_WAYS, other)}.items():
+        for way, asked in ways.items():
             if hasattr(model, way):
                 setattr(model, way, partial(asked, model))
     return requests
