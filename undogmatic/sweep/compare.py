@@ -248,8 +248,8 @@ def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame
             groups = np.where(front(y.to_numpy(), x.to_numpy()), "front", "behind").tolist()
             marks = ranked[["number", *(part for part in PARTS if part in ranked)]].astype(str)
             labels = marks.agg(" ".join, axis=1).tolist()  # names would cover one another
-            points = {"x": x.tolist(), "y": y.tolist(), "groups": groups, "labels": labels}
-            tell.draw("cost", "scatter", **points, x_label=cost, y_label=headline)
+            data = {"x": x.tolist(), "y": y.tolist(), "groups": groups, "labels": labels}
+            tell.draw("cost", "scatter", **data, x_label=cost, y_label=headline)
     if len(agreed) > 2:  # of three jobs or more: Spearman's correlation as a square; NaN where it does not exist
         names = list(dict.fromkeys([*agreed["left"], *agreed["right"]]))
         half = agreed.set_index(["left", "right"])["spearman_between"].astype(np.float64).unstack()
