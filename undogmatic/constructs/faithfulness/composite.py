@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from undogmatic.analyses.base import DIGITS, Judged, Unsuited, check_groups, check_level, family_level
+from undogmatic.analyses.base import DIGITS, LongTable, NotNegative, Share, Unsuited, check_groups, family_level
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.analyses.truth import Margin, check_order, margin_of
 from undogmatic.errors import ConfigError, DataError
@@ -177,7 +177,7 @@ class Pillars:
         """The criteria of a pillar."""
         return list(self.criteria.get(pillar, [pillar]))
 
-    def scores(self, judged: Judged, repeat: int = 0) -> Scores:
+    def scores(self, judged: LongTable, repeat: int = 0) -> Scores:
         """Pillars and composite of every item, from one repeat."""
         about, scored = _about(judged.frame), judged.frame[judged.frame["repeat"] == repeat]
         wide = scored.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(about.index)
@@ -255,23 +255,21 @@ class CompositeAnalysis(Pillars):
     name: ClassVar[str] = "composite"
     long: ClassVar[bool] = True
     bands: Mapping[str, float] = field(default_factory=dict)
-    margin: float | None = None
-    level: float = 0.95
-    power: float = 0.8
-    resamples: Annotated[int, Field(le=1_000_000)] = 5000
+    margin: NotNegative | None = None
+    level: Share = 0.95
+    power: Share = 0.8
+    resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 5000
     against: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        check_level(self.name, self.resamples, level=self.level, power=self.power)
         super().__post_init__()
         lows = list(self.bands.values())
         if lows != sorted(lows, reverse=True) or len(set(lows)) < len(lows):
             raise ConfigError(f"`analysis.bands` is {dict(self.bands)}; give the highest band first.")
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited without systems or criteria, ConfigError for a judge that is not there."""
         check_order(self.name, judged.rubric)
-        margin_of(judged.rubric, self.margin)
         judged.need(self.name, SYSTEM)
         frame, there = judged.frame, set(judged.frame["criterion"].dropna())
         for pillar in self.weights:
@@ -289,7 +287,7 @@ class CompositeAnalysis(Pillars):
         made = frame[SYSTEM].dropna().unique()
         check_groups(self.name, SYSTEM.removeprefix("metadata."), made, "compare fewer systems")
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `composite.best`, the mean of the system that comes first."""
         self.check(judged)
         tell, scores, margin = Telling(self.name), self.scores(judged), margin_of(judged.rubric, self.margin)
@@ -349,7 +347,7 @@ class CompositeAnalysis(Pillars):
     def _rank(
         self,
         tell: Telling,
-        judged: Judged,
+        judged: LongTable,
         scores: Scores,
         whole: pd.DataFrame,
         systems: Systems,
@@ -402,7 +400,7 @@ class CompositeAnalysis(Pillars):
         tell.draw("ranking", "forest", **forest, x_label="composite")
         draw_heatmap(tell, "pillars", ranking.set_index("system")[[*of, "composite"]], "mean_of_cases")
 
-    def _by_judge(self, tell: Telling, judged: Judged, alone: Mapping[str, Scores]) -> pd.DataFrame:
+    def _by_judge(self, tell: Telling, judged: LongTable, alone: Mapping[str, Scores]) -> pd.DataFrame:
         """Tell the means of every system with each judge alone, over what that judge judged, and its place among them.
         The composites are returned, a row per system and a column per judge."""
         rows: list[dict[str, Any]] = []
@@ -425,7 +423,7 @@ class CompositeAnalysis(Pillars):
         wide = by_judge.pivot(index="system", columns="voice", values="composite")
         return wide.reindex(index=by_judge["system"].unique(), columns=by_judge["voice"].unique())
 
-    def _withheld(self, ruling: Ruling, judged: Judged, scores: Scores, margin: Margin) -> Ruling:
+    def _withheld(self, ruling: Ruling, judged: LongTable, scores: Scores, margin: Margin) -> Ruling:
         """The verdict if it stands with the missing pillars at the ends of the scale that speak most against it."""
         ends = judged.rubric.minimum, judged.rubric.maximum
         low, high = (
@@ -441,7 +439,7 @@ class CompositeAnalysis(Pillars):
                 return verdict(WITHHELD, SimpleNamespace(missing=int(empty.sum()), total=len(empty)))
         return ruling
 
-    def _compare_with_earlier(self, tell: Telling, judged: Judged, scores: Scores, margin: Margin) -> None:
+    def _compare_with_earlier(self, tell: Telling, judged: LongTable, scores: Scores, margin: Margin) -> None:
         """Tell of each system now and in earlier runs, over the items that both have."""
         rows = []
         level = family_level(self.level, len(self.against) * scores.about["system"].nunique())

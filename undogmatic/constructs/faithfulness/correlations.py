@@ -14,10 +14,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses.association import associate, crosses, partial
-from undogmatic.analyses.base import DIGITS, Judged, Unsuited, check_level, family_level
+from undogmatic.analyses.base import DIGITS, Correlation, LongTable, NotNegative, Share, Unsuited, family_level
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
-from undogmatic.analyses.truth import check_bound, margin_of
+from undogmatic.analyses.truth import margin_of
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap, known
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
@@ -79,16 +79,13 @@ class OfComposite:
     headline: ClassVar[str]
     rules: ClassVar[Rules]
     composite: CompositeAnalysis
-    level: float = 0.95
+    level: Share = 0.95
 
-    def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
-
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """As the composite."""
         self.composite.check(judged)
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result."""
         self.check(judged)
         tell = Telling(self.name)
@@ -98,7 +95,7 @@ class OfComposite:
         headline = name if name in tell.metrics else None
         return [tell.result(*ruling.decided, headline=headline, items=evidence.get("items"))]
 
-    def find(self, tell: Telling, judged: Judged, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         """Add to what is told; the evidence for the verdict, and `items` where numbers per item are kept."""
         raise NotImplementedError
 
@@ -125,7 +122,7 @@ class AgreementAnalysis(OfComposite):
     pillar: str = "judge"
     categories: Sequence[float] = ()
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited with fewer than two judges of the pillar."""
         super().check(judged)
         voices = self.composite.scores(judged).voices.get(self.pillar, pd.DataFrame())
@@ -136,7 +133,7 @@ class AgreementAnalysis(OfComposite):
                 "judge."
             )
 
-    def find(self, tell: Telling, judged: Judged, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         voices, groups = scores.voices[self.pillar], scores.about["group"]
         for judge, n in voices.isna().sum().items():
             if n:
@@ -156,7 +153,7 @@ class AgreementAnalysis(OfComposite):
         return counts | outcomes | {"needed": FEWEST_GROUPS, "alpha": alpha, "bound": TENTATIVE}
 
     def _pairs(
-        self, tell: Telling, judged: Judged, voices: pd.DataFrame, groups: pd.Series, rng: np.random.Generator
+        self, tell: Telling, judged: LongTable, voices: pd.DataFrame, groups: pd.Series, rng: np.random.Generator
     ) -> pd.DataFrame:
         """Kendall's tau of every two judges, and kappa for each criterion."""
         first = judged.frame[judged.frame["repeat"] == 0]
@@ -237,15 +234,10 @@ class ConsistencyAnalysis(OfComposite):
     """
 
     name, headline, rules = "consistency", "mean_change", CONSISTENCY
-    close: float = 0.1
-    margin: float | None = None
+    close: NotNegative = 0.1
+    margin: NotNegative | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.close >= 0:
-            raise ConfigError(f"`analysis.close` is {self.close}; it must be 0 or more.")
-
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited where nothing was judged a second time."""
         super().check(judged)
         if judged.frame["repeat"].max() < 1:
@@ -254,7 +246,7 @@ class ConsistencyAnalysis(OfComposite):
                 "Set run.repeats=2, or give the table the later judgments (a column `repeat`)."
             )
 
-    def find(self, tell: Telling, judged: Judged, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         margin, changes = margin_of(judged.rubric, self.margin), self._changes(judged, scores)
         alpha = (1 - self.level) / max(1, len(changes))
         rows: list[dict[str, Any]] = []
@@ -289,7 +281,7 @@ class ConsistencyAnalysis(OfComposite):
             "fewest": max((held.fewest for held in held_), default=2),
         }
 
-    def _changes(self, judged: Judged, first: Scores) -> dict[tuple[str, str], pd.DataFrame]:
+    def _changes(self, judged: LongTable, first: Scores) -> dict[tuple[str, str], pd.DataFrame]:
         """By pillar and judge, columns group and change: a row per text judged again without a failure on either
         side."""
         changes: dict[tuple[str, str], list[pd.DataFrame]] = {}
@@ -313,7 +305,7 @@ class CorrelationsAnalysis(OfComposite):
 
     name, headline, rules = "pillars", "lowest", PILLARS
 
-    def find(self, tell: Telling, judged: Judged, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         groups, weights = scores.about["group"], self.composite.weighing
         columns: dict[str, pd.Series] = {}  # every pillar, and where it has several judges, each of them
         for pillar, voices in scores.voices.items():
@@ -364,14 +356,10 @@ class BaselinesAnalysis(OfComposite):
 
     name, headline, rules = "baselines", "best", BASELINES
     of: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    order: float = 0.5
+    order: Correlation = 0.5
     rounding: int = 4
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_bound(self.order)
-
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited where there is no baseline."""
         super().check(judged)
         texts = judged.inputs and any(_both(own) for own in judged.inputs.values())
@@ -381,7 +369,7 @@ class BaselinesAnalysis(OfComposite):
                 "the items `summary` and `reference`, or name your columns in analysis.of."
             )
 
-    def find(self, tell: Telling, judged: Judged, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         groups, index = scores.about["group"], scores.composite.index
         made = rouge_of(judged, index) if any(name in ROUGE for name in self.of) else pd.DataFrame(index=index)
         values: dict[str, pd.Series] = {}
@@ -427,7 +415,7 @@ class BaselinesAnalysis(OfComposite):
         items = pd.DataFrame(values, index=index).rename_axis("item_id").reset_index()
         return {"n": len(table), "order": self.order, "above": above, "open": open_, "items": items}
 
-    def _stored(self, judged: Judged, name: str) -> pd.Series | None:
+    def _stored(self, judged: LongTable, name: str) -> pd.Series | None:
         """A criterion of this name, or what the items' metadata say; None where neither is there."""
         frame = judged.frame[judged.frame["repeat"] == 0]
         own = frame[frame["criterion"] == name]
@@ -444,7 +432,7 @@ def _both(inputs: Mapping[str, str]) -> bool:
     return "summary" in inputs and "reference" in inputs
 
 
-def rouge_of(judged: Judged, index: pd.Index) -> pd.DataFrame:
+def rouge_of(judged: LongTable, index: pd.Index) -> pd.DataFrame:
     """F of ROUGE-1, 2 and L (stemmed) of every summary against its reference; NaN where there is no reference.
 
     References:
@@ -482,18 +470,15 @@ class LengthBiasAnalysis(OfComposite):
     name, headline, rules = "length_bias", "largest", LENGTH
     pillar: str = "judge"
     given: Sequence[str] = ()
-    bound: float = 0.3
+    bound: Share = 0.3
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.bound < 1:
-            raise ConfigError(f"`analysis.bound` is {self.bound}; a correlation between 0 and 1 is needed.")
         options = [*self.composite.weights, "composite"]
         for key, names in (("pillar", [self.pillar]), ("given", self.given)):
             if unknown := [name for name in names if name not in options]:
                 raise ConfigError(f"`analysis.{key}` names {unknown[0]!r}; there are: {', '.join(options)}.")
 
-    def find(self, tell: Telling, judged: Judged, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
         frame = judged.frame[judged.frame["repeat"] == 0]
         criteria = self.composite.of(self.pillar)
