@@ -17,8 +17,8 @@ from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.runs.outcome import Asked
 from undogmatic.stats.uncertainty import Level
 
-Source = Readout | Asker
-"""What a judge asks a model through, for reports."""
+Source = Any
+"""What a judge asks a model through, for reports: a readout, a style's asker, or what has their public names."""
 
 
 class Judge(Unit):

@@ -318,8 +318,8 @@ class ChatModel(HostedModel):
         reasoning_effort: str | None = None,
         extra: dict[str, Any] | None = None,
     ) -> None:
-        chat = {"json_mode": json_mode, "sampling": sampling, "extra": extra, "reasoning_effort": reasoning_effort}
-        super().__init__(name, api_base, key_env, price, provider, **chat)
+        chat = (json_mode, sampling, extra)
+        super().__init__(name, api_base, key_env, price, provider, *chat, reasoning_effort=reasoning_effort)
         self.reports_price, self._max_tokens_field = provider == "openrouter", max_tokens_field
         self._fixed = self._fixed | given(reasoning_effort=reasoning_effort)
 
