@@ -1,4 +1,4 @@
-"""Holds a text against a reference, sentence by sentence: what several judges share, and the judge of coverage."""
+"""Holds a text against a reference: what several judges share, ROUGE, and the judges of coverage and BERTScore."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
 
 SUMMARY, REFERENCE = "summary", "reference"
+ROUGE = ("rouge1", "rouge2", "rougeL")
 
 
 class Means(NamedTuple):
@@ -160,6 +161,29 @@ class CoverageJudge(Judge):
 
     def readouts(self) -> Sequence[Source]:
         return (Means("embeddings", self.embeddings, self.prompt),)
+
+
+def comparable(inputs: Mapping[str, str]) -> bool:
+    """Whether both texts are there."""
+    return SUMMARY in inputs and REFERENCE in inputs
+
+
+def rouge(texts: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
+    """F of each of ROUGE (stemmed) of every summary against its reference; {} where one of the two is not there.
+
+    References:
+        Lin (2004), ROUGE: A package for automatic evaluation of summaries. https://aclanthology.org/W04-1013/
+    """
+    try:
+        from rouge_score.rouge_scorer import RougeScorer
+    except ModuleNotFoundError:
+        raise ConfigError(
+            "analysis=baselines computes ROUGE with the package rouge-score, which is not installed: "
+            "pip install 'undogmatic[faithfulness]'. To use stored columns only: analysis.of={bertscore: [...]}."
+        ) from None
+    scorer = RougeScorer(list(ROUGE), use_stemmer=True)
+    made = [scorer.score(own[REFERENCE], own[SUMMARY]) if comparable(own) else {} for own in texts]
+    return [{name: float(score.fmeasure) for name, score in each.items()} for each in made]
 
 
 class BertScoreJudge(Judge):

@@ -12,12 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from undogmatic.analyses.association import associate, crosses, partial
 from undogmatic.analyses.base import DIGITS, Correlation, LongTable, NotNegative, Share, Unsuited, family_level
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import margin_of
+from undogmatic.constructs.faithfulness.compared import ROUGE, comparable, rouge
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap, known
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
@@ -26,7 +28,6 @@ from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate, unknown
 from undogmatic.stats.proportion import proportion
 
-ROUGE = ("rouge1", "rouge2", "rougeL")
 NOISE = 12
 """Decimals of a change of a score that count."""
 _NEAR = 1e-6
@@ -138,24 +139,23 @@ class AgreementAnalysis(OfComposite):
         for judge, n in voices.isna().sum().items():
             if n:
                 tell.say("failed", judge=judge, n=int(n), total=len(voices))
-        tell.tables["pairs"] = pairs = self._pairs(tell, judged, voices, groups, rng)
+        tell.tables["pairs"] = pairs = self._pairs(tell, judged, scores, rng)
         rated, alpha = voices.notna().sum(axis=1) >= 2, None
         if rated.any():
             ratings, ends = voices.to_numpy(dtype=np.float64).T, (judged.rubric.minimum, judged.rubric.maximum)
             alpha = limits.alpha(ratings, ends, groups=groups.tolist(), level=self.level)
         tell.number(alpha, "alpha")
         matrix = square(pairs, list(voices.columns), "tau")
-        self._weakest(tell, voices, groups, matrix, rng)
+        self._weakest(tell, scores, matrix, rng)
         draw_heatmap(tell, "matrix", matrix, "tau", limits=(-1.0, 1.0))
         counts = {"judges": voices.shape[1], "n": int(rated.sum()), "groups": int(groups[rated].nunique())}
         bounds = {"tentative": TENTATIVE, "reliable": RELIABLE}
         outcomes = {name: alpha and limits.hold(alpha, bound).outcome for name, bound in bounds.items()}
         return counts | outcomes | {"needed": FEWEST_GROUPS, "alpha": alpha, "bound": TENTATIVE}
 
-    def _pairs(
-        self, tell: Telling, judged: LongTable, voices: pd.DataFrame, groups: pd.Series, rng: np.random.Generator
-    ) -> pd.DataFrame:
+    def _pairs(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> pd.DataFrame:
         """Kendall's tau of every two judges, and kappa for each criterion."""
+        voices, groups = scores.voices[self.pillar], scores.about["group"]
         first = judged.frame[judged.frame["repeat"] == 0]
         wide = first.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(voices.index)
         rows = []
@@ -186,10 +186,9 @@ class AgreementAnalysis(OfComposite):
             return unknown()
         return coefficients.kappa_interval(x, y, levels, rng, level=self.level, groups=groups.tolist()) or unknown()
 
-    def _weakest(
-        self, tell: Telling, voices: pd.DataFrame, groups: pd.Series, matrix: pd.DataFrame, rng: np.random.Generator
-    ) -> None:
+    def _weakest(self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator) -> None:
         """Mean tau of each judge with the others, what it weighs in the composite, and whether the lowest is shown."""
+        voices, groups = scores.voices[self.pillar], scores.about["group"]
         weight = self.composite.weights[self.pillar] / voices.shape[1]
         mean = (np.nansum(matrix.to_numpy(), axis=1) - 1) / (voices.shape[1] - 1)
         table = pd.DataFrame({"voice": voices.columns, "mean_tau": mean, "weight": weight})
@@ -203,8 +202,6 @@ class AgreementAnalysis(OfComposite):
 
         def behind(rows: NDArray[np.float64]) -> float:
             """Half of what the mean tau of the lowest with the others lies above that of the second."""
-            from scipy import stats
-
             n = rows.shape[1]
             means = [
                 np.mean([stats.kendalltau(rows[:, own], rows[:, k]).statistic for k in range(n) if k != own])
@@ -258,14 +255,14 @@ class ConsistencyAnalysis(OfComposite):
                 held = claim(size, margin.value, alpha=alpha, groups=groups, bounds=(0.0, margin.span))
                 claims[pillar, voice], ends = held, held.estimate.interval
             exact = proportion((size == 0).to_numpy(), self.level, groups=groups)
-            told = {"voice": voice, "n": len(own), "mean_change": float(size.mean()), "largest": float(size.max())}
-            told |= {"exact_rate": exact.value, "close_rate": float((size <= self.close + 1e-9).mean())}
-            row: dict[str, Any] = {"voice": voice, "pillar": pillar, "n": len(own), "mean_change": told["mean_change"]}
+            row: dict[str, Any] = {"voice": voice, "pillar": pillar, "n": len(own), "mean_change": float(size.mean())}
             row |= {"low": ends[0], "high": ends[1], "mean_shift": float(own["change"].mean())}
-            row |= {"largest": told["largest"], **exact.metrics("exact_rate"), "close_rate": told["close_rate"]}
+            row |= {"largest": float(size.max()), **exact.metrics("exact_rate")}
+            row["close_rate"] = float((size <= self.close + 1e-9).mean())
             for key in ("mean_change", "mean_shift", "largest", "exact_rate", "close_rate"):
                 tell.number(row[key], key, voice)
-            tell.say("one", told, close=self.close)
+            said = ("voice", "n", "mean_change", "largest", "exact_rate", "close_rate")
+            tell.say("one", {key: row[key] for key in said}, close=self.close)
             rows.append(row)
         if rows:
             tell.number(max(row["mean_change"] for row in rows), "mean_change")
@@ -362,7 +359,7 @@ class BaselinesAnalysis(OfComposite):
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited where there is no baseline."""
         super().check(judged)
-        texts = judged.inputs and any(_both(own) for own in judged.inputs.values())
+        texts = any(map(comparable, judged.inputs.values())) if judged.inputs else False
         if not texts and not any(self._stored(judged, name) is not None for name in self.of):
             raise Unsuited(
                 f"analysis=baselines needs texts with a reference, or one of the columns {', '.join(self.of)}. Give "
@@ -371,7 +368,9 @@ class BaselinesAnalysis(OfComposite):
 
     def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         groups, index = scores.about["group"], scores.composite.index
-        made = rouge_of(judged, index) if any(name in ROUGE for name in self.of) else pd.DataFrame(index=index)
+        texts = [judged.inputs.get(str(item_id), {}) for item_id in index]
+        wanted = ROUGE if any(name in ROUGE for name in self.of) and any(map(comparable, texts)) else ()
+        made = pd.DataFrame(rouge(texts) if wanted else {}, index=index, columns=list(wanted))
         values: dict[str, pd.Series] = {}
         for name in self.of:
             stored = self._stored(judged, name)
@@ -426,32 +425,6 @@ class BaselinesAnalysis(OfComposite):
             if column in first and first[column].notna().any():
                 return pd.to_numeric(first[column], errors="coerce")
         return None
-
-
-def _both(inputs: Mapping[str, str]) -> bool:
-    return "summary" in inputs and "reference" in inputs
-
-
-def rouge_of(judged: LongTable, index: pd.Index) -> pd.DataFrame:
-    """F of ROUGE-1, 2 and L (stemmed) of every summary against its reference; NaN where there is no reference.
-
-    References:
-        Lin (2004), ROUGE: A package for automatic evaluation of summaries. https://aclanthology.org/W04-1013/
-    """
-    rows = [judged.inputs.get(str(item_id), {}) for item_id in index]
-    if not any(map(_both, rows)):
-        return pd.DataFrame(index=index)
-    try:
-        from rouge_score.rouge_scorer import RougeScorer
-    except ModuleNotFoundError:
-        raise ConfigError(
-            "analysis=baselines computes ROUGE with the package rouge-score, which is not installed: "
-            "pip install 'undogmatic[faithfulness]'. To use stored columns only: analysis.of={bertscore: [...]}."
-        ) from None
-    scorer = RougeScorer(list(ROUGE), use_stemmer=True)
-    made = [scorer.score(own["reference"], own["summary"]) if _both(own) else {} for own in rows]
-    f = [{name: float(score.fmeasure) for name, score in each.items()} for each in made]
-    return pd.DataFrame(f, index=index, columns=list(ROUGE))
 
 
 @dataclass(frozen=True)
