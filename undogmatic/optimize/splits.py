@@ -20,7 +20,7 @@ from undogmatic.analyses.independence import Group, groups
 from undogmatic.config.build import Settings, build
 from undogmatic.config.groups import named, plain
 from undogmatic.datasets.base import on_scale
-from undogmatic.datasets.labels import labelled_items
+from undogmatic.datasets.tabular import labelled_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.metrics import BLOCK, METRICS, Metric, Terms, metric, units
 from undogmatic.records.records import Item, digest, items_digest, text_mark

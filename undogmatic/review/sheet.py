@@ -8,12 +8,11 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.base import existing_file
-from undogmatic.datasets.rows import Line, csv_rows, json_lines, listed
+from undogmatic.datasets.rows import Line, csv_rows, json_lines, listed, table_file
 from undogmatic.errors import DataError
 from undogmatic.records.labels import Filled
 from undogmatic.safety import files
-from undogmatic.safety.outside import brief, opened
+from undogmatic.safety.outside import opened
 
 SUFFIXES = (".csv", ".jsonl")
 _JOIN = " | "
@@ -36,9 +35,7 @@ def write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]])
 def read(path: str, needed: Sequence[str]) -> tuple[Path, list[Filled]]:
     """Read a filled file: CSV (comma, semicolon or tab) or JSON Lines with the columns `needed`. Raises ConfigError
     where there is no such file, DataError naming file and line."""
-    file = existing_file(path, "LABELS", SUFFIXES)
-    if file.suffix not in SUFFIXES:
-        raise DataError(f"LABELS is {brief(path)}; known formats: {', '.join(SUFFIXES)}. Save the sheet as CSV, UTF-8.")
+    file = table_file(path, "LABELS")
     table = file.suffix == ".csv"
     with opened(file) as content:
         about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
