@@ -210,7 +210,9 @@ def table_file(path: str, key: str) -> Path:
     """The table that a user names under a `key`. Raises ConfigError where there is none, or it is no such file."""
     file = existing_file(path, key, SUFFIXES)
     if file.suffix not in SUFFIXES:
-        raise ConfigError(f"`{key}` is {brief(path)}; known formats: {', '.join(SUFFIXES)}. Save a sheet as CSV, UTF-8.")
+        raise ConfigError(
+            f"`{key}` is {brief(path)}; known formats: {', '.join(SUFFIXES)}. Save a sheet as CSV, UTF-8."
+        )
     return file
 
 

@@ -340,7 +340,7 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
     if own not in _looks(path, construct, texts):
         note = {"look": own, "construct": construct, "texts": sorted(texts), "run": str(folder)}
         with Log(path, files.ALL) as log:
-            log.append(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
+            log.add(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
     return list(_looks(path, construct, texts)).index(own) + 1  # read again: other runs may note theirs
 
 

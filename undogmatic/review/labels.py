@@ -162,7 +162,7 @@ def append(folder: Path, labels: Iterable[Label]) -> None:
         return
     whole = not path.is_file() or path.read_bytes()[-1:] in (b"", b"\n")
     with Log(path) as file:
-        file.append(lines if whole else f"\n{lines}")
+        file.add(lines if whole else f"\n{lines}")
 
 
 def _empty(cell: Any) -> bool:
