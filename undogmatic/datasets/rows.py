@@ -206,13 +206,11 @@ Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isi
 """Columns, of which the first that a row has counts."""
 
 
-def table_file(path: str, key: str) -> Path:
-    """The table that a user names under a `key`. Raises ConfigError where there is none, or it is no such file."""
-    file = existing_file(path, key, SUFFIXES)
-    if file.suffix not in SUFFIXES:
-        raise ConfigError(
-            f"`{key}` is {brief(path)}; known formats: {', '.join(SUFFIXES)}. Save a sheet as CSV, UTF-8."
-        )
+def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
+    """The table that a user names under a `key`. Raises ConfigError where there is none, or it is of another kind."""
+    file = existing_file(path, key, kinds)
+    if file.suffix not in kinds:
+        raise ConfigError(f"`{key}` is {brief(path)}; known formats: {', '.join(kinds)}. Save a sheet as CSV, UTF-8.")
     return file
 
 

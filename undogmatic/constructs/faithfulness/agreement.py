@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses.association import associate
-from undogmatic.analyses.base import Judged, Unsuited
+from undogmatic.analyses.base import LongTable, NotNegative, Share, Unsuited
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import margin_of
@@ -63,9 +63,9 @@ class AgreementAnalysis(OfComposite):
     composite: CompositeAnalysis
     pillar: str = "judge"
     categories: Sequence[float] = ()
-    level: float = 0.95
+    level: Share = 0.95
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited with fewer than two judges of the pillar."""
         super().check(judged)
         voices = self.composite.pillars.scores(judged).voices.get(self.pillar)
@@ -76,7 +76,7 @@ class AgreementAnalysis(OfComposite):
                 "Name another pillar with analysis.pillar, or have the texts judged by a second judge."
             )
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `agreement.alpha`."""
         self.check(judged)
         tell, scores = Telling(self.name), self.composite.pillars.scores(judged)
@@ -110,7 +110,7 @@ class AgreementAnalysis(OfComposite):
         return [tell.result(*verdict(AGREEMENT, evidence).decided, headline=headline)]
 
     def _pairs(
-        self, tell: Telling, judged: Judged, voices: pd.DataFrame, groups: pd.Series, rng: np.random.Generator
+        self, tell: Telling, judged: LongTable, voices: pd.DataFrame, groups: pd.Series, rng: np.random.Generator
     ) -> pd.DataFrame:
         """Kendall's tau of every two judges, and kappa for each criterion."""
         first = judged.frame[judged.frame["repeat"] == 0]
@@ -198,15 +198,14 @@ class ConsistencyAnalysis(OfComposite):
     name: ClassVar[str] = "consistency"
     composite: CompositeAnalysis
     close: float = 0.1
-    margin: float | None = None
-    level: float = 0.95
+    margin: NotNegative | None = None
+    level: Share = 0.95
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.close >= 0:
             raise ConfigError(f"`analysis.close` is {self.close}; it must be 0 or more.")
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited where nothing was judged a second time."""
         super().check(judged)
         if judged.frame["repeat"].max() < 1:
@@ -215,7 +214,7 @@ class ConsistencyAnalysis(OfComposite):
                 "Set run.repeats=2, or give the table the later judgments (a column `repeat`)."
             )
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `consistency.mean_change`, the largest of all judges."""
         self.check(judged)
         tell, margin, changes = Telling(self.name), margin_of(judged.rubric, self.margin), self._changes(judged)
@@ -256,7 +255,7 @@ class ConsistencyAnalysis(OfComposite):
         headline = "consistency.mean_change" if rows else None
         return [tell.result(*verdict(CONSISTENCY, evidence).decided, headline=headline)]
 
-    def _changes(self, judged: Judged) -> dict[tuple[str, str], pd.DataFrame]:
+    def _changes(self, judged: LongTable) -> dict[tuple[str, str], pd.DataFrame]:
         """By pillar and judge, columns group and change: a row per text judged again without a failure on either
         side."""
         first = self.composite.pillars.scores(judged)

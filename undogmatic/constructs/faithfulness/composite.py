@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from undogmatic.analyses.base import Judged, check_groups, check_level, family_level
+from undogmatic.analyses.base import LongTable, NotNegative, Share, check_groups, family_level
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.analyses.truth import Margin, check_order, margin_of
 from undogmatic.constructs.faithfulness.pillars import (
@@ -170,14 +170,13 @@ class CompositeAnalysis:
     judges: Mapping[str, Sequence[str]] | None = None
     missing: Missing = "missing"
     bands: Mapping[str, float] = field(default_factory=dict)
-    margin: float | None = None
-    level: float = 0.95
-    power: float = 0.8
-    resamples: Annotated[int, Field(le=1_000_000)] = 5000
+    margin: NotNegative | None = None
+    level: Share = 0.95
+    power: Share = 0.8
+    resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 5000
     against: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        check_level(self.name, self.resamples, level=self.level, power=self.power)
         self.pillars  # noqa: B018  checks the weights
         lows = list(self.bands.values())
         if lows != sorted(lows, reverse=True) or len(set(lows)) < len(lows):
@@ -188,15 +187,14 @@ class CompositeAnalysis:
         """What the composite is made of."""
         return Pillars(self.weights, self.criteria, {} if self.judges is None else self.judges, self.missing)
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited without systems or criteria, ConfigError for a judge that is not there."""
         check_order(self.name, judged.rubric)
-        margin_of(judged.rubric, self.margin)
         self.pillars.check(self.name, judged)
         made = judged.frame[SYSTEM].dropna().unique()
         check_groups(self.name, SYSTEM.removeprefix("metadata."), made, "compare fewer systems")
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `composite.best`, the mean of the system that comes first."""
         self.check(judged)
         tell, scores, margin = Telling(self.name), self.pillars.scores(judged), margin_of(judged.rubric, self.margin)
@@ -257,7 +255,7 @@ class CompositeAnalysis:
     def _rank(
         self,
         tell: Telling,
-        judged: Judged,
+        judged: LongTable,
         scores: Scores,
         whole: pd.DataFrame,
         groups: list[str],
@@ -308,7 +306,7 @@ class CompositeAnalysis:
         broken = ranking.set_index("system")[[*(f"of_{pillar}" for pillar in self.weights), "composite"]]
         draw_heatmap(tell, "pillars", broken, "mean_of_cases")
 
-    def _by_judge(self, tell: Telling, judged: Judged, scores: Scores) -> pd.DataFrame:
+    def _by_judge(self, tell: Telling, judged: LongTable, scores: Scores) -> pd.DataFrame:
         """Means of every system with each judge alone, over what that judge judged; its own place among them."""
         rows: list[dict[str, Any]] = []
         for judge, own in self.pillars.by_judge(scores).items():
@@ -330,7 +328,7 @@ class CompositeAnalysis:
                 tell.say("firsts_differ", n=len(first), firsts=first.to_dict())
         return by_judge
 
-    def _withheld(self, ruling: Ruling, judged: Judged, scores: Scores, margin: Margin) -> Ruling:
+    def _withheld(self, ruling: Ruling, judged: LongTable, scores: Scores, margin: Margin) -> Ruling:
         """The verdict if it stands with the missing pillars at the ends of the scale that speak most against it."""
         ends = judged.rubric.minimum, judged.rubric.maximum
         weights = pd.Series(dict(self.weights), dtype=float)
@@ -350,7 +348,7 @@ class CompositeAnalysis:
                 return verdict(WITHHELD, SimpleNamespace(missing=int(empty.sum()), total=len(empty)))
         return ruling
 
-    def _compare_with_earlier(self, tell: Telling, judged: Judged, scores: Scores, margin: Margin) -> None:
+    def _compare_with_earlier(self, tell: Telling, judged: LongTable, scores: Scores, margin: Margin) -> None:
         """Tell of each system now and in earlier runs, over the items that both have."""
         rows = []
         level = family_level(self.level, len(self.against) * scores.about["system"].nunique())
@@ -396,9 +394,6 @@ class OfComposite:
     composite: CompositeAnalysis
     level: float
 
-    def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
-
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """As the composite."""
         self.composite.check(judged)

@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import Association, associate, crosses, partial
-from undogmatic.analyses.base import DIGITS, Judged, Unsuited, family_level
+from undogmatic.analyses.base import DIGITS, Correlation, LongTable, Share, Unsuited, family_level
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
-from undogmatic.analyses.truth import check_bound
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, OfComposite
 from undogmatic.constructs.faithfulness.pillars import draw_heatmap, known, square
 from undogmatic.errors import ConfigError
@@ -54,9 +53,9 @@ class CorrelationsAnalysis(OfComposite):
 
     name: ClassVar[str] = "pillars"
     composite: CompositeAnalysis
-    level: float = 0.95
+    level: Share = 0.95
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `pillars.lowest`, the lowest correlation of a pillar with the mean of the others."""
         self.check(judged)
         tell, scores = Telling(self.name), self.composite.pillars.scores(judged)
@@ -117,15 +116,11 @@ class BaselinesAnalysis(OfComposite):
     name: ClassVar[str] = "baselines"
     composite: CompositeAnalysis
     of: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    order: float = 0.5
+    order: Correlation = 0.5
     rounding: int = 4
-    level: float = 0.95
+    level: Share = 0.95
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_bound(self.order)
-
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited where there is no baseline."""
         self.composite.check(judged)
         texts = judged.inputs and any(_both(own) for own in judged.inputs.values())
@@ -135,7 +130,7 @@ class BaselinesAnalysis(OfComposite):
                 "the items `summary` and `reference`, or name your columns in analysis.of."
             )
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `baselines.best`, the highest tau."""
         self.check(judged)
         tell, scores = Telling(self.name), self.composite.pillars.scores(judged)
@@ -187,7 +182,7 @@ class BaselinesAnalysis(OfComposite):
         items = pd.DataFrame(values, index=index).rename_axis("item_id").reset_index()
         return [tell.result(*verdict(BASELINES, evidence).decided, headline=headline, items=items)]
 
-    def _stored(self, judged: Judged, name: str) -> pd.Series | None:
+    def _stored(self, judged: LongTable, name: str) -> pd.Series | None:
         """A criterion of this name, or what the items' metadata say; None where neither is there."""
         frame = judged.frame[judged.frame["repeat"] == 0]
         own = frame[frame["criterion"] == name]
@@ -204,7 +199,7 @@ def _both(inputs: Mapping[str, str]) -> bool:
     return "summary" in inputs and "reference" in inputs
 
 
-def rouge_of(judged: Judged, index: pd.Index) -> pd.DataFrame:
+def rouge_of(judged: LongTable, index: pd.Index) -> pd.DataFrame:
     """F of ROUGE-1, 2 and L (stemmed) of every summary against its reference; NaN where there is no reference.
 
     References:
@@ -244,10 +239,9 @@ class LengthBiasAnalysis(OfComposite):
     pillar: str = "judge"
     given: Sequence[str] = ()
     bound: float = 0.3
-    level: float = 0.95
+    level: Share = 0.95
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not 0 < self.bound < 1:
             raise ConfigError(f"`analysis.bound` is {self.bound}; a correlation between 0 and 1 is needed.")
         options = [*self.composite.weights, "composite"]
@@ -255,7 +249,7 @@ class LengthBiasAnalysis(OfComposite):
             if unknown := [name for name in names if name not in options]:
                 raise ConfigError(f"`analysis.{key}` names {unknown[0]!r}; there are: {', '.join(options)}.")
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `length_bias.largest`, the r of the judge that is furthest from 0."""
         self.check(judged)
         tell, scores = Telling(self.name), self.composite.pillars.scores(judged)

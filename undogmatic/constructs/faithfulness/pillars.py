@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import DIGITS, Judged, Unsuited
+from undogmatic.analyses.base import DIGITS, LongTable, Unsuited
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Telling
 from undogmatic.stats.estimate import Estimate
@@ -67,7 +67,7 @@ class Pillars:
         """The criteria of a pillar."""
         return list(self.criteria.get(pillar, [pillar]))
 
-    def check(self, analysis: str, judged: Judged) -> None:
+    def check(self, analysis: str, judged: LongTable) -> None:
         """Raise Unsuited without systems, DataError or ConfigError where a pillar has no judge."""
         judged.need(analysis, SYSTEM)
         frame = judged.frame
@@ -85,7 +85,7 @@ class Pillars:
                     options = ", ".join(map(str, frame["judge"].dropna().unique()))
                     raise ConfigError(f"`judges.{pillar}` names {judge!r}; there are: {options}.")
 
-    def scores(self, judged: Judged, repeat: int = 0) -> Scores:
+    def scores(self, judged: LongTable, repeat: int = 0) -> Scores:
         """Pillars and composite of every item, from one repeat."""
         frame = judged.frame
         about = _about(frame)

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import partial
-from undogmatic.analyses.base import Judged, check_groups, check_level, family_level
+from undogmatic.analyses.base import Correlation, LongTable, Share, check_groups, family_level
 from undogmatic.analyses.labelled import FEWEST_GROUPS
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
-from undogmatic.analyses.truth import check_bound, check_order, units
+from undogmatic.analyses.truth import check_order, units
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import agreement, checks, limits, means
@@ -71,14 +71,10 @@ class GatingAnalysis:
 
     name: ClassVar[str] = "gating"
     long: ClassVar[bool] = True
-    order: float = 0.5
-    level: float = 0.95
+    order: Correlation = 0.5
+    level: Share = 0.95
 
-    def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
-        check_bound(self.order)
-
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited without F1 per item, DataError for more conditions or systems than can be compared."""
         check_order(self.name, judged.rubric)
         judged.need(self.name, F1)
@@ -86,7 +82,7 @@ class GatingAnalysis:
             if column in judged.frame:
                 check_groups(self.name, column, judged.frame[column].dropna().unique(), "leave the column out")
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `gating.spearman`, the lowest of the judges'."""
         self.check(judged)
         tell = Telling(self.name)
@@ -170,7 +166,7 @@ class GatingAnalysis:
         return e
 
     def _tell_tracking(
-        self, tell: Telling, judged: Judged, known: pd.DataFrame, rng: np.random.Generator, level: float
+        self, tell: Telling, judged: LongTable, known: pd.DataFrame, rng: np.random.Generator, level: float
     ) -> None:
         """A row per judge and criterion that a metric measures: rank correlation, error and bias in shares."""
         rows = []
