@@ -27,7 +27,7 @@ from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
-from undogmatic.readouts.rivals import Rivals
+from undogmatic.readouts.decision import Rivals
 from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest, turns
 from undogmatic.records.results import AnalysisResult, headline_of
 from undogmatic.records.wordings import Licensed, texts_beside

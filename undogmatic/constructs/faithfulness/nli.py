@@ -15,8 +15,8 @@ from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, as_json
+from undogmatic.readouts.base import Unit
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.readouts.unit import Unit
 from undogmatic.records.records import Item, Record, Verdict, digest
 
 

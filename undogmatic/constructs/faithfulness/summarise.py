@@ -22,7 +22,7 @@ from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.models.base import Chats, Continues, Model, Summarises
 from undogmatic.readouts import adapter
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
-from undogmatic.readouts.prompt import Words
+from undogmatic.readouts.prompt import FixedWords
 from undogmatic.readouts.prompt import language as words_of
 from undogmatic.records.records import Item, Record
 from undogmatic.records.wordings import of_this_project
@@ -183,7 +183,7 @@ class Summarizer(dspy.Module):
         self,
         model: Model,
         wording: SummaryWording,
-        words: Words,
+        words: FixedWords,
         limits: SummaryLimits,
         temperature: float = 0.0,
         retries: int = 1,
