@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import Names, empty, json_lines, listed
-from undogmatic.datasets.tabular import SUFFIXES, item_of, table_rows
+from undogmatic.datasets.rows import Names, empty, json_lines, listed, table_file
+from undogmatic.datasets.tabular import item_of, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import UNNAMED, Item
 from undogmatic.records.wordings import Licence
@@ -49,9 +49,7 @@ class ResponsesDataset:
             raise ConfigError(
                 f"`dataset.columns` {what}; its keys are {', '.join(INPUTS)}, each with names of columns."
             )
-        self.path = existing_file(path, "dataset.path", SUFFIXES)
-        if self.path.suffix not in SUFFIXES:
-            raise ConfigError(f"`dataset.path` is {brief(path)}; known formats: {', '.join(SUFFIXES)}.")
+        self.path = table_file(path, "dataset.path")
         self.columns, self.label_scale, self.about = columns, label_scale, self.path.name
 
     def load(self) -> list[Item]:
