@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from undogmatic.analyses.worth import FEWEST_CONFIDENCES
+from undogmatic.analyses.calibration import FEWEST_CONFIDENCES
 from undogmatic.stats import calibration, jackknife, means, resampling, review
 from undogmatic.stats.coefficients import PEARSON
 from undogmatic.stats.ranking import RANK_CORRELATION

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from undogmatic.constructs.faithfulness.document import read_document
-from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import listed
-from undogmatic.datasets.tabular import SUFFIXES, table_rows
+from undogmatic.datasets.base import make_item, unique
+from undogmatic.datasets.rows import listed, table_file
+from undogmatic.datasets.tabular import table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
 from undogmatic.safety.outside import brief, read_bytes, read_text
@@ -87,7 +87,7 @@ class CasesDataset:
             if summaries != SHIPPED and "." not in summaries and get_close_matches(summaries.lower(), [SHIPPED], 1):
                 raise ConfigError(f"`dataset.summaries` is {brief(summaries)}. Did you mean {SHIPPED}?")
             typed = str(shipped / "summaries.jsonl") if summaries == SHIPPED else summaries
-            self.summaries = _table(typed, "dataset.summaries")
+            self.summaries = table_file(typed, "dataset.summaries")
         what = "cases" if summaries is None else f"summaries ({Path(summaries).name})"
         self.about = f"{SHIPPED if path is None else self.path.name} {what}, {split} split"
         ours = path is None and self.summaries in (None, shipped / "summaries.jsonl")
@@ -123,14 +123,7 @@ def _table_or_folder(path: str) -> Path:
     with contextlib.suppress(OSError, RuntimeError, ValueError):  # said by existing_file
         if (folder := Path(path).expanduser()).is_dir():
             return folder
-    return _table(path, "dataset.path")
-
-
-def _table(path: str, key: str) -> Path:
-    file = existing_file(path, key, SUFFIXES)
-    if file.suffix not in SUFFIXES:
-        raise ConfigError(f"`{key}` is {brief(path)}; a table is one of: {', '.join(SUFFIXES)}.")
-    return file
+    return table_file(path, "dataset.path")
 
 
 def _of_table(path: Path, column: str) -> Iterator[Case]:
