@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import undogmatic
-from undogmatic.cli.ui import environment, serve, server_command
+from undogmatic.cli.doors import serve, server_command
 from undogmatic.errors import ConfigError
 
 PATIENCE = 120.0  # seconds; it takes some ten on an idle machine
@@ -25,6 +25,13 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def store() -> None:
+    """An empty file, in which the server makes the tables."""
+    Path("mlruns").mkdir()
+    Path("mlruns/mlflow.db").touch()
 
 
 def test_without_a_store_it_says_where_it_looked() -> None:
@@ -37,9 +44,8 @@ def test_a_server_needs_no_serving() -> None:
         server_command("http://127.0.0.1:5000", 5001, "127.0.0.1")
 
 
+@pytest.mark.usefixtures("store")
 def test_a_taken_port_is_named() -> None:
-    Path("mlruns").mkdir()
-    Path("mlruns/mlflow.db").touch()
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -48,16 +54,16 @@ def test_a_taken_port_is_named() -> None:
             server_command(None, port, "127.0.0.1")
 
 
+@pytest.mark.usefixtures("store")
 def test_the_server_is_kept_offline() -> None:
-    kept = environment()
+    _, kept = server_command(None, free_port(), "127.0.0.1")
     assert kept["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
     assert kept["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] == "false"
     assert kept["MLFLOW_DISABLE_TELEMETRY"] == "true"
 
 
+@pytest.mark.usefixtures("store")
 def test_it_comes_up_and_ends_with_its_group() -> None:
-    Path("mlruns").mkdir()
-    Path("mlruns/mlflow.db").touch()  # the server makes the tables
     # A proxy that nobody answers: whatever wanted the network would fail or hang.
     nobody = {name: "http://127.0.0.1:9" for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
     checkout = str(Path(undogmatic.__file__).parent.parent)

@@ -98,23 +98,23 @@ def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
     from undogmatic.models.http import setting
 
     config, choices = composed(overrides, config_dir)
-    chosen = choices.get("model") != DEFAULT_MODEL or any(_MODEL.match(word) for word in overrides)
-    if chosen or setting("LLM_PROVIDER") is None:
+    own = choices.get("model") != DEFAULT_MODEL or any(_MODEL.match(word) for word in overrides)
+    if own or setting("LLM_PROVIDER") is None:
         return config
     return compose_config([*overrides, "model=env"], config_dir)
 
 
 def score_composed(
-    texts: Sequence[str | Mapping[str, str]], chosen: Settings, overrides: Sequence[str] = ()
+    texts: Sequence[str | Mapping[str, str]], config: Settings, overrides: Sequence[str] = ()
 ) -> list[ScoreResult]:
     """`score_texts` with a config that is composed already; `overrides` are noted in the results."""
     from undogmatic.config.build import build
     from undogmatic.engine.recipe import judged
 
-    rubric: Rubric = build(chosen.rubric, "rubric")
+    rubric: Rubric = build(config.rubric, "rubric")
     items = [_item(n, text, rubric) for n, text in enumerate(texts, 1)]
     try:
-        judgments = judged(items, chosen)
+        judgments = judged(items, config)
     except UndogmaticError as error:
         _log([{"error": type(error).__name__}])
         raise
@@ -145,7 +145,7 @@ def _log(lines: Iterable[Mapping[str, Any]]) -> None:
         with Log(path) as log:
             for line in lines:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
-                log.append(json.dumps({"time": now, **line}, ensure_ascii=False))
+                log.add(json.dumps({"time": now, **line}, ensure_ascii=False))
     except (StorageError, OSError) as error:
         if not _unlogged:
             _unlogged.append(str(error))
@@ -244,8 +244,8 @@ async def ajudge(
 
     if repeats < 1:
         raise ConfigError(f"`repeats` is {repeats}; it must be at least 1.")
-    chosen = {"judge": judge, "rubric": rubric, "model": model, "prompt": prompt, "readout": readout}
-    words = [word for group, choice in chosen.items() for word in _chosen(group, choice)]
+    choices = {"judge": judge, "rubric": rubric, "model": model, "prompt": prompt, "readout": readout}
+    words = [word for group, choice in choices.items() for word in chosen(group, choice)]
     config = compose_config([*words, *overrides], config_dir)
     if isinstance(rubric, Rubric):
         config["rubric"] = {"_target_": "undogmatic.records.rubric.Rubric", **rubric.model_dump(mode="json")}
@@ -271,8 +271,8 @@ def _without_await(ask: Callable[Asked, Coroutine[Any, Any, Judgments]], name: s
 judge = _without_await(ajudge, "judge")
 
 
-def _chosen(group: str, choice: Any) -> list[str]:
-    """A choice as overrides."""
+def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:
+    """A choice for `ajudge` as overrides; `key` names it in messages."""
     if choice is None or isinstance(choice, Rubric):
         return []
     if isinstance(choice, str):
@@ -280,7 +280,7 @@ def _chosen(group: str, choice: Any) -> list[str]:
             from undogmatic.config.groups import given_file
             from undogmatic.datasets.base import existing_file
 
-            choice = given_file("rubric", existing_file(choice, "rubric", (".yaml", ".yml")))
+            choice = given_file("rubric", existing_file(choice, key or group, (".yaml", ".yml")))
         return [f"{group}={choice}"]
     if not isinstance(choice, Mapping) or not isinstance(choice.get("name"), str):
         raise ConfigError(
@@ -332,12 +332,11 @@ def _bar(total: int, shown: bool) -> Iterator[Callable[[Any], None]]:
 def _table(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int, parts: Parts) -> Judgments:
     frame = tabulate(items, judgments, repeats, parts.expected())
     outcomes = {j.key: j.outcome for j in judgments}
-    words: list[dict[str, Any]] = []
-    for key in zip(frame["item_id"], frame["judge"], frame["criterion"], frame["repeat"], strict=True):
-        outcome = outcomes.get(key)
-        issues = list(getattr(outcome, "issues", ()))
-        words.append({name: getattr(outcome, name, None) for name in ("rationale", "message")} | {"issues": issues})
-    table = Judgments(frame.join(pd.DataFrame(words, index=frame.index))[COLUMNS])
+    keys = frame[["item_id", "judge", "criterion", "repeat"]].itertuples(index=False, name=None)
+    told = [outcomes.get(key) for key in keys]
+    words = {name: [getattr(outcome, name, None) for outcome in told] for name in ("rationale", "message")}
+    issues = [list(getattr(outcome, "issues", ())) for outcome in told]
+    table = Judgments(frame.assign(**words, issues=issues)[COLUMNS])
     table.how = {"model": parts.model.name, "readout": parts.readout_name, "rubric": parts.rubric.name}
     table.how["scale"] = parts.rubric.scale.span()
     return table

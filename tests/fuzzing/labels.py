@@ -14,7 +14,7 @@ from tests.fuzzing.jsonl import odd
 from tests.writable import one_message
 from undogmatic.errors import UndogmaticError
 from undogmatic.records.rubric import NumericScale, Rubric, Wording
-from undogmatic.review import labels, sheet
+from undogmatic.review import labels
 
 ITEMS = dict.fromkeys(["a", "=1+1", "'=1+1", "'a", "-5", "é"])
 COLUMNS = ("item_id", "label", "labeller", "comment", "inclusion_probability", "queue", "x")
@@ -65,7 +65,7 @@ def enter(case: Case) -> None:
         one_message(error, ["--scale"])
         return
     try:
-        source, rows = sheet.read(str(path), ("item_id", "label"))
+        source, rows = labels.read_sheet(str(path))
         checked = labels.check(
             str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], scale=ends, labeller=labeller, revise=False
         )

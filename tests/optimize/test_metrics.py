@@ -8,7 +8,7 @@ import pytest
 
 from tests.rubrics import HUNDRED
 from undogmatic.optimize.metrics import METRICS, Terms
-from undogmatic.optimize.task import Known, Measure, example
+from undogmatic.optimize.optimizers import Known, Measure, example
 from undogmatic.records.records import Item, Verdict
 
 TERMS = Terms(HUNDRED, "overall", ("bad",), ("good",))

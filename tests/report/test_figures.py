@@ -16,7 +16,7 @@ from undogmatic.records.results import FigureData
 from undogmatic.records.rubric import NumericScale
 from undogmatic.records.wordings import texts_beside
 from undogmatic.report import figures
-from undogmatic.report.pen import Pen, look_of
+from undogmatic.report.figures import Pen, look_of
 from undogmatic.report.words import Words
 
 NAN = float("nan")
@@ -30,7 +30,7 @@ DATA: dict[str, tuple[dict[str, Any], int]] = {
     "box": ({"groups": {"authority_only": [80.0, 90.0, 70.0], "explained_only": [10.0, 20.0]}, "y_label": "score"}, 5),
     "slope": ({"left": "a", "right": "b", "pairs": [(80.0, 20.0), (30.0, 30.0), (1.0, 2.0)], "y_label": "score"}, 3),
     "histogram": ({"groups": {"x": [1.0, 2.0], "y": [3.0]}, "bins": 10, "x_label": "words"}, 3),
-    "scatter": (POINTS | {"groups": list("aba"), "labels": ["p", "q", "$r$"], "fit": (10.0, 0.0), "identity": True}, 3),
+    "scatter": (POINTS | {"groups": list("aba"), "labels": ["p", "q", "$r$"], "identity": True}, 3),
     "bland_altman": ({"mean": [1.0, 2.0], "difference": [0.5, -0.5], "bias": 0.0, "lower": -1.0, "upper": 1.0}, 2),
     "bars": ({"labels": ["a", "b"], "values": [1.0, 2.0], **ENDS, "reference": 1.0, "y_label": "auc"}, 2),
     "forest": ({"labels": ["a", "b"], "estimate": [1.0, 2.0], **ENDS, "x_label": "auc"}, 2),

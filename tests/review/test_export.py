@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.analyses.builders import made_up
 from tests.analyses.builders import rubric as hundred
 from tests.review.conftest import MakeRun, Outcome, judgment, line_rows, sheet_rows, sure
-from undogmatic.analyses.base import Judged, tabulate
+from undogmatic.analyses.base import LongTable, tabulate
 from undogmatic.analyses.calibration import CalibrationAnalysis
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Item, ScoreDistribution, Verdict
@@ -41,7 +41,7 @@ class TestSelect:
         chosen = self.draw(outcomes)
         assert self.ids(chosen) == ["i3", "i2", "i0"]
         assert [(e.why, e.value) for e in chosen.entries] == [("failed", None), ("flagged", 30), ("flagged", 10)]
-        assert chosen.measure == "width"
+        assert chosen.order == "width"
 
     def test_all_ranks_the_others_too(self) -> None:
         chosen = self.draw([sure(10, review=True), sure(90)], everything=True)
@@ -52,18 +52,18 @@ class TestSelect:
         outcomes = [Verdict(score=1, confidence=80), sure(90, confidence=95), Verdict(score=1, confidence=20)]
         chosen = self.draw(outcomes, everything=True)
         assert self.ids(chosen) == ["i2", "i0", "i1"]
-        assert chosen.measure == "confidence"
+        assert chosen.order == "confidence"
         assert chosen.entries[0].value == 80
 
     def test_the_level_counts_last_and_ties_keep_the_order_of_the_dataset(self) -> None:
         levels = ["low", "high", "medium", "high"]
         chosen = self.draw([Verdict(score=1, uncertainty=u) for u in levels], everything=True)
         assert self.ids(chosen) == ["i1", "i3", "i2", "i0"]
-        assert chosen.measure == "level"
+        assert chosen.order == "level"
 
     def test_the_procedures_own_doubt_comes_before_the_interval(self) -> None:
         chosen = self.draw([sure(10, doubt=0.9), sure(90, doubt=0.1)], everything=True)
-        assert (self.ids(chosen), chosen.measure) == (["i0", "i1"], "procedure")
+        assert (self.ids(chosen), chosen.order) == (["i0", "i1"], "procedure")
 
     @given(
         st.lists(
@@ -86,15 +86,15 @@ class TestSelect:
             for k, (doubt, width, confidence, p, level) in enumerate(rows)
         ]
         items = [Item(id=f"i{k}", text=made_up(9, str(k)), label=50.0) for k in range(len(verdicts))]
-        judged = Judged(tabulate(items, [judgment(f"i{k}", v) for k, v in enumerate(verdicts)], 1), hundred())
+        judged = LongTable(tabulate(items, [judgment(f"i{k}", v) for k, v in enumerate(verdicts)], 1), hundred())
         (result,) = CalibrationAnalysis(resamples=100)(judged, np.random.default_rng(0))
         used = [f.values["measure"] for f in result.findings if f.key == "calibration.measure"]
-        assert [self.draw(verdicts, everything=True).measure] == (used or [None])
+        assert [self.draw(verdicts, everything=True).order] == (used or [None])
 
     def test_without_any_uncertainty_nothing_is_claimed(self) -> None:
         chosen = self.draw([Verdict(score=1), Verdict(score=99, review=True)], everything=True)
         assert self.ids(chosen) == ["i0", "i1"]
-        assert chosen.measure is None
+        assert chosen.order is None
 
     def test_each_remaining_item_is_drawn_with_the_probability_stated(self) -> None:
         outcomes = [sure(width) for width in range(10)]

@@ -12,7 +12,7 @@ from tests.review.conftest import fill, line_rows, note_experiment, say, trace_o
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.review import labels
-from undogmatic.review.commands import export, import_from_mlflow, import_labels
+from undogmatic.review.commands import export, import_labels
 
 Note = dict[str, str]
 
@@ -47,7 +47,7 @@ class TestFromMlflow:
         first = say(note, "i0", 72.5, "ana", rationale="só cita")
         say(note, "i0", "60", "bo", kind="expectation")
         say(note, "i1", " 72,5 ", "ana", kind="expectation")
-        said = import_from_mlflow(logged)
+        said = import_labels(logged)
         assert "3 labels added, 1 rows have no label" in said
         assert "2 of 3 judged items" in said
         assert "2 labellers: ana, bo" in said
@@ -61,15 +61,15 @@ class TestFromMlflow:
         assert found["i0"].metadata == {"label_count": 2, "label_spread": 12.5, "inclusion_probability": 1}
         assert len(TextsDataset(f"{logged}/with_labels.jsonl").load()) == 3
         before = Path(logged, "labels.jsonl").read_bytes()
-        assert "0 labels added, 3 were there already" in import_from_mlflow(logged)
+        assert "0 labels added, 3 were there already" in import_labels(logged)
         assert Path(logged, "labels.jsonl").read_bytes() == before
 
     def test_labels_that_a_file_brought_are_known(self, logged: str, note: Note) -> None:
         rows = [{"item_id": "i0", "label": 7.5, "labeller": "ana"}, {"item_id": "i1", "label": 10}]
         import_labels(logged, fill(rows, "f.csv"), scale="0-10")
-        assert "0 labels added, 2 were there already" in import_from_mlflow(logged)  # the two traces of i0 count once
+        assert "0 labels added, 2 were there already" in import_labels(logged)  # the two traces of i0 count once
         say(note, "i2", 50, "bo")
-        assert "1 labels added, 2 were there already" in import_from_mlflow(logged, labeller="carla")
+        assert "1 labels added, 2 were there already" in import_labels(logged, labeller="carla")
         assert self.labels(logged) == [("i0", 75, "ana"), ("i1", 100, "anonymous"), ("i2", 50, "bo")]
 
     def test_every_problem_is_named_by_trace_and_nothing_is_imported(self, logged: str, note: Note) -> None:
@@ -79,7 +79,7 @@ class TestFromMlflow:
         say(note, "i2", 50, "ana")
         say(note, "i2", 60, "ana", kind="expectation")
         with pytest.raises(DataError) as error:
-            import_from_mlflow(logged)
+            import_labels(logged)
         said = str(error.value)
         first, failed, sure_one = (f"trace {trace_of(note, item)} (item {item})" for item in ("i0", "i1", "i2"))
         assert f"{first}: `label` is 101, outside 0-100 of rubric=toy" in said
@@ -93,42 +93,42 @@ class TestFromMlflow:
         import_labels(logged, fill([{"item_id": "i2", "label": 90, "labeller": "ana"}], "f.csv"))
         say(note, "i0", 7.5, "ana")
         with pytest.raises(DataError, match=r"human_label in sqlite.*all 1 labels lie .* --scale 0-10 maps them"):
-            import_from_mlflow(logged)
-        import_from_mlflow(logged, scale="0-10")  # the 90, which is known, is on the rubric's scale
+            import_labels(logged)
+        import_labels(logged, scale="0-10")  # the 90, which is known, is on the rubric's scale
         assert self.labels(logged) == [("i2", 90, "ana"), ("i0", 75, "ana")]
         for again in ("0-10", None):
-            assert "0 labels added, 2 were there already" in import_from_mlflow(logged, scale=again)
+            assert "0 labels added, 2 were there already" in import_labels(logged, scale=again)
 
     def test_a_label_corrected_in_the_ui_must_be_meant(self, logged: str, note: Note) -> None:
         import_labels(logged, fill([{"item_id": "i1", "label": 60, "labeller": "ana"}], "f.csv"))
         self.correct(note, trace_of(note, "i1"))
         with pytest.raises(DataError, match=r"'ana' labels the item 'i1' 70, but 60 before \(f.csv:2.*--revise"):
-            import_from_mlflow(logged)
+            import_labels(logged)
         assert self.labels(logged) == [("i1", 60, "ana")]
-        assert "1 labels added" in import_from_mlflow(logged, revise=True)
+        assert "1 labels added" in import_labels(logged, revise=True)
         assert self.labels(logged) == [("i1", 70, "ana")]
-        assert "0 labels added, 1 were there already" in import_from_mlflow(logged)
+        assert "0 labels added, 1 were there already" in import_labels(logged)
 
     def test_a_correction_of_one_of_two_repeats_is_pointed_out(self, logged: str, note: Note) -> None:
         import_labels(logged, fill([{"item_id": "i0", "label": 60, "labeller": "ana"}], "f.csv"))
         trace, other = trace_of(note, "i0", 1), trace_of(note, "i0")
         self.correct(note, trace)
         with pytest.raises(DataError, match=f"70, but 60 at trace {other}"):
-            import_from_mlflow(logged, revise=True)
+            import_labels(logged, revise=True)
 
     @pytest.mark.parametrize("nobody", [None, "default"])
     def test_a_nameless_label_keeps_its_labeller_when_the_ui_puts_another_in_its_place(
         self, logged: str, note: Note, nobody: str | None
     ) -> None:
         first = say(note, "i0", 60, nobody)
-        import_from_mlflow(logged, labeller="ana")
+        import_labels(logged, labeller="ana")
         second = say(note, "i0", 65, nobody, overrides=first.assessment_id)
         say(note, "i0", 70, nobody, overrides=second.assessment_id)
         with pytest.raises(DataError, match="'ana' labels the item 'i0' 70, but 60 before"):
-            import_from_mlflow(logged)
-        import_from_mlflow(logged, revise=True)
+            import_labels(logged)
+        import_labels(logged, revise=True)
         say(note, "i2", 80, nobody)
-        assert "1 labels added, 1 were there already" in import_from_mlflow(logged)
+        assert "1 labels added, 1 were there already" in import_labels(logged)
         assert self.labels(logged) == [("i0", 70, "ana"), ("i2", 80, "anonymous")]
 
     def test_what_was_overridden_or_deleted_before_does_not_come(self, logged: str, note: Note) -> None:
@@ -136,14 +136,14 @@ class TestFromMlflow:
         say(note, "i0", 70, "bo", overrides=first.assessment_id)
         gone = say(note, "i1", 500, "ana")
         self.client(note).delete_assessment(gone.trace_id, gone.assessment_id)
-        import_from_mlflow(logged)
+        import_labels(logged)
         assert self.labels(logged) == [("i0", 70, "bo")]
 
     def test_what_was_deleted_afterwards_still_counts_and_is_named(self, logged: str, note: Note) -> None:
         gone = say(note, "i1", 50, "ana")
-        assert "not there any more" not in import_from_mlflow(logged)
+        assert "not there any more" not in import_labels(logged)
         self.client(note).delete_assessment(gone.trace_id, gone.assessment_id)
-        said = import_from_mlflow(logged)
+        said = import_labels(logged)
         assert f"1 labels that came from MLflow are not there any more and still count: trace {gone.trace_id}" in said
         assert self.labels(logged) == [("i1", 50, "ana")]
 
@@ -151,7 +151,7 @@ class TestFromMlflow:
         say(note, "i0", "odd", "ana", name="tone")
         say(note, "i1", "fine", "bo", name="tone")
         say(note, "i0", 41, "ana", name="judge_score")
-        said = import_from_mlflow(logged)
+        said = import_labels(logged)
         assert "0 labels added" in said
         assert "No person's `human_label` is on the 3 traces" in said
         assert "Other human assessments, not imported: judge_score (1), tone (2)." in said
@@ -163,9 +163,9 @@ class TestFromMlflow:
         drawn = [row["item_id"] for row in line_rows("drawn.jsonl")]
         say(note, drawn[0], 50, "ana")
         say(note, drawn[0], 55, "bo")
-        assert "Only 1 of 2 random rows have a label" in import_from_mlflow(logged)
+        assert "Only 1 of 2 random rows have a label" in import_labels(logged)
         say(note, drawn[1], 60, "ana", kind="expectation")
-        assert "Only" not in import_from_mlflow(logged)
+        assert "Only" not in import_labels(logged)
         assert {one.inclusion_probability for one in labels.read(Path(logged))} == {2 / 3}
         found = TextsDataset(f"{logged}/labelled.jsonl").load()
         assert [item.metadata["inclusion_probability"] for item in found] == [2 / 3, 2 / 3]
@@ -173,7 +173,7 @@ class TestFromMlflow:
     def test_a_label_on_the_trace_of_another_repeat_has_the_items_probability(self, logged: str, note: Note) -> None:
         import_labels(logged, fill([{"item_id": "i0", "label": 60, "labeller": "bo"}], "f.csv"))  # traces the repeat
         say(note, "i0", 50, "ana", repeat=1)
-        import_from_mlflow(logged)
+        import_labels(logged)
         (one,) = [one for one in labels.read(Path(logged)) if one.labeller == "ana"]
         assert one.inclusion_probability == 1
 
@@ -181,7 +181,7 @@ class TestFromMlflow:
         say(note, "i0", 50, "ana")
         export(logged, "later", budget=0, random=3)
         say(note, "i1", 50, "ana")
-        assert "no inclusion probability" in import_from_mlflow(logged)
+        assert "no inclusion probability" in import_labels(logged)
         assert {one.item_id: one.inclusion_probability for one in labels.read(Path(logged))} == {"i0": None, "i1": 1}
 
     def test_a_redacted_run_gives_its_labels_back_and_nothing_is_written_there(self, logged: str) -> None:
@@ -192,7 +192,7 @@ class TestFromMlflow:
         say(note, "i0", 60, "ana", rationale="sem motivo")
         import_labels(logged, fill([{"item_id": "i1", "label": 80, "labeller": "bo", "comment": "segredo"}], "f.csv"))
         stored = Path("mlruns/mlflow.db").read_bytes()
-        import_from_mlflow(logged)
+        import_labels(logged)
         comments = {one.item_id: one.comment for one in labels.read(Path(logged))}
         assert comments == {"i1": "segredo", "i0": "sem motivo"}
         assert Path("mlruns/mlflow.db").read_bytes() == stored
@@ -204,27 +204,27 @@ class TestFromMlflow:
         noted = json.loads(note.read_text())
         note.write_text(json.dumps(noted | {"run_id": "0" * 32}))
         with pytest.raises(ConfigError, match="is no longer in"):
-            import_from_mlflow(logged)
+            import_labels(logged)
         note.write_text(json.dumps(noted | {"uri": "sqlite:////nowhere/mlflow.db"}))
         with pytest.raises(ConfigError, match=r"is gone \(/nowhere/mlflow\.db\)"):
-            import_from_mlflow(logged)
+            import_labels(logged)
         Path("broken.db").write_bytes(b"this is not a database" * 100)
         note.write_text(json.dumps(noted | {"uri": "sqlite:///broken.db"}))
         with pytest.raises(ConfigError, match=r"nothing was imported .* cannot be read.*not a database"):
-            import_from_mlflow(logged)
+            import_labels(logged)
         note.unlink()
         with pytest.raises(ConfigError, match="was not logged to MLflow"):
-            import_from_mlflow(logged)
+            import_labels(logged)
 
     def test_a_server_that_does_not_answer_is_named(self, logged: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
         note = Path(logged, "mlflow.json")
         note.write_text(json.dumps(json.loads(note.read_text()) | {"uri": "http://127.0.0.1:9"}))
         with pytest.raises(ConfigError, match=r"cannot be read.*http://127\.0\.0\.1:9"):
-            import_from_mlflow(logged)
+            import_labels(logged)
 
     def test_a_run_without_traces_is_told_how_to_get_them(self, logged: str) -> None:
         note = json.loads(Path(logged, "mlflow.json").read_text())
         self.client(note).delete_traces(note_experiment(note), trace_ids=[trace_of(note, "i1")])
         with pytest.raises(ConfigError, match=r"it has no traces in .*undogmatic review export"):
-            import_from_mlflow(logged)
+            import_labels(logged)

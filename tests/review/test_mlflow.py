@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.review.conftest import fill, judgment, line_rows, say
 from undogmatic.records.records import Judgment, Verdict
-from undogmatic.review.commands import export, import_from_mlflow, import_labels
+from undogmatic.review.commands import export, import_labels
 from undogmatic.safety.secrets import redacted
 
 
@@ -98,7 +98,7 @@ class TestMlflow:
         import_labels(logged, fill([{"item_id": "i1", "label": 70, "labeller": "a"}], "f.csv"))
         human, *_ = [a for a in self.traces(logged)["i1", "0"] if a.name == "human_label"]
         assert (human.feedback is not None, human.value, human.rationale) == (True, 70, "hm")
-        assert "0 labels added, 1 were there already" in import_from_mlflow(logged)
+        assert "0 labels added, 1 were there already" in import_labels(logged)
 
 
 def test_a_trace_keeps_its_id_when_a_record_gains_a_field_with_a_default() -> None:

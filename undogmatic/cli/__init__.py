@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from undogmatic.cli import describe, fit, review, score, ui
+from undogmatic.cli import describe, doors, score
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.guard import know_words
 from undogmatic.safety.outside import brief, has_halves
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="run an experiment (undogmatic run --help)", add_help=False)
     measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
     own = [importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door") for path in measured]
-    for door in (score, describe, *own, fit, review, ui):
+    for door in (score, describe, *own, doors):
         door.add(commands)
     return parser
 

@@ -7,13 +7,14 @@ import asyncio
 import json
 import string
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from undogmatic.cli.composing import add_words, words
+from undogmatic.cli.doors import add_words, words
 from undogmatic.errors import ModelError, UnparseableAnswer
 
 if TYPE_CHECKING:
-    from dspy.lm15 import Request, Response, TokenLogprob
+    from dspy.lm15 import Request, Response
 
     from undogmatic.engine.recipe import Parts
     from undogmatic.judges.base import Judge
@@ -27,13 +28,15 @@ OTHER_WAYS = ("decide", "rate", "pooled", "pieces", "continue_text")
 
 
 class Sent(NamedTuple):
-    """One request: the model, its messages (role, text), the tokens that the answer may have at most, and how often it
-    is made for an item (readouts that sample ask the same again)."""
+    """One request to a model."""
 
     model: Model
-    messages: tuple[tuple[str, str], ...]
-    most: int
-    times: int = 1
+    messages: tuple[tuple[str, str], ...]  # role, text
+    most: int  # tokens that the answer may have
+    times: int = 1  # how often it is made for an item (readouts that sample ask the same again)
+
+
+Requests: TypeAlias = dict[tuple[str, Any], Sent]
 
 
 def add(commands: Any) -> None:
@@ -73,54 +76,50 @@ def run(given: argparse.Namespace) -> None:
         print(price(requests, items, chosen.run.repeats))
 
 
-class Requests(dict[tuple[str, Any], Sent]):
-    """Every different request to some models, which answer without asking anybody while it is in use.
+def answering(parts: Parts, models: Iterable[Model], answer: Callable[[Request], str] | None = None) -> Requests:
+    """Have models answer without asking anybody, with the text that `answer` gives, else with one made up that fits the
+    form. Returns what fills with every different request to them."""
+    from dspy.lm15 import TokenLogprob, TopLogprob
 
-    Args:
-        parts: What the run is built of.
-        models: Those that are asked.
-        answer: The text of a model's answer; None makes one up that fits the form.
-    """
+    from undogmatic.models.calls import Gateway
+    from undogmatic.models.hosted import Tokens, settled
 
-    def __init__(self, parts: Parts, models: Iterable[Model], answer: Callable[[Request], str] | None = None) -> None:
-        from undogmatic.models.calls import Gateway
+    requests: Requests = {}
+    # The odds of a token that prefer no level: every digit and letter has the same, and none falls outside.
+    labels = string.digits + string.ascii_uppercase
+    top = tuple(TopLogprob(token=label, logprob=0.0) for label in labels)
+    even = (TokenLogprob(token=labels[0], logprob=0.0, top=top),)
 
-        super().__init__()
-        self.counting, self.answer = True, answer or made_up
-        parts.model.connect(Gateway())
-        for model in {id(model): model for model in models}.values():
-            self._replace(model)
+    def note(model: Model, messages: tuple[tuple[str, str], ...], most: int) -> None:
+        before = requests.get((model.name, messages), Sent(model, messages, most, 0))
+        requests[model.name, messages] = before._replace(times=before.times + 1)
 
-    def _note(self, model: Model, messages: tuple[tuple[str, str], ...], most: int) -> None:
-        before = self.get((model.name, messages), Sent(model, messages, most, 0))
-        self[model.name, messages] = before._replace(times=max(1, before.times + self.counting))
+    async def complete(model: Any, request: Request) -> Response:
+        turns = [("system", request.system)] if request.system is not None else []
+        turns += [(message.role, "\n".join(part.text for part in message.parts)) for message in request.messages]
+        note(model, tuple(turns), request.config.max_tokens or 0)
+        odds = () if request.config.logprobs is None else even
+        text = labels[0] if odds else (answer or made_up)(request)
+        return settled({}, model.name, text, Tokens(0, 0), logprobs=odds)
 
-    def _replace(self, model: Any) -> None:
-        from undogmatic.models.hosted import Tokens, settled
+    async def other(model: Any, text: Any, *_: Any) -> Any:
+        note(model, (("reads", text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)),), 0)
+        raise UnparseableAnswer("nothing was sent")
 
-        async def complete(request: Request) -> Response:
-            turns = [("system", request.system)] if request.system is not None else []
-            turns += [(message.role, "\n".join(part.text for part in message.parts)) for message in request.messages]
-            self._note(model, tuple(turns), request.config.max_tokens or 0)
-            odds = () if request.config.logprobs is None else (every_label(),)
-            return settled({}, model.name, odds[0].token if odds else self.answer(request), Tokens(0, 0), logprobs=odds)
-
-        async def other(text: Any, *_: Any) -> Any:
-            self._note(model, (("reads", text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)),), 0)
-            raise UnparseableAnswer("nothing was sent")
-
-        if hasattr(model, "complete"):
-            model.complete = complete
-        for name in OTHER_WAYS:
-            if hasattr(model, name):
-                setattr(model, name, other)
+    parts.model.connect(Gateway())
+    ways: dict[str, Callable[..., Any]] = {"complete": complete, **dict.fromkeys(OTHER_WAYS, other)}
+    for model in models:
+        for way, asked in ways.items():
+            if hasattr(model, way):
+                setattr(model, way, partial(asked, model))
+    return requests
 
 
 def made_first(parts: Parts, item: Item) -> tuple[list[Sent], Item | None]:
     """What would be sent by the steps that make items, and the item that the judges get: None where nothing is made."""
     from undogmatic.records.records import Items
 
-    requests = Requests(parts, [model for step in parts.steps for model in step.models])
+    requests = answering(parts, [model for step in parts.steps for model in step.models])
     current: Item | None = item
     for step in parts.steps:
         with parts.asking():
@@ -137,16 +136,18 @@ def described(parts: Parts, judge: Judge, item: Item, answer: Callable[[Request]
     from undogmatic.judges.base import Judge
     from undogmatic.readouts.base import Readout
 
-    requests = Requests(parts, [source.model for source in judge.readouts()], answer)
+    requests = answering(parts, [source.model for source in judge.readouts()], answer)
     for readout in judge.readouts():
         if isinstance(readout, Readout):
             readout.read = _middle(readout)  # type: ignore[assignment]
     with parts.asking():
+        asyncio.run(JudgeStep(judge, parts.provenance).process(item))
+        counted = dict(requests)
         # An inner judge that is called for some items only is asked by itself as well.
-        for each in [judge, *(inner for _, inner in judge.named_sub_modules(Judge) if inner is not judge)]:
-            asyncio.run(JudgeStep(each, parts.provenance).process(item))
-            requests.counting = False
-    return list(requests.values())
+        for _, inner in judge.named_sub_modules(Judge):
+            if inner is not judge:
+                asyncio.run(JudgeStep(inner, parts.provenance).process(item))
+    return list(({key: sent._replace(times=1) for key, sent in requests.items()} | counted).values())
 
 
 def _middle(readout: Readout) -> Callable[[Item], Awaitable[Verdict]]:
@@ -164,15 +165,6 @@ def _middle(readout: Readout) -> Callable[[Item], Awaitable[Verdict]]:
             return entropy_verdict(even)
 
     return read
-
-
-def every_label() -> TokenLogprob:
-    """The odds of a token that prefer no level: every digit and every letter has the same, and none falls outside."""
-    from dspy.lm15 import TokenLogprob, TopLogprob
-
-    labels = string.digits + string.ascii_uppercase
-    odds = tuple(TopLogprob(token=label, logprob=0.0) for label in labels)
-    return TokenLogprob(token=labels[0], logprob=0.0, top=odds)
 
 
 def made_up(request: Request) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.cli.composing import add_words, words
+from undogmatic.cli.doors import add_words, words
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.outside import ROW_BYTES, brief, read_input, read_text, visible
 
@@ -24,13 +25,8 @@ def add(commands: Any) -> None:
     score = commands.add_parser("score", help="score one text, or every text of a file")
     score.add_argument("text", nargs="?", help='the text; "-" reads it from standard input')
     score.add_argument("--file", help="JSONL, CSV or Parquet with the field text, or the rubric's inputs (id optional)")
-    score.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="NAME=TEXT",
-        help='one of the inputs that the rubric judges; "-" for TEXT is standard input, "@FILE" a file',
-    )
+    inputs = 'one of the inputs that the rubric judges; "-" for TEXT is standard input, "@FILE" a file'
+    score.add_argument("--input", action="append", default=[], metavar="NAME=TEXT", help=inputs)
     score.add_argument("--rubric", metavar="NAME|FILE", help="a rubric by its name, or a YAML file with one")
     score.add_argument("--prompt", metavar="NAME", help="a prompt by its name")
     score.add_argument("--json", action="store_true", help="print JSON lines instead of words")
@@ -40,10 +36,8 @@ def add(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> None:
     """Score and print; exit with 1 if a text got no score."""
-    from undogmatic.api import score_composed, scoring_config
+    from undogmatic.api import chosen, score_composed, scoring_config
     from undogmatic.config.build import build, settings
-    from undogmatic.config.groups import given_file
-    from undogmatic.datasets.base import existing_file
 
     text = given.text
     if text is not None and (given.file is not None or given.input):  # the first positional is then an override
@@ -58,15 +52,12 @@ def run(given: argparse.Namespace) -> None:
         )
     if text is not None:
         _check_text(text)
-    options = {"rubric": given.rubric, "prompt": given.prompt}
-    if given.rubric is not None and Path(given.rubric).suffix in (".yaml", ".yml"):
-        options["rubric"] = given_file("rubric", existing_file(given.rubric, "--rubric", (".yaml", ".yml")))
-    overrides = [f"{group}={option}" for group, option in options.items() if option is not None] + words(given)
-    chosen = settings(scoring_config(overrides))
-    rubric: Rubric = build(chosen.rubric, "rubric")
+    overrides = [*chosen("rubric", given.rubric, "--rubric"), *chosen("prompt", given.prompt), *words(given)]
+    config = settings(scoring_config(overrides))
+    rubric: Rubric = build(config.rubric, "rubric")
     names, texts = _read(given, text, rubric)
     failed = 0
-    for name, result in zip(names, score_composed(texts, chosen, overrides), strict=True):
+    for name, result in zip(names, score_composed(texts, config, overrides), strict=True):
         failed += result.error is not None
         if given.json:
             fields = result.model_dump(mode="json", exclude={"overrides"})
@@ -92,7 +83,7 @@ _OVERRIDE = re.compile(r"[+~]{0,2}[a-z_]+([./@][\w./@-]+)*=\S*")
 
 def _check_text(text: str) -> None:
     """Raise ConfigError where the text is the name of a file, or an override: then a name would get the score."""
-    from undogmatic.datasets.tabular import SUFFIXES
+    from undogmatic.datasets.rows import SUFFIXES
 
     shown, word = brief(text), text.strip()
     anyway = f"To score these very words, send them on standard input: printf '%s' {shown} | undogmatic score -"
@@ -101,16 +92,12 @@ def _check_text(text: str) -> None:
             f'the text to score is {shown}, which looks like a setting. Put the text first: undogmatic score "text" '
             f"{word}\n{anyway}"
         )
-    try:
-        exists = bool(word) and "\n" not in word and Path(word).exists()
-    except (OSError, ValueError):  # too long for a name, or with a NUL in it
-        exists = False
+    exists = bool(word) and "\n" not in word and os.path.exists(word)
     if exists or _NAMES_A_FILE.fullmatch(word):
-        kind = Path(word).suffix.lower()
+        kind, what = Path(word).suffix.lower(), "looks like a file's name"
         way = f"save it as {', '.join(SUFFIXES)} or .txt first."
         if kind in SUFFIXES or kind in (".txt", ".md"):
             way = f"undogmatic score --file {word}" if kind in SUFFIXES else f"undogmatic score - < {word}"
-        what = "looks like a file's name"
         if exists:
             what = f"is the name of a {'folder' if Path(word).is_dir() else 'file'}"
         raise ConfigError(f"the text to score is {shown}, which {what}. To score what is in it: {way}\n{anyway}")
@@ -147,26 +134,25 @@ def _read(
 
 
 _SOURCES = {
-    "stated": "the model's own word",
-    "entropy": "by the spread of its probabilities",
-    "procedure": "by the judge's procedure",
+    "stated": " (the model's own word)",
+    "entropy": " (by the spread of its probabilities)",
+    "procedure": " (by the judge's procedure)",
 }
 
 
 def _in_words(result: ScoreResult) -> str:
     if result.error is not None:
         return f"no score ({result.error})"
-    words = [word for word in (result.category, None if result.score is None else f"{result.score:.1f}") if word]
+    words = [] if result.category is None else [result.category]
+    if result.score is not None:
+        words.append(f"{result.score:.1f}")
     if result.interval is not None:
         words.append(f"interval {result.interval[0]:.1f}-{result.interval[1]:.1f}")
     if result.confidence is not None:
-        source = _SOURCES.get(result.confidence_source)
-        words.append(f"confidence {result.confidence:.0f}{f' ({source})' if source else ''}")
+        words.append(f"confidence {result.confidence:.0f}{_SOURCES.get(result.confidence_source, '')}")
     if result.uncertainty is not None:
         given_by = str(result.details.get("level_from", "")).replace("_", " ")
         level = f"uncertainty {result.uncertainty}{f' (by {given_by})' if given_by else ''}"
         words.append(f"{level}{', for review' if result.review else ''}")
-    if result.rationale:
-        words.append(result.rationale)
-    words += result.issues
+    words += [*filter(None, [result.rationale]), *result.issues]
     return "  ".join(words)

@@ -5,10 +5,11 @@ Judged texts, answers and messages of failures are hostile and shortened here; `
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,10 @@ from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 from undogmatic.records.wordings import FALLBACK
 from undogmatic.report import figures
 from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Picture, Quote, Table, save
-from undogmatic.report.tables import frame_blocks, key_figures, key_table
+from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import Words, missing
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
-from undogmatic.runs.outcome import FinishedRun
+from undogmatic.runs.outcome import Asked, FinishedRun
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
 
@@ -34,8 +35,7 @@ EXCERPT = 280  # characters of a judged text
 MOST_FAILURES = 40
 ITEMS_EACH = 3
 _KEY = itemgetter("item_id", "judge", "criterion", "repeat")  # by which judgment a row of the table was made
-ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")
-"""What only a run has that asks somebody."""
+ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")  # what only a run has that asks somebody
 
 
 def write(run: FinishedRun) -> None:
@@ -43,10 +43,9 @@ def write(run: FinishedRun) -> None:
     words = Words.of(run)
     date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
     lead = words.text("common.lead", name=run.name, date=date)
-    document = Document(words.language, title(run, words), lead, foot=words.text("common.offline_note"))
-    for part in (_verdict, what_was_run, scale, _notes, _results, items, prompt, licences, repeat):
-        document.blocks.extend(part(run, words))
-    save(document, run.folder)
+    parts = (_verdict, what_was_run, scale, _notes, _results, items, prompt, licences, repeat)
+    blocks = [block for part in parts for block in part(run, words)]
+    save(Document(words.language, title(run, words), lead, blocks, words.text("common.offline_note")), run.folder)
 
 
 def title(run: FinishedRun, words: Words) -> str:
@@ -57,13 +56,12 @@ def title(run: FinishedRun, words: Words) -> str:
 
 def verdicts(run: FinishedRun, words: Words) -> list[str]:
     """The verdict sentence of every analysis that gives one; one sentence if none does."""
-    sentences = [
-        (f"{result.part}: " if result.part else "")
-        + words.say(result.verdict)
-        + (f" {words.text('common.exploratory')}" if _exploratory(result, run) else "")
-        for result in run.results
-        if result.verdict is not None
-    ]
+    sentences = []
+    for result in run.results:
+        if result.verdict is not None:
+            before = f"{result.part}: " if result.part else ""
+            after = f" {words.text('common.exploratory')}" if _exploratory(result, run) else ""
+            sentences.append(f"{before}{words.say(result.verdict)}{after}")
     return sentences or [words.text("common.no_verdict")]
 
 
@@ -73,30 +71,33 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
         return [words.text("common.note.elsewhere")]
     if "prompt" not in run.choices:  # nobody was given one
         return [words.text("common.note.computed", judge=run.choices["judge"])]
-    asked = {"readout": run.choices["readout"]} | ({"asked": "auto"} if run.settings.automatic else {})
-    readout_note = words.text(f"common.note.readout{'' if run.settings.automatic else '_named'}", **asked)
-    blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
+    readout = "readout" if run.settings.automatic else "readout_named"
+    readout_note = words.text(f"common.note.{readout}", readout=run.choices["readout"], asked="auto")
+
+    def readouts(ways: Iterable[Asked]) -> str:
+        return ", ".join(dict.fromkeys(way.readout for way in ways))
+
+    blind = readouts(way for way in run.asked if not way.uses_prompt)
     if not run.uses_prompt:
         return [readout_note, words.text("common.note.prompt_unused", readout=blind)]
     key = "prompt_partly" if blind else "prompt_used"
     prompt_note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
     for part in ("instructions", "demonstrations"):
-        if unsent := ", ".join(dict.fromkeys(way.readout for way in run.asked if part in way.without)):
+        if unsent := readouts(way for way in run.asked if part in way.without):
             prompt_note += f" {words.text(f'common.note.without_{part}', readout=unsent)}"
     return [readout_note, prompt_note]
 
 
 def review_notes(run: FinishedRun, words: Words) -> list[str]:
     """Count, for each judge with levels, how many texts it rated with low, medium and high doubt, and marked."""
-    notes = []
+    notes, first = [], run.frame[run.frame["repeat"] == 0]
     for (judge, criterion), part in run.parts.items():
-        rows = (run.frame["judge"] == judge) & (run.frame["criterion"] == criterion) & (run.frame["repeat"] == 0)
-        first = run.frame[rows]
-        levels = first["uncertainty"].dropna()
+        rows = first[(first["judge"] == judge) & (first["criterion"] == criterion)]
+        levels = rows["uncertainty"].dropna()
         if levels.empty:
             continue
         counts = {level: int((levels == level).sum()) for level in ("high", "medium", "low")}
-        counts |= {"without": int(first["error"].isna().sum()) - len(levels), "flagged": int(first["review"].sum())}
+        counts |= {"without": int(rows["error"].isna().sum()) - len(levels), "flagged": int(rows["review"].sum())}
         note = words.text("common.note.review", folder=str(as_typed(run.folder)), **counts)
         notes.append(f"{part}: {note}" if part else note)
     return notes
@@ -105,46 +106,37 @@ def review_notes(run: FinishedRun, words: Words) -> list[str]:
 def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
     """How the scores compare with an earlier run, what the cache answered, and whether the readout samples; nothing of
     scores that were made elsewhere."""
-    scores = run.repeatability
     if run.elsewhere:
         return []
-    if scores.identical is None:
-        notes = [words.text("common.note.repeat_first")]
-    else:
-        key = "repeat_identical" if scores.identical else "repeat_differs"
-        earlier = "" if scores.earlier is None else str(scores.earlier)
-        notes = [words.text(f"common.note.{key}", earlier=earlier, difference=scores.max_difference)]
-    cached = "repeat_cached" if scores.cached > 0 else "repeat_fresh"
-    notes.append(words.text(f"common.note.{cached}", cached=scores.cached))
+    scores = run.repeatability
+    key = "first" if scores.identical is None else "identical" if scores.identical else "differs"
+    notes = [words.text(f"common.note.repeat_{key}", earlier=str(scores.earlier), difference=scores.max_difference)]
+    notes.append(words.text(f"common.note.repeat_{'cached' if scores.cached > 0 else 'fresh'}", cached=scores.cached))
     return [*notes, words.text("common.note.deterministic" if scores.deterministic else "common.note.sampled")]
 
 
 def pictures(
     drawn: Sequence[FigureData], words: Words, section: str, rubric: Rubric | None, folder: Path, before: str = ""
-) -> list[Block]:
+) -> Iterator[Block]:
     """Draw the figures of one section as `figures/<before><section>_<name>.png`."""
-    blocks: list[Block] = []
     for figure in drawn:
-        if figures.size(figure) == 0:
-            blocks.append(Paragraph(words.text("figures.empty", name=figure.name), "small"))
-            continue
         link = f"figures/{before}{section}_{figure.name}.png"
-        figures.draw(figure, words, section, rubric, folder / link)
-        blocks.append(Picture(folder / link, link, figures.caption(figure, words, section)))
-    return blocks
+        if figures.size(figure) == 0:
+            yield Paragraph(words.text("figures.empty", name=figure.name), "small")
+        else:
+            figures.draw(figure, words, section, rubric, folder / link)
+            yield Picture(folder / link, link, figures.caption(figure, words, section))
 
 
 def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.verdict"))
     for sentence in verdicts(run, words):
         yield Paragraph(sentence, "verdict")
-    failed = int(run.frame["error"].notna().sum())
-    if failed:
-        counted = {"failed": failed, "total": len(run.frame), "kinds": failure_counts(run, words)}
-        yield Paragraph(words.text("common.failures_alert", **counted), "alert")
+    if (counts := counted(run, words))["failed"]:
+        yield Paragraph(words.text("common.failures_alert", **counts), "alert")
     if keys := key_figures(run.results, words):
         yield Heading(words.text("common.headline_title"), level=3)
-        yield key_table(keys, words)
+        yield keys
 
 
 def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -154,40 +146,36 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     if run.settings.limit is not None:
         notes.append(words.text("common.note.few_items", limit=run.settings.limit))
-    failed = int(run.frame["error"].notna().sum())
-    counted = {"failed": failed, "total": len(run.frame), "kinds": failure_counts(run, words)}
-    notes.append(words.text("common.note.failures", **counted) if failed else words.text("common.note.no_failures"))
+    counts = counted(run, words)
+    notes.append(words.text("common.note.failures" if counts["failed"] else "common.note.no_failures", **counts))
     yield Bullets(notes)
-    if failed:
+    if counts["failed"]:
         yield from failures(run, words)
     yield Paragraph(words.text("common.not_applicable"), "small")
 
 
 def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
+    several = sum(result.verdict is not None for result in run.results) > 1
     for result in run.results:
-        yield from _result(result, run, words)
-    if any(result.figures for result in run.results):
-        return
-    yield Heading(words.text("common.scores_title"))
-    scored = run.frame[run.frame["score"].notna()]  # categories without an order have none, and are counted instead
-    if not scored.empty:
+        heading = words.find(f"{result.name}.title") or result.name
+        heading = f"{heading}: {result.part}" if result.part else heading
+        yield Heading(words.text("common.exploratory_title", title=heading) if _exploratory(result, run) else heading)
+        if result.verdict is not None and several:
+            yield Paragraph(words.say(result.verdict))
+        if result.findings:
+            yield Bullets([words.say(finding) for finding in result.findings])
+        yield from pictures(result.figures, words, result.name, run.rubric, run.folder, result.full(""))
+        for name, frame in result.tables.items():
+            yield from frame_blocks(frame, words, result.name, name, run.folder, result.full(""))
+    if not any(result.figures for result in run.results):
+        yield Heading(words.text("common.scores_title"))
+        scored = run.frame[run.frame["score"].notna()]  # categories without an order have none, and are counted instead
         conditions = scored["condition"].fillna("all").astype(str)
         groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
-        figure = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
-        yield from pictures([figure], words, "common", run.rubric, run.folder)
-
-
-def _result(result: AnalysisResult, run: FinishedRun, words: Words) -> Iterator[Block]:
-    heading = words.find(f"{result.name}.title") or result.name
-    heading = f"{heading}: {result.part}" if result.part else heading
-    yield Heading(words.text("common.exploratory_title", title=heading) if _exploratory(result, run) else heading)
-    if result.verdict is not None and sum(other.verdict is not None for other in run.results) > 1:
-        yield Paragraph(words.say(result.verdict))
-    if result.findings:
-        yield Bullets([words.say(finding) for finding in result.findings])
-    yield from pictures(result.figures, words, result.name, run.rubric, run.folder, result.full(""))
-    for name, frame in result.tables.items():
-        yield from frame_blocks(frame, words, result.name, name, run.folder, result.full(""))
+        drawn = (
+            [FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})] if groups else []
+        )
+        yield from pictures(drawn, words, "common", run.rubric, run.folder)
 
 
 def _exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
@@ -195,10 +183,16 @@ def _exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
     return run.settings.planned and result.name != PLAN
 
 
-def failure_counts(run: FinishedRun, words: Words) -> str:
-    """Failed judgments by kind: "refused: 3, unreadable answer: 1"."""
+def counted(run: FinishedRun, words: Words) -> dict[str, Any]:
+    """How many judgments there are in `total`, `judged` and `failed`, and these by kind: "refused: 3, off scale: 1"."""
     kinds = Counter(str(kind) for kind in run.frame["error"].dropna())
-    return ", ".join(f"{words.find(f'common.failure.{k}') or k}: {words.number(n)}" for k, n in kinds.most_common())
+    told = ", ".join(f"{_kind(kind, words)}: {words.number(n)}" for kind, n in kinds.most_common())
+    total, failed = len(run.frame), kinds.total()
+    return {"total": total, "judged": total - failed, "failed": failed, "kinds": told}
+
+
+def _kind(kind: str, words: Words) -> str:
+    return words.find(f"common.failure.{kind}") or kind
 
 
 def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -207,8 +201,8 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
     failed = run.frame[run.frame["error"].notna()]
     for row in failed.head(MOST_FAILURES).to_dict("records"):
         outcome = getattr(by_key.get(_KEY(row)), "outcome", None)
-        kind = words.find(f"common.failure.{row['error']}") or str(row["error"])
-        rows.append((_named(row, run), kind, shorten(getattr(outcome, "message", ""))))
+        message = shorten(getattr(outcome, "message", ""))
+        rows.append((_named(row, run), _kind(str(row["error"]), words), message))
     yield Table([words.text(f"common.failure_{key}") for key in ("item", "kind", "message")], rows)
     if len(failed) > MOST_FAILURES:
         yield Paragraph(words.text("common.note.failures_more", more=len(failed) - MOST_FAILURES), "small")
@@ -254,37 +248,32 @@ def _excerpt(item: Item, rubric: Rubric, words: Words) -> str:
     shown = [name for name in rubric.inputs if name in item.inputs]
     if len(shown) < 2:
         return shorten(item.inputs[shown[0]] if shown else item.text)
-    wording = rubric.wordings.get(words.language)
-    headings = wording.headings if wording is not None else {}
+    headings = getattr(rubric.wordings.get(words.language), "headings", {})
     return "\n".join(f"{headings.get(name, name)}: {shorten(item.inputs[name])}" for name in shown)
 
 
 def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, words: Words) -> Quote:
-    verdict = judgment.outcome
+    verdict, facts = judgment.outcome, []
     assert isinstance(verdict, Verdict)
-    facts = []
     for field in ("score", "category", "interval", "confidence"):
         if (value := getattr(verdict, field)) is not None:
             key = f"{field}_{verdict.confidence_source}" if field == "confidence" else field
             facts.append(words.text(f"common.item_{key}", **{field: value}))
     if verdict.uncertainty is not None:
-        level, known = words.text(f"common.level_{verdict.uncertainty}"), verdict.details.get("level_from")
-        if isinstance(known, str):  # what gives the level: the confidence beside it may come from something else
-            sources = ", ".join(words.find(f"common.level_from_{name}") or name for name in known.split(", "))
-            facts.append(words.text("common.item_uncertainty_from", level=level, sources=sources))
-        else:
-            facts.append(words.text("common.item_uncertainty", level=level))
+        told = {"level": words.text(f"common.level_{verdict.uncertainty}")}
+        # What gives the level: the confidence beside it may come from something else.
+        if isinstance(known := verdict.details.get("level_from"), str):
+            sources = (words.find(f"common.level_from_{name}") or name for name in known.split(", "))
+            told["sources"] = ", ".join(sources)
+        facts.append(words.text(f"common.item_uncertainty{'_from' if 'sources' in told else ''}", **told))
     if not missing(row["label"]):
         facts.append(words.text("common.item_label", label=row["label"]))
     condition = "" if row["condition"] is None else f" ({words.value(row['condition'])})"
-    below = [] if verdict.rationale is None else [("rationale", verdict.rationale)]
-    if verdict.issues:
-        below.append(("issues", "; ".join(verdict.issues)))
-    if verdict.details:
-        details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
-        below.append(("details", "; ".join(details)))
-    lines = " ".join(f"{words.text(f'common.{key}')} {shorten(line)}" for key, line in below)
-    return Quote(f"{name}{condition}: {'; '.join(facts)}", text, lines or None)
+    details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
+    below = {"rationale": verdict.rationale, "issues": "; ".join(verdict.issues) or None}
+    below["details"] = "; ".join(details) or None
+    lines = (f"{words.text(f'common.{key}')} {shorten(line)}" for key, line in below.items() if line is not None)
+    return Quote(f"{name}{condition}: {'; '.join(facts)}", text, " ".join(lines) or None)
 
 
 def shorten(text: str) -> str:
@@ -297,10 +286,10 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The facts of a run as a two-column table."""
     yield Heading(words.text("common.ran_title"))
     metrics, split, text = run.metrics, run.settings.split, words.text
+    counts = counted(run, words) | {"items": len(run.items), "repeats": int(run.frame["repeat"].nunique())}
     parts = ", ".join(run.parts.values())
     program = run.programs[-1] if run.programs else None  # of an optimisation, what it came to
-    data = {"name": run.choices["dataset"], "items": len(run.items)}
-    judged = {"judged": int(run.frame["error"].isna().sum()), "total": len(run.frame), "items": len(run.items)}
+    kept = text("common.split_none") if split is None else text("common.split_of", split=split)
     times = {"total": words.duration(run.seconds), "judging": words.duration(metrics.get("judging_seconds", 0.0))}
     facts = {
         "model": ": ".join(dict.fromkeys((run.choices["model"], run.model_name))),
@@ -309,18 +298,12 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
         "program": program and text("common.prompt_field", id=program["name"], hash=program["digest"][:12]),
         "judge": run.choices["judge"],
         "rubric": run.rubric.name,
-        "dataset": text(
-            "common.dataset_field",
-            split=text("common.split_none") if split is None else text("common.split_of", split=split),
-            **data,
-        ),
+        "dataset": text("common.dataset_field", name=run.choices["dataset"], items=len(run.items), split=kept),
         "digest": run.dataset_digest[:16],
         "analysis": run.choices["analysis"],
-        "judged": text("common.judged_field", repeats=int(run.frame["repeat"].nunique()), **judged)
-        + (f": {parts}" if parts else ""),
-        "failed": failure_counts(run, words) or "0",
-        "calls": words.number(metrics["calls"], "d"),
-        "cached": words.number(metrics["calls_cached"], "d"),
+        "judged": text("common.judged_field", **counts) + (f": {parts}" if parts else ""),
+        "failed": counts["kinds"] or "0",
+        **{name: words.number(metrics[key], "d") for name, key in (("calls", "calls"), ("cached", "calls_cached"))},
         "tokens": " / ".join(words.number(metrics[k], "d") for k in ("input_tokens", "output_tokens")),
         "usd": words.number(metrics["usd"], "g") if "usd" in metrics else text("common.usd_unknown"),
         "seconds": text("common.time_field", rate=metrics.get("judgments_per_second"), **times),
@@ -348,10 +331,8 @@ def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Paragraph(words.text("common.rubric_inputs", inputs=shown))
     span = scale.span()
     if isinstance(scale, NumericScale):
-        ends = {"low": scale.minimum, "high": scale.maximum}
-        span = words.text("common.span", **ends)
-        if scale.step is not None:
-            span = words.text("common.span_in_steps", step=scale.step, **ends)
+        steps = "span" if scale.step is None else "span_in_steps"
+        span = words.text(f"common.{steps}", low=scale.minimum, high=scale.maximum, step=scale.step)
     yield Paragraph(words.text("common.rubric_scale", span=span))
     if guided := rubric.guided(language):
         anchored = isinstance(rubric.guide, Anchors)
@@ -366,9 +347,8 @@ def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.prompt_title"))
     for way in run.asked:
         if len(run.asked) > 1:
-            named = {"readout": way.readout, "prompt": way.prompt, "model": way.model}
-            said = words.text("common.prompt_way", **named)
-            yield Heading(f"{way.judge}: {said}" if way.judge else said, level=3)
+            asked = words.text("common.prompt_way", readout=way.readout, prompt=way.prompt, model=way.model)
+            yield Heading(f"{way.judge}: {asked}" if way.judge else asked, level=3)
         yield Paragraph(words.text("common.prompt_shown" if way.uses_prompt else "common.prompt_unused"))
         if way.text:
             yield Code(way.text)
@@ -377,42 +357,40 @@ def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
 def licences(run: FinishedRun, words: Words) -> Iterator[Block]:
     """Whose the models and the texts are, as they say themselves."""
     yield Heading(words.text("common.licence_title"))
-    declared = [*((licence, "model") for licence in run.model_licences), (run.data_licence, "data")]
     bullets = []
-    for licence, what in declared:  # in the report's language, else in English, else as it is there
-        known = [text for code in (words.language, FALLBACK) if (text := (licence or {}).get(code))]
-        bullets.append([*known, *filter(None, (licence or {}).values()), words.text(f"common.licence_{what}")][0])
+    for licence, what in [*((licence, "model") for licence in run.model_licences), (run.data_licence, "data")]:
+        known = licence or {}  # in the report's language, else in English, else as it is there
+        texts = filter(None, (*map(known.get, (words.language, FALLBACK)), *known.values()))
+        bullets.append(next(texts, None) or words.text(f"common.licence_{what}"))
     yield Bullets(bullets)
 
 
 def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The command that repeats the run: as Hydra noted it, without `run.resume`, or made from the choices."""
-    noted, note = RunFolder(run.folder), "common.repeat_exact"
-    if noted.has(OVERRIDES):
+    noted = RunFolder(run.folder)
+    exact = noted.has(OVERRIDES)
+    if exact:
         overrides = [*folders_of(noted, HYDRA), *noted.overrides]
     else:
-        note = "common.repeat_from_choices"
         asked: dict[str, Any] = {k: v for k, v in run.choices.items() if k != "experiment"}
         asked |= {"readout": "auto"} if run.settings.automatic else {}
         asked |= {"seed": run.settings.seed, "report.language": run.language, "run.repeats": run.settings.repeats}
         asked |= {} if run.settings.limit is None else {"run.limit": run.settings.limit}
         overrides = [f"{k}={v}" for k, v in asked.items()]
     yield Heading(words.text("common.repeat_title"))
-    yield Paragraph(words.text(note))
+    yield Paragraph(words.text("common.repeat_exact" if exact else "common.repeat_from_choices"))
     yield Code(command(overrides))
     yield Paragraph(words.text("common.repeat_files"), "small")
 
 
 def folders_of(folder: RunFolder, name: str) -> list[str]:
     """The words that named further folders of config on the command line, from what Hydra noted of itself."""
-    sources, typed = (
-        known if isinstance(known := folder.noted(name, "hydra", *keys), list) else []
-        for keys in (("runtime", "config_sources"), ("overrides", "hydra"))
-    )
+    keys = (("runtime", "config_sources"), ("overrides", "hydra"))
+    sources, typed = (known if isinstance(known := folder.noted(name, "hydra", *key), list) else [] for key in keys)
     typed_sources = [s for s in sources if isinstance(s, dict) and s.get("provider") == "command-line"]
-    named = [str(as_typed(Path(str(source.get("path"))))) for source in typed_sources]
+    named = [("--config-dir", str(as_typed(Path(str(source.get("path")))))) for source in typed_sources]
     searched = [str(o) for o in typed if str(o).lstrip("+").startswith("hydra.searchpath=")]
-    return [*(word for folder in named for word in ("--config-dir", folder)), *searched]
+    return [*itertools.chain.from_iterable(named), *searched]
 
 
 def command(overrides: Sequence[str]) -> str:

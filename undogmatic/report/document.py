@@ -10,7 +10,6 @@ import base64
 import functools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,14 +81,13 @@ class Code(NamedTuple):
 Block = Heading | Paragraph | Bullets | Table | Picture | Quote | Code
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """A report: title, the line below it and the blocks in reading order."""
 
     language: str
     title: str
     lead: str
-    blocks: list[Block] = field(default_factory=list)
+    blocks: Sequence[Block] = ()
     foot: str = ""
 
 
@@ -119,8 +117,7 @@ def html(text: str) -> str:
 
 def fence(text: str) -> str:
     """A Markdown fence longer than any run of backticks in `text`."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    return "`" * max(3, longest + 1)
+    return "`" * (1 + max(2, *map(len, re.findall(r"`+", text)), 0))
 
 
 @functools.cache
@@ -135,8 +132,9 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
         keep_trailing_newline=True,
         finalize=_only_escaped,
     )
-    environment.filters |= {"e": lambda text: _Escaped(escape(text)), "fence": lambda t: _Escaped(fence(t))}
-    environment.filters |= {"raw": lambda text: _Escaped(visible(text)), "url": _url}
+    writers: dict[str, Callable[[str], str]] = {"e": escape, "fence": fence, "raw": visible, "url": _url}
+    for name, write in writers.items():
+        environment.filters[name] = functools.partial(lambda write, text: _Escaped(write(text)), write)
     environment.filters["kind"] = lambda block: type(block).__name__
     return environment
 
@@ -145,10 +143,10 @@ class _Escaped(str):
     """Text that may be written as it is."""
 
 
-def _url(text: str) -> _Escaped:
+def _url(text: str) -> str:
     from urllib.parse import quote
 
-    return _Escaped(text if text.startswith("data:image/png;base64,") else quote(text))
+    return text if text.startswith("data:image/png;base64,") else quote(text)
 
 
 def _only_escaped(value: object) -> object:

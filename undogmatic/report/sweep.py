@@ -19,11 +19,8 @@ MOST_JOBS = 12  # on the terminal; the report has all
 def write(sweep: SweepResult, folder: Path) -> None:
     """Write `report.md`, `report.html` and `figures/` of a sweep into `folder`."""
     words = Words.of(sweep)
-    question = words.text("common.sweep_question", jobs=sweep.count)
-    document = Document(words.language, question, sweep.name, foot=words.text("common.offline_note"))
-    for part in (_verdict, _leaderboard, _tables, _repeat):
-        document.blocks.extend(part(sweep, words, folder))
-    save(document, folder)
+    question, blocks = words.text("common.sweep_question", jobs=sweep.count), list(_blocks(sweep, words, folder))
+    save(Document(words.language, question, sweep.name, blocks, words.text("common.offline_note")), folder)
 
 
 def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Table | None:
@@ -34,17 +31,18 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
     headline = words.metric(sweep.headline) or sweep.headline
     names = ["number", *sweep.choices, "status", *(["standing"] if "standing" in jobs else [])]
     cells = [column_cells(c, jobs[c].tolist(), words, "sweep") for c in names]
-    values = column_cells(sweep.headline, [*jobs["headline"], *jobs["low"], *jobs["high"]], words, "sweep")
-    n, separator = len(jobs), words.text("common.interval_separator")
-    ends = zip(jobs["low"], jobs["high"], values[n : 2 * n], values[2 * n :], strict=True)
+    numbers = column_cells(sweep.headline, [*jobs["headline"], *jobs["low"], *jobs["high"]], words, "sweep")
+    values, lows, highs = (numbers[n * len(jobs) :][: len(jobs)] for n in range(3))
+    ends = zip(jobs["low"], jobs["high"], lows, highs, strict=True)
+    separator = words.text("common.interval_separator")
     intervals = ["" if missing(a) and missing(b) else f"[{low}{separator}{high}]" for a, b, low, high in ends]
-    rows = [list(row) for row in zip(*cells, values[:n], intervals, strict=True)]
+    rows = list(zip(*cells, values, intervals, strict=True))
     headers = [*(words.heading(c, "sweep") for c in names), headline, words.text("common.interval")]
     caption = words.text("terminal.leaderboard", headline=headline)
     return Table(headers, rows, [True, *(False for _ in names[1:]), True, True], caption)
 
 
-def _verdict(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
+def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     yield Heading(words.text("common.verdict"))
     sentences = [words.say(finding) for finding in sweep.findings]
     for sentence in sentences[: sweep.verdicts] or [words.text("common.no_verdict")]:
@@ -55,11 +53,8 @@ def _verdict(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     if len(sentences) > sweep.verdicts:
         yield Bullets(sentences[sweep.verdicts :])
 
-
-def _leaderboard(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     yield Heading(words.text("common.leaderboard_title"))
-    table = leaderboard(sweep, words)
-    yield table if table is not None else Paragraph(words.text("terminal.no_leaderboard"))
+    yield leaderboard(sweep, words) or Paragraph(words.text("terminal.no_leaderboard"))
     shown = {*sweep.choices, "status", "standing", "headline", "low", "high"}
     others = sweep.jobs[[c for c in sweep.jobs.columns if c not in shown]]
     if len(others.columns) > 2:
@@ -70,11 +65,8 @@ def _leaderboard(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Blo
         headers = [words.heading("number"), words.text("common.failure_message")]
         yield Table(headers, [(job, shorten(message)) for job, message in sweep.failed])
 
-
-def _tables(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     titled = [(name, frame, f"sweep.title_{name}") for name, frame in sweep.tables.items()]
-    titled += [("comparisons", sweep.comparisons, "common.sweep_comparisons_title")]
-    titled += [("agreement", sweep.agreement, "common.sweep_agreement_title")]
+    titled += [(name, getattr(sweep, name), f"common.sweep_{name}_title") for name in ("comparisons", "agreement")]
     for name, frame, title in titled:
         yield Heading(words.text(title))
         yield from frame_blocks(frame, words, "sweep", name, folder)
@@ -82,8 +74,6 @@ def _tables(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
         yield Heading(words.text("common.figures_title"))
         yield from pictures(sweep.figures, words, "sweep", sweep.rubric, folder)
 
-
-def _repeat(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     yield Heading(words.text("common.repeat_title"))
     noted = RunFolder(sweep.folder)
     typed = noted.noted(MULTIRUN, "hydra", "overrides", "task")

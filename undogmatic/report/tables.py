@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import numbers
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -20,46 +20,33 @@ _TELLING = ("margin", "before", "after")
 """Metrics without an interval that are shown beside the headline."""
 
 
-class KeyFigure(NamedTuple):
-    """A metric in words: its label, value and interval ("" without one)."""
-
-    label: str
-    value: str
-    interval: str
-
-
-def key_figures(results: Sequence[AnalysisResult], words: Words) -> list[KeyFigure]:
-    """The metrics that sum a run up: the headline, the margin it is held against, then those with an interval.
+def key_figures(results: Sequence[AnalysisResult], words: Words) -> Table | None:
+    """The metrics that sum a run up, in a table: the headline, the margin it is held against, then those with an
+    interval. None where no analysis has a headline.
 
     An interval is a pair of metrics `<name>_low`, `<name>_high`. Breakdowns by condition and metrics without a label
     are left to metrics.json; a headline never is. Several analyses get fewer figures each, named after them.
     """
     with_headline = [r for r in results if r.headline is not None]
     several = len(with_headline) > 1
-    found = []
+    rows = []
     for result in with_headline:
-        telling = [m for m in (f"{result.name}.{last}" for last in _TELLING) if m in result.metrics]
-        with_interval = [m for m in result.metrics if f"{m}_low" in result.metrics and m.count(".") == 1]
+        metrics = result.metrics
+        telling = [m for m in (f"{result.name}.{last}" for last in _TELLING) if m in metrics]
+        with_interval = [m for m in metrics if f"{m}_low" in metrics and m.count(".") == 1]
         ordered = dict.fromkeys(str(m) for m in (result.headline, *telling, *with_interval))
         kept = [m for m in ordered if m == result.headline or words.metric(m) is not None]
-        title = words.find(f"{result.name}.title") if several else None
-        if title is not None and result.part:
-            title = f"{title} ({result.part})"
+        before = ""
+        if several and (title := words.find(f"{result.name}.title")) is not None:
+            before = f"{title} ({result.part}): " if result.part else f"{title}: "
         for metric in kept[: 3 if several else MOST_KEY_FIGURES]:
-            value = result.metrics[metric]
-            ends = (result.metrics.get(f"{metric}_low"), result.metrics.get(f"{metric}_high"))
-            sizes = [abs(v) for v in (value, *ends) if v is not None and not missing(v)]
+            ends = (metrics.get(f"{metric}_low"), metrics.get(f"{metric}_high"))
+            sizes = [abs(v) for v in (metrics[metric], *ends) if v is not None and not missing(v)]
             spec = spec_for(metric, max(sizes, default=0.0))
-            label = (f"{title}: " if title is not None else "") + (words.metric(metric) or metric)
             interval = "" if ends == (None, None) else words.number(ends, spec)
-            found.append(KeyFigure(label, words.number(value, spec), interval))
-    return found
-
-
-def key_table(figures: Sequence[KeyFigure], words: Words) -> Table:
-    """The key figures as a table."""
-    headers = [words.text(f"common.{k}") for k in ("metric", "value", "interval")]
-    return Table(headers, [list(f) for f in figures], numeric=(False, True, True))
+            rows.append((before + (words.metric(metric) or metric), words.number(metrics[metric], spec), interval))
+    headers = [words.text(f"common.{key}") for key in ("metric", "value", "interval")]
+    return Table(headers, rows, numeric=(False, True, True)) if rows else None
 
 
 def frame_blocks(
@@ -78,15 +65,15 @@ def frame_blocks(
     columns = dict(zip(map(str, shown.columns), values, strict=True))
     cells: dict[str, list[str]] = {column: [""] * len(shown) for column in columns}
     measures = columns.get("measure") or columns.get("quantity") or [None] * len(shown)
-    for group in _with_intervals(columns):
-        for measure in dict.fromkeys(measures):  # numbers of one measure have the same decimals
-            places = [(c, n) for c in group for n, other in enumerate(measures) if other == measure]
-            together = column_cells(group[0], [columns[c][n] for c, n in places], words, section)
-            for (column, n), written in zip(places, together, strict=True):
-                cells[column][n] = written
+    for group, measure in itertools.product(_with_intervals(columns), dict.fromkeys(measures)):
+        places = [(c, n) for c in group for n, other in enumerate(measures) if other == measure]
+        # Numbers of one measure have the same decimals.
+        together = column_cells(group[0], [columns[c][n] for c, n in places], words, section)
+        for (column, n), written in zip(places, together, strict=True):
+            cells[column][n] = written
     headers = [words.heading(column, section) for column in columns]
-    rows = [list(row) for row in zip(*cells.values(), strict=True)]
-    blocks: list[Block] = [Table(headers, rows, [_numeric(values) for values in columns.values()], caption)]
+    rows = list(zip(*cells.values(), strict=True))
+    blocks: list[Block] = [Table(headers, rows, [*map(_numeric, columns.values())], caption)]
     if len(frame) > MOST_ROWS:
         path = Path("tables") / f"{before}{section}_{name}.csv"
         write_table(folder / path, frame)
@@ -112,10 +99,9 @@ def column_cells(column: str, values: Sequence[object], words: Words, section: s
     present = [v for v in values if isinstance(v, numbers.Real) and not missing(v)]
     largest = max((abs(float(v)) for v in present), default=0.0)
     spec = named_spec(column)
-    if spec is None and all(float(v).is_integer() for v in present):
-        spec = "d"
-    elif spec is None:
-        spec = ".1f" if largest >= 10 else spec_for(column, largest)
+    if spec is None:
+        whole = all(float(v).is_integer() for v in present)
+        spec = "d" if whole else ".1f" if largest >= 10 else spec_for(column, largest)
     return [words.number(v, spec) if _real(v) else words.cell(column, v, section) for v in values]
 
 

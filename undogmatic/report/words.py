@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import numbers
 import re
@@ -54,6 +53,7 @@ class Words:
         ]
         # Braces would make it a value that nobody gives.
         self.units = re.sub("[{}]", "", units) if units is not None else self.text("common.units")
+        self._marks = {ord(","): self.text("common.thousands_mark"), ord("."): self.text("common.decimal_mark")}
 
     @classmethod
     def of(cls, outcome: FinishedRun | SweepResult) -> Words:
@@ -118,10 +118,9 @@ class Words:
         label = self.find(f"metrics.{word}")
         if label is None and rest:
             label = self.find(f"{analysis}.metrics.{rest}")
-        if label is None and rest:
             head, _, tail = word.rpartition(".")
-            known = self.metric(head)
-            label = f"{known}, {self.name(tail, analysis)}" if known is not None else None
+            if label is None and (known := self.metric(head)) is not None:
+                label = f"{known}, {self.name(tail, analysis)}"
         return label
 
     def _value(self, word: str, section: str | None) -> str | None:
@@ -129,9 +128,8 @@ class Words:
             if (found := self.find(f"{key}.{word}")) is not None:
                 return found
         head, colon, tail = word.partition(":")
-        if colon and (known := self.find(f"names.{head}")) is not None:
-            return f"{known}: {self.value(tail, section)}"
-        return None
+        known = self.find(f"names.{head}") if colon else None
+        return None if known is None else f"{known}: {self.value(tail, section)}"
 
     def number(self, value: Any, spec: str = "") -> str:
         """A value in the language's way of writing; see `texts/en.yaml` for the specs. None and NaN are "—"."""
@@ -158,17 +156,8 @@ class Words:
         """A table's cell or a metric's value, written as its column's name suggests (p-values, shares, counts)."""
         if isinstance(value, str):
             return self.name(value, section) if column == "metric" else self.value(value, section)
-        if missing(value) or not isinstance(value, numbers.Real):
-            return self.number(value)
-        return self.number(value, spec_for(column, float(value)))
-
-    def p(self, value: float, bare: bool = False) -> str:
-        """A p-value: "p < 0.001", "p = 0.032"; `bare` leaves "p = " out."""
-        if missing(value):
-            return NOTHING
-        if value < 0.001:
-            return f"{'' if bare else 'p '}< {self.localise('0.001')}"
-        return f"{'' if bare else 'p = '}{self.localise(f'{value:.3f}')}"
+        known = not missing(value) and isinstance(value, numbers.Real)
+        return self.number(value, spec_for(column, float(value)) if known else "")
 
     def duration(self, seconds: float) -> str:
         """Seconds, or minutes and hours when there are many."""
@@ -179,7 +168,8 @@ class Words:
 
     def _real(self, value: float, spec: str, whole: bool) -> str:
         if spec in ("p", "bare_p"):
-            return self.p(value, bare=spec == "bare_p")
+            shown = "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+            return self.localise(shown if spec == "p" else shown.removeprefix("p ").removeprefix("= "))
         if math.isinf(value):
             return "−∞" if value < 0 else "∞"
         if spec == "":
@@ -194,30 +184,23 @@ class Words:
             written = written[1:]  # a rounded -0.0 is 0.0
         return written.replace("-", "−").translate(self._marks)
 
-    @functools.cached_property
-    def _marks(self) -> dict[int, str]:
-        return {ord(","): self.text("common.thousands_mark"), ord("."): self.text("common.decimal_mark")}
-
 
 def _lookup(node: Any, key: str) -> str | None:
     """The text under a dotted key; a key of the mapping may hold dots itself (`repeat.exact_match`)."""
-    parts = key.split(".")
-    for n, part in enumerate(parts):
-        if not isinstance(node, Mapping):
-            return None
-        rest = ".".join(parts[n:])
-        if rest in node:
-            node = node[rest]
-            break
-        node = node.get(part)
-    return node if isinstance(node, str) else None
+    if not isinstance(node, Mapping):
+        return None
+    if key in node:
+        return node[key] if isinstance(node[key], str) else None
+    head, _, rest = key.partition(".")
+    return _lookup(node.get(head), rest)
 
 
 def spec_for(column: str, value: float) -> str:
     """How a column or metric is written, judged by its name: p-values, shares, counts, scores; else by its size.
     "controls.in_band.humble" is written as its last known part says."""
-    named = named_spec(column)
-    return named if named is not None else "" if float(value).is_integer() and abs(value) >= 10 else _significant(value)
+    if (named := named_spec(column)) is not None:
+        return named
+    return "" if float(value).is_integer() and abs(value) >= 10 else _significant(value)
 
 
 def named_spec(column: str) -> str | None:
@@ -228,13 +211,13 @@ def named_spec(column: str) -> str | None:
 
 _SPECS = tuple(
     (re.compile(pattern), spec)
-    for pattern, spec in (
-        (r"p|p_.*|.*_p|.*_p_holm|p_?value", "bare_p"),
-        (r".*share.*|surface_increment.*|.*_rate|coverage(_interval)?|success.*|exact_match.*|in_band", ".0%"),
-        (r"usd", ".4f"),
-        (r"n|n_.*|judged|failed|calls|calls_cached|number|pairs", "d"),
-        (r"score|raw_score|label|gold|mean|median|confidence|seconds", ".1f"),
-    )
+    for pattern, spec in {
+        r"p|p_.*|.*_p|.*_p_holm|p_?value": "bare_p",
+        r".*share.*|surface_increment.*|.*_rate|coverage(_interval)?|success.*|exact_match.*|in_band": ".0%",
+        r"usd": ".4f",
+        r"n|n_.*|judged|failed|calls|calls_cached|number|pairs": "d",
+        r"score|raw_score|label|gold|mean|median|confidence|seconds": ".1f",
+    }.items()
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ import numpy as np
 
 from undogmatic.datasets.base import seem_rescaled
 from undogmatic.errors import ConfigError, UndogmaticError
-from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label
+from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Label
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.rubric import NumericScale
-from undogmatic.review import labels, queue, sheet
+from undogmatic.review import labels, queue
 from undogmatic.runs.folder import RunFolder
 from undogmatic.tracking.assessments import Note, Said, log_notes, of_human, of_judge, read_labels
 
@@ -53,97 +53,81 @@ def export(
     written = queue.write(rows, out)
     notes: list[tuple[Judgment, Note]] = []
     for entry, row in zip(chosen.entries, rows, strict=True):
-        about = {QUEUE: str(row["queue"]), "rank": str(row["rank"]), "why": entry.why}
-        about[PROBABILITY] = str(entry.inclusion)  # in full: it comes back by `--from-mlflow`
+        # The probability in full: it comes back by `--from-mlflow`.
+        about = {key: str(row[key]) for key in (QUEUE, "rank", "why", PROBABILITY)}
         flagged = queue.flagged(entry.judgment) or isinstance(entry.judgment.outcome, Failure)
         notes.append((entry.judgment, partial(of_judge, entry.judgment, flagged, about)))
-    logged = _logged(folder, items, notes, redact)
-    return "\n".join([*_exported(folder, chosen, len(items), len(by_item), written), logged])
+    exported = _exported(folder, chosen, len(items), len(by_item), written)
+    return "\n".join([*exported, _logged(folder, items, notes, redact)])
 
 
 def import_labels(
-    run: str, filled: str, *, scale: str | None = None, labeller: str | None = None, revise: bool = False
+    run: str, filled: str | None = None, *, scale: str | None = None, labeller: str | None = None, revise: bool = False
 ) -> str:
-    """Check a filled queue, add its labels to the run, and put them on its MLflow traces.
+    """Check people's labels and add them to the run: from a filled queue, and then they are put on its MLflow traces
+    too; or those that people gave to these traces, and then nothing is written to MLflow.
 
     Args:
         run: The run's folder.
         filled: CSV or JSON Lines with `item_id` and `label`, optionally `labeller`, `comment`,
-            `inclusion_probability`.
-        scale: The scale of the labels, e.g. "0-10"; None is the rubric's own.
-        labeller: Whose labels they are where the file does not say.
+            `inclusion_probability`; None reads MLflow.
+        scale: The scale of the labels that no import has seen yet, e.g. "0-10"; None is the rubric's own.
+        labeller: Whose labels they are where the file, or MLflow, does not say.
         revise: Labels that differ from earlier ones of the same labeller replace them.
     Raises:
-        ConfigError, DataError: Every problem with file and line; nothing was imported then.
+        ConfigError: The run is not in MLflow, has no traces there, or the store cannot be read.
+        DataError: Every problem with file and line, or with its trace; nothing was imported then.
     """
     folder = RunFolder.open(run, "RUN")
-    path, rows = sheet.read(filled, needed=("item_id", "label"))
-    checked, _, items, lines = _take(folder, str(path), rows, scale=scale, labeller=labeller, revise=revise)
-    by_item = folder.by_item()
-    numeric, write = isinstance(folder.rubric.scale, NumericScale), folder.rubric.scale.write
+    said: Said | None = None
+    if filled is None:
+        said = read_labels(folder.path, folder.judgments, uri=_tracking(folder).get("uri"))
+        source, rows = f"{HUMAN} in {said.address}", [*said.labels, *said.waiting]
+    else:
+        path, rows = labels.read_sheet(filled)
+        source = str(path)
+    rubric, by_item, before = folder.rubric, folder.by_item(), labels.read(folder.path)
+    options: dict[str, Any] = {"scale": None if scale is None else labels.parse_scale(scale), "labeller": labeller}
+    checked = labels.check(source, rows, items=by_item, rubric=rubric, before=before, revise=revise, **options)
+    labels.append(folder.path, checked.new)
+    standing = labels.read(folder.path)
+    lines, items = _imported(folder, checked, standing, len(by_item)), list[Item]()
+    if standing:
+        with_files, items = _as_dataset(folder, standing)
+        lines += with_files
+    if said is not None:
+        return "\n".join([*lines, *_remarks(said, standing)])
+    written: Callable[[float], float | str] = float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
     notes: list[tuple[Judgment, Note]] = [
-        (judgment, partial(of_human, label, label.label if numeric else write(label.label)))
+        (judgment, partial(of_human, label, written(label.label)))
         for label in [*checked.new, *checked.known]
         if label.trace is None  # else it was taken from there
         # A label of a judge that says nothing overall goes beside whatever was judged.
         for judgment in [j for j in by_item[label.item_id] if j.criterion == OVERALL] or by_item[label.item_id]
     ]
-    if notes:
-        lines.append(_logged(folder, items, notes))
-    return "\n".join(lines)
+    return "\n".join([*lines, *([_logged(folder, items, notes)] if notes else [])])
 
 
-def import_from_mlflow(run: str, *, scale: str | None = None, labeller: str | None = None, revise: bool = False) -> str:
-    """Check the labels that people added to the run's traces in MLflow, and add them to the run.
-
-    Nothing is written to MLflow, where they are already. Args as for `import_labels`: `scale` is that of labels that no
-    import has seen yet, `labeller` gave those for which MLflow names nobody.
-
-    Raises:
-        ConfigError: The run is not in MLflow, has no traces there, or the store cannot be read.
-        DataError: Every problem with its trace; nothing was imported then.
-    """
-    folder = RunFolder.open(run, "RUN")
-    said = read_labels(folder.path, folder.judgments, uri=_tracking(folder).get("uri"))
-    source = f"{HUMAN} in {said.address}"
-    _, standing, _, lines = _take(
-        folder, source, [*said.labels, *said.waiting], scale=scale, labeller=labeller, revise=revise
-    )
-    return "\n".join([*lines, *_remarks(said, standing)])
-
-
-def _take(
-    folder: RunFolder, source: str, rows: Sequence[Filled], *, scale: str | None, **options: Any
-) -> tuple[labels.Checked, list[Label], list[Item], list[str]]:
-    """Check labels and write them and the dataset files into the run's folder. Returns what was checked, the labels
-    that stand now, the items ([] if they cannot be loaded), and what to print."""
-    judged, before = folder.by_item(), labels.read(folder.path)
-    ends = None if scale is None else labels.parse_scale(scale)
-    checked = labels.check(source, rows, items=judged, rubric=folder.rubric, before=before, scale=ends, **options)
-    labels.append(folder.path, checked.new)
-    standing = labels.read(folder.path)
-    lines = _imported(folder, checked, standing, len(judged))
-    items: list[Item] = []
-    if not standing:
-        return checked, standing, items, lines
+def _as_dataset(folder: RunFolder, standing: Sequence[Label]) -> tuple[list[str], list[Item]]:
+    """Write the run's items with these labels as dataset files; what to print, and the items ([] without them)."""
+    rubric = folder.rubric
     try:
         items = folder.items()
-        weighted = labels.write_datasets(folder.path, items, standing, folder.rubric)
-        ends_needed = seem_rescaled([label.label for label in standing], folder.rubric) is not None
+        weighted = labels.write_datasets(folder.path, items, standing, rubric)
+        odd = seem_rescaled([label.label for label in standing], rubric) is not None
     except UndogmaticError as error:
-        lines.append(f"{folder.path / labels.FILE} is written, but no dataset files: {error}")
-        return checked, standing, items, lines
-    meant = f" dataset.label_scale=[{folder.rubric.minimum:g},{folder.rubric.maximum:g}]" if ends_needed else ""
-    lines.append(
+        return [f"{folder.path / labels.FILE} is written, but no dataset files: {error}"], []
+    meant = f" dataset.label_scale=[{rubric.minimum:g},{rubric.maximum:g}]" if odd else ""
+    lines = [
         f"To analyse: dataset=texts dataset.path={folder.path / labels.ALL}{meant} (every item; the call cache "
         f"answers what was judged before). To fit on: {folder.path / labels.LABELLED}"
-    )
+    ]
     if not weighted:
         lines.append(
             "Some labelled items have no inclusion probability (not from a queue, or from several): "
             "estimates over all items cannot be weighted with them."
         )
-    return checked, standing, items, lines
+    return lines, items
 
 
 def _remarks(said: Said, standing: Sequence[Label]) -> list[str]:
@@ -201,7 +185,7 @@ def _exported(folder: RunFolder, chosen: queue.Queue, items: int, judged: int, w
         unranked = "Listed in the order of the dataset: the judge gives no uncertainty."
         lines.append(ranked if chosen.order else unranked)
     if counts["failed"]:
-        why = "a judge has no score for them." if chosen.by else "they have no score at all."
+        why = "a judge has no score for them." if len(chosen.names) > 1 else "they have no score at all."
         lines.append(f"Failed items come first: {why}")
     if counts["random"]:
         lines.append(f"Random rows: each with inclusion probability {counts['random'] / chosen.remaining:.4g}.")

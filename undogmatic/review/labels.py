@@ -1,13 +1,14 @@
-"""Checks people's labels one by one, and keeps those of a run: `RUN/labels.jsonl`, which only ever grows, and beside it
-the run's items with their labels as dataset files: `dataset=texts dataset.path=RUN/with_labels.jsonl`."""
+"""Reads the sheets that people fill in, checks their labels one by one, and keeps those of a run in `RUN/labels.jsonl`,
+which only ever grows; beside it lie the run's items with their labels as dataset files: `dataset=texts
+dataset.path=RUN/with_labels.jsonl`."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -15,33 +16,86 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from undogmatic.datasets.base import seem_rescaled
+from undogmatic.datasets.rows import Line, csv_rows, json_lines, listed, table_file
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import Filled, Label
 from undogmatic.records.records import OVERALL, Item
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.review import sheet
 from undogmatic.safety import files
-from undogmatic.safety.files import Log
-from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, json_value, read_lines
+from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, json_value, opened, read_lines
 
 FILE, ALL, LABELLED = "labels.jsonl", "with_labels.jsonl", "labelled.jsonl"
 NAMELESS = "anonymous"
 SHOWN, LONGEST_PROBLEM = 30, 600  # problems listed at once, and the characters of each
+SUFFIXES, NEEDED = (".csv", ".jsonl"), ("item_id", "label")
+_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|:|\.\.)(-?\d+(?:\.\d+)?)", re.ASCII)
 
 
 class Checked(NamedTuple):
-    """Rows without a problem: what is new, what was there already, and rows with no label (or only a comment).
-
-    `random` counts the items that were drawn at random, `random_labelled` those of them with a label.
-    """
+    """Rows without a problem: what is new, what was there already, and how many have no label (or only a comment)."""
 
     new: list[Label]
     known: list[Label]
     blank: int
     only_comment: int
-    random: int
+    random: int  # items that were drawn at random
     random_labelled: int
+
+
+def read_sheet(path: str) -> tuple[Path, list[Filled]]:
+    """Read a filled file: CSV (comma, semicolon or tab) or JSON Lines with the columns NEEDED. Raises ConfigError where
+    there is no such file, DataError naming file and line."""
+    file = table_file(path, "LABELS", SUFFIXES)
+    table = file.suffix == ".csv"
+    with opened(file) as content:
+        about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
+    rows = _csv_rows(file) if table else ((line, row, False) for line, row in json_lines(file))
+    filled = []
+    for line, cells, comma in rows:
+        if missing := [column for column in NEEDED if column not in cells]:
+            fields = listed(list(cells)) or "none"
+            raise DataError(f"{file}:{line}: the field `{missing[0]}` is missing; fields: {fields}.")
+        filled.append(Filled(f"{file}:{line}", cells, about | {"line": line}, comma, quoted=table))
+    return file, filled
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any], bool]]:
+    """The line of each row, its cells, and whether decimals may be written with a comma."""
+    rows = csv_rows(path, ",;\t")
+    header = next(rows, Line(1, 1, [], ","))
+    columns = header.cells
+    for column in NEEDED:
+        if columns.count(column) != 1:
+            how = "no column" if column not in columns else "more than one column"
+            raise DataError(f"{path}:{header.first}: {how} `{column}`; columns: {listed(columns) or 'none'}.")
+    for row in rows:
+        if len(row.cells) > len(columns):
+            raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
+        if any(row.cells):
+            cells = dict(zip(columns, [*row.cells, *[""] * len(columns)], strict=False))
+            yield row.first, cells, row.mark == ";"
+
+
+def item_of(row: Filled, known: Container[str]) -> str:
+    """The item id of a row: in CSV one that would run as a formula was written with an apostrophe before it, which a
+    spreadsheet keeps or removes."""
+    cell = str(row.cells["item_id"])
+    if not row.quoted:
+        return cell
+    written, bare = files.as_written(cell), cell.removeprefix("'")
+    meant = (written, cell, bare) if row.cells.get("queue") else (cell, written)  # a sheet of ours, or of their own
+    return next((one for one in meant if one in known), cell)
+
+
+def number(value: Any, comma: bool) -> float | None:
+    """The finite number that a cell holds, or None. In a sheet with semicolons "72,5" is a number too."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    text = value.strip() if isinstance(value, str) else repr(value)
+    if comma and re.fullmatch(r"[+-]?\d+,\d+", text, re.ASCII):
+        text = text.replace(",", ".")
+    return float(text) if _DECIMAL.fullmatch(text) is not None and abs(float(text)) != float("inf") else None
 
 
 def parse_scale(text: str) -> tuple[float, float]:
@@ -88,8 +142,8 @@ def check(
     blank = only_comment = 0
     drawn: dict[str, bool] = {}  # items drawn at random: whether labelled
     for row in rows:
-        item = sheet.item_of(row, items)
-        probability = sheet.number(row.cells.get("inclusion_probability"), row.comma)
+        item = item_of(row, items)
+        probability = number(row.cells.get("inclusion_probability"), row.comma)
         if probability is not None and probability < 1:
             drawn.setdefault(item, item in labelled)
         if _empty(row.cells["label"]):
@@ -99,20 +153,14 @@ def check(
         cell = row.cells.get("labeller")
         typed = "" if _empty(cell) else str(cell).strip()
         who = typed or named.get(row.origin.get("assessment", "")) or labeller or NAMELESS
-        key = (item, who)
+        key, wrong = (item, who), list[str]()
         earlier = stand.get(key)
-        wrong: list[str] = []
         if earlier is not None and _still_shown(row, earlier, rubric):
-            label = earlier.model_copy(update=dict(row.origin))
+            label: Label | None = earlier.model_copy(update=dict(row.origin))
         else:
-            fields, wrong = _fields(row, item, items, rubric, scale)
-            if not wrong:
-                try:
-                    label = Label(**fields, labeller=who, imported=now, **row.origin)
-                    given.append(label.label)
-                except ValidationError as error:
-                    wrong = [f"{_first(error)}."]
-        if not wrong:
+            label = _label(row, item, items, rubric, scale, wrong, labeller=who, imported=now)
+            given += [] if label is None else [label.label]
+        if label is not None:
             wrong = _contradicts(label, here.get(key), None if revise else earlier)
             here.setdefault(key, label)
             if item in drawn:
@@ -156,13 +204,11 @@ def _first(error: Exception) -> str:
 
 def append(folder: Path, labels: Iterable[Label]) -> None:
     """Add labels to the run's file, all at once, each on its own line."""
-    path = folder / FILE
-    lines = "\n".join(label.model_dump_json() for label in labels)
-    if not lines:
-        return
-    whole = not path.is_file() or path.read_bytes()[-1:] in (b"", b"\n")
-    with Log(path) as file:
-        file.append(lines if whole else f"\n{lines}")
+    path, lines = folder / FILE, "\n".join(label.model_dump_json() for label in labels)
+    if lines:
+        whole = not path.is_file() or path.read_bytes()[-1:] in (b"", b"\n")
+        with files.Log(path) as file:
+            file.add(lines if whole else f"\n{lines}")
 
 
 def _empty(cell: Any) -> bool:
@@ -174,10 +220,11 @@ def _still_shown(row: Filled, earlier: Label, rubric: Rubric) -> bool:
     if "trace" not in row.origin:
         return False
     given = _given(row, rubric)
-    with suppress(ValueError):
-        if rubric.read(given) == earlier.label:
-            return True
-    return earlier.trace is not None and given == earlier.given
+    try:
+        shown = rubric.read(given) == earlier.label
+    except ValueError:
+        shown = False
+    return shown or (earlier.trace is not None and given == earlier.given)
 
 
 def _given(row: Filled, rubric: Rubric) -> Any:
@@ -185,33 +232,39 @@ def _given(row: Filled, rubric: Rubric) -> Any:
     cell = row.cells["label"]
     if not isinstance(rubric.scale, NumericScale) and cell in rubric.scale.categories:
         return cell  # a category may be called "1"
-    number = sheet.number(cell, row.comma)
-    return cell if number is None else number
+    as_number = number(cell, row.comma)
+    return cell if as_number is None else as_number
 
 
-def _fields(
-    row: Filled, item: str, items: Collection[str], rubric: Rubric, scale: tuple[float, float] | None
-) -> tuple[dict[str, Any], list[str]]:
-    """The fields of the row's Label but whose it is and where from, and what is wrong with the row."""
-    cells, wrong = row.cells, []
+def _label(
+    row: Filled,
+    item: str,
+    items: Collection[str],
+    rubric: Rubric,
+    scale: tuple[float, float] | None,
+    wrong: list[str],
+    **more: Any,
+) -> Label | None:
+    """The label of a row, with `more` of its fields; None where something is `wrong` with it, which is added there."""
+    cells, given, label, probability = row.cells, _given(row, rubric), 0.0, None
     if item not in items:
         wrong.append(f"the item {brief(item)} is not one of the {len(items)} that this run judged.")
-    given, label = _given(row, rubric), None
     try:
         label = rubric.read(given, scale)
     except ValueError as error:
         hint = "" if scale is not None else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
         wrong.append(f"`label` {str(error)[:300]} of rubric={rubric.name}.{hint if isinstance(given, float) else ''}")
-    probability = None
     if not _empty(cell := cells.get("inclusion_probability")):
-        probability = sheet.number(cell, row.comma)
+        probability = number(cell, row.comma)
         if probability is None or not 0 < probability <= 1:
             wrong.append(f"`inclusion_probability` is {brief(cell)}; it must be above 0 and at most 1, as exported.")
-    if wrong:
-        return {}, wrong
     texts = {name: None if _empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")}
-    fields = {"item_id": item, "label": label, "given": given, "scale": scale, "inclusion_probability": probability}
-    return fields | texts, []
+    more |= texts | {"item_id": item, "given": given, "scale": scale, "inclusion_probability": probability}
+    try:
+        return None if wrong else Label(label=label, **more, **row.origin)
+    except ValidationError as error:
+        wrong.append(f"{_first(error)}.")
+        return None
 
 
 def _contradicts(label: Label, here: Label | None, earlier: Label | None) -> list[str]:
@@ -220,10 +273,10 @@ def _contradicts(label: Label, here: Label | None, earlier: Label | None) -> lis
     if here is not None and here.label != label.label:
         way_out = "" if label.trace is None else " Delete one of them in MLflow, or correct it there."
         return [f"{start} {here.as_given} at {here.place}.{way_out}"]
-    if earlier is not None and earlier.label != label.label:
-        where = f"{earlier.place}, imported earlier"
-        return [f"{start} {earlier.as_given} before ({where}). If the new label counts: --revise."]
-    return []
+    if earlier is None or earlier.label == label.label:
+        return []
+    where = f"{earlier.place}, imported earlier"
+    return [f"{start} {earlier.as_given} before ({where}). If the new label counts: --revise."]
 
 
 def write_datasets(folder: Path, items: Sequence[Item], labels: Sequence[Label], rubric: Rubric) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from undogmatic.analyses.base import tabulate
 from undogmatic.analyses.measures import Measure, choose, measured, uncertainties
@@ -17,7 +19,6 @@ from undogmatic.errors import ConfigError
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.review import sheet
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief
 
@@ -29,35 +30,22 @@ COLUMNS = (
 
 
 class Entry(NamedTuple):
-    """One row of a queue.
-
-    `why` it is there; `inclusion` is the probability with which it came in (1 unless drawn at random); `value` is
-    the number by which it was ranked (None: a failure, or nothing to rank by), by whichever judge.
-    """
+    """One row of a queue."""
 
     judgment: Judgment
     why: Why
-    inclusion: float
-    value: float | None = None
+    inclusion: float  # the probability with which it came in, 1 unless it was drawn at random
+    value: float | None = None  # by which it was ranked, by whichever judge (None: a failure, or nothing to rank by)
 
 
 class Queue(NamedTuple):
-    """The rows of a queue in order, how many items were candidates, and by what they were ranked (None: nothing).
-
-    `names`: judges and criteria of the run; where there are several, `by` is the one whose measure it was.
-    """
+    """The rows of a queue in order."""
 
     entries: list[Entry]
     candidates: int
     remaining: int
-    measure: Measure | None
-    names: Mapping[tuple[str, str], str]
-    by: str = ""
-
-    @property
-    def order(self) -> str | None:
-        """By what the rows were ranked: "width", "width of debate"."""
-        return f"{self.measure} of {self.by}" if self.measure is not None and self.by else self.measure
+    order: str | None  # by what they were ranked: "width", "width of debate"; None: nothing
+    names: Mapping[tuple[str, str], str]  # judges and criteria of the run
 
 
 def flagged(judgment: Judgment) -> bool:
@@ -100,16 +88,13 @@ def select(
         if given is not None and given < 0:
             raise ConfigError(f"{name} is {given}; it must be 0 or more.")
     judgments = [spokesman(by_item[item.id]) for item in items if item.id in by_item]
-    everybodys = [judgment for several in by_item.values() for judgment in several]
-    names = part_names(_voice(judgment) for judgment in everybodys)
-    rankings = [
-        ((voice, name), *ranked(items, [j for j in everybodys if _voice(j) == voice])) for voice, name in names.items()
-    ]
+    by_voice: dict[tuple[str, str], list[Judgment]] = {}
+    for judgment in itertools.chain.from_iterable(by_item.values()):
+        by_voice.setdefault(_voice(judgment), []).append(judgment)
+    names = part_names(by_voice)
+    rankings = [(voice, *ranked(items, made)) for voice, made in by_voice.items()]
     # The first whose measure is not the same for all items, else the first with one.
-    telling = [ranking for ranking in rankings if len(set(ranking[2].values())) > 1]
-    measured_at_all = [ranking for ranking in rankings if ranking[1] is not None]
-    nobody: Any = ((("", ""), ""), None, {})
-    (voice, name), measure, doubts = [*telling, *measured_at_all, *rankings, nobody][0]
+    voice, measure, doubts = max(rankings, key=lambda found: (len(set(found[2].values())) > 1, found[1] is not None))
     asked = {
         j.item_id: spokesman([other for other in by_item[j.item_id] if _voice(other) == voice] or [j])
         for j in judgments
@@ -123,34 +108,29 @@ def select(
     taken = {j.item_id for j in chosen}
     rest = [j for j in judgments if j.item_id not in taken]
     drawn = [rest[n] for n in rng.choice(len(rest), min(random, len(rest)), replace=False)] if rest else []
-    why: dict[str, Why] = {j.item_id: "flagged" if flagged(j) else "unflagged" for j in chosen}
-    why |= {j.item_id: "failed" for j in failed}
-    entries = [Entry(j, why[j.item_id], 1.0, doubt[j.item_id]) for j in chosen]
+    entries = []
+    for j in chosen:
+        why: Why = "failed" if isinstance(j.outcome, Failure) else "flagged" if flagged(j) else "unflagged"
+        entries.append(Entry(j, why, 1.0, doubt[j.item_id]))
     entries += [Entry(j, "random", len(drawn) / len(rest), doubt[j.item_id]) for j in drawn]
-    return Queue(entries, len(candidates), len(rest), measure, names, name)
+    order = f"{measure} of {names[voice]}" if measure is not None and names[voice] else measure
+    return Queue(entries, len(candidates), len(rest), order, names)
 
 
 def _voice(judgment: Judgment) -> tuple[str, str]:
     return judgment.judge, judgment.criterion
 
 
-_KEY = ["item_id", "judge", "criterion", "repeat"]
-
-
 def ranked(
     items: Sequence[Item], judgments: Sequence[Judgment]
 ) -> tuple[Measure | None, Mapping[tuple[Any, ...], float]]:
     """Choose the measure that speaks for the judge as `analysis=calibration` does, on the verdicts of the first repeat.
-    Returns it, None if the judge gives no uncertainty, and its value by _KEY, where there is one."""
+    Returns it, None if the judge gives no uncertainty, and its value by item, judge, criterion and repeat."""
     table = tabulate(items, judgments, 1 + max((j.repeat for j in judgments), default=0))
-    verdicts = table[table["error"].isna()]
+    verdicts = table[table["error"].isna()].set_index(["item_id", "judge", "criterion", "repeat"], drop=False)
     first = verdicts[verdicts["repeat"] == 0]
     measure = None if first.empty else choose(uncertainties(first), "auto")
-    if measure is None:
-        return None, {}
-    values = measured(verdicts)[measure].dropna()
-    keys = verdicts.loc[values.index, _KEY].itertuples(index=False, name=None)
-    return measure, dict(zip(keys, values.tolist(), strict=True))
+    return measure, {} if measure is None else measured(verdicts)[measure].dropna().to_dict()
 
 
 def rows(queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool) -> list[dict[str, Any]]:
@@ -176,17 +156,18 @@ def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:
         if os.path.lexists(path):
             raise ConfigError(f"--out is {brief(out)}, and {path} exists: it may hold labels. Choose another name.")
     kept = list(rows)
-    sheet.write(table, [name for name in COLUMNS if name != "judge" or any("judge" in row for row in kept)], kept)
+    columns = [name for name in COLUMNS if name != "judge" or any("judge" in row for row in kept)]
+    cells = [[_cell(row[column]) for column in columns] for row in kept]
+    # UTF-8 with a mark for spreadsheets; no cell would run as a formula.
+    files.write(table, "\ufeff" + files.csv(pd.DataFrame(cells, columns=columns, dtype=object)))
     files.write(lines, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept))
     return table, lines
 
 
-def _shown(value: float | None, rubric: Rubric) -> float | str | None:
-    """A score with the precision of its scale; a category by its name."""
-    if value is None:
-        return None
-    text = rubric.scale.write(value)
-    return float(text) if isinstance(rubric.scale, NumericScale) else text
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " | ".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _row(rank: int, entry: Entry, item: Item, rubric: Rubric, hide: bool) -> dict[str, Any]:
@@ -195,16 +176,23 @@ def _row(rank: int, entry: Entry, item: Item, rubric: Rubric, hide: bool) -> dic
     verdict = outcome if isinstance(outcome, Verdict) else None
     # The rules that called the expensive judge (`judge=selective`): their names are ours and quote nothing.
     rules = str(getattr(entry.judgment.outcome, "details", {}).get("rules_fired", ""))
-    low, high = verdict.interval if verdict is not None and verdict.interval is not None else (None, None)
+
+    def shown(value: float | None) -> float | str | None:
+        """A score with the precision of its scale; a category by its name."""
+        if value is None:
+            return None
+        return float(rubric.scale.write(value)) if isinstance(rubric.scale, NumericScale) else rubric.scale.write(value)
+
+    low, high = getattr(verdict, "interval", None) or (None, None)
     return {
         "rank": rank,
         "item_id": item.id,
         "pair": item.pair,
         "condition": item.condition,
         "text": item.text,
-        "score": _shown(judgment.score, rubric) if verdict is None or verdict.category is None else verdict.category,
-        "low": _shown(low, rubric),
-        "high": _shown(high, rubric),
+        "score": getattr(verdict, "category", None) or shown(judgment.score),
+        "low": shown(low),
+        "high": shown(high),
         "confidence": getattr(verdict, "confidence", None),
         "uncertainty": getattr(verdict, "uncertainty", None),
         "uncertainty_value": entry.value,

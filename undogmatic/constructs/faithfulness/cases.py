@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 from undogmatic.constructs.faithfulness.document import SUFFIXES as DOCUMENTS
 from undogmatic.constructs.faithfulness.document import read_document
-from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import SUFFIXES, listed, table_rows
+from undogmatic.datasets.base import make_item, unique
+from undogmatic.datasets.rows import listed, table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
 from undogmatic.safety.outside import brief, read_bytes, read_text
@@ -80,13 +80,13 @@ class CasesDataset:
                 "others. Name a file of their summaries, or leave out `dataset.path`."
             )
         shipped = data_folder() / "faith"
-        self.path = shipped / "cases.jsonl" if path is None else _table(path, "dataset.path", folders=True)
+        self.path = shipped / "cases.jsonl" if path is None else _table_or_folder(path)
         self.summaries = None
         if summaries is not None:
             if summaries != SHIPPED and "." not in summaries and get_close_matches(summaries.lower(), [SHIPPED], 1):
                 raise ConfigError(f"`dataset.summaries` is {brief(summaries)}. Did you mean {SHIPPED}?")
             typed = str(shipped / "summaries.jsonl") if summaries == SHIPPED else summaries
-            self.summaries = _table(typed, "dataset.summaries")
+            self.summaries = table_file(typed, "dataset.summaries")
         what = "cases" if summaries is None else f"summaries ({Path(summaries).name})"
         self.about = f"{SHIPPED if path is None else self.path.name} {what}, {split} split"
         ours = path is None and self.summaries in (None, shipped / "summaries.jsonl")
@@ -118,15 +118,11 @@ class CasesDataset:
         return unique(_summary_items(self.summaries, cases, chosen), f"{self.summaries} (split {self.split})")
 
 
-def _table(path: str, key: str, folders: bool = False) -> Path:
-    """The table that was typed, or a folder where it may be one. Raises ConfigError."""
+def _table_or_folder(path: str) -> Path:
     with contextlib.suppress(OSError, RuntimeError, ValueError):  # said by existing_file
-        if folders and (folder := Path(path).expanduser()).is_dir():
+        if (folder := Path(path).expanduser()).is_dir():
             return folder
-    file = existing_file(path, key, SUFFIXES)
-    if file.suffix not in SUFFIXES:
-        raise ConfigError(f"`{key}` is {brief(path)}; a table is one of: {', '.join(SUFFIXES)}.")
-    return file
+    return table_file(path, "dataset.path")
 
 
 def _of_table(path: Path, column: str) -> Iterator[Case]:

@@ -1,0 +1,154 @@
+"""Holds the commands that hand what was typed to another room (`probe`, `calibrate`, `review`, `ui`), and the words of
+all commands that compose a config."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from undogmatic.errors import ConfigError
+from undogmatic.safety.outside import visible
+
+
+def add_words(parser: argparse.ArgumentParser, example: str) -> None:
+    """Add KEY=VALUE and --config-dir."""
+    parser.add_argument(
+        "--config-dir", action="append", default=[], metavar="DIR", help="a folder of config groups of your own"
+    )
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=f"config overrides, e.g. {example}")
+
+
+def words(given: argparse.Namespace) -> list[str]:
+    """What was typed, as overrides. Raises ConfigError."""
+    from undogmatic.config.compose import word
+
+    return [*word(given.config_dir), *given.overrides]
+
+
+def add(commands: Any) -> None:
+    """Add the commands."""
+    probe = commands.add_parser("probe", help="fit a probe on an embedded model's hidden states")
+    actions = probe.add_subparsers(dest="action", required=True)
+    fit = actions.add_parser("fit", help="fit a probe on labelled texts and save it")
+    fit.add_argument("--data", help="labelled file: text, label, maybe id, pair (default: shipped development texts)")
+    fit.add_argument("--out", default="probe.safetensors", help="where to save it (default: probe.safetensors)")
+    add_words(fit, "model.path=FILE")
+    fit.set_defaults(run=_fit_probe)
+
+    calibrate = commands.add_parser("calibrate", help="fit a score calibration on labelled development texts")
+    calibrate.add_argument("--data", help="labelled file (default: shipped development texts)")
+    calibrate.add_argument("--method", choices=("linear", "isotonic", "platt", "content_free"), default="isotonic")
+    calibrate.add_argument("--out", default="calibration.json", help="where to save it (default: calibration.json)")
+    add_words(calibrate, "readout=logprobs")
+    calibrate.set_defaults(run=_calibrate)
+
+    review = commands.add_parser("review", help="queue the items a human should look at; take the labels back")
+    actions = review.add_subparsers(dest="action", required=True)
+    export = actions.add_parser("export", help="write a run's review queue as CSV and JSON Lines, most uncertain first")
+    export.add_argument("run_folder", metavar="RUN", help="the run's folder")
+    export.add_argument("--budget", type=int, help="at most so many rows (default: all flagged and failed items)")
+    ranked = "rank every item, not only flagged and failed ones"
+    export.add_argument("--all", action="store_true", dest="everything", help=ranked)
+    export.add_argument("--random", type=int, default=0, metavar="N", help="so many further items drawn at random")
+    export.add_argument("--seed", type=int, default=0, help="of the random draw (default: 0)")
+    export.add_argument("--redact", action="store_true", help="write hashes instead of texts")
+    export.add_argument("--out", default="queue", help="files to write, without suffix (default: queue)")
+    export.set_defaults(run=_export)
+    take = actions.add_parser(
+        "import",
+        help="check a filled queue, or what people said in MLflow, and add the labels to the run",
+        usage="%(prog)s [-h] RUN (LABELS | --from-mlflow) [--scale SCALE] [--labeller LABELLER] [--revise]",
+    )
+    take.add_argument("run_folder", metavar="RUN", help="the run's folder")
+    file = take.add_argument("labels", metavar="LABELS", help="the filled CSV or JSON Lines file")
+    file.required = False  # not nargs="?", which takes nothing where LABELS stands behind an option
+    instead = "take `human_label` from the run's traces instead of a file"
+    take.add_argument("--from-mlflow", action="store_true", help=instead)
+    take.add_argument("--scale", help="the scale of the labels if it is not the rubric's, e.g. 0-10: maps them")
+    take.add_argument("--labeller", help="whose labels they are where nothing else says so")
+    take.add_argument("--revise", action="store_true", help="replace the same labeller's earlier labels")
+    take.set_defaults(run=_import)
+
+    ui = commands.add_parser("ui", help="start the MLflow UI on the runs of this folder")
+    ui.add_argument("--uri", help="tracking store (default: sqlite:///mlruns/mlflow.db)")
+    ui.add_argument("--port", type=int, default=5000)
+    ui.add_argument("--host", default="127.0.0.1")
+    ui.set_defaults(run=lambda given: serve(given.uri, given.port, given.host))
+
+
+def _fit_probe(given: argparse.Namespace) -> None:
+    from undogmatic.fit.probe import fit_from_config
+
+    print(fit_from_config(given.data, Path(given.out), words(given)))
+
+
+def _calibrate(given: argparse.Namespace) -> None:
+    from undogmatic.fit.calibration import calibrate_from_config
+
+    print(calibrate_from_config(given.data, given.method, Path(given.out), words(given)))
+
+
+def _export(given: argparse.Namespace) -> None:
+    from undogmatic.review.commands import export
+
+    options = {name: vars(given)[name] for name in ("budget", "everything", "random", "seed", "redact")}
+    print(visible(export(given.run_folder, given.out, **options)))
+
+
+def _import(given: argparse.Namespace) -> None:
+    from undogmatic.review.commands import import_labels
+
+    if given.from_mlflow == (given.labels is not None):
+        raise ConfigError(
+            (f"LABELS is {given.labels!r} and --from-mlflow is given" if given.from_mlflow else "no labels are named")
+            + "; give one of them: a filled file, or --from-mlflow for what is on the run's traces."
+        )
+    options = {name: vars(given)[name] for name in ("scale", "labeller", "revise")}
+    print(visible(import_labels(given.run_folder, given.labels, **options)))
+
+
+def serve(uri: str | None, port: int, host: str) -> None:
+    """Become MLflow's server on a tracking store (None: `mlruns/mlflow.db` in the current folder); Ctrl-C ends it. A
+    host that is not this machine's own lets others read every logged text. Raises ConfigError as `server_command`."""
+    command, environment = server_command(uri, port, host)
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    print(f"Starting MLflow, which takes some ten seconds. Then open http://{shown}:{port}  (Ctrl-C ends it)")
+    print("Runs side by side, with charts: switch to `Model training` at the top left.", flush=True)
+    os.execve(command[0], command, environment)
+
+
+def server_command(uri: str | None, port: int, host: str) -> tuple[list[str], dict[str, str]]:
+    """The command that serves the store, and the environment that keeps it offline and small. Raises ConfigError where
+    there is no such store, where it is a server already, or where the port is taken."""
+    from undogmatic.tracking.store import check_uri, database, default_uri, prepare_environment
+
+    store = uri if uri is not None else default_uri()
+    check_uri(store)
+    if store.startswith(("http:", "https:", "databricks")):
+        raise ConfigError(f"--uri is {store!r}, which is a server already: open it in a browser.")
+    file = database(store)
+    if file is not None and not file.is_file():
+        raise ConfigError(
+            f"There is no store at {file} yet. Run an experiment first (python -m undogmatic.run), go to the folder in "
+            "which you did, or name the store: undogmatic ui --uri sqlite:///FILE.db"
+        )
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except (OSError, OverflowError) as error:
+            raise ConfigError(
+                f"--port is {port}, and {host}:{port} cannot be used: {error}. Choose another, e.g. --port "
+                f"{5001 if port == 5000 else 5000}."
+            ) from None
+    artifacts = [] if file is None else ["--default-artifact-root", (file.parent / "artifacts").as_uri()]
+    options = ["--backend-store-uri", store, *artifacts, "--host", host, "--port", str(port), "--workers", "1"]
+    # Without what the first call sets, litellm waits for the network and the server never comes up; without the second,
+    # MLflow keeps worker processes for jobs that nothing here starts.
+    prepare_environment()
+    environment = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **os.environ}
+    return [sys.executable, "-m", "mlflow", "server", *options], environment
