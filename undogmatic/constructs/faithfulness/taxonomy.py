@@ -140,12 +140,9 @@ class QuotesDataset:
                 yield place, make_item(place, fields)
 
 
-FEWEST_GROUPS = 10
-"""Fewest independent groups for a verdict on agreement."""
-SUBSTANTIAL = 0.6
-"""Landis and Koch (1977), doi:10.2307/2529310: kappa above it is substantial agreement."""
-HEDGING = "hedging"
-"""The class of the rules, and the detail by which a judge says of a whole summary whether it hedges."""
+FEWEST_GROUPS = 10  # fewest independent groups for a verdict on agreement
+SUBSTANTIAL = 0.6  # Landis and Koch (1977), doi:10.2307/2529310: kappa above it is substantial agreement
+HEDGING = "hedging"  # the class of the rules, and the detail by which a judge says of a whole summary whether it hedges
 _DETAILS = tuple(f"details.{kind}" for kind in KINDS)
 _KAPPA = "who kappa=kappa.value n level interval=kappa.interval bound"
 TAXONOMY = Rules("taxonomy.verdict_", (
