@@ -14,7 +14,7 @@ import yaml
 
 from tests.analyses.builders import Said, Score, analysed, configured, repeated_run, run_folder, verdict
 from undogmatic.analyses.base import LongTable, Unsuited
-from undogmatic.analyses.runs import differing, settings
+from undogmatic.analyses.truth import differing, settings
 from undogmatic.analyses.variance import of_scores
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Cost

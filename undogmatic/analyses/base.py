@@ -10,7 +10,7 @@ import copy
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -44,6 +44,11 @@ MOST_GROUPS = 50
 """Most groups that an analysis holds against one another, in rows and metrics of their own: two thousand conditions are
 rather a column of ids in the wrong place, and two million comparisons find something whatever the judge is worth.
 Letters for tests of every two end at 52 (`stats.letters`)."""
+
+
+FEWEST_DRAWN = 3
+"""Fewest marks, pairs or scores per group for which a picture says more than the numbers."""
+_BINS = 20
 
 
 class Unsuited(DataError):
@@ -81,7 +86,7 @@ class LongTable:
     digest: str | None = None
     """SHA-256 over the items, where known; tells two datasets with the same ids apart."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What the run was set to (`analyses.runs.settings`), where known; tells how other runs differ from it."""
+    """What the run was set to (`analyses.truth.settings`), where known; tells how other runs differ from it."""
     inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """The named texts of each item by its id, where known, for what compares one with another."""
     said: Mapping[str, Mapping[str, Mapping[str, Label]]] = field(default_factory=dict)
@@ -108,10 +113,14 @@ class LongTable:
         return 1 if self.rubric.direction == "higher_is_worse" else -1
 
     @property
+    def scale(self) -> tuple[float, float]:
+        """The ends of the scale, in score units."""
+        return self.rubric.minimum, self.rubric.maximum
+
+    @property
     def ends(self) -> tuple[float, float]:
         """The ends of the scale of `sign * score`, the lower one first."""
-        ends = self.rubric.minimum, self.rubric.maximum
-        return ends if self.sign > 0 else (-ends[1], -ends[0])
+        return self.scale if self.sign > 0 else (-self.scale[1], -self.scale[0])
 
     def first(self, *conditions: str) -> pd.DataFrame:
         """The rows of the first repeat, judged or not; of these conditions, where any are named."""
@@ -283,6 +292,38 @@ def count(tell: Telling, rows: pd.DataFrame, conditions: Iterable[str] | None = 
         if condition in reasons and len(reasons[condition])
     )
     return [Finding("analyses.failed", {"n": n_failed, "total": len(rows), "where": where})]
+
+
+def columns(table: pd.DataFrame, **names: str) -> dict[str, list[Any]]:
+    """Arguments of a figure that are columns of a table: `estimate="auc"`."""
+    return {name: table[column].tolist() for name, column in names.items()}
+
+
+def too_few(figure: str, present: int, needed: int = FEWEST_DRAWN) -> Finding:
+    """A figure was left out: `present` of the `needed` marks, pairs or scores."""
+    return Finding("analyses.too_few", {"figure": figure, "present": present, "needed": needed})
+
+
+def distributions(
+    tell: Telling, judged: LongTable, groups: Mapping[str, NDArray[np.float64]], *kinds: Literal["box", "histogram"]
+) -> None:
+    """Draw box plot or histogram of scores by group; a finding names what is too small to be drawn."""
+    drawn = {name: scores.tolist() for name, scores in groups.items() if scores.size >= FEWEST_DRAWN}
+    if not drawn:
+        present = max((scores.size for scores in groups.values()), default=0)
+        tell.findings += [too_few(kind, present) for kind in kinds]
+        return
+    edges = np.linspace(*judged.scale, _BINS + 1).tolist()
+    for kind in kinds:
+        axis = {"y_label": "score"} if kind == "box" else {"bins": edges, "x_label": "score"}
+        tell.draw(kind, kind, groups=drawn, **axis, limits=judged.scale)
+    if small := [name for name in groups if name not in drawn]:
+        tell.say("analyses.groups_not_drawn", groups=small, needed=FEWEST_DRAWN)
+
+
+def from_cache(rows: pd.DataFrame) -> pd.Series:
+    """Which of these judgments are wholly answers from the cache, so that nobody was asked again."""
+    return (rows["cached"] > 0) & (rows["calls"] == 0)
 
 
 def family_level(level: float, n: int) -> float:

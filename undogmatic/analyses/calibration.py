@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import stats
 
-from undogmatic.analyses import plots
-from undogmatic.analyses.base import LongTable, NotNegative, Share, count
+from undogmatic.analyses.base import LongTable, NotNegative, Share, columns, count
 from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
 from undogmatic.analyses.ruling import CALIBRATION, verdict
 from undogmatic.analyses.truth import AgainstTruth, units
@@ -167,7 +166,7 @@ class CalibrationAnalysis(AgainstTruth):
         values |= {"stated": float(stated.mean()), "right": float(right.mean())}
         tell.say("ece_off" if error.estimate.low > 0 else "ece_open", error.estimate.values("ece"), values)
         ends = {"low": "accuracy_low", "high": "accuracy_high"}
-        data = plots.columns(table, confidence="mean_confidence", accuracy="accuracy", count="n", **ends)
+        data = columns(table, confidence="mean_confidence", accuracy="accuracy", count="n", **ends)
         tell.draw("reliability", "reliability", tolerance=tolerance, **data)
 
     def _estimated_accuracy(self, tell: Telling, rows: pd.DataFrame) -> None:

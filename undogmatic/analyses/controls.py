@@ -12,8 +12,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from undogmatic.analyses import plots
-from undogmatic.analyses.base import LongTable, Share, Unsuited, check_groups, count, family_level
+from undogmatic.analyses.base import (
+    LongTable,
+    Share,
+    Unsuited,
+    check_groups,
+    columns,
+    count,
+    distributions,
+    family_level,
+)
 from undogmatic.analyses.rivals import MOST_TEXTS, LabelledRival, Seen, drawn, labelled_rival, seen_of
 from undogmatic.analyses.ruling import ADVERSARIAL, CONTROLS, Ruling, verdict
 from undogmatic.analyses.truth import check_order, units
@@ -126,9 +134,9 @@ class ControlsAnalysis:
             weakest=min((share.low for share in shares.values()), default=None),
         )
         ruling, _ = beyond_surface(verdict(CONTROLS, evidence), judged, [self.worst], list(areas), self.level, rng)
-        plots.distributions(tell, rubric, {c: judged.scores(c) for c in conditions}, kinds=("box",))
+        distributions(tell, judged, {c: judged.scores(c) for c in conditions}, "box")
         if rows:
-            data = plots.columns(bands, labels="condition", values="share_in_band", low="share_low", high="share_high")
+            data = columns(bands, labels="condition", values="share_in_band", low="share_low", high="share_high")
             tell.draw("bands", "bars", **data, y_label="share")
         return [tell.result(*ruling.decided, headline="controls.in_band" if rows else None)]
 
@@ -226,7 +234,7 @@ class AdversarialAnalysis:
             tell.say("adversarial.movement", values, families=len(moved), mean=mean)
             tell.number(mean, "movement_mean")
             tell.number(first["movement"], "movement_worst")
-        data = plots.columns(table, labels="attack", estimate="auc", low="auc_low", high="auc_high")
+        data = columns(table, labels="attack", estimate="auc", low="auc_low", high="auc_high")
         tell.draw("attacks", "forest", **data, reference=HALF, x_label="auc")
         return [tell.result(*ruling.decided, headline="adversarial.auc_worst")]
 

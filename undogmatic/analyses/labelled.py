@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import plots, rivals
-from undogmatic.analyses.base import Correlation, LongTable, NotNegative, Share, count
+from undogmatic.analyses import rivals
+from undogmatic.analyses.base import FEWEST_DRAWN, Correlation, LongTable, NotNegative, Share, columns, count, too_few
 from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
 from undogmatic.analyses.truth import Bounded, Margin, bounded, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, Finding, Telling
@@ -91,14 +91,13 @@ class LabelledAnalysis:
                 tell.tables[f"by_{name}"] = worst_first.rename_axis(name).reset_index()
         if self._intervals(tell, rows):
             sentence = Finding("labelled.verdict_promise", {"verdict": sentence} | dict(tell.findings[-1].values))
-        if len(rows) >= plots.FEWEST:
-            data: dict[str, Any] = {"x": rows["label"].tolist(), "y": rows["score"].tolist(), "identity": True}
-            data |= {"groups": rows["condition"].tolist()} if rows["condition"].notna().all() else {}
-            ends = plots.limits(judged.rubric)
-            tell.draw("scatter", "scatter", **data, x_label="label", y_label="score", limits=ends)
+        if len(rows) >= FEWEST_DRAWN:
+            grouped = {"groups": "condition"} if rows["condition"].notna().all() else {}
+            data, axes = columns(rows, x="label", y="score", **grouped), {"x_label": "label", "y_label": "score"}
+            tell.draw("scatter", "scatter", **data, **axes, identity=True, limits=judged.scale)
         self._calibration(tell, judged, rows, rng)
-        if len(rows) < plots.FEWEST:
-            tell.findings.append(plots.too_few("scatter", len(rows)))
+        if len(rows) < FEWEST_DRAWN:
+            tell.findings.append(too_few("scatter", len(rows)))
         headline = "labelled.spearman" if accuracy["spearman"] is not None else None
         return [tell.result(sentence, standing, headline=headline)]
 
@@ -157,10 +156,9 @@ class LabelledAnalysis:
             tell.number(raw[name], f"raw_{name}")
         order = {"spearman_before": raw["spearman"], "spearman_after": calibrated["spearman"]}
         tell.say("calibrated", order, n=raw["n"], before=raw["mae"], after=calibrated["mae"])
-        if len(both) >= plots.FEWEST:
-            columns = {"raw": "raw_score", "calibrated": "score", "label": "label"}
-            data = {name: both[column].tolist() for name, column in columns.items()}
-            tell.draw("calibration", "calibration", **data, limits=plots.limits(judged.rubric))
+        if len(both) >= FEWEST_DRAWN:
+            data = columns(both, raw="raw_score", calibrated="score", label="label")
+            tell.draw("calibration", "calibration", **data, limits=judged.scale)
 
     def _evidence(self, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator) -> SimpleNamespace:
         """What the verdict looks at and what its sentence names, of labelled texts, judged and failed.
@@ -212,7 +210,7 @@ def _gain_and_bias(
     judged: LongTable, score: Array, label: Array, groups: list[str], margin: Margin, level: float
 ) -> tuple[Bounded, Bounded]:
     """Error smaller than the constant answer's, and bias, each against its margin."""
-    bottom, top = judged.rubric.minimum, judged.rubric.maximum
+    bottom, top = judged.scale
     constant, bounds = constant_errors(label, groups), (bottom - top, top - bottom)
     farthest = np.where(label - bottom > top - label, bottom, top)
     at_ends = [constant - np.abs(farthest - label), constant]
@@ -245,7 +243,7 @@ def _tell_evidence(tell: Telling, evidence: SimpleNamespace) -> None:
 
 def _by_label(judged: LongTable, rows: pd.DataFrame) -> pd.DataFrame:
     """Per tenth of the scale that the label lies in: where on the scale the score is too high or too low."""
-    edges = np.linspace(judged.rubric.minimum, judged.rubric.maximum, _TENTHS + 1)
+    edges = np.linspace(*judged.scale, _TENTHS + 1)
     tenth = np.clip(np.searchsorted(edges, rows["label"].to_numpy(), side="right") - 1, 0, _TENTHS - 1)
     table = _errors(rows, tenth).reset_index(names="tenth")
     table.insert(0, "label_from", edges[table["tenth"]])
@@ -255,11 +253,9 @@ def _by_label(judged: LongTable, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _errors(rows: pd.DataFrame, groups: NDArray[Any]) -> pd.DataFrame:
     """Number, means, bias and error per group."""
-    error = rows["score"] - rows["label"]
-    numbers = pd.DataFrame(
-        {"mean_label": rows["label"], "mean_score": rows["score"], "bias": error, "mae": error.abs()}
-    )
-    grouped = numbers.groupby(groups)
+    label, score, error = rows["label"], rows["score"], rows["score"] - rows["label"]
+    numbers = {"mean_label": label, "mean_score": score, "bias": error, "mae": error.abs()}
+    grouped = pd.DataFrame(numbers).groupby(groups)
     table = grouped.mean()
     table.insert(0, "n", grouped.size())
     return table
