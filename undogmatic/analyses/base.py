@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,9 @@ from undogmatic.records.results import AnalysisResult, Finding, Telling, part_na
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
+
+if TYPE_CHECKING:
+    from undogmatic.readouts.rivals import Rivals
 
 COLUMNS = (
     *"item_id judge criterion place pair_id group text condition label repeat".split(),
@@ -55,19 +58,6 @@ class Unsuited(DataError):
     """The dataset lacks what an analysis reads, though nothing is wrong with it: another analysis may suit it."""
 
 
-class KnownSurface(Protocol):
-    """What models that were fitted elsewhere say of texts by their surface; asked only where an analysis needs it."""
-
-    def check(self) -> None:
-        """Raise ConfigError where one of them is no such model."""
-        ...
-
-    def __call__(self, texts: Sequence[str]) -> Callable[[Sequence[str]], NDArray[np.float64]] | None:
-        """Texts to their numbers, shape (n_texts, n_models), by the models that saw none of `texts` when they were
-        fitted; None without any."""
-        ...
-
-
 @dataclass(frozen=True)
 class LongTable:
     """All judgments of one run as a long table: one row per item, judge, criterion and repeat, in input order.
@@ -92,7 +82,7 @@ class LongTable:
     said: Mapping[str, Mapping[str, Mapping[str, Label]]] = field(default_factory=dict)
     """What people said of each item by its id, where known: criterion -> rater -> label, on the rubric's scale."""
 
-    known_surface: KnownSurface | None = None
+    known_surface: Rivals | None = None
     """The models that read the surface alone and were fitted to this construct elsewhere (`Rubric.rivals`)."""
 
     def parts(self) -> dict[str, LongTable]:
@@ -175,7 +165,8 @@ def tabulate(
     """
     by_key = {(j.item_id, j.judge, j.criterion, j.repeat): j for j in judgments}
     asked = expected or list(dict.fromkeys((j.judge, j.criterion) for j in judgments)) or [(None, OVERALL)]
-    rows: list[dict[str, Any]] = []
+    row: dict[str, Any]
+    rows = []
     for repeat, item in itertools.product(range(repeats), items):
         text = item.text
         for judge, criterion in asked:
@@ -185,26 +176,14 @@ def tabulate(
             outcome = None if judgment is None else judgment.outcome
             verdict = outcome if isinstance(outcome, Verdict) else None
             reason = "not_judged" if outcome is None else outcome.reason if isinstance(outcome, Failure) else None
-            rows.append(
-                {
-                    "item_id": item.id,
-                    "judge": judge,
-                    "criterion": criterion,
-                    "place": item.place,
-                    "pair_id": item.pair,
-                    "text": text,
-                    "condition": item.condition,
-                    "label": np.nan if label is None else label,
-                    "repeat": repeat,
-                    **(NO_VERDICT if verdict is None else verdict.row()),
-                    **(judgment.cost if judgment else Cost()).model_dump(),
-                    "error": reason,
-                    "characters": len(text),
-                    "words": len(text.split()),
-                }
-                | {f"metadata.{k}": v for k, v in item.metadata.items()}
-                | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())}
-            )
+            row = {"item_id": item.id, "judge": judge, "criterion": criterion, "place": item.place}
+            row |= {"pair_id": item.pair, "text": text, "condition": item.condition}
+            row |= {"label": np.nan if label is None else label, "repeat": repeat}
+            row |= NO_VERDICT if verdict is None else verdict.row()
+            row |= (judgment.cost if judgment else Cost()).model_dump()
+            row |= {"error": reason, "characters": len(text), "words": len(text.split())}
+            row |= {f"metadata.{k}": v for k, v in item.metadata.items()}
+            rows.append(row | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())})
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[name for name in COLUMNS if name != "group"])
     for column in ("raw_score", "low", "high", "confidence", "entropy", "doubt", "usd"):
         frame[column] = frame[column].astype(float)

@@ -108,19 +108,18 @@ def people_apart(judged: LongTable, rows: pd.DataFrame) -> pd.Series:
     one, is at least 2), else from `label` and the metadata `second_label`; NaN where only one person labelled.
     """
 
-    def raters(row: pd.Series) -> float:
-        said = judged.said.get(str(row["item_id"]), {}).get(str(row["criterion"]), {})
-        numbers = [float(value) for value in said.values() if not isinstance(value, str)]
-        return max(numbers) - min(numbers) if len(numbers) > 1 else np.nan
-
     def numbers(name: str) -> pd.Series:
         column = rows.get(f"metadata.{name}")
         return pd.Series(np.nan, rows.index) if column is None else pd.to_numeric(column, errors="coerce")
 
     spread = numbers("label_spread").where(numbers("label_count").fillna(2) >= 2)
     second = (pd.to_numeric(rows["label"]) - numbers("second_label")).abs()
-    own = pd.Series([raters(row) for _, row in rows.iterrows()], rows.index, dtype=np.float64)
-    return own.fillna(spread).fillna(second)
+    said = [
+        [float(v) for v in judged.said.get(item, {}).get(criterion, {}).values() if not isinstance(v, str)]
+        for item, criterion in zip(rows["item_id"].astype(str), rows["criterion"].astype(str), strict=True)
+    ]
+    apart = [max(labels) - min(labels) if len(labels) > 1 else np.nan for labels in said]
+    return pd.Series(apart, rows.index, dtype=np.float64).fillna(spread).fillna(second)
 
 
 def check_order(analysis: str, rubric: Rubric) -> None:

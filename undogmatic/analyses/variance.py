@@ -96,7 +96,12 @@ class VarianceAnalysis:
                     continue
                 kind = f"{whose}_" if whose else ""
                 tell.tables[metric_name(f"{kind}components", *before)] = table
-                tell.tables[metric_name(f"{kind}averaged", *before)] = _averaged(study)
+                # Reliability by how many values of one facet are averaged, the others counting once.
+                averaged = [(f, n, study.reliability({f: n})) for f in study.facets for n in AVERAGED]
+                tell.tables[metric_name(f"{kind}averaged", *before)] = pd.DataFrame(
+                    {"facet": facet, "n": n} | r.phi.values("phi", "phi_") | r.relative.values("relative", "relative_")
+                    for facet, n, r in averaged
+                )
                 one, after = study.reliability({}), [whose] if whose else []
                 numbers: dict[tuple[str, ...], Any] = {("phi",): one.phi, ("relative",): one.relative}
                 numbers["phi_of_all",] = study.reliability().phi.value
@@ -163,7 +168,7 @@ def of_scores(frame: pd.DataFrame, facets: Sequence[str], target: float = TARGET
         return Divided(None, pd.DataFrame(), tell.findings)
     _tell_sources(tell, study, target)
     rows = [
-        {"source": _name(c.source), "share": c.share, "sd": math.sqrt(c.variance.value)}
+        {"source": " × ".join(c.source), "share": c.share, "sd": math.sqrt(c.variance.value)}
         | c.variance.row("variance")
         | {"degrees": c.degrees}
         for c in study.components()
@@ -236,27 +241,12 @@ def _crossed(frame: pd.DataFrame, facets: Sequence[str]) -> bool:
     return len(frame[varied].drop_duplicates()) == math.prod(frame[f].nunique() for f in varied)
 
 
-def _name(source: Sequence[str]) -> str:
-    return " × ".join(source)
-
-
-def _averaged(study: Study) -> pd.DataFrame:
-    """Reliability by how many values of one facet are averaged, the others counting once."""
-    rows = []
-    for facet in study.facets:
-        for n in AVERAGED:
-            r = study.reliability({facet: n})
-            values = r.phi.values("phi", "phi_") | r.relative.values("relative", "relative_")
-            rows.append({"facet": facet, "n": n} | values)
-    return pd.DataFrame(rows)
-
-
 def _tell_sources(tell: Telling, study: Study, target: float) -> None:
     """Say where the variance comes from, how reliable a score is, and how many of what to average."""
     item, *others = components = study.components()
     values: dict[str, Any] = {"n": study.n_items, "groups": study.n_groups, "item": item.share}
     for place, other in zip(("first", "second"), sorted(others, key=lambda c: -c.variance.value), strict=False):
-        values |= {place: _name(other.source), f"{place}_share": other.share}
+        values |= {place: " × ".join(other.source), f"{place}_share": other.share}
     tell.say("sources", values)
     one, all_ = study.reliability({}), study.reliability()
     values = one.phi.values("phi", "phi_") | one.relative.values("relative", "relative_") | {"level": study.level}
@@ -270,7 +260,7 @@ def _tell_sources(tell: Telling, study: Study, target: float) -> None:
         tell.say("cheapest_none", target=target)
     elif sum(n > 1 for n in design.values()) > 1:
         tell.say("cheapest", target=target, design=design, scores=math.prod(design.values()))
-    negative = [_name(c.source) for c in components if c.estimated < 0]
+    negative = [" × ".join(c.source) for c in components if c.estimated < 0]
     if negative:
         tell.say("negative", n=len(negative), names="; ".join(negative))
     few = {f: n for f, n in zip(study.facets, study.levels, strict=True) if n < FEW_LEVELS}
