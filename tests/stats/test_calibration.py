@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from tests.stats.conftest import refuses
 from undogmatic.stats import calibration, jackknife
 
 RAW = [40.0, 42, 44, 46, 48, 50, 52, 54]
@@ -92,8 +93,7 @@ class TestFitAndApply:
         ],
     )
     def test_a_broken_calibration_says_what_is_wrong(self, broken: dict[str, object], message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            calibration.apply(broken, [1.0])
+        refuses(message, calibration.apply, broken, [1.0])
 
     @pytest.mark.parametrize(
         ("kind", "raw", "label", "scale", "message"),
@@ -107,8 +107,7 @@ class TestFitAndApply:
     def test_what_cannot_be_fitted_is_refused(
         self, kind: str, raw: list[float], label: list[float], scale: tuple[float, float], message: str
     ) -> None:
-        with pytest.raises(ValueError, match=message):
-            calibration.fit(kind, raw, label, scale)
+        refuses(message, calibration.fit, kind, raw, label, scale)
 
 
 def _divided(levels_probs: ArrayLike, content_free_probs: ArrayLike) -> np.ndarray:
@@ -138,24 +137,19 @@ class TestContentFree:
         assert result.sum() == pytest.approx(1)
 
     def test_levels_must_match_and_carry_mass(self) -> None:
-        with pytest.raises(ValueError, match="`levels_probs` has 3 levels; the calibration was fitted on 2"):
-            _divided([0.2, 0.3, 0.5], [0.5, 0.5])
-        with pytest.raises(ValueError, match="`content_free_probs` must be non-negative"):
-            calibration.fit_content_free([0.0, 0.0])
+        refuses("`levels_probs` has 3 levels; the calibration was fitted on 2", _divided, [0.2, 0.3, 0.5], [0.5, 0.5])
+        refuses("`content_free_probs` must be non-negative", calibration.fit_content_free, [0.0, 0.0])
 
 
 class TestSplitCheck:
     def test_overlap_is_named(self) -> None:
-        with pytest.raises(ValueError, match="share 2 ids: t2, t3"):
-            calibration.split_check(["t1", "t2", "t3"], ["t3", "t4", "t2"])
-        with pytest.raises(ValueError, match=r"share 12 ids: .* and 2 more"):
-            calibration.split_check(range(12), range(12))
+        refuses("share 2 ids: t2, t3", calibration.split_check, ["t1", "t2", "t3"], ["t3", "t4", "t2"])
+        refuses(r"share 12 ids: .* and 2 more", calibration.split_check, range(12), range(12))
 
     def test_disjoint_parts_pass_and_a_number_equals_its_text(self) -> None:
         calibration.split_check(["a", "b"], ["c"])
         calibration.split_check([], ["c"])
-        with pytest.raises(ValueError, match="share 1 ids: 7"):
-            calibration.split_check([7], ["7"])
+        refuses("share 1 ids: 7", calibration.split_check, [7], ["7"])
 
 
 CONFIDENCE = hnp.arrays(np.float64, 30, elements=st.integers(0, 20).map(lambda i: i / 20))
@@ -196,12 +190,9 @@ class TestHonesty:
         assert error(confidence, rng.random(100_000) < confidence - planted) == pytest.approx(planted, abs=0.01)
 
     def test_percentages_and_other_outcomes_are_refused(self) -> None:
-        with pytest.raises(ValueError, match=r"`confidence` must lie in .* divide a percentage"):
-            error([80.0], [1])
-        with pytest.raises(ValueError, match="`correct` must hold only 0 and 1"):
-            error([0.5], [0.5])
-        with pytest.raises(ValueError, match="`n_bins` is 0"):
-            calibration.reliability_table([0.5], [1], n_bins=0)
+        refuses(r"`confidence` must lie in .* divide a percentage", error, [80.0], [1])
+        refuses("`correct` must hold only 0 and 1", error, [0.5], [0.5])
+        refuses("`n_bins` is 0", calibration.reliability_table, [0.5], [1], n_bins=0)
 
 
 def test_a_perfectly_calibrated_judge_has_a_calibration_error_too() -> None:
@@ -257,8 +248,7 @@ class TestInterval:
         assert np.all(np.greater(*widths))
 
     def test_one_unit_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="1 units"):
-            calibration.error_interval([0.5, 0.6], [1, 0], np.random.default_rng(0), groups=["a", "a"])
+        refuses("1 units", calibration.error_interval, [0.5, 0.6], [1, 0], np.random.default_rng(0), groups=["a", "a"])
 
 
 class TestDifference:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.stats.conftest import refuses
 from undogmatic.stats import agreement, calibration, checks, confound, paired, ranking, typical, uncertainty
 
 GOOD = [1.0, 2.0, 4.0, 3.0, 5.0]
@@ -46,39 +47,31 @@ def test_nan_is_refused_by_the_argument_that_holds_it(
 ) -> None:
     function(**good)
     spoiled = [*good[argument][:-1], float("nan")]
-    with pytest.raises(ValueError, match=f"`{argument}` holds NaN in 1 places"):
-        function(**{**good, argument: spoiled})
+    refuses(f"`{argument}` holds NaN in 1 places", function, **{**good, argument: spoiled})
 
 
 @pytest.mark.parametrize("argument", ["a", "b"])
 def test_unequal_lengths_name_both_arguments(argument: str) -> None:
     good = {"a": GOOD, "b": GOOD}
-    with pytest.raises(ValueError, match=r"`a` holds . values and `b` ."):
-        agreement.correlation("pearson", **{**good, argument: GOOD[:-1]})
+    refuses(r"`a` holds . values and `b` .", agreement.correlation, "pearson", **{**good, argument: GOOD[:-1]})
 
 
 def test_infinity_wrong_shape_and_emptiness_are_refused() -> None:
-    with pytest.raises(ValueError, match="`differences` holds an infinite value"):
-        paired.wilcoxon([1.0, np.inf])
-    with pytest.raises(ValueError, match=r"`values` must be one-dimensional; its shape is \(2, 1\)"):
-        paired.summary([[1.0], [2.0]])
-    with pytest.raises(ValueError, match="`differences` holds 0 values; at least 1"):
-        typical.hodges_lehmann([])
+    refuses("`differences` holds an infinite value", paired.wilcoxon, [1.0, np.inf])
+    refuses(r"`values` must be one-dimensional; its shape is \(2, 1\)", paired.summary, [[1.0], [2.0]])
+    refuses("`differences` holds 0 values; at least 1", typical.hodges_lehmann, [])
 
 
 def test_labels_become_codes_in_order_of_appearance_and_may_not_be_missing() -> None:
     assert checks.labels(["b", "a", "b", 3], "groups", 4).tolist() == [0, 1, 0, 2]
     for missing in (None, float("nan")):
-        with pytest.raises(ValueError, match="`groups` holds a missing label"):
-            checks.labels(["a", missing], "groups", 2)
-    with pytest.raises(ValueError, match="`groups` holds 1 labels for 2 values"):
-        checks.labels(["a"], "groups", 2)
+        refuses("`groups` holds a missing label", checks.labels, ["a", missing], "groups", 2)
+    refuses("`groups` holds 1 labels for 2 values", checks.labels, ["a"], "groups", 2)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, float("nan")])
 def test_a_confidence_level_is_a_share(level: float) -> None:
-    with pytest.raises(ValueError, match="`level` is"):
-        paired.share_in_direction(GOOD, level=level)
+    refuses("`level` is", paired.share_in_direction, GOOD, level=level)
 
 
 @pytest.mark.parametrize(
@@ -90,5 +83,4 @@ def test_a_confidence_level_is_a_share(level: float) -> None:
     ],
 )
 def test_an_unknown_word_is_refused_and_the_known_ones_listed(call: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        call()
+    refuses(message, call)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.stats.conftest import refuses
 from undogmatic.stats import claims
 
 PAIRS = st.integers(10, 200)
@@ -52,8 +53,7 @@ def test_simulated_wilcoxon_power_at_the_detectable_effect() -> None:
 def test_five_pairs_cannot_be_significant() -> None:
     # The smallest two-sided p-value of five pairs is 2/32.
     assert claims.power_at(10.0, 5) == 0.0
-    with pytest.raises(ValueError, match="`n_pairs` is 5: too few"):
-        claims.minimum_detectable_effect(5)
+    refuses("`n_pairs` is 5: too few", claims.minimum_detectable_effect, 5)
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,7 @@ class TestOutcome:
         assert enough.outcome == "within"
 
     def test_a_negative_margin_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="`margin` is -1"):
-            claims.claim(SPREAD, -1)
+        refuses("`margin` is -1", claims.claim, SPREAD, -1)
 
 
 class TestNeeded:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stats.conftest import refuses
 from undogmatic.stats.selection import letter_display, ranks
 
 NAMES = list("ABCDEFG")
@@ -36,8 +37,7 @@ def test_every_group_has_a_letter_of_its_own_or_nobody_has_any() -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(ValueError, match="'w'"):
-        letter_display(["x", "y"], [("x", "w")])
+    refuses("'w'", letter_display, ["x", "y"], [("x", "w")])
 
 
 def rng() -> np.random.Generator:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from undogmatic.stats import checks, jackknife, means, resampling
+from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
@@ -299,7 +299,7 @@ def error_difference(
     return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)
 
 
-def calibration_error(n_bins: int) -> resampling.Prepared:
+def calibration_error(n_bins: int) -> jackknife.Prepared:
     """ECE of two columns, confidence and 1 or 0, shape (n, 2): mean absolute gap between confidence and accuracy.
 
     Bins of equal width over [0, 1] are weighted by their items. Biased upward with few items per bin: compare only
@@ -309,12 +309,12 @@ def calibration_error(n_bins: int) -> resampling.Prepared:
         Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
     """
 
-    def on(columns: Array) -> resampling.OfDraws:
+    def on(columns: Array) -> jackknife.OfDraws:
         c, right = _stated_and_observed(*columns.T)
         codes, gap = _bins(c, n_bins)[1], right - c
 
         def of_draws(drawn: Index) -> Array:
-            gaps = np.abs(resampling.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
+            gaps = np.abs(jackknife.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
             # Empty bins at the end are left out: with them the sum would be another in its last digit.
             used = codes.take(drawn).max(axis=1) + 1
             sums = np.empty(len(drawn))
@@ -324,7 +324,7 @@ def calibration_error(n_bins: int) -> resampling.Prepared:
 
         return of_draws
 
-    return resampling.Prepared(on)
+    return jackknife.Prepared(on)
 
 
 def _bins(c: Array, n_bins: int) -> tuple[Array, Index]:

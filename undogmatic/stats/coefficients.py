@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from undogmatic.stats import agreement, checks, jackknife, means, ranking, resampling
+from undogmatic.stats import agreement, checks, jackknife, means, ranking
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.jackknife import FEWEST
@@ -181,22 +181,22 @@ def kappa_interval(
     steps = np.abs(np.subtract.outer(np.arange(order.size), np.arange(order.size))).astype(np.float64)
     cost = {"quadratic": steps**2, "linear": steps, "none": np.sign(steps)}[weights]
 
-    def on(data: Array) -> resampling.OfDraws:
+    def on(data: Array) -> jackknife.OfDraws:
         first, second = data.astype(np.intp).T
         apart = cost[first, second]
 
         def of_draws(drawn: Index) -> Array:
-            counts = [resampling.Tally(own, order.size, drawn).counts() for own in (first, second)]
+            counts = [jackknife.Tally(own, order.size, drawn).counts() for own in (first, second)]
             expected = np.einsum("di,ij,dj->d", counts[0], cost, counts[1]) / drawn.shape[1]
             seen = apart.take(drawn).sum(axis=1)
             return 1 - np.divide(seen, expected, out=np.full(len(drawn), np.nan), where=expected > 0)
 
         return of_draws
 
-    return jackknife.interval(np.column_stack(codes), resampling.Prepared(on), rng, level, groups=groups)
+    return jackknife.interval(np.column_stack(codes), jackknife.Prepared(on), rng, level, groups=groups)
 
 
-def _pearson(columns: Array) -> resampling.OfDraws:
+def _pearson(columns: Array) -> jackknife.OfDraws:
     x, y = columns.T
 
     def of_draws(drawn: Index) -> Array:
@@ -209,5 +209,5 @@ def _pearson(columns: Array) -> resampling.OfDraws:
     return of_draws
 
 
-PEARSON = resampling.Prepared(_pearson)
+PEARSON = jackknife.Prepared(_pearson)
 """Of two columns, shape (n, 2)."""

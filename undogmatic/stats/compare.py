@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
 
-from undogmatic.stats import checks, means, paired, resampling
+from undogmatic.stats import checks, jackknife, means, paired
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Outcome
@@ -171,7 +171,7 @@ def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, st
 
 
 def exchange_p(
-    statistic: resampling.Prepared, one: Array, other: Array, codes: Index, estimate: float, draws: int
+    statistic: jackknife.Prepared, one: Array, other: Array, codes: Index, estimate: float, draws: int
 ) -> float | None:
     """p-value of a difference under exchange of both sides' rows, unit by unit; None where it is mostly undefined.
 
@@ -184,7 +184,7 @@ def exchange_p(
     of_draws = statistic.on(np.concatenate([one, other]))
     swapped = np.random.default_rng(0).random((draws, int(codes.max()) + 1)) < 0.5
     parts = []
-    for part in np.array_split(swapped, 1 + draws * len(one) // resampling.AT_ONCE):
+    for part in np.array_split(swapped, 1 + draws * len(one) // jackknife.AT_ONCE):
         rows, there = np.arange(len(one)), part[:, codes]
         mine, theirs = np.where(there, rows + len(one), rows), np.where(there, rows, rows + len(one))
         with np.errstate(all="ignore"):
