@@ -229,10 +229,6 @@ class TestMaps:
             weights.append(found.judge_weight)
         assert np.mean(weights) < 0.3
 
-    def test_ten_labels_are_too_few_for_an_increasing_function(self) -> None:
-        with pytest.raises(ValueError, match=r"'isotonic' with 19.0 effective labelled groups; an inc"):
-            few_labels.estimate_mean(np.arange(100.0), np.arange(19), np.arange(19.0), calibration="isotonic")
-
     @pytest.mark.parametrize("n_labels", [20, 40])
     def test_a_curved_judge_gains_by_the_isotonic_map_and_keeps_its_coverage(self, n_labels: int) -> None:
         rng = np.random.default_rng(88)
@@ -365,6 +361,3 @@ class TestGuards:
     def test_what_does_not_fit_is_named(self, change: dict[str, Any], named: str) -> None:
         arguments: dict[str, Any] = {"scores": np.arange(10.0), "labelled": range(5), "labels": [1, 2, 3, 4, 6.0]}
         refuses(named, few_labels.estimate_mean, **(arguments | change))
-
-    def test_budgets_are_checked(self) -> None:
-        refuses("target_width", few_labels.label_budget, np.arange(10.0), np.arange(5), np.arange(5.0), 0)

@@ -147,11 +147,6 @@ def test_it_holds_the_mean_of_few_groups_as_often_as_it_says() -> None:
     assert 0.935 <= held(0, 1000, draw) <= 0.985
 
 
-def test_one_unit_and_values_outside_the_bounds_are_refused() -> None:
-    refuses("`groups` gives 1 units", means.interval, [1.0, 2], groups=["a", "a"])
-    refuses("outside `bounds`", means.interval, [1.0, 2, 120], bounds=(0, 100))
-
-
 def test_values_that_rounding_puts_beyond_the_bound_are_at_it() -> None:
     own = np.r_[np.full(29, 0.3), 0.3 - 1e-4]
     at = means.bounded_limits(means.Sums(own, np.ones(30)), (0.0, 0.3), 0.95)

@@ -58,11 +58,6 @@ class TestGroups:
         assert held(share, 400, draw) >= 0.93
 
 
-def test_refuses_what_is_no_truth_value() -> None:
-    refuses("must hold only 0 and 1", proportion, [0.0, 0.5])
-    refuses("at least 1", proportion, [])
-
-
 def flags(hits: int, n: int) -> np.ndarray:
     return np.arange(n) < hits
 

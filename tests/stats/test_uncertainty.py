@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.conftest import reference
-from tests.stats.conftest import refuses
 from undogmatic.stats import uncertainty
 from undogmatic.stats.uncertainty import completed, ends, expected_score, integer_masses, longest_digits
 
@@ -39,24 +38,6 @@ class TestEntropy:
         entropy = float(uncertainty.normalised_entropy(p))
         assert 0 <= entropy <= 1
         assert uncertainty.normalised_entropy(shuffled) == pytest.approx(entropy)
-
-
-class TestGuards:
-    @pytest.mark.parametrize(
-        ("probabilities", "message"),
-        [
-            ([0.5, 0.4], "`probabilities` sum to 0.9"),
-            ([1.5, -0.5], "`probabilities` holds a negative value"),
-            ([], "`probabilities` holds no level"),
-            ([0.2, 0.3, 0.5], "`probabilities` has 3 levels and `levels` 2"),
-        ],
-    )
-    def test_nothing_is_renormalised_silently(self, probabilities: list[float], message: str) -> None:
-        refuses(message, uncertainty.quantile_interval, probabilities, [0.0, 1.0])
-
-    def test_levels_must_increase_and_spreads_be_positive(self) -> None:
-        refuses("`levels` must increase strictly", uncertainty.quantile_interval, [0.5, 0.5], [1.0, 1.0])
-        refuses("`mean` is 50 and `sd` -1", uncertainty.discretised_normal, 50, -1, FIVE)
 
 
 class TestQuantileInterval:
@@ -223,20 +204,6 @@ class TestCritique:
         more = uncertainty.critique_uncertainty(score, max(k1, k2), (0, max(w1, w2)), max(n1, n2))
         assert RANK[less.level] <= RANK[more.level]
 
-    @pytest.mark.parametrize(
-        ("arguments", "named"),
-        [
-            ((11, 0.5, (1, 2), 0), "initial_score"),
-            ((5, 6, (1, 2), 0), "critique_strength"),
-            ((5, 0.6, (1, 12), 0), "revised_range"),
-            ((5, 0.6, (1,), 0), "revised_range"),
-            ((5, 0.6, (float("nan"), 2), 0), "revised_range"),
-            ((5, 0.6, (1, 2), -1), "major_issues"),
-        ],
-    )
-    def test_what_is_off_scale_is_named(self, arguments: tuple[Any, ...], named: str) -> None:
-        refuses(named, uncertainty.critique_uncertainty, *arguments)
-
 
 class TestPoints:
     def test_uniform_is_one_and_certain_is_zero(self) -> None:
@@ -264,10 +231,6 @@ class TestPoints:
         one, other = uncertainty.points_entropy(points), uncertainty.points_entropy(shuffled)
         assert one.normalised_entropy == pytest.approx(other.normalised_entropy, abs=1e-12)
         assert (one.band, one.total) == (other.band, other.total)
-
-    @pytest.mark.parametrize("points", [[], [0, 0], [-5, 105], [float("nan"), 100]])
-    def test_points_that_say_nothing_are_refused(self, points: list[float]) -> None:
-        refuses("points", uncertainty.points_entropy, points)
 
 
 class TestDebate:
@@ -323,19 +286,6 @@ class TestAggregate:
         assert result.issues == ("no reasons", "wrong court", "no reasons")
         assert uncertainty.aggregate_uncertainty([0.5], ["low"], issues=["no reasons"]).issues == ("no reasons",)
 
-    @pytest.mark.parametrize(
-        ("scores", "levels", "flags", "named"),
-        [
-            ([], [], [], "scores"),
-            ([1, 8], ["low", "low"], [], "scores"),
-            ([0.5], ["low", "low"], [], "levels"),
-            ([0.5], ["none"], [], "levels"),
-            ([0.5, 0.5], ["low", "low"], [True], "review_flags"),
-        ],
-    )
-    def test_what_does_not_fit_is_named(self, scores: Any, levels: Any, flags: Any, named: str) -> None:
-        refuses(named, uncertainty.aggregate_uncertainty, scores, levels, flags)
-
 
 def test_every_reference_case_is_reproduced() -> None:
     rows = [json.loads(line) for line in reference("trait/logprob_aggregation.jsonl").read_text().splitlines()]
@@ -358,12 +308,6 @@ def test_spellings_are_added_and_the_least_mass_is_a_bound_from_below() -> None:
     assert expected_score({"40": 0.25, "x": 0.75}, 0, 100, 0.25) == 40
     assert expected_score({"40": 0.2499, "x": 0.75}, 0, 100, 0.25) is None
     assert expected_score({}, 0, 100, 0.0) is None
-
-
-@pytest.mark.parametrize("odds", [{"5": -0.1}, {"5": 1.5}, {"5": float("nan")}])
-def test_what_is_no_probability_is_refused(odds: dict[str, float]) -> None:
-    refuses("is no probability", expected_score, odds, 0, 100, 0.25)
-    refuses("range", expected_score, {}, 5, 4, 0.25)
 
 
 def split(odds: dict[int, float]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:

@@ -22,10 +22,6 @@ Calibration = dict[str, Any]
 Scale = tuple[float, float]
 _CURVES = ("platt", "isotonic", "linear")
 
-# A level the model never names on content-free text would divide by zero; Zhao et al. met none over whole words.
-_CONTENT_FREE_FLOOR = 1e-4
-_MOST_STEPS, _SAME_DEVIANCE = 100, 1e-8  # of the reweighted least squares
-
 
 def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> None:
     """Raise if anything fitted on is also evaluated on.
@@ -56,7 +52,8 @@ def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
         Zhao et al. (2021), Calibrate before use. https://proceedings.mlr.press/v139/zhao21c.html
     """
     p = np.atleast_2d(_level_probabilities(content_free_probs, "content_free_probs"))
-    baseline = np.maximum(p.mean(axis=0), _CONTENT_FREE_FLOOR)
+    # A level the model never names there would divide by zero; Zhao et al. met none over whole words.
+    baseline = np.maximum(p.mean(axis=0), 1e-4)
     return {"kind": "content_free", "weights": (1.0 / baseline).tolist(), "n": len(p)}
 
 
@@ -113,7 +110,7 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
     design = np.column_stack([np.ones(x.size), x])
     fitted = (share + 0.5) / 2
     deviance = np.inf
-    for _ in range(_MOST_STEPS):
+    for _ in range(100):
         weight = fitted * (1 - fitted)
         aim = special.logit(fitted) + (share - fitted) / weight
         root = np.sqrt(weight)
@@ -121,7 +118,7 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
         fitted = special.expit(design @ found)
         apart = special.rel_entr(share, fitted) + special.rel_entr(1 - share, 1 - fitted)
         before, deviance = deviance, 2 * float(np.sum(apart))
-        if abs(before - deviance) <= _SAME_DEVIANCE:
+        if abs(before - deviance) <= 1e-8:
             break
     return float(found[0]), float(found[1])
 

@@ -13,7 +13,6 @@ Groups = Sequence[object] | ArrayLike | None
 
 SAME = 1e-10
 """Values whose range is no more than this share of the largest of them differ by rounding alone."""
-_DIGITS = 12
 MOST_UNITS = 10**6
 """More than these are as good as no number of units."""
 MOST_TIMES = 100
@@ -137,4 +136,4 @@ def tied(array: Array) -> Array:
     largest = float(np.max(np.abs(array), initial=0.0))
     if not 0 < largest < np.inf:
         return array
-    return np.asarray(np.round(array / largest, _DIGITS) * largest)
+    return np.asarray(np.round(array / largest, 12) * largest)

@@ -20,10 +20,6 @@ from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.jackknife import FEWEST
 
-_HALVINGS = 24
-_SAME_SPREAD = means.SAME_SHARE**2
-"""Squares of values closer than `means.SAME_SHARE` of the scale, as a share of the square of the scale."""
-
 
 def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate | None:
     """Interval of `agreement.krippendorff_alpha` (interval), over items or groups of them.
@@ -59,7 +55,7 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
     def terms(a: float) -> tuple[Array, means.Bounds]:
         return (1 - a) * spread - apart, (-max(a, 0.0) * chance, (1 - a) * farthest_out)
 
-    tolerance = _SAME_SPREAD * float(np.nanmax(table) - np.nanmin(table)) ** 2
+    tolerance = means.SAME_SHARE**2 * float(np.nanmax(table) - np.nanmin(table)) ** 2
     scarce = any(means.mostly_same(means.sums(own, codes).means, tolerance) for own in (apart, spread))
     return _interval(found.estimate, terms, codes, level, scarce)
 
@@ -106,7 +102,7 @@ def farthest(ruled_out: Callable[[float], bool], inside: float, end: float) -> f
     """How far from `inside` towards `end` nothing is ruled out: the end, or the first that is, found by halving."""
     if not ruled_out(end):
         return end
-    for _ in range(_HALVINGS):
+    for _ in range(24):
         middle = (inside + end) / 2
         inside, end = (inside, middle) if ruled_out(middle) else (middle, end)
     return end
