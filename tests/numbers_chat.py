@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tests.stats.test_integers import split
+from tests.stats.test_uncertainty import split
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
 
