@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +41,6 @@ CASES = {
 @pytest.fixture(autouse=True)
 def _ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
-
-
-@pytest.fixture
-def stub() -> Iterator[StubServer]:
-    with StubServer() as server:
-        yield server
 
 
 def served(stub: StubServer, name: str, **more: Any) -> dict[str, Any]:
