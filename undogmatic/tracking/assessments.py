@@ -19,7 +19,7 @@ from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label, 
 from undogmatic.records.records import Failure, Item, Judgment
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.secrets import redacted, scrub_data
-from undogmatic.tracking.store import Store, database, opened, without_secrets
+from undogmatic.tracking.store import Store, WithoutSecrets, database, opened
 from undogmatic.tracking.traces import log_traces, mark_of, trace_id
 from undogmatic.tracking.tracker import NOTE, cut, still_there, where
 
@@ -216,7 +216,7 @@ def _assess(
     from mlflow.entities import Feedback
     from mlflow.tracing.client import TracingClient
 
-    client = without_secrets(TracingClient(store.uri))
+    client = WithoutSecrets(TracingClient(store.uri))
     notes = [(mark, assessments) for mark, assessments in notes if mark in traced]
     for mark, assessments in notes:
         for assessment in assessments:
