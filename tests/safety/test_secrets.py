@@ -32,7 +32,7 @@ from undogmatic.models.hosted import ChatModel
 from undogmatic.models.http import setting
 from undogmatic.safety.guard import check_config, check_words, guarded
 from undogmatic.safety.secrets import keep, learn, scrub, scrub_data, scrub_words, secret_name, shown_address
-from undogmatic.tracking.store import check_uri, WithoutSecrets
+from undogmatic.tracking.store import WithoutSecrets, check_uri
 
 KEY = "sk-proj/Canary+3f9Za81-x7"
 

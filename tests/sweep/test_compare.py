@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
-import undogmatic
 from tests.sweep.builders import (
     PAIRS,
     RUBRIC,
@@ -22,6 +19,7 @@ from tests.sweep.builders import (
     doubting,
     keys,
     metrics,
+    multirun,
     result_of,
     said,
     scored,
@@ -34,8 +32,6 @@ from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, exit_status
 from undogmatic.sweep import SweepCallback
 from undogmatic.sweep.jobs import read_jobs
-
-CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
 
 
 class TestLeaderboard:
@@ -250,7 +246,7 @@ class TestJobs:
         assert job.status == "failed" and "config.yaml cannot be read (it has no section `rubric`)" in str(job.message)
 
 
-def multirun(folder: Path, *overrides: str) -> Any:
+def composed(folder: Path, *overrides: str) -> Any:
     """What Hydra hands to the callbacks, as far as they look at it."""
     hydra = {"sweep": {"dir": str(folder)}, "overrides": {"task": list(overrides)}}
     tracking = {"_target_": "undogmatic.tracking.NoTracker"}
@@ -261,7 +257,7 @@ class TestCallback:
     def test_jobs_are_told_where_they_belong_and_nothing_is_left_behind(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        callback, config = SweepCallback(), multirun(tmp_path, "model=a,b")
+        callback, config = SweepCallback(), composed(tmp_path, "model=a,b")
         callback.on_multirun_start(config)
         assert os.environ[SWEEP_FOLDER] == str(tmp_path)
         sweep_of(tmp_path, (scored(90, 10), 1.0), WRONG)
@@ -279,10 +275,10 @@ class TestCallback:
     ) -> None:
         monkeypatch.setenv(SWEEP_FOLDER, "")  # restored afterwards: this sweep has no end
         callback = SweepCallback()
-        callback.on_multirun_start(multirun(tmp_path, "model=a,b"))
-        callback.on_multirun_start(multirun(tmp_path, "model=a,b", f"run.resume={tmp_path}"))
+        callback.on_multirun_start(composed(tmp_path, "model=a,b"))
+        callback.on_multirun_start(composed(tmp_path, "model=a,b", f"run.resume={tmp_path}"))
         with pytest.raises(SystemExit) as ended:
-            callback.on_multirun_start(multirun(tmp_path, "model=a,c"))
+            callback.on_multirun_start(composed(tmp_path, "model=a,c"))
         assert ended.value.code == 2
         assert "holds another sweep: model=a,b" in capsys.readouterr().err
 
@@ -298,7 +294,7 @@ class TestCallback:
     ) -> None:
         (tmp_path / "run.json").write_text("{}")
         with pytest.raises(SystemExit) as ended:
-            SweepCallback().on_multirun_start(multirun(tmp_path, word))
+            SweepCallback().on_multirun_start(composed(tmp_path, word))
         assert ended.value.code == 2
         assert told in capsys.readouterr().err
 
@@ -317,13 +313,8 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     lines = [json.dumps({"id": str(n), "text": f"Conforme o Tema {n} do STF, porque sim."}) for n in range(4)]
     (tmp_path / "good.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "bad.jsonl").write_text("not json", encoding="utf-8")
-    settings = "model=patterns dataset=texts dataset.path=good.jsonl,bad.jsonl analysis=none tracking=none".split()
-
-    def run(*more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "undogmatic.run", "-m", *settings, "hydra.sweep.dir=swept", *more]
-        return subprocess.run(command, cwd=tmp_path, env=CHECKOUT, capture_output=True, text=True, check=False)
-
-    first = run()
+    settings = "model=patterns dataset=texts dataset.path=good.jsonl,bad.jsonl analysis=none hydra.sweep.dir=swept"
+    first = multirun(tmp_path, *settings.split())
     assert first.returncode == 2, first.stderr
     assert "Traceback" not in first.stderr
     assert "bad.jsonl:1: not JSON" in first.stdout
@@ -331,7 +322,7 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     assert first.stderr.rstrip().endswith("run.resume=swept")
     assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "failed"]
     (tmp_path / "bad.jsonl").write_text(lines[0], encoding="utf-8")
-    again = run()
+    again = multirun(tmp_path, *settings.split())
     assert again.returncode == 0, again.stderr
     assert "0 judged" in again.stderr  # the first job is answered from its journal
     assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "finished"]

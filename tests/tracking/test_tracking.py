@@ -138,7 +138,7 @@ def everything_in(folder: Path) -> bytes:
 
 
 class TestLog:
-    def test_a_run_arrives_whole(self, finished: Make, client: Any) -> None:
+    def test_a_run_arrives_whole_without_secrets(self, finished: Make, client: Any) -> None:
         said = MlflowTracker().log(finished())
         run = only_run(client)
         assert run.info.run_id in said
@@ -146,9 +146,11 @@ class TestLog:
         assert (run.info.run_name, run.info.status) == ("fake-run", "FINISHED")
         assert run.info.end_time - run.info.start_time == 12_000
         assert run.data.metrics == {"judged": 2.0, "ab.share": 0.9}
-        assert run.data.params["model"] == "fake"
-        assert run.data.params["seed"] == "0"
-        assert run.data.params["empty"] == "null"
+        shown = {"model": "fake", "seed": "0", "empty": "null", "model.api_key": "***", "model.max_tokens": "400"}
+        assert shown.items() <= run.data.params.items()
+        assert len(run.data.params["model.notes"]) == 6000
+        assert run.data.params["model.notes"].endswith("[cut: 9000 characters]")
+        assert b"sk-123" not in everything_in(Path("mlruns"))
         assert run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef0123456789abcdef01234567"
         assert run.data.tags["undogmatic.dataset_digest"] == "d" * 64
         files = {file.path for file in client.list_artifacts(run.info.run_id)}
@@ -156,25 +158,13 @@ class TestLog:
         (data,) = run.inputs.dataset_inputs
         assert (data.dataset.name, data.dataset.digest) == ("pairs", "d" * 36)
         assert not Path("mlflow.db").exists()  # MLflow's own default store, which nothing here means
-
-    def test_the_table_has_a_row_per_judgment_with_text_and_reason(self, finished: Make, client: Any) -> None:
-        MlflowTracker().log(finished())
-        path = client.download_artifacts(only_run(client).info.run_id, "judgments.json")
+        path = client.download_artifacts(run.info.run_id, "judgments.json")
         table = json.loads(Path(path).read_text(encoding="utf-8"))
         rows = [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
         assert [row["item_id"] for row in rows] == ["item-0", "item-1", "item-2"]
         assert rows[1]["score"] == 10.0
         assert rows[1]["text"] == f"{SECRET_TEXT} 1"
         assert (rows[2]["score"], rows[2]["error"]) == (None, "unparseable")
-
-    def test_long_values_are_cut_visibly_and_secrets_are_hidden(self, finished: Make, client: Any) -> None:
-        MlflowTracker().log(finished())
-        params = only_run(client).data.params
-        assert len(params["model.notes"]) == 6000
-        assert params["model.notes"].endswith("[cut: 9000 characters]")
-        assert params["model.api_key"] == "***"
-        assert params["model.max_tokens"] == "400"
-        assert b"sk-123" not in everything_in(Path("mlruns"))
 
     def test_a_folder_logged_again_replaces_its_run_and_keeps_its_traces(self, finished: Make, client: Any) -> None:
         run = finished()
@@ -189,20 +179,16 @@ class TestLog:
         assert len(again) == 3
         assert [t.info.tags["reviewed"] for t in again if t.info.trace_id == trace] == ["by a person"]
 
-    def test_jobs_of_a_sweep_point_to_their_parent(
-        self, finished: Make, client: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv(SWEEP_RUN, "the-parent")
-        MlflowTracker().log(finished())
-        assert only_run(client).data.tags["mlflow.parentRunId"] == "the-parent"
-
-    def test_the_folder_is_found_from_anywhere(
+    def test_jobs_of_a_sweep_point_to_their_parent_and_the_folder_is_found_from_anywhere(
         self, finished: Make, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run = finished(folder="here")
+        monkeypatch.setenv(SWEEP_RUN, "the-parent")
         monkeypatch.chdir(tmp_path)
         MlflowTracker().log(dataclasses.replace(run, folder=Path("here")))
-        assert only_run(client).data.tags["undogmatic.folder"] == str(tmp_path / "here")
+        logged = only_run(client).data.tags
+        assert logged["mlflow.parentRunId"] == "the-parent"
+        assert logged["undogmatic.folder"] == str(tmp_path / "here")
 
 
 class TestTraces:
@@ -237,21 +223,18 @@ class TestTraces:
 
 
 class TestPrompts:
-    def test_one_version_per_content(self, finished: Make, client: Any) -> None:
-        MlflowTracker().log(finished(folder="a"))
-        MlflowTracker().log(finished(folder="b"))
-        MlflowTracker().log(finished(folder="c", asked=[asked("Judge otherwise.")]))
-        assert client.get_prompt_version("toy-toy", 1).template == 'Judge the text. {"shame_score": 0-100}'
+    def test_one_version_per_content_and_a_deleted_one_hides_none_of_those_after_it(
+        self, finished: Make, client: Any
+    ) -> None:
+        for folder, text in (("a", "Judge."), ("b", "Judge."), ("c", "Judge otherwise.")):
+            MlflowTracker().log(finished(folder=folder, asked=[asked(text)]))
+        assert client.get_prompt_version("toy-toy", 1).template == "Judge."
         assert client.get_prompt_version("toy-toy", 2).template == "Judge otherwise."
         experiment = client.get_experiment_by_name("undogmatic").experiment_id
         linked = [run.data.tags["undogmatic.prompt"] for run in client.search_runs([experiment])]
         assert sorted(linked) == ["toy-toy, version 1", "toy-toy, version 1", "toy-toy, version 2"]
-
-    def test_a_deleted_version_hides_none_of_those_after_it(self, finished: Make, client: Any) -> None:
-        for folder, text in (("a", "Judge."), ("b", "Judge otherwise.")):
-            MlflowTracker().log(finished(folder=folder, asked=[asked(text)]))
         client.delete_prompt_version("toy-toy", "1")
-        MlflowTracker().log(finished(folder="c", asked=[asked("Judge otherwise.")]))
+        MlflowTracker().log(finished(folder="d", asked=[asked("Judge otherwise.")]))
         assert [version.version for version in client.search_prompt_versions("toy-toy")] == [2]
 
     def test_a_prompt_that_no_model_saw_is_not_registered(self, finished: Make, client: Any) -> None:
@@ -318,12 +301,20 @@ class TestSweep:
 
 
 class TestErrors:
-    def test_an_address_that_cannot_work_is_refused_before_anything_is_judged(self) -> None:
+    def test_an_address_that_cannot_work_is_refused_before_anything_is_judged(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for uri in ("./mlruns", "file:///tmp/mlruns", "htp://host"):
             with pytest.raises(ConfigError, match=r"`tracking\.uri` is"):
                 MlflowTracker(uri=uri)
         with pytest.raises(ConfigError, match=r"`tracking\.traces` is -1"):
             MlflowTracker(traces=-1)
+        address = "http://user:hidden@localhost:1"
+        with pytest.raises(ConfigError, match="MLFLOW_TRACKING_URI in the environment") as caught:
+            MlflowTracker(address)
+        assert "hidden" not in str(caught.value)
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+        assert MlflowTracker(address).uri == address
 
     def test_a_broken_database_says_where_the_results_are(self, finished: Make) -> None:
         Path("broken.db").write_bytes(b"this is not a database" * 100)
@@ -352,9 +343,7 @@ class TestErrors:
 
 def test_no_tracker_does_nothing(finished: Make, tmp_path: Path) -> None:
     tracker = NoTracker()
-    assert tracker.log(finished()) is None
-    assert tracker.open_sweep("s", tmp_path, {}) is None
-    assert tracker.close_sweep(None, "FINISHED") is None
+    assert tracker.log(finished()) is tracker.open_sweep("s", tmp_path, {}) is tracker.close_sweep(None, "F") is None
     assert not Path("mlruns").exists()
 
 
@@ -386,15 +375,6 @@ def test_four_processes_may_meet_at_a_fresh_store(tmp_path: Path) -> None:
 def test_importing_the_package_does_not_import_mlflow() -> None:
     program = "import sys, undogmatic.tracking; sys.exit('mlflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], env=CHECKOUT, check=False).returncode == 0
-
-
-def test_a_password_in_the_address_must_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    address = "http://user:hidden@localhost:1"
-    with pytest.raises(ConfigError, match="MLFLOW_TRACKING_URI in the environment") as caught:
-        MlflowTracker(address)
-    assert "hidden" not in str(caught.value)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
-    assert MlflowTracker(address).uri == address
 
 
 class TestComparing:
