@@ -179,10 +179,11 @@ def test_groups_of_the_run_are_the_units_and_texts_without_pair_stand_for_themse
     assert "scores.csv cannot be read (an item without `group`)" in message
 
 
-def test_conditions_may_be_named_as_lists(tmp_path: Path) -> None:
+@pytest.mark.parametrize("of_several", [False, True])
+def test_conditions_may_be_named_as_lists_also_in_a_suite(tmp_path: Path, of_several: bool) -> None:
     chosen = {"treatment": ["imitation", "naked"], "baseline": ["explanation", "explained"], "margin": 5}
     sweep_of(tmp_path, *((scored(60 + 20 * n, 50, seed=n), 0.9) for n in range(2)))
-    change_config(tmp_path, analysis={"suite": {"ab": chosen}})
+    change_config(tmp_path, analysis={"suite": {"ab": chosen}} if of_several else {"ab": chosen})
     result = result_of(tmp_path)
     assert "pair_difference" in set(result.comparisons["measure"])
     margins = {f.values["measure"]: f.values["margin"] for f in result.findings if f.key == "sweep.tests_margin"}
@@ -368,18 +369,9 @@ def test_equal_judges_hardly_ever_differ() -> None:
     assert sum(shown) <= 1
 
 
-def test_jobs_ranked_by_something_else_are_not_compared_by_correlations(tmp_path: Path) -> None:
-    result = followed(tmp_path, labelled(2, 1), labelled(60, 2), headline="labelled.mae")
+def test_neither_copies_nor_jobs_ranked_by_something_else_are_compared_by_correlations(tmp_path: Path) -> None:
+    result = followed(tmp_path / "a", labelled(2, 1), labelled(60, 2), headline="labelled.mae")
     assert not {"spearman", "pearson"} & set(result.comparisons["measure"])
     assert "following" not in result.tables
-
-
-def test_copies_have_nothing_to_test(tmp_path: Path) -> None:
-    result = followed(tmp_path, labelled(10, 1), labelled(10, 1))
-    assert set(result.comparisons["shown"]) == {"identical"}
-
-
-def test_a_switch_names_its_job_with_its_key(tmp_path: Path) -> None:
-    for n, value in enumerate(("False", "True")):
-        write_job(tmp_path / str(n), [f"prompt.reasoning={value}"], labelled(10, n), headline=LABELLED)
-    assert sorted(result_of(tmp_path).jobs["name"]) == ["reasoning=False", "reasoning=True"]
+    copies = followed(tmp_path / "b", labelled(10, 1), labelled(10, 1))
+    assert set(copies.comparisons["shown"]) == {"identical"}
