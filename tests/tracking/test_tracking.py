@@ -17,13 +17,14 @@ import pandas as pd
 import pytest
 
 import undogmatic
+from tests.report.conftest import Build, asked
+from tests.report.conftest import finished as reported  # noqa: F401  the fixture
 from undogmatic.analyses.base import tabulate
 from undogmatic.engine.journal import redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.results import AnalysisResult
-from undogmatic.records.rubric import Rubric
-from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
+from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.safety.secrets import redacted, scrub_data
 from undogmatic.tracking import MlflowTracker, NoTracker
@@ -60,7 +61,7 @@ def client(migrated: Path, tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Make:
+def finished(tmp_path: Path, provenance: Provenance, reported: Build) -> Make:  # noqa: F811
     """A finished run of `n` items, the last of which failed, with its files on disk."""
 
     def make(n: int = 3, folder: str = "outputs/run", **changes: Any) -> FinishedRun:
@@ -89,36 +90,19 @@ def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Make:
         (place / "scores.csv").write_text("item_id,score\n", encoding="utf-8")
         model = {"api_key": "sk-123", "max_tokens": 400, "notes": "x" * 9000}
         values: dict[str, Any] = {
-            "name": "fake-run",
             "folder": place,
-            "language": "en",
             "config": {"seed": 0, "model": model, "empty": None},
-            "choices": {"model": "fake", "dataset": "pairs"},
-            "identity": "i" * 64,
-            "rubric": rubric,
             "items": items,
             "judgments": judgments,
             "frame": tabulate(items, judgments, 1),
             "results": [AnalysisResult("ab", {"ab.share": 0.9})],
             "metrics": {"judged": float(n - 1), "ab.share": 0.9},
-            "prompt_id": "toy",
-            "prompt_hash": "h" * 64,
-            "asked": [asked('Judge the text. {"shame_score": 0-100}')],
-            "fitted": 0,
-            "model_name": "fake-chat",
-            "dataset_digest": "d" * 64,
+            "asked": [asked("Judge the text.", uses_prompt=True)],
             "versions": {"python": "3.11", "git": "0123456789abcdef0123456789abcdef01234567+changes"},
-            "started": 1_800_000_000.0,
-            "seconds": 12.0,
-            "repeatability": Repeatability(None, None, None, 0.0, True),
         }
-        return FinishedRun(**(values | changes))
+        return reported(**(values | changes))
 
     return make
-
-
-def asked(text: str, uses_prompt: bool = True) -> Asked:
-    return Asked("structured", "fake-chat", "toy", uses_prompt, text)
 
 
 def only_run(client: Any) -> Any:
@@ -143,20 +127,20 @@ class TestLog:
         run = only_run(client)
         assert run.info.run_id in said
         assert said.startswith("undogmatic ui")
-        assert (run.info.run_name, run.info.status) == ("fake-run", "FINISHED")
-        assert run.info.end_time - run.info.start_time == 12_000
+        assert (run.info.run_name, run.info.status) == ("local-anchored_pt-score-pairs", "FINISHED")
+        assert run.info.end_time - run.info.start_time == 4_000
         assert run.data.metrics == {"judged": 2.0, "ab.share": 0.9}
-        shown = {"model": "fake", "seed": "0", "empty": "null", "model.api_key": "***", "model.max_tokens": "400"}
+        shown = {"model": "local", "seed": "0", "empty": "null", "model.api_key": "***", "model.max_tokens": "400"}
         assert shown.items() <= run.data.params.items()
         assert len(run.data.params["model.notes"]) == 6000
         assert run.data.params["model.notes"].endswith("[cut: 9000 characters]")
         assert b"sk-123" not in everything_in(Path("mlruns"))
         assert run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef0123456789abcdef01234567"
-        assert run.data.tags["undogmatic.dataset_digest"] == "d" * 64
+        assert run.data.tags["undogmatic.dataset_digest"] == "e" * 64
         files = {file.path for file in client.list_artifacts(run.info.run_id)}
         assert files >= {"report.html", "scores.csv", "judgments.jsonl", "judgments.json", "config.yaml", "figures"}
         (data,) = run.inputs.dataset_inputs
-        assert (data.dataset.name, data.dataset.digest) == ("pairs", "d" * 36)
+        assert (data.dataset.name, data.dataset.digest) == ("pairs", "e" * 36)
         assert not Path("mlflow.db").exists()  # MLflow's own default store, which nothing here means
         path = client.download_artifacts(run.info.run_id, "judgments.json")
         table = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -227,18 +211,22 @@ class TestPrompts:
         self, finished: Make, client: Any
     ) -> None:
         for folder, text in (("a", "Judge."), ("b", "Judge."), ("c", "Judge otherwise.")):
-            MlflowTracker().log(finished(folder=folder, asked=[asked(text)]))
-        assert client.get_prompt_version("toy-toy", 1).template == "Judge."
-        assert client.get_prompt_version("toy-toy", 2).template == "Judge otherwise."
+            MlflowTracker().log(finished(folder=folder, asked=[asked(text, uses_prompt=True)]))
+        assert client.get_prompt_version("shame-anchored_pt", 1).template == "Judge."
+        assert client.get_prompt_version("shame-anchored_pt", 2).template == "Judge otherwise."
         experiment = client.get_experiment_by_name("undogmatic").experiment_id
         linked = [run.data.tags["undogmatic.prompt"] for run in client.search_runs([experiment])]
-        assert sorted(linked) == ["toy-toy, version 1", "toy-toy, version 1", "toy-toy, version 2"]
-        client.delete_prompt_version("toy-toy", "1")
-        MlflowTracker().log(finished(folder="d", asked=[asked("Judge otherwise.")]))
-        assert [version.version for version in client.search_prompt_versions("toy-toy")] == [2]
+        assert sorted(linked) == [
+            "shame-anchored_pt, version 1",
+            "shame-anchored_pt, version 1",
+            "shame-anchored_pt, version 2",
+        ]
+        client.delete_prompt_version("shame-anchored_pt", "1")
+        MlflowTracker().log(finished(folder="d", asked=[asked("Judge otherwise.", uses_prompt=True)]))
+        assert [version.version for version in client.search_prompt_versions("shame-anchored_pt")] == [2]
 
     def test_a_prompt_that_no_model_saw_is_not_registered(self, finished: Make, client: Any) -> None:
-        MlflowTracker().log(finished(asked=[asked("Judge.", uses_prompt=False)]))
+        MlflowTracker().log(finished(asked=[asked("Judge.")]))
         assert list(client.search_prompts()) == []
         assert only_run(client).data.tags["undogmatic.uses_prompt"] == "false"
 
