@@ -31,7 +31,7 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
     """
     from undogmatic.config.build import build, settings
     from undogmatic.config.door import compose_config
-    from undogmatic.datasets.labels import check_labels, labelled_items
+    from undogmatic.datasets.tabular import check_labels, labelled_items
     from undogmatic.engine.recipe import judged
 
     config = compose_config(overrides)

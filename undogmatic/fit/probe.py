@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from scipy import linalg, stats
 
-from undogmatic.datasets.labels import check_labels
+from undogmatic.datasets.tabular import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.readouts.base import shown_text
@@ -231,7 +231,7 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     """
     from undogmatic.config.build import build, settings
     from undogmatic.config.door import compose_config
-    from undogmatic.datasets.labels import labelled_items, shipped_copies
+    from undogmatic.datasets.tabular import labelled_items, shipped_copies
 
     if out.suffix != ".safetensors":
         raise ConfigError(f"`--out` is '{out}'; a probe is a .safetensors file.")

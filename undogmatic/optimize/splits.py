@@ -20,7 +20,7 @@ from undogmatic.analyses.independence import Group, groups
 from undogmatic.config.build import Settings, build
 from undogmatic.config.groups import named, plain
 from undogmatic.datasets.base import on_scale
-from undogmatic.datasets.labels import labelled_items
+from undogmatic.datasets.tabular import labelled_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.metrics import BLOCK, METRICS, Metric, Terms, metric, units
 from undogmatic.records.records import Item, digest, items_digest, text_mark
@@ -337,7 +337,7 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
     if own not in _looks(path, construct, texts):
         note = {"look": own, "construct": construct, "texts": sorted(texts), "run": str(folder)}
         with Log(path, files.ALL) as log:
-            log.append(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
+            log.add(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
     return list(_looks(path, construct, texts)).index(own) + 1  # read again: other runs may note theirs
 
 

@@ -35,11 +35,8 @@ def judged(items: Sequence[Item], criteria: dict[str, Says], judge: str = "one")
             score = None if "defect" in item.metadata else says(item)
             failure = Failure(reason="input" if "defect" in item.metadata else "unparseable", message="no")
             outcome: Any = failure if score is None else Verdict(score=score)
-            judgments.append(
-                Judgment(
-                    item_id=item.id, judge=judge, criterion=criterion, outcome=outcome, cost=Cost(), provenance=ORIGIN
-                )
-            )
+            where = {"item_id": item.id, "judge": judge, "criterion": criterion}
+            judgments.append(Judgment(outcome=outcome, cost=Cost(), provenance=ORIGIN, **where))
     return LongTable(tabulate(items, judgments, 1), RUBRIC)
 
 
