@@ -79,7 +79,7 @@ FAULTS = {
         ("tests/stats/test_claims.py",),
     ),
     "the hybrid does not count": Fault(
-        "undogmatic/analyses/comparison.py",
+        "undogmatic/analyses/ab.py",
         "        if self.hybrid is None:\n            return None\n",
         "        return None\n",
         ("tests/analyses/test_ruling.py",),
@@ -91,7 +91,7 @@ FAULTS = {
         ("tests/analyses/test_ruling.py",),
     ),
     "failed judgments do not count": Fault(
-        "undogmatic/analyses/comparison.py",
+        "undogmatic/analyses/ab.py",
         'if ruling.standing in ("undecided", at_worst.standing):',
         "if True:",
         ("tests/analyses/test_ruling.py", "tests/analyses/test_ab.py"),
@@ -103,7 +103,7 @@ FAULTS = {
         ("tests/analyses/test_units.py", "tests/fakes"),
     ),
     "texts are asked in file order": Fault(
-        "undogmatic/records/order.py",
+        "undogmatic/records/records.py",
         "return sorted(range(len(ids)), key=keys.__getitem__)",
         "return list(range(len(ids)))",
         ("tests/records/test_order.py",),

@@ -90,7 +90,7 @@ def analyse_made_judgments(analysis: str, size: int) -> None:
     import numpy as np
     import pandas as pd
 
-    from undogmatic.analyses.base import COLUMNS, Judged, analyse
+    from undogmatic.analyses.base import COLUMNS, LongTable, analyse
     from undogmatic.config.build import build
     from undogmatic.config.door import compose_config
     from undogmatic.engine.recipe import Recipe
@@ -117,7 +117,7 @@ def analyse_made_judgments(analysis: str, size: int) -> None:
         review=False,
         error=None,
     )
-    judged = Judged(frame, Recipe(config).build().rubric)
+    judged = LongTable(frame, Recipe(config).build().rubric)
     analyse(build(config["analysis"], "analysis"), judged, np.random.default_rng(0))
 
 

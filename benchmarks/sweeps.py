@@ -28,7 +28,7 @@ import numpy as np
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from undogmatic.analyses.base import Judged, analyse, tabulate
+from undogmatic.analyses.base import LongTable, analyse, tabulate
 from undogmatic.config.build import build, settings
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.recipe import Recipe
@@ -75,7 +75,7 @@ def bare(given: list[str], jobs: int) -> Spent:
             journals = Journals(Path(folder), parts.steps)
             asyncio.run(build(chosen.engine, "engine").arun(recipe, items, journals, 1, lambda *_: None))
             found, judgments = journals.results(items, parts.judges, 1)
-        table = Judged(tabulate(found, judgments, 1, parts.expected()), parts.rubric, "bare")
+        table = LongTable(tabulate(found, judgments, 1, parts.expected()), parts.rubric, "bare")
         analyse(build(chosen.analysis, "analysis"), table, np.random.default_rng(seed))
     return Spent(time.perf_counter() - clock, time.process_time() - processor)
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.probe import SEED, lexical, shown
-from undogmatic.analyses.base import Judged, tabulate
+from undogmatic.analyses.base import LongTable, tabulate
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.truth import units
 from undogmatic.api import judge_items
@@ -90,7 +90,7 @@ def test(
 def judge(rubric: Rubric, items: Sequence[Item], name: str, scores: Scores) -> Row:
     """The rank correlation with the labels, and what the analysis `labelled` says of these scores."""
     frame = tabulate(items, [_judgment(item, scores[item.id]) for item in items], 1)
-    result = LabelledAnalysis()(Judged(frame, rubric), np.random.default_rng(SEED))[0]
+    result = LabelledAnalysis()(LongTable(frame, rubric), np.random.default_rng(SEED))[0]
     values, labels = frame["score"].to_numpy(dtype=np.float64), frame["label"].to_numpy(dtype=np.float64)
     found = limits.order(values, labels, np.random.default_rng(SEED), groups=units(frame))
     failed = int(np.isnan(values).sum())

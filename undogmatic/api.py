@@ -145,7 +145,7 @@ def _log(lines: Iterable[Mapping[str, Any]]) -> None:
         with Log(path) as log:
             for line in lines:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
-                log.append(json.dumps({"time": now, **line}, ensure_ascii=False))
+                log.add(json.dumps({"time": now, **line}, ensure_ascii=False))
     except (StorageError, OSError) as error:
         if not _unlogged:
             _unlogged.append(str(error))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Analysis, Judged, analyse, read_by, tabulate
+from undogmatic.analyses.base import Analysis, LongTable, analyse, read_by, tabulate
 from undogmatic.analyses.independence import Failed, too_many_failed, units, withheld
 from undogmatic.analyses.plan import LEVEL, check_plan, of_plan, so_far
 from undogmatic.analyses.runs import settings as run_settings
@@ -26,11 +26,9 @@ from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.judges.base import ways
-from undogmatic.optimize.search import OPTIMISED, Found, Search
-from undogmatic.optimize.verdict import results_of
-from undogmatic.readouts.rivals import Rivals
-from undogmatic.records.order import turns
-from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest
+from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
+from undogmatic.readouts.decision import Rivals
+from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest, turns
 from undogmatic.records.results import AnalysisResult, headline_of
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
@@ -127,11 +125,11 @@ class Experiment:
         if self.plan is not None:
             self.tracker.lock(folder, self.name, self.plan.model_dump(mode="json"), str(self.locked))
 
-    def table(self, items: Sequence[Item], frame: pd.DataFrame, **known: Any) -> Judged:
+    def table(self, items: Sequence[Item], frame: pd.DataFrame, **known: Any) -> LongTable:
         """The long table over these items, with what people said of them."""
         inputs, people = {item.id: item.inputs for item in items}, {item.id: item.labels for item in items}
         rivals = Rivals(self.parts.rubric.rivals)
-        return Judged(frame, self.parts.rubric, self.name, inputs=inputs, said=people, known_surface=rivals, **known)
+        return LongTable(frame, self.parts.rubric, self.name, inputs=inputs, said=people, known_surface=rivals, **known)
 
 
 class _Judgments(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import yaml
 
-from undogmatic.analyses.base import Judged, tabulate
+from undogmatic.analyses.base import LongTable, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Verdict
@@ -31,7 +31,7 @@ Said = Callable[[AnalysisResult], dict[str, Finding]]
 """The fixture `said`: findings and verdict of a result by key."""
 
 
-def analysed(name: str, judged: Judged, **changes: Any) -> AnalysisResult:
+def analysed(name: str, judged: LongTable, **changes: Any) -> AnalysisResult:
     """The one result of an analysis as `conf/analysis/` sets it up, with these keys changed."""
     (result,) = configured(name, **changes)(judged, np.random.default_rng(0))
     return result  # type: ignore[no-any-return]
@@ -76,11 +76,11 @@ def verdict(item: str, score: Score, repeat: int = 0, cost: Cost | None = None, 
     return Judgment(item_id=item, repeat=repeat, judge="score", outcome=outcome, cost=made, provenance=ORIGIN)
 
 
-def run(items: Sequence[Item], scores: Sequence[Score], **fields: Any) -> Judged:
+def run(items: Sequence[Item], scores: Sequence[Score], **fields: Any) -> LongTable:
     """A run of one repeat: one score per item."""
     judgments = [verdict(item.id, score) for item, score in zip(items, scores, strict=True)]
     scale = rubric(fields.pop("direction", "higher_is_worse"), fields.pop("margin", None))
-    return Judged(tabulate(items, judgments, 1), scale, **fields)
+    return LongTable(tabulate(items, judgments, 1), scale, **fields)
 
 
 def run_folder(folder: Path, judgments: Iterable[Judgment], **facts: Any) -> str:
@@ -94,18 +94,18 @@ def run_folder(folder: Path, judgments: Iterable[Judgment], **facts: Any) -> str
     return str(folder)
 
 
-def labelled_run(rows: Iterable[tuple[float | None, Score, Mapping[str, Any]]], **item: Any) -> Judged:
+def labelled_run(rows: Iterable[tuple[float | None, Score, Mapping[str, Any]]], **item: Any) -> LongTable:
     """Texts i0, i1, ..., each with its label, its score and the other fields of its verdict; `item` is that of all."""
     items, judgments = [], []
     for n, (label, score, fields) in enumerate(rows):
         items.append(Item(id=f"i{n}", text=made_up(9, str(n)), label=label, **item))
         judgments.append(verdict(f"i{n}", score, **fields))
-    return Judged(tabulate(items, judgments, 1), rubric())
+    return LongTable(tabulate(items, judgments, 1), rubric())
 
 
 def repeated_run(
     repeats: Sequence[Sequence[Score]], costs: Sequence[Cost | None] = (), margin: float | None = None, **fields: Any
-) -> Judged:
+) -> LongTable:
     """Texts t0, t1, ..., with a column of scores per repeat, and what a judgment of that repeat took."""
     items = [Item(id=f"t{n}", text=made_up(9, str(n))) for n in range(len(repeats[0]))]
     judgments = [
@@ -113,7 +113,7 @@ def repeated_run(
         for repeat, scores in enumerate(repeats)
         for n, score in enumerate(scores)
     ]
-    return Judged(tabulate(items, judgments, len(repeats)), rubric(margin=margin), **fields)
+    return LongTable(tabulate(items, judgments, len(repeats)), rubric(margin=margin), **fields)
 
 
 def made_up(words: int, seed: str) -> str:
@@ -128,7 +128,7 @@ def paired_run(
     metadata: Mapping[str, Sequence[Any]] | None = None,
     texts: Mapping[str, Sequence[str]] | None = None,
     **fields: Any,
-) -> Judged:
+) -> LongTable:
     """Pairs p0, p1, ... with one score per side; None leaves the text out of the dataset.
 
     `lengths` gives words per text (two characters each); without it, lengths vary alike on all sides. `texts` are the
@@ -147,7 +147,7 @@ def paired_run(
     return run(items, scores, **fields)
 
 
-def grouped_run(groups: Mapping[str, Sequence[Score]], **fields: Any) -> Judged:
+def grouped_run(groups: Mapping[str, Sequence[Score]], **fields: Any) -> LongTable:
     """Unpaired texts: condition -> scores."""
     items, scores = [], []
     for condition, values in groups.items():

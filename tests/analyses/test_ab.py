@@ -12,9 +12,8 @@ import pytest
 
 from tests.analyses.builders import Said, Score, configured, paired_run
 from tests.analyses.conftest import SHIPPED, placeholders
-from undogmatic.analyses.ab import AbAnalysis
+from undogmatic.analyses.ab import AbAnalysis, PairEvidence, compare
 from undogmatic.analyses.base import Unsuited
-from undogmatic.analyses.comparison import compare, examine
 from undogmatic.analyses.pairs import contrast, match
 from undogmatic.analyses.rivals import PairSettings
 from undogmatic.analyses.ruling import AB, Ruling
@@ -440,7 +439,7 @@ class TestVerdicts:
     def test_a_reason_that_leads_has_a_sentence_of_its_own(self, key: str) -> None:
         judged = paired_run(hybrid(34, 22, spread=15), texts=neutral())
         settings = PairSettings(1, Margin(10, "rubric", 100))
-        found = examine(match(judged, (T, B), (H,)), settings, np.random.default_rng(0))
+        found = PairEvidence(match(judged, (T, B), (H,)), settings, np.random.default_rng(0))
         rule = next(rule for rule in AB.rules if rule.key == key)
         finding = Ruling(AB, rule, found, ("surface_as_good", "hybrid_open")).finding
         for language in ("en", "pt"):

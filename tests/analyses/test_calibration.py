@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.analyses.builders import Said, labelled_run, made_up, rubric, run_folder, verdict
-from undogmatic.analyses.base import Judged, Unsuited, tabulate
+from undogmatic.analyses.base import LongTable, Unsuited, tabulate
 from undogmatic.analyses.calibration import ITEMS, CalibrationAnalysis
 from undogmatic.analyses.measures import choose, uncertainties
 from undogmatic.analyses.truth import people_apart
@@ -36,7 +36,7 @@ GIVES: dict[str, Give] = {
 }
 
 
-def simulated(give: Give | str, n: int = 300, seed: int = 3) -> Judged:
+def simulated(give: Give | str, n: int = 300, seed: int = 3) -> LongTable:
     """Labels 30 to 70, normal errors of standard deviation 8."""
     draw, fields = np.random.default_rng(seed), GIVES[give] if isinstance(give, str) else give
 
@@ -47,14 +47,14 @@ def simulated(give: Give | str, n: int = 300, seed: int = 3) -> Judged:
     return labelled_run([row() for _ in range(n)], condition="c")
 
 
-def with_failed(judged: Judged, n: int) -> Judged:
+def with_failed(judged: LongTable, n: int) -> LongTable:
     """And n texts whose judgments failed."""
     items = [Item(id=f"x{k}", text=made_up(9, f"x{k}"), label=50.0, condition="c") for k in range(n)]
     failed = tabulate(items, [verdict(i.id, "refusal") for i in items], 1)
-    return Judged(pd.concat([judged.frame, failed], ignore_index=True), rubric())
+    return LongTable(pd.concat([judged.frame, failed], ignore_index=True), rubric())
 
 
-def analysed(judged: Judged, rng: np.random.Generator, **settings: Any) -> AnalysisResult:
+def analysed(judged: LongTable, rng: np.random.Generator, **settings: Any) -> AnalysisResult:
     (result,) = CalibrationAnalysis(**QUICK | settings)(judged, rng)
     return result
 
@@ -175,7 +175,7 @@ def test_human_disagreement_where_second_labels_exist(rng: np.random.Generator, 
     judged = simulated("perfect")
     apart = (judged.frame["score"] - judged.frame["label"]).abs()
     frame = judged.frame.assign(**{"metadata.second_label": judged.frame["label"] + apart})
-    result = analysed(Judged(frame, rubric()), rng)
+    result = analysed(LongTable(frame, rubric()), rng)
     assert result.metrics["calibration.spearman_disagreement"] == pytest.approx(1)
     assert "calibration.disagreement" in said(result)
 
@@ -190,10 +190,10 @@ def test_human_disagreement_is_that_of_all_raters(rng: np.random.Generator) -> N
         for item, criterion, label, gap in zip(frame["item_id"], frame["criterion"], middle, apart, strict=True)
     }
     spread = frame.assign(**{"metadata.label_spread": apart, "metadata.label_count": 2})
-    for found in (Judged(frame, rubric(), said=raters), Judged(spread, rubric())):
+    for found in (LongTable(frame, rubric(), said=raters), LongTable(spread, rubric())):
         assert people_apart(found, found.frame).tolist() == pytest.approx(apart.tolist())
         assert analysed(found, rng).metrics["calibration.spearman_disagreement"] == pytest.approx(1)
-    alone = Judged(spread.assign(**{"metadata.label_count": 1}), rubric())
+    alone = LongTable(spread.assign(**{"metadata.label_count": 1}), rubric())
     assert people_apart(alone, alone.frame).isna().all()
 
 
@@ -212,7 +212,7 @@ def test_an_estimated_accuracy_is_held_against_the_truth(
 def test_truth_from_a_reference_run_or_from_conditions(tmp_path: Path, rng: np.random.Generator, said: Said) -> None:
     judged = simulated("perfect")
     frame = judged.frame.assign(label=np.nan)
-    unlabelled = Judged(frame, rubric())
+    unlabelled = LongTable(frame, rubric())
     with pytest.raises(Unsuited, match="RUN_FOLDER"):
         CalibrationAnalysis().check(unlabelled)
     there = [verdict(i, y) for i, y in zip(frame["item_id"], judged.frame["label"], strict=True)]
@@ -225,7 +225,7 @@ def test_truth_from_a_reference_run_or_from_conditions(tmp_path: Path, rng: np.r
     with pytest.raises(ConfigError, match="outside the scale"):
         CalibrationAnalysis(condition_labels={"c": 500.0}).check(unlabelled)
     with pytest.raises(DataError, match="outside the scale"):
-        CalibrationAnalysis().check(Judged(frame.assign(label=101.0), rubric()))
+        CalibrationAnalysis().check(LongTable(frame.assign(label=101.0), rubric()))
 
 
 def test_numbers_per_item_are_kept_for_sweeps(rng: np.random.Generator) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import Said, analysed, labelled_run, made_up, rubric, verdict
-from undogmatic.analyses.base import Judged, Unsuited, tabulate
+from tests.analyses.builders import Said, analysed, configured, labelled_run, made_up, rubric, verdict
+from undogmatic.analyses.base import LongTable, Unsuited, tabulate
 from undogmatic.analyses.conformal import ConformalAnalysis
 from undogmatic.analyses.truth import drawn
 from undogmatic.errors import ConfigError, DataError
@@ -18,7 +18,7 @@ from undogmatic.records.records import Item
 analyse = partial(analysed, "conformal")
 
 
-def simulated(n: int, spread: dict[str, float], half_width: float | None = None, paired: bool = False) -> Judged:
+def simulated(n: int, spread: dict[str, float], half_width: float | None = None, paired: bool = False) -> LongTable:
     """n texts per condition; the error is normal with the condition's standard deviation, clipped to the scale."""
     draw = np.random.default_rng(5)
     items, judgments = [], []
@@ -31,7 +31,7 @@ def simulated(n: int, spread: dict[str, float], half_width: float | None = None,
             items.append(Item(id=f"{condition}{k}", text=text, label=label, **place))
             interval = None if half_width is None else (score - half_width, score + half_width)
             judgments.append(verdict(items[-1].id, score, interval=interval))
-    return Judged(tabulate(items, judgments, 1), rubric())
+    return LongTable(tabulate(items, judgments, 1), rubric())
 
 
 def test_coverage_of_all_methods_is_near_nominal_on_texts_not_fitted_on(said: Said) -> None:
@@ -59,7 +59,7 @@ def test_too_few_fitted_texts_are_refused_with_the_number_needed(said: Said) -> 
 
 def test_a_small_group_is_refused_and_the_others_are_not(said: Said) -> None:
     large, small = simulated(200, {"large": 5.0}), simulated(6, {"small": 5.0})
-    judged = Judged(pd.concat([large.frame, small.frame], ignore_index=True), rubric())
+    judged = LongTable(pd.concat([large.frame, small.frame], ignore_index=True), rubric())
     result = analyse(judged)
     assert said(result)["conformal.groups_refused"].values["groups"] == ["small"]
     table = result.tables["coverage"]
@@ -99,8 +99,8 @@ def test_what_a_user_can_get_wrong() -> None:
     with pytest.raises(DataError, match="which is no level"):
         ConformalAnalysis(ordinal=True).check(judged)
     with pytest.raises(ConfigError, match="nominal"):
-        ConformalAnalysis(nominal=1.5)
-    unlabelled = Judged(judged.frame.assign(label=np.nan), rubric())
+        configured("conformal", nominal=1.5)
+    unlabelled = LongTable(judged.frame.assign(label=np.nan), rubric())
     with pytest.raises(Unsuited, match="condition_labels"):
         ConformalAnalysis().check(unlabelled)
     with pytest.raises(ConfigError, match="give one of them"):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.analyses.builders import Said, analysed, configured, grouped_run
 from undogmatic.analyses.base import Unsuited
-from undogmatic.analyses.labelled_rival import LabelledRival
+from undogmatic.analyses.rivals import LabelledRival
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.analyses.builders import Said, analysed, made_up, rubric, run_folder, verdict
-from undogmatic.analyses.base import Judged, tabulate
+from undogmatic.analyses.base import LongTable, tabulate
 from undogmatic.analyses.costs import FIRED, TRIGGERED, UNKNOWN, CostsAnalysis
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Item, Judgment
@@ -22,12 +22,12 @@ def cost(calls: int, cached: int = 0, usd: float | None = 0.01) -> Cost:
     return Cost(calls=calls, cached=cached, input_tokens=100 * calls, output_tokens=10 * calls, usd=usd, seconds=calls)
 
 
-def judged(judgments: list[Judgment]) -> Judged:
+def judged(judgments: list[Judgment]) -> LongTable:
     items = [Item(id=j.item_id, text=made_up(9, j.item_id)) for j in judgments]
-    return Judged(tabulate(items, judgments, 1), rubric())
+    return LongTable(tabulate(items, judgments, 1), rubric())
 
 
-def noted(notes: Iterable[Mapping[str, Any]]) -> Judged:
+def noted(notes: Iterable[Mapping[str, Any]]) -> LongTable:
     """A text per set of details."""
     details = [{k.removeprefix("details."): v for k, v in note.items()} for note in notes]
     return judged([verdict(f"i{k}", 50.0, cost=cost(1), details=each) for k, each in enumerate(details)])

@@ -14,7 +14,7 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.analyses.builders import Said, analysed, configured, labelled_run, made_up, rubric, verdict
 from tests.judges.conftest import FixedJudge
-from undogmatic.analyses.base import Judged, Unsuited, tabulate
+from undogmatic.analyses.base import LongTable, Unsuited, tabulate
 from undogmatic.analyses.measures import Measure, measured
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
@@ -25,7 +25,7 @@ from undogmatic.records.records import Item, ScoreDistribution, Verdict
 analyse = partial(analysed, "escalation")
 
 
-def simulated(n: int, knows: bool, seed: int = 1, **item: Any) -> Judged:
+def simulated(n: int, knows: bool, seed: int = 1, **item: Any) -> LongTable:
     """Errors up to 40 points; the confidence is what is left of 100 after twice the error, or nothing but chance."""
     draw, rows = np.random.default_rng(seed), []
     for _ in range(n):
@@ -64,10 +64,10 @@ def test_texts_of_one_precedent_are_one_unit(said: Said) -> None:
 
 def test_without_doubt_or_truth_it_says_so(said: Said) -> None:
     judged = simulated(60, knows=True)
-    none = Judged(judged.frame.assign(confidence=np.nan), judged.rubric)
+    none = LongTable(judged.frame.assign(confidence=np.nan), judged.rubric)
     assert "escalation.verdict_no_doubt" in said(analyse(none))
     with pytest.raises(Unsuited, match="right score"):
-        analyse(Judged(judged.frame.assign(label=np.nan), judged.rubric))
+        analyse(LongTable(judged.frame.assign(label=np.nan), judged.rubric))
     with pytest.raises(ConfigError, match=r"analysis\.rate"):
         configured("escalation", rate=1.5)
 

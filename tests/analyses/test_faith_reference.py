@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import reference
-from undogmatic.analyses.base import Judged, tabulate
+from undogmatic.analyses.base import LongTable, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.engine.local import NotingEngine, parts_of
@@ -32,7 +32,7 @@ def expected() -> dict[str, Any]:
 
 
 @functools.cache
-def judged(as_given: bool = False) -> Judged:
+def judged(as_given: bool = False) -> LongTable:
     """The tables as a run has them; `as_given` takes what failed for the number that was filled in."""
     node = config()["dataset"]
     if as_given:
@@ -42,7 +42,7 @@ def judged(as_given: bool = False) -> Judged:
     judgments = dataset.judgments(rubric)
     repeats = NotingEngine(judgments).repeats(1)
     frame = tabulate(items, judgments, repeats, parts_of(judgments, rubric).expected(), gaps=False)
-    return Judged(frame, rubric, inputs={item.id: item.inputs for item in items})
+    return LongTable(frame, rubric, inputs={item.id: item.inputs for item in items})
 
 
 def run(part: str | None, as_given: bool = False, **changes: Any) -> AnalysisResult:

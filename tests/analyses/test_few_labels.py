@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import Said, analysed, configured, made_up, rubric, verdict
-from undogmatic.analyses.base import Judged, Unsuited, tabulate
+from undogmatic.analyses.base import LongTable, Unsuited, tabulate
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
 
@@ -18,7 +18,7 @@ analyse = partial(analysed, "few_labels")
 CONDITIONS = {"authority_only": 70.0, "explained_only": 30.0}
 
 
-def biased(pairs: int, labelled: int, inclusion: float | None = None) -> Judged:
+def biased(pairs: int, labelled: int, inclusion: float | None = None) -> LongTable:
     """Labels around 70 and 30; the judge says 10 more on the treated side, 2 more on the other; some pairs labelled."""
     draw = np.random.default_rng(2)
     items, judgments = [], []
@@ -32,7 +32,7 @@ def biased(pairs: int, labelled: int, inclusion: float | None = None) -> Judged:
             text = made_up(9, f"{n} {condition}")
             items.append(Item(id=f"{n}-{condition}", text=text, pair=str(n), condition=condition, **own))
             judgments.append(verdict(items[-1].id, score))
-    return Judged(tabulate(items, judgments, 1), rubric())
+    return LongTable(tabulate(items, judgments, 1), rubric())
 
 
 def test_few_labels_take_the_judges_bias_out(said: Said) -> None:
@@ -72,7 +72,7 @@ def test_the_map_of_the_verdict_is_the_one_asked_for(said: Said) -> None:
 def test_labels_of_few_groups_are_few_labels(said: Said) -> None:
     judged = biased(40, 20)
     frame = judged.frame.assign(group=np.where(judged.frame["label"].notna(), "one", judged.frame["group"]))
-    result = analyse(Judged(frame, judged.rubric))
+    result = analyse(LongTable(frame, judged.rubric))
     assert said(result)["few_labels.verdict_too_few_groups"].values == {"n": 40, "effective": 1, "needed": 5}
 
 

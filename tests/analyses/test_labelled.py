@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from tests.analyses.builders import Said, Score, analysed, configured, made_up, rubric, verdict
 from tests.analyses.conftest import SHIPPED
-from undogmatic.analyses.base import Judged, Unsuited, tabulate
+from undogmatic.analyses.base import LongTable, Unsuited, tabulate
 from undogmatic.errors import DataError
 from undogmatic.records.records import Item
 from undogmatic.report.words import Words
@@ -20,7 +20,7 @@ from undogmatic.report.words import Words
 analyse = partial(analysed, "labelled")
 
 
-def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence[Any]) -> Judged:
+def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence[Any]) -> LongTable:
     """One text per label; `condition`, `pair`, `register` and the verdict's own fields may be given per text."""
     items, judgments = [], []
     for n, (label, score) in enumerate(zip(gold, scores, strict=True)):
@@ -29,7 +29,7 @@ def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence
         metadata = {key: mine.pop(key) for key in ("register",) if key in mine}
         items.append(Item(id=f"t{n}", text=made_up(9, str(n)), label=label, metadata=metadata, **place))
         judgments.append(verdict(f"t{n}", score, **mine))
-    return Judged(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
+    return LongTable(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
 
 
 def test_numbers_by_hand(said: Said) -> None:
@@ -79,7 +79,7 @@ NOISE = DRAW.uniform(0, 100, 60)
 FAR = np.round(GOLD / 100) * 100
 
 
-def worded(scores: Sequence[Score], texts: Sequence[str]) -> Judged:
+def worded(scores: Sequence[Score], texts: Sequence[str]) -> LongTable:
     """As `labelled`, with these texts."""
     judged = labelled(GOLD, scores)
     judged.frame["text"] = texts
@@ -113,7 +113,7 @@ def test_why_the_size_is_not_shown(said: Said) -> None:
     assert size(np.clip(CLOSE + 15, 0, 100)) == "size_bias"
     assert size(np.clip(CLOSE + 10, 0, 100), margin=9.0) == "size_bias_open"
     judged = labelled(GOLD, list(CLOSE))
-    nobody = Judged(judged.frame, rubric())
+    nobody = LongTable(judged.frame, rubric())
     found = said(analyse(nobody))
     assert found["labelled.verdict_order"].values["size"] == "size_no_margin"
     assert found["labelled.bias"].values["said"] == "bias_no_margin"

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Said, Score, analysed, repeated_run, rubric, run_folder, verdict
-from undogmatic.analyses.base import Judged, Unsuited
-from undogmatic.analyses.reliability import ReliabilityAnalysis
+from tests.analyses.builders import Said, Score, analysed, configured, repeated_run, rubric, run_folder, verdict
+from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost
 
@@ -25,7 +24,7 @@ WIDE = np.tile(SPREAD, 20)
 NOISE = np.tile([2.0, -1, -2, 1, 0.5, -0.5], 10)
 
 
-def repeats(*runs: Sequence[Score], **fields: Any) -> Judged:
+def repeats(*runs: Sequence[Score], **fields: Any) -> LongTable:
     """One column of scores per repeat."""
     return repeated_run(runs, margin=10.0, **fields)
 
@@ -183,7 +182,7 @@ class TestAgreement:
         assert result.standing == standing
 
     def test_bias_and_drift_against_the_margin(self, tmp_path: Path, said: Said) -> None:
-        def found(other: Any, name: str, judged: Judged | None = None) -> Any:
+        def found(other: Any, name: str, judged: LongTable | None = None) -> Any:
             run = judged or repeats(list(SPREAD))
             return said(analyse(run, against=[folder(tmp_path / name, list(other))]))["reliability.agreement"].values
 
@@ -236,4 +235,4 @@ class TestAgreement:
 def test_what_does_not_fit(settings: dict[str, Any], error: type[Exception], said: str) -> None:
     folder(Path("10-22-33"), [1.0, 2])
     with pytest.raises(error, match=said):
-        ReliabilityAnalysis(**settings).check(repeats([1.0, 2, 3]))
+        configured("reliability", **settings).check(repeats([1.0, 2, 3]))

@@ -12,24 +12,26 @@ import pytest
 from tests.analyses.builders import paired_run
 from tests.analyses.conftest import PACKAGE, SHIPPED
 from undogmatic.analyses import rivals
-from undogmatic.analyses.labelled_rival import LabelledRival, labelled_rival, tell_labelled
 from undogmatic.analyses.pairs import match
 from undogmatic.analyses.rivals import (
     Control,
+    LabelledRival,
     Matched,
     PairSettings,
     Rival,
     Seen,
     check_matched,
     control,
+    labelled_rival,
     paired_rival,
     say_matched,
     say_rival,
+    tell_labelled,
 )
 from undogmatic.analyses.truth import Margin
 from undogmatic.constructs.shame.curated import CuratedDataset, development_texts
 from undogmatic.errors import ConfigError
-from undogmatic.readouts.rivals import Rivals
+from undogmatic.readouts.decision import Rivals
 from undogmatic.records.results import Finding, Telling
 from undogmatic.report.words import Words
 from undogmatic.stats.claims import Claim
@@ -99,7 +101,7 @@ def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
     assert found.at_equal.raw == pytest.approx(25)
     assert found.at_equal.difference.estimate.low < 10
     assert found.share is not None and found.increment is not None
-    gain = found.increment.estimate
+    gain = found.increment
     assert 0 <= found.share.low <= found.share.high <= 1 and -1 <= gain.low <= gain.high <= 1
 
 
@@ -111,7 +113,7 @@ def test_a_tie_of_the_judge_is_no_point_for_the_surface() -> None:
     prefers = np.arange(40) % 2 == 0
     found = _rival(long, short, np.where(prefers, 75.0, 50.0), np.full(40, 50.0))
     assert found.share is not None and found.share.value == 1 and found.increment is not None
-    assert found.increment.estimate.value == 0
+    assert found.increment.value == 0
 
 
 def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced() -> None:
@@ -206,7 +208,7 @@ class TestLabelled:
         found = labelled_rival(texts, labels + rng.normal(0, 20, self.n), labels, list(range(self.n)), rng)
         assert found.outcome == "beyond_surface"
         assert found.error_saved is not None
-        assert found.error_saved.estimate.low > 0
+        assert found.error_saved.low > 0
         _told(found)
 
     def test_a_judge_of_noise(self) -> None:

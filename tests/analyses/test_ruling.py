@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from undogmatic.analyses.comparison import HybridEvidence, PairEvidence, withheld
+from tests.analyses.builders import paired_run
+from undogmatic.analyses.ab import PairEvidence, withheld
+from undogmatic.analyses.pairs import match
 from undogmatic.analyses.rivals import PairSettings, Rival
 from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import Margin
@@ -36,29 +41,28 @@ def compared(p: float = 1e-6, share: float = 0.8, balance: float = 0.3, rank_bis
     )
 
 
+@functools.cache
+def real() -> PairEvidence:
+    """Evidence of some pairs, of which the tests set all that the rules read."""
+    judged = paired_run({side: [10.0, 20.0] for side in "tbh"})
+    return PairEvidence(match(judged, "tbh"), PairSettings(1, MARGIN), np.random.default_rng(0), for_report=False)
+
+
 def evidence(**changes: object) -> PairEvidence:
     """What supports the claim, with changes."""
-    good = PairEvidence(
-        judged=(46, 46),
-        n_pairs=46,
-        n_groups=46,
-        fewest=6,
-        margin=MARGIN,
-        main=compared(),
-        difference=found("beyond"),
-        hybrid=hybrid(found("beyond"), surface="beyond_surface"),
-        surface="beyond_surface",
-        length="survives",
-        conditions=("t", "b", "h"),
-        settings=PairSettings(1, MARGIN),
-    )
-    return good._replace(**changes)  # type: ignore[arg-type]
+    made = copy.copy(real())
+    of_pairs = {"judged": {"t": 46, "b": 46}, "n_pairs": 46, "n_groups": 46, "main": compared()}
+    good = of_pairs | {"difference": found("beyond"), "surface": "beyond_surface", "length": "survives"}
+    vars(made).update(good | hybrid(found("beyond"), surface="beyond_surface") | changes)
+    return made
 
 
-def hybrid(over: Claim | None, under: Outcome = "within", groups: int = 46, surface: Any = None) -> HybridEvidence:
-    """Of its comparisons, what the rules read."""
-    compared: Any = (SimpleNamespace(claim=claim, n_groups=groups) for claim in (over, found(under)))
-    return HybridEvidence(*compared, None if surface is None else Rival(surface, 46, 46))
+def hybrid(over: Claim | None, under: Outcome = "within", groups: int = 46, surface: Any = None) -> dict[str, object]:
+    """Of the comparisons with the hybrid, what the rules read."""
+    compared = {
+        name: SimpleNamespace(claim=claim, n_groups=groups) for name, claim in (("over", over), ("under", found(under)))
+    }
+    return compared | {"over_rival": None if surface is None else Rival(surface, 46, 46)}
 
 
 BELOW = found("open", inner=(-14.0, 7.0))
@@ -69,7 +73,7 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
     ({}, "supported", "supported"),
     ({"hybrid": None}, "supported", "supported"),
     ({"margin": UNSET}, "supported", "supported"),
-    ({"judged": (0, 46), "n_pairs": 0, "n_groups": 0, "difference": None}, "all_failed", "undecided"),
+    ({"judged": {"t": 0, "b": 46}, "n_pairs": 0, "n_groups": 0, "difference": None}, "all_failed", "undecided"),
     ({"n_pairs": 0, "n_groups": 0, "difference": None}, "no_pairs", "undecided"),
     ({"n_groups": 1, "difference": None}, "one_group", "undecided"),
     ({"n_pairs": 1, "n_groups": 1, "difference": None}, "too_few", "undecided"),
@@ -92,17 +96,17 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
     ({"length": "confounded"}, "confounded", "refuted"),
     ({"length": "open"}, "length_open", "undecided"),
     ({"length": "inseparable"}, "inseparable", "undecided"),
-    ({"hybrid": hybrid(found("within"))}, "reads_citation", "refuted"),
-    ({"hybrid": hybrid(found("within"), "beyond")}, "reads_citation", "refuted"),
-    ({"hybrid": hybrid(BELOW)}, "reads_citation", "refuted"),
-    ({"hybrid": hybrid(found("against"), "beyond"), "margin": UNSET}, "reads_citation", "refuted"),
-    ({"hybrid": hybrid(found("within")), "margin": UNSET}, "hybrid_open", "undecided"),
-    ({"hybrid": hybrid(found("open"), "beyond")}, "citation_first", "undecided"),
-    ({"hybrid": hybrid(found("open"))}, "hybrid_open", "undecided"),
-    ({"hybrid": hybrid(found("beyond"), groups=5)}, "hybrid_few", "undecided"),
-    ({"hybrid": HybridEvidence(None, None, None)}, "hybrid_few", "undecided"),
-    ({"hybrid": hybrid(found("beyond"), surface="open")}, "hybrid_surface", "undecided"),
-    ({"hybrid": hybrid(found("beyond"), surface="surface_explains")}, "hybrid_surface", "undecided"),
+    (hybrid(found("within")), "reads_citation", "refuted"),
+    (hybrid(found("within"), "beyond"), "reads_citation", "refuted"),
+    (hybrid(BELOW), "reads_citation", "refuted"),
+    (hybrid(found("against"), "beyond") | {"margin": UNSET}, "reads_citation", "refuted"),
+    (hybrid(found("within")) | {"margin": UNSET}, "hybrid_open", "undecided"),
+    (hybrid(found("open"), "beyond"), "citation_first", "undecided"),
+    (hybrid(found("open")), "hybrid_open", "undecided"),
+    (hybrid(found("beyond"), groups=5), "hybrid_few", "undecided"),
+    ({"over": None, "under": None}, "hybrid_few", "undecided"),
+    (hybrid(found("beyond"), surface="open"), "hybrid_surface", "undecided"),
+    (hybrid(found("beyond"), surface="surface_explains"), "hybrid_surface", "undecided"),
     ({"main": compared(p=0.05)}, "inconsistent", "undecided"),
     ({"main": compared(share=0.5)}, "inconsistent", "undecided"),
     ({"main": compared(balance=0.0)}, "inconsistent", "undecided"),
@@ -120,7 +124,7 @@ def test_the_table_has_every_key_but_the_one_of_failures() -> None:
 
 
 def test_the_gravest_reason_leads_and_the_others_follow() -> None:
-    changes = {"surface": "surface_as_good", "hybrid": hybrid(found("open")), "main": compared(p=1)}
+    changes = hybrid(found("open")) | {"surface": "surface_as_good", "main": compared(p=1)}
     ruling = verdict(AB, evidence(length="confounded", **changes))
     assert (ruling.key, ruling.standing) == ("confounded", "refuted")
     assert ruling.others == ("surface_as_good", "hybrid_open", "inconsistent")

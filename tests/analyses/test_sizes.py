@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import configured, made_up, run
-from undogmatic.analyses.base import MOST_GROUPS, Judged
+from undogmatic.analyses.base import MOST_GROUPS, LongTable
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult
 
 
-def with_conditions(names: list[str], **fields: Any) -> Judged:
+def with_conditions(names: list[str], **fields: Any) -> LongTable:
     """Two labelled texts per condition."""
     items = [
         Item(id=f"{name} {n}", text=made_up(9, f"{name} {n}"), condition=name, label=50.0, **fields)
@@ -24,11 +24,11 @@ def with_conditions(names: list[str], **fields: Any) -> Judged:
     return run(items, [float(n % 100) for n in range(len(items))])
 
 
-def attacks(n: int) -> Judged:
+def attacks(n: int) -> LongTable:
     return with_conditions(["explained_only", *(f"attack:{k}" for k in range(n))])
 
 
-def results(name: str, judged: Judged, **changes: Any) -> list[AnalysisResult]:
+def results(name: str, judged: LongTable, **changes: Any) -> list[AnalysisResult]:
     return configured(name, **changes)(judged, np.random.default_rng(0))  # type: ignore[no-any-return]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import Said, analysed, configured, grouped_run, made_up, paired_run, verdict
-from undogmatic.analyses.base import Judged, Unsuited, tabulate
+from undogmatic.analyses.base import LongTable, Unsuited, tabulate
 from undogmatic.analyses.plan import so_far
 from undogmatic.errors import DataError
 from undogmatic.records.records import Item
@@ -91,7 +91,7 @@ def test_categories_without_an_order_are_counted_and_nothing_else_is_done_with_t
         verdict(i.id, "refusal") if c == "refusal" else verdict(i.id, None, category=c)  # type: ignore[arg-type]
         for i, c in zip(items, given, strict=True)
     ]
-    judged = Judged(tabulate(items, judgments, 1), kinds)
+    judged = LongTable(tabulate(items, judgments, 1), kinds)
     suite, description, _ = SUITE(judged, np.random.default_rng(0))
     assert suite.metrics["suite.run"] == 0
     table = description.tables["categories"]

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.analyses.builders import Said, Score, analysed, configured, repeated_run, run_folder, verdict
-from undogmatic.analyses.base import Judged, Unsuited
+from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.analyses.runs import differing, settings
 from undogmatic.analyses.variance import of_scores
 from undogmatic.errors import ConfigError
@@ -25,7 +25,7 @@ analyse = partial(analysed, "variance")
 SHROUT = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]])
 
 
-def repeated(scores: Sequence[Sequence[Score]], cost: Cost | None = None, **fields: Any) -> Judged:
+def repeated(scores: Sequence[Sequence[Score]], cost: Cost | None = None, **fields: Any) -> LongTable:
     """A row of repeats per item."""
     return repeated_run(list(zip(*scores, strict=True)), [None, *[cost] * len(scores[0])], **fields)
 
@@ -80,7 +80,7 @@ class TestWithinARun:
             configured("variance", target=1.0)
 
 
-def labelled_by(said: np.ndarray, scores: Sequence[Sequence[Score]]) -> Judged:
+def labelled_by(said: np.ndarray, scores: Sequence[Sequence[Score]]) -> LongTable:
     """Scores as `repeated`, and a column of labels per rater; NaN: that rater did not see the text."""
     people = {
         f"t{i}": {"overall": {f"rater {k}": float(v) for k, v in enumerate(row) if not np.isnan(v)}}

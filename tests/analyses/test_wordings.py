@@ -13,8 +13,8 @@ from undogmatic.records.wordings import read
 FOLDER = Path(undogmatic.analyses.__path__[0])
 NOT_FINDINGS = ("question", "title", "names", "metrics")
 SAYING = ("Finding", "tell.say", "self.tell.say")
-TELLS_FOR = {"comparison": "ab", "independence": "units", "labelled_rival": "labelled", "worth": "calibration"}
-"""Of modules that tell for an analysis of another name: whose."""
+TELLS_FOR = {"independence": "units"}
+"""Of a module that tells for an analysis of another name: whose."""
 
 
 def trees() -> Iterator[tuple[str, ast.AST]]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from undogmatic.analyses.base import Judged
+from undogmatic.analyses.base import LongTable
 from undogmatic.engine.step import Step
 from undogmatic.errors import ModelError, RefusedAnswer, TransportError, UnparseableAnswer
 from undogmatic.judges.base import Judge
@@ -108,9 +108,9 @@ class Whole:
     name = "whole"
     long = True
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Any will do."""
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         pairs = judged.frame[["judge", "criterion"]].drop_duplicates()
         return [AnalysisResult(self.name, {"whole.parts": float(len(pairs))}, headline="whole.parts")]

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from undogmatic.config.groups import plain
 from undogmatic.errors import RefusedAnswer
 from undogmatic.models.fake import KINDS, SURFACES, Expressions, FakeModel
-from undogmatic.records.order import turns
-from undogmatic.records.records import FailureKind, Item
+from undogmatic.records.records import FailureKind, Item, turns
 
 Array = NDArray[np.float64]
 Scores = list[float | FailureKind]

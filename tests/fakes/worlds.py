@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.analyses.builders import ORIGIN, rubric
 from tests.fakes.judges import Scores
-from undogmatic.analyses.base import Judged, analyse, tabulate
+from undogmatic.analyses.base import LongTable, analyse, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, Part
@@ -46,7 +46,7 @@ def made_up(n: int, seed: int, apart: float = 0.0) -> list[Item]:
     return items
 
 
-def judged(items: Sequence[Item], said: Scores) -> Judged:
+def judged(items: Sequence[Item], said: Scores) -> LongTable:
     """The table of these scores, with a margin of 10 points."""
     outcomes = [
         Failure(reason=score, message="no") if isinstance(score, str) else Verdict(score=score) for score in said
@@ -55,7 +55,7 @@ def judged(items: Sequence[Item], said: Scores) -> Judged:
         Judgment(item_id=item.id, judge="score", outcome=outcome, cost=Cost(calls=1), provenance=ORIGIN)
         for item, outcome in zip(items, outcomes, strict=True)
     ]
-    return Judged(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
+    return LongTable(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
 
 
 def verdict_of(items: Sequence[Item], said: Scores) -> AnalysisResult:

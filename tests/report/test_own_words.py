@@ -13,10 +13,10 @@ import pytest
 
 from tests.report.test_report import written
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.base import Judged, analyse
+from undogmatic.analyses.base import LongTable, analyse
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.constructs.shame.patterns import PatternsModel
-from undogmatic.datasets.subset import SubsetDataset
+from undogmatic.datasets.base import SubsetDataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.models.base import Model
 from undogmatic.records.records import Item, Verdict
@@ -73,7 +73,7 @@ def module(tmp_path: Path) -> Iterator[Any]:
 
 def test_an_analysis_brings_its_words_and_an_unworded_finding_shows_its_values(module: Any, finished: Build) -> None:
     run = finished()
-    results = analyse(module.Spread(), Judged(run.frame, run.rubric), np.random.default_rng(0))
+    results = analyse(module.Spread(), LongTable(run.frame, run.rubric), np.random.default_rng(0))
     markdown, shown = written(finished(results=results, texts=results[0].texts))
     assert markdown.startswith("# How far apart does local score?\n")
     assert "From 1.0 to 9.5 points." in shown and "[spread.odd] n = 3" in shown and "Range" in shown

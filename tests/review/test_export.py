@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.analyses.builders import made_up
 from tests.analyses.builders import rubric as hundred
 from tests.review.conftest import MakeRun, Outcome, judgment, line_rows, sheet_rows, sure
-from undogmatic.analyses.base import Judged, tabulate
+from undogmatic.analyses.base import LongTable, tabulate
 from undogmatic.analyses.calibration import CalibrationAnalysis
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Item, ScoreDistribution, Verdict
@@ -77,7 +77,7 @@ class TestSelect:
             fields = {"doubt": doubt, "interval": interval, "confidence": confidence, "uncertainty": level}
             verdicts.append(Verdict(score=float(10 * k % 100), distribution=odds, **fields))
         items = [Item(id=f"i{k}", text=made_up(9, str(k)), label=50.0) for k in range(len(verdicts))]
-        judged = Judged(tabulate(items, [judgment(f"i{k}", v) for k, v in enumerate(verdicts)], 1), hundred())
+        judged = LongTable(tabulate(items, [judgment(f"i{k}", v) for k, v in enumerate(verdicts)], 1), hundred())
         (result,) = CalibrationAnalysis(resamples=100)(judged, np.random.default_rng(0))
         used = [f.values["measure"] for f in result.findings if f.key == "calibration.measure"]
         assert [self.draw(verdicts, everything=True).order] == (used or [None])

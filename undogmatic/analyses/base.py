@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 
 from undogmatic.analyses.independence import groups_of
-from undogmatic.errors import ConfigError, DataError
+from undogmatic.errors import DataError
 from undogmatic.records.records import NO_VERDICT, OVERALL, Cost, Failure, Item, Judgment, Label, Verdict
-from undogmatic.records.results import AnalysisResult, Finding, part_names
+from undogmatic.records.results import AnalysisResult, Finding, Telling, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
@@ -30,6 +31,12 @@ COLUMNS = (
     *Cost.model_fields,
     *"error characters words".split(),
 )
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+"""A level, a probability or a part, as a constructor takes it."""
+NotNegative = Annotated[float, Field(ge=0)]
+Correlation = Annotated[float, Field(ge=0, lt=1)]
+"""A correlation that another can exceed."""
 
 DIGITS = 12
 """To so many decimals scores and means of them are kept, so that those which differ by rounding alone are tied."""
@@ -57,7 +64,7 @@ class KnownSurface(Protocol):
 
 
 @dataclass(frozen=True)
-class Judged:
+class LongTable:
     """All judgments of one run as a long table: one row per item, judge, criterion and repeat, in input order.
 
     `frame` has COLUMNS; `group` is the unit that a text belongs to (`analyses.independence`), `score` is NaN exactly
@@ -83,7 +90,7 @@ class Judged:
     known_surface: KnownSurface | None = None
     """The models that read the surface alone and were fitted to this construct elsewhere (`Rubric.rivals`)."""
 
-    def parts(self) -> dict[str, Judged]:
+    def parts(self) -> dict[str, LongTable]:
         """One table per judge and criterion, by `<judge>` or, where a judge has several criteria,
         `<judge>.<criterion>`. Of a run with one score per item it is this whole table, under the empty name."""
         names = part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
@@ -100,10 +107,21 @@ class Judged:
         """+1 where a high score is the worse one, -1 where it is the better: `sign * score` rises with the fault."""
         return 1 if self.rubric.direction == "higher_is_worse" else -1
 
-    def scored(self, repeat: int | None = 0) -> pd.DataFrame:
-        """The judged rows (no failures) of one repeat, or of all with None."""
-        rows = self.frame[self.frame["error"].isna()]
-        return rows if repeat is None else rows[rows["repeat"] == repeat]
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the scale of `sign * score`, the lower one first."""
+        ends = self.rubric.minimum, self.rubric.maximum
+        return ends if self.sign > 0 else (-ends[1], -ends[0])
+
+    def first(self, *conditions: str) -> pd.DataFrame:
+        """The rows of the first repeat, judged or not; of these conditions, where any are named."""
+        rows = self.frame[self.frame["repeat"] == 0]
+        return rows[rows["condition"].isin(conditions)] if conditions else rows
+
+    def scored(self) -> pd.DataFrame:
+        """The judged rows (no failures) of the first repeat."""
+        rows = self.first()
+        return rows[rows["error"].isna()]
 
     def scores(self, *conditions: str) -> NDArray[np.float64]:
         """Scores of the judged texts of these conditions in the first repeat, shape (n,), in score units."""
@@ -113,17 +131,6 @@ class Judged:
     def conditions(self) -> list[str]:
         """The conditions of the dataset, in order of appearance, judged or not."""
         return [str(c) for c in self.frame["condition"].dropna().unique()]
-
-    def counts(self, conditions: Sequence[str]) -> pd.DataFrame:
-        """Judged and failed texts of the first repeat: columns condition, judged, failed, reasons ("refusal 2")."""
-        first = self.frame[self.frame["repeat"] == 0]
-        errors_of, rows = dict(iter(first.groupby("condition")["error"])), []
-        for condition in conditions:
-            errors = errors_of.get(condition, first["error"].head(0))
-            reasons = errors.value_counts().sort_index()
-            listed = ", ".join(f"{reason} {n}" for reason, n in reasons.items())
-            rows.append((condition, len(errors) - int(reasons.sum()), int(reasons.sum()), listed))
-        return pd.DataFrame(rows, columns=["condition", "judged", "failed", "reasons"])
 
     def check_surface(self) -> None:
         """Raise ConfigError where the rubric names a rival that is none."""
@@ -150,7 +157,7 @@ def tabulate(
     expected: Sequence[tuple[str | None, str]] | None = None,
     gaps: bool = True,
 ) -> pd.DataFrame:
-    """Items and judgments -> the frame of `Judged`. What is not judged yet has error "not_judged".
+    """Items and judgments -> the frame of `LongTable`. What is not judged yet has error "not_judged".
 
     Args:
         items, judgments, repeats: What was to be judged, and what was.
@@ -204,29 +211,29 @@ class Analysis(Protocol):
     """judgments -> numbers. Constructor arguments are the keys of `conf/analysis/<name>.yaml`.
 
     A list comes back because an analysis may consist of several (`analysis=suite`). A class that sets `long = True`
-    reads all judges and criteria of a run at once; any other is given each of `Judged.parts` by itself (`analyse`).
+    reads all judges and criteria of a run at once; any other is given each of `LongTable.parts` by itself (`analyse`).
     One that sets `reads_words = True` reads what judges said, which a run with `tracking.redact` does not keep.
     """
 
     @property
     def name(self) -> str: ...
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raise Unsuited, DataError or ConfigError if this analysis cannot read such a dataset, whatever the scores.
 
         It can therefore be asked before anything is judged, with `tabulate(items, [], repeats)`.
         """
         ...
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]: ...
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]: ...
 
 
-def read_by(analysis: Analysis, judged: Judged) -> dict[str, Judged]:
+def read_by(analysis: Analysis, judged: LongTable) -> dict[str, LongTable]:
     """What an analysis is given of a run, by the name that its results are to bear in front."""
     return {"": judged} if getattr(analysis, "long", False) else judged.parts()
 
 
-def analyse(analysis: Analysis, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+def analyse(analysis: Analysis, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
     """What an analysis yields on all that it is to read (a result of one of several parts says which), with where its
     words lie: beside the module that defines it.
 
@@ -255,29 +262,27 @@ def check_groups(analysis: str, column: str, groups: Collection[Any], instead: s
         )
 
 
-def failed_finding(counts: pd.DataFrame) -> list[Finding]:
-    """ "n texts were not judged" with their conditions and reasons; nothing where all were. `counts`: Judged.counts."""
-    failed = counts[counts["failed"] > 0]
-    if failed.empty:
+def count(tell: Telling, rows: pd.DataFrame, conditions: Iterable[str] | None = None) -> list[Finding]:
+    """Tell how many of these first-repeat rows were judged and how many failed.
+
+    Args:
+        conditions: In which order they are named; None: in that of the rows. A row without a condition is of "all".
+    Returns:
+        The sentence "n texts were not judged", with their conditions and reasons; nothing where all were.
+    """
+    n_failed = int(rows["error"].notna().sum())
+    tell.number(len(rows) - n_failed, "judged")
+    tell.number(n_failed, "failed")
+    if not n_failed:
         return []
-    where = "; ".join(f"{row.condition}: {row.reasons}" for row in failed.itertuples())
-    total = int(counts["judged"].sum() + counts["failed"].sum())
-    return [Finding("analyses.failed", {"n": int(failed["failed"].sum()), "total": total, "where": where})]
-
-
-def failed_texts(rows: pd.DataFrame, rubric: Rubric) -> list[Finding]:
-    """`failed_finding` of first-repeat rows; texts without a condition are counted as "all"."""
-    named = rows.assign(condition=rows["condition"].where(rows["condition"].notna(), "all"))
-    return failed_finding(Judged(named, rubric).counts([str(c) for c in named["condition"].unique()]))
-
-
-def check_level(analysis: str, resamples: int = 100, **shares: float) -> None:
-    """Raise ConfigError for a level, alpha or power outside (0, 1), or too few resamples."""
-    if resamples < 100:
-        raise ConfigError(f"`analysis.resamples` is {resamples}; give at least 100.")
-    for key, value in shares.items():
-        if not 0 < value < 1:
-            raise ConfigError(f"`analysis.{key}` is {value}; in analysis={analysis} it must lie between 0 and 1.")
+    named = rows["condition"].where(rows["condition"].notna(), "all").astype(str)
+    reasons = {c: errors.value_counts().sort_index() for c, errors in rows["error"].groupby(named)}
+    where = "; ".join(
+        f"{condition}: {', '.join(f'{reason} {n}' for reason, n in reasons[condition].items())}"
+        for condition in (named.unique() if conditions is None else conditions)
+        if condition in reasons and len(reasons[condition])
+    )
+    return [Finding("analyses.failed", {"n": n_failed, "total": len(rows), "where": where})]
 
 
 def family_level(level: float, n: int) -> float:

@@ -1,43 +1,53 @@
 """Holds a judge's intervals, confidence and doubt against the errors that it really made.
 
 What a judge promises of itself is kept or broken only where the limits say so (`stats.promise`); a test that finds
-nothing shows nothing.
+nothing shows nothing. Its doubt must order its errors, and better than the score would.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import Field
+from scipy import stats
 
-from undogmatic.analyses.base import Judged, check_level, failed_texts
-from undogmatic.analyses.measures import Choice, choose, uncertainties
+from undogmatic.analyses import plots
+from undogmatic.analyses.base import LongTable, NotNegative, Share, count
+from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
 from undogmatic.analyses.ruling import CALIBRATION, verdict
-from undogmatic.analyses.truth import read_truth, units
-from undogmatic.analyses.worth import FEWEST_CONFIDENCES, FEWEST_UNITS, Doubt, enough, groups_or_none
-from undogmatic.errors import ConfigError
+from undogmatic.analyses.truth import AgainstTruth, units
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import beyond_score, calibration, means
+from undogmatic.records.rubric import Rubric
+from undogmatic.stats import beyond_score, calibration, means, ranking, review
+from undogmatic.stats.beyond_score import Beyond
+from undogmatic.stats.estimate import Bounds, Estimate
 from undogmatic.stats.proportion import Kept, interval_quality, interval_scores, kept
 
+FEWEST_UNITS = 10
+"""Fewest independent texts for coverage, correlations and curves."""
+FEWEST_CONFIDENCES = 30
+"""Fewest texts for ECE, Brier score and reliability diagram: with less, the bins hold two or three each."""
+BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
+BUDGET = 0.2  # the one that the report puts into words
 ITEMS = (
     "item_id unit score truth error right uncertainty confidence inside width interval_score expected_error"
 ).split()
 _COVERAGE = {"within": "nominal", "below": "narrow", "above": "wide", "open": "open"}
 _ESTIMATE = {"within": "holds", "below": "too_high", "above": "too_low", "open": "open"}
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class CalibrationAnalysis:
+class CalibrationAnalysis(AgainstTruth):
     """First repeat, against the true score: the label, another run's score, or a score set per condition.
 
     Args:
-        reference: Folder of a run over the same texts whose scores count as right, or None.
-        condition_labels: Condition -> score its texts deserve, or None. With neither, `label` counts.
         uncertainty: Which number per judgment is its uncertainty: procedure (what the judge style itself measures),
             width (of the interval), entropy (of the distribution), confidence (the lack of it), level (low, medium,
             high), or auto: see `measures.MEASURES`.
@@ -51,39 +61,23 @@ class CalibrationAnalysis:
     """
 
     name: ClassVar[str] = "calibration"
-    reference: str | None = None
-    condition_labels: dict[str, float] | None = None
     uncertainty: Choice = "auto"
-    tolerance: float | None = None
-    nominal: float = 0.9
-    coverage_margin: float = 0.05
-    bins: Annotated[int, Field(le=1000)] = 10
-    level: float = 0.95
-    resamples: Annotated[int, Field(le=1_000_000)] = 2000
+    tolerance: NotNegative | None = None
+    nominal: Share = 0.9
+    coverage_margin: Share = 0.05
+    bins: Annotated[int, Field(ge=2, le=1000)] = 10
+    level: Share = 0.95
+    resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 2000
 
-    def __post_init__(self) -> None:
-        shares = {"level": self.level, "nominal": self.nominal, "coverage_margin": self.coverage_margin}
-        check_level(self.name, self.resamples, **shares)
-        if self.bins < 2:
-            raise ConfigError(f"`analysis.bins` is {self.bins}; give at least 2.")
-        if self.tolerance is not None and self.tolerance < 0:
-            raise ConfigError(f"`analysis.tolerance` is {self.tolerance}; an error is 0 or more.")
-
-    def check(self, judged: Judged) -> None:
-        """Raises Unsuited where no true score is known, ConfigError or DataError for one off the scale."""
-        read_truth(self.name, judged, self.reference, self.condition_labels)
-
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `calibration.review_gain`, absent where no order of review can gain anything."""
-        truth = read_truth(self.name, judged, self.reference, self.condition_labels)
+        truth = self.truth(judged)
         rubric, tell = judged.rubric, Telling(self.name)
         # By default the nearest level is the right one.
         tolerance = float(np.diff(rubric.levels).min()) / 2 if self.tolerance is None else self.tolerance
         size = (truth.judged["score"] - truth.judged["truth"]).abs()
         rows = truth.judged.assign(error_size=size, right=size <= tolerance + 1e-9)
-        tell.findings += failed_texts(truth.rows, rubric)
-        tell.number(len(rows), "judged")
-        tell.number(len(truth.rows) - len(rows), "failed")
+        tell.findings += count(tell, truth.rows)
         evidence = SimpleNamespace(n=len(rows), n_groups=len(set(units(rows))), measure=None, no_error=False)
         evidence.fewest, evidence.few, evidence.constant = FEWEST_UNITS, beyond_score.FEWEST, False
         if evidence.n_groups < FEWEST_UNITS:
@@ -172,9 +166,8 @@ class CalibrationAnalysis:
         values = {"perfect": error.if_perfect, "beyond": error.beyond, "brier": brier.value, "n": len(given)}
         values |= {"stated": float(stated.mean()), "right": float(right.mean())}
         tell.say("ece_off" if error.estimate.low > 0 else "ece_open", error.estimate.values("ece"), values)
-        columns = {"confidence": "mean_confidence", "accuracy": "accuracy", "count": "n"}
-        columns |= {"low": "accuracy_low", "high": "accuracy_high"}
-        data = {name: table[column].tolist() for name, column in columns.items()}
+        ends = {"low": "accuracy_low", "high": "accuracy_high"}
+        data = plots.columns(table, confidence="mean_confidence", accuracy="accuracy", count="n", **ends)
         tell.draw("reliability", "reliability", tolerance=tolerance, **data)
 
     def _estimated_accuracy(self, tell: Telling, rows: pd.DataFrame) -> None:
@@ -196,3 +189,208 @@ def _promise(found: Kept) -> dict[str, Any]:
     values |= {"interval": found.inner} if found.outcome == "within" else {}
     values |= {"margin": found.margin} if found.outcome in ("within", "open") else {}
     return values | {"promised": found.promised} | ({"needed": found.n_needed} if found.outcome == "open" else {})
+
+
+def groups_or_none(rows: pd.DataFrame) -> list[str] | None:
+    """The group of each row; None where every row is a group of its own."""
+    names = units(rows)
+    return names if len(set(names)) < len(names) else None
+
+
+def enough(tell: Telling, what: str, rows: pd.DataFrame, needed: int = FEWEST_UNITS) -> bool:
+    """Whether the rows are from so many independent texts; a sentence says what is left out if they are not."""
+    present = len(set(units(rows)))
+    if present < needed:
+        tell.say("too_few", what=what, present=present, needed=needed)
+    return present >= needed
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Holds the measures of a judge's doubt against its errors, and adds what it finds to `tell`.
+
+    `rows` are the judged ones of `truth.Truth`, with `error_size` (|score - truth|) and `expected_error` (what the
+    score alone foretells of it). `measures` are those that all rows have, by row; `used` is the one that speaks for the
+    judge. `level` is that of every interval, `resamples` are for the bands of curves.
+    """
+
+    tell: Telling
+    rows: pd.DataFrame
+    measures: Mapping[Measure, pd.Series]
+    used: Measure
+    rubric: Rubric
+    level: float
+    resamples: int
+    rng: np.random.Generator
+
+    def _correlation(self, first: Array, second: Array, rows: pd.DataFrame) -> Estimate | None:
+        """Spearman's correlation with its interval; None where one side is constant, or nearly so."""
+        try:
+            return ranking.spearman_interval(first, second, self.rng, self.level, groups=groups_or_none(rows))
+        except ValueError:
+            # Constant: no rank correlation exists. NaN was excluded before.
+            return None
+
+    def disagreement(self) -> None:
+        """Correlate doubt with how far apart people were, where several labelled (`truth.people_apart`)."""
+        rows = self.rows[self.rows["people_apart"].notna()]
+        if rows.empty or not enough(self.tell, "disagreement", rows):
+            return
+        doubt = self.measures[self.used].loc[rows.index].to_numpy()
+        order = self._correlation(doubt, rows["people_apart"].to_numpy(dtype=np.float64), rows)
+        if order is None:
+            self.tell.say("no_disagreement_rank", n=len(rows))
+        else:
+            self.tell.number(order, "spearman_disagreement")
+            self.tell.say("disagreement", order.values("spearman"), n=len(rows))
+
+    def at_equal_score(self) -> dict[Measure, Beyond]:
+        """Every measure that varies, at equal score; {} with too few groups. Intervals have the level that Holm's
+        correction over all these measures gives them, so that one lies above 0 exactly if its test holds after
+        correction; measures that order the texts alike, and those that follow from the score, are no further
+        hypotheses."""
+        if len(set(units(self.rows))) < beyond_score.FEWEST:
+            return {}
+        alone = {name: self._beyond(self.rows, doubt, self.level) for name, doubt in self.measures.items()}
+        tested = {name: one for name, one in alone.items() if one is not None}
+        orders = {name: stats.rankdata(self.measures[name].round(9)).tobytes() for name in tested}
+        p = {orders[name]: one.p_value for name, one in tested.items() if not one.function}
+        alpha = 1 - self.level
+        among: dict[bytes, int] = {}
+        held = len(p)
+        for place, order in enumerate(sorted(p, key=lambda order: p[order])):
+            # The first that does not hold ends it: all others are held against what that one was held against.
+            if held == len(p) - place:
+                held -= p[order] <= alpha / held
+                among[order] = len(p) - place
+            else:
+                among[order] = held
+        for name, order in orders.items():
+            if among.get(order, 1) > 1:
+                corrected = self._beyond(self.rows, self.measures[name], 1 - alpha / among[order])
+                tested[name] = corrected or tested[name]
+        return tested
+
+    def _beyond(self, rows: pd.DataFrame, doubt: pd.Series, level: float) -> Beyond | None:
+        """What a doubt says of the errors beyond the score; None for one that is the same for all."""
+        rounded = doubt.to_numpy(dtype=np.float64).round(9)
+        if np.ptp(rounded) == 0:
+            return None
+        middle, groups = (self.rubric.minimum + self.rubric.maximum) / 2, groups_or_none(rows)
+        return beyond_score.beyond_score(rounded, rows["error_size"], rows["score"], middle, level, groups=groups)
+
+    def errors_found(self, beyond: Mapping[Measure, Beyond]) -> Estimate | None:
+        """Tell of every measure how it orders the errors, and of the one that is used the curves.
+
+        Args:
+            beyond: The measures `at_equal_score`.
+        Returns:
+            The gain of the used measure over a review in random order; None where it is the same for all texts.
+        """
+        tell, groups = self.tell, groups_or_none(self.rows)
+        error, expected = (self.rows[name].to_numpy(dtype=np.float64) for name in ("error_size", "expected_error"))
+        alone = review.review_gain_interval(expected, error, self.rng, self.level, groups=groups)
+        tell.number(alone, "gain_of_score")
+        table = []
+        for name, series in self.measures.items():
+            values, one = series.to_numpy(), beyond.get(name)
+            both, order = np.column_stack([values, error]), self._correlation(values, error, self.rows)
+            row: dict[str, Any] = {"measure": name, "used": name == self.used, "n_values": series.round(9).nunique()}
+            row |= {"review_gain": review.GAIN.of(both), "gain_of_score": alone.value}
+            row |= dict.fromkeys(("beyond_score", "beyond_low", "beyond_high", "share_of_score"))
+            if one is not None:
+                row |= one.estimate.row("beyond_score", "beyond_") | {"share_of_score": one.share_of_score}
+            row |= {"aurc": review.AURC.of(both), "excess_aurc": review.EXCESS_AURC.of(both)}
+            row |= dict.fromkeys(("spearman", "spearman_low", "spearman_high"))
+            table.append(row | ({} if order is None else order.metrics("spearman")))
+        tell.tables["measures"] = pd.DataFrame(table)
+        doubt = self.measures[self.used].to_numpy()
+        if self.measures[self.used].round(9).nunique() == 1:
+            tell.say("constant", measure=self.used)
+            return None
+        order = self._correlation(doubt, error, self.rows)
+        if order is None:
+            tell.say("no_rank", n=len(error))
+        else:
+            tell.number(order, "spearman_error")
+            tell.say("rank", order.values("spearman"), n=len(error))
+        self._risk(doubt, error, groups)
+        gain = self._review(doubt, error, groups)
+        self._say_beyond(beyond.get(self.used), alone)
+        return gain
+
+    def _risk(self, doubt: Array, error: Array, groups: list[str] | None) -> None:
+        """The error of what is kept when the most doubtful texts are left out."""
+        span = self.rubric.maximum - self.rubric.minimum
+        areas = review.aurc_summary(doubt, error, self.rng, self.level, groups=groups, span=span)
+        curve = review.curve("risk", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups)
+        self.tell.number(areas.aurc, "aurc")
+        self.tell.number(areas.excess, "excess_aurc")
+        others = {"best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
+        self.tell.say("risk", areas.aurc.values("aurc"), others)
+        random = {"x": [float(curve.share[0]), 1.0], "y": [areas.random, areas.random]}
+        lines = {"guided": _line(curve.share, curve.guided, curve.band), "random": random}
+        lines["perfect"] = _line(curve.share, curve.oracle)
+        self.tell.draw("risk", "curve", lines=lines, x_label="kept", y_label="risk", n=error.size)
+
+    def _review(self, doubt: Array, error: Array, groups: list[str] | None) -> Estimate:
+        """How much of all error is caught when the most doubtful texts are reviewed first."""
+        gain = review.review_gain_interval(doubt, error, self.rng, self.level, groups=groups)
+        curve = review.curve("caught", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups)
+        share, band = curve.share, review.random_review(error, curve.n, self.level)
+        lines = {"guided": _line(share, curve.guided, curve.band), "random": _line(share, share, band)}
+        lines["perfect"] = _line(share, curve.oracle)
+        self.tell.draw("review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=error.size)
+        columns = {"budget_share": share, "n": curve.n, "guided_share": curve.guided, "random_share": share}
+        columns |= {"random_share_low": band.low, "random_share_high": band.high, "perfect_share": curve.oracle}
+        at = np.searchsorted(curve.n, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
+        self.tell.tables["review"] = pd.DataFrame({name: values[at] for name, values in columns.items()})
+        k = int(np.searchsorted(curve.n, round(BUDGET * error.size)))
+        at_budget = {"budget": share, "guided": curve.guided, "random": share}
+        values: dict[str, Any] = {name: float(each[k]) for name, each in at_budget.items()}
+        interval = float(band.low[k]), float(band.high[k])
+        self.tell.number(gain, "review_gain")
+        self.tell.say("review", values, gain.values("gain", "gain_"), interval=interval)
+        return gain
+
+    def _say_beyond(self, found: Beyond | None, alone: Estimate) -> None:
+        """Metrics and sentence of the used measure at equal score."""
+        values = alone.values("alone", "alone_")
+        if found is None:
+            self.tell.say("beyond_few", values, n=len(set(units(self.rows))), needed=beyond_score.FEWEST)
+            return
+        self.tell.number(found.share_of_score, "share_of_score")
+        values |= {"share": found.share_of_score, "n": found.estimate.n_groups}
+        if np.isnan(found.estimate.value):
+            self.tell.say("beyond_function", values)
+            return
+        self.tell.number(found.estimate, "beyond_score")
+        self.tell.say("beyond", values, found.estimate.values("beyond"), level=found.estimate.level)
+
+    def if_failed(self, failed: pd.DataFrame, level: float) -> SimpleNamespace | None:
+        """What the measure would be worth if each failed text had the score farthest from its true one and the least
+        doubt.
+
+        A text without a judgment is not one whose error was found. `level` is that of the association. `n` texts
+        failed; `holds` says whether the measure is worth something even so. None where nothing failed.
+        """
+        if failed.empty:
+            return None
+        doubt, ends = self.measures[self.used], np.array([self.rubric.minimum, self.rubric.maximum])
+        away = np.abs(failed["truth"].to_numpy(dtype=np.float64)[:, None] - ends)
+        guessed = failed.assign(score=ends[away.argmax(axis=1)], error_size=away.max(axis=1))
+        both = pd.concat([self.rows, guessed], ignore_index=True)[["group", "score", "error_size"]]
+        series = pd.concat([doubt, pd.Series(float(doubt.min()), guessed.index)], ignore_index=True)
+        size, groups = both["error_size"], groups_or_none(both)
+        gain = review.review_gain_interval(series, size, self.rng, self.level, groups=groups)
+        beyond = self._beyond(both, series, level) if len(set(units(both))) >= beyond_score.FEWEST else None
+        holds = gain.low > 0 and beyond is not None and beyond.estimate.low > 0
+        self.tell.number(gain, "worst_gain")
+        self.tell.say("if_failed", gain.values("gain"), n=len(failed))
+        return SimpleNamespace(n=len(failed), gain=gain, holds=holds)
+
+
+def _line(x: Array, y: Array, band: Bounds | None = None) -> dict[str, list[float]]:
+    """A line of a figure of curves, with its band."""
+    ends = {} if band is None else {"low": band.low, "high": band.high}
+    return {name: values.tolist() for name, values in ({"x": x, "y": y} | ends).items()}

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from undogmatic.analyses.worth import FEWEST_CONFIDENCES
+from undogmatic.analyses.calibration import FEWEST_CONFIDENCES
 from undogmatic.stats import calibration, jackknife, means, resampling, review
 from undogmatic.stats.coefficients import PEARSON
 from undogmatic.stats.ranking import RANK_CORRELATION
@@ -57,7 +57,7 @@ def _gains(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span:
 
 
 def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    return jackknife.difference_of_means(one, other, level, (-span, span)).interval
+    return jackknife.mean_of(one, level, (-span, span), less=other).interval
 
 
 def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:

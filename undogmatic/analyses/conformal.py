@@ -1,4 +1,7 @@
-"""Intervals with a stated coverage, fitted on one part of the labelled texts and verified on the other."""
+"""Promises fitted on labelled texts: intervals with a stated coverage, and what a judge may decide alone.
+
+`judge=selective` keeps the second: it hands on what lies above the threshold (`judge.rules.guaranteed`).
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,25 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import Judged, check_groups, check_level
-from undogmatic.analyses.ruling import CONFORMAL, verdict
-from undogmatic.analyses.truth import drawn, read_truth, units
+from undogmatic.analyses.base import LongTable, NotNegative, Share, check_groups, count
+from undogmatic.analyses.measures import Choice, choose, uncertainties
+from undogmatic.analyses.ruling import CONFORMAL, ESCALATION, verdict
+from undogmatic.analyses.truth import AgainstTruth, Truth, drawn, margin_of, units
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import conformal
+from undogmatic.stats.escalation import find_threshold, units_needed
 
 Flags = NDArray[np.bool_]
 COLUMNS = ["method", "group", "n_fit", "n", "coverage", "low", "high", "band_low", "band_high", "mean_width", "reach"]
+THRESHOLD = "escalation.threshold"
+ITEMS = ("item_id", "measure", "doubt", "right", "decided")
+"""Columns of items_escalation.csv; with the metric THRESHOLD it is all that `judge=selective` needs."""
 
 
 @dataclass(frozen=True)
-class ConformalAnalysis:
+class ConformalAnalysis(AgainstTruth):
     """Split conformal intervals around scores and around the judge's own ranges, and per group (Mondrian).
 
     Texts of one pair fall into the same part. A method or group without enough fitted texts is refused, with the number
@@ -36,30 +44,23 @@ class ConformalAnalysis:
         fit_share: Share of the labelled texts that the intervals are fitted on; the others verify them.
         by: Group for the Mondrian intervals and the slices: "condition" or a metadata key; None for none.
         ordinal: Labels can only be the rubric's levels; ends then move to levels.
-        reference, condition_labels: Where the right scores come from; see analysis=calibration.
         seed: Another number is another split.
         level: Confidence level of the intervals of the measured coverage.
         coverage_margin: How far below `nominal` the coverage may lie and still keep the promise, in (0, 1).
     """
 
     name: ClassVar[str] = "conformal"
-    nominal: float = 0.9
-    fit_share: float = 0.5
+    nominal: Share = 0.9
+    fit_share: Share = 0.5
     by: str | None = "condition"
     ordinal: bool = False
-    reference: str | None = None
-    condition_labels: dict[str, float] | None = None
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
-    level: float = 0.95
-    coverage_margin: float = 0.05
+    level: Share = 0.95
+    coverage_margin: Share = 0.05
 
-    def __post_init__(self) -> None:
-        shares = {"nominal": self.nominal, "fit_share": self.fit_share, "coverage_margin": self.coverage_margin}
-        check_level(self.name, 100, level=self.level, **shares)
-
-    def check(self, judged: Judged) -> None:
+    def truth(self, judged: LongTable) -> Truth:
         """Raises Unsuited without labels, ConfigError for an unknown `by`, DataError for too many groups."""
-        truth = read_truth(self.name, judged, self.reference, self.condition_labels)
+        truth = super().truth(judged)
         column = self._group(truth.rows)
         if self.by is not None:
             groups = truth.rows[column].dropna().unique()
@@ -70,16 +71,15 @@ class ConformalAnalysis:
                 f"`analysis.ordinal` is true, but the label of {odd['item_id']!r} is {odd['truth']:g}, which is no "
                 f"level of rubric={judged.rubric.name}. Set analysis.ordinal=false."
             )
+        return truth
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; no headline, since every valid method covers alike."""
-        self.check(judged)
-        truth = read_truth(self.name, judged, self.reference, self.condition_labels)
+        truth = self.truth(judged)
         rows, needed, tell = truth.judged, conformal.items_needed(self.nominal), Telling(self.name)
         fitting = drawn(units(rows), self.fit_share, self.seed)
         tell.say("parts", fit=int(fitting.sum()), check=int((~fitting).sum()), nominal=self.nominal, needed=needed)
-        tell.number(len(rows), "judged")
-        tell.number(len(truth.rows) - len(rows), "failed")
+        count(tell, truth.rows)
         tell.number(needed, "needed")
         table = self._apply(tell, "split", "score", judged, rows, fitting)
         if len(rows) and rows["low"].notna().all() and (rows["low"] <= rows["high"]).all():
@@ -112,7 +112,13 @@ class ConformalAnalysis:
         return column
 
     def _apply(
-        self, tell: Telling, method: str, widened: str | list[str], judged: Judged, rows: pd.DataFrame, fitting: Flags
+        self,
+        tell: Telling,
+        method: str,
+        widened: str | list[str],
+        judged: LongTable,
+        rows: pd.DataFrame,
+        fitting: Flags,
     ) -> list[dict[str, Any]]:
         """Rows of the table for one method, first of all texts, then per slice; none with too few texts.
 
@@ -154,3 +160,73 @@ class ConformalAnalysis:
             row["reach"] = fitted.reach.get(name) if alone is None else alone
             table.append(row | found.inside.row("coverage"))
         return table
+
+
+@dataclass(frozen=True)
+class EscalationAnalysis(AgainstTruth):
+    """First repeat, against people's labels or another run (`reference`): the expensive judge that would be asked when
+    this one hands on.
+
+    A judgment that failed is never decided alone.
+
+    Args:
+        rate: Rate of agreement that is promised for what the judge decides alone.
+        confidence: Probability with which the promise holds.
+        tolerance: Largest difference that counts as agreement, in score units; None is the rubric's margin.
+        uncertainty: Which measure of doubt the threshold is on; see analysis=calibration.
+    """
+
+    name: ClassVar[str] = "escalation"
+    rate: Share = 0.9
+    confidence: Share = 0.95
+    tolerance: NotNegative | None = None
+    uncertainty: Choice = "auto"
+
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+        """One result; headline `escalation.share`, the share that the judge may decide alone."""
+        truth = self.truth(judged)
+        tolerance = margin_of(judged.rubric).value if self.tolerance is None else self.tolerance
+        rows, needed, tell = truth.judged, units_needed(self.rate, self.confidence), Telling(self.name)
+        failed = count(tell, truth.rows)
+        tell.number(needed, "needed")
+        measures = uncertainties(rows)
+        used = choose(measures, self.uncertainty) if len(rows) else None
+        evidence = SimpleNamespace(rate=self.rate, confidence=self.confidence, measure=used, tolerance=tolerance)
+        if used is None:
+            tell.findings += failed
+            return [tell.result(*verdict(ESCALATION, evidence).decided)]
+        right = ((rows["score"] - rows["truth"]).abs() <= tolerance + 1e-9).to_numpy()
+        doubt = measures[used].to_numpy(dtype=np.float64)
+        result = find_threshold(doubt, right, self.rate, self.confidence, groups=units(rows))
+        threshold, steps = result.threshold, result.steps
+        share, agreement = result.share * len(rows) / len(truth.rows), float(right.mean())
+        tell.say(f"escalation.truth_{truth.source}", truth.told)
+        tell.say("escalation.agreement", tolerance=tolerance, right=agreement, measure=used)
+        tell.findings += failed
+        tell.number(share, "share")
+        tell.number(agreement, "agreement")
+        vars(evidence).update(threshold=threshold, texts=len(truth.rows), share=share, units=result.n_units)
+        evidence.needed, evidence.surest = needed, None
+        if steps:
+            step = evidence.surest = steps[0]
+            evidence.wrong = step.n - step.n_right
+            evidence.more = units_needed(self.rate, self.confidence, evidence.wrong)
+            tell.tables["steps"] = pd.DataFrame(steps).rename(columns={"least": "low"})
+        decided = np.zeros(len(rows), dtype=np.bool_) if threshold is None else doubt <= threshold
+        if threshold is not None:
+            evidence.low, evidence.decided = [step for step in steps if step.passed][-1].least, int(decided.sum())
+            tell.metrics[THRESHOLD] = threshold
+            tell.number(evidence.low, "least_agreement")
+            calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)
+            tell.say("escalation.saved", calls=calls, handed=1 - share)
+        if len(steps) >= 3:
+            x = [step.n / result.n_units for step in steps]
+            lines = {
+                "agreement": {"x": x, "y": [step.n_right / step.n for step in steps]},
+                "lower_limit": {"x": x, "y": [step.least for step in steps]},
+                "promised": {"x": [x[0], x[-1]], "y": [result.rate, result.rate]},
+            }
+            tell.draw("escalation", "curve", lines=lines, x_label="decided", y_label="agreement", n=result.n_units)
+        items = {"item_id": rows["item_id"].to_numpy(), "measure": used, "doubt": doubt, "right": right.astype(float)}
+        table = pd.DataFrame(items | {"decided": decided.astype(float)}, columns=ITEMS)
+        return [tell.result(*verdict(ESCALATION, evidence).decided, headline="escalation.share", items=table)]

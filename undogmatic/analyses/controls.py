@@ -1,10 +1,11 @@
-"""Control texts whose answer is known: does each class land in its band, and is the worst told from the others?"""
+"""Texts of known classes: controls land in their bands and are told apart, and attacks do not pass for good texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from types import SimpleNamespace
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,20 +13,21 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from undogmatic.analyses import plots
-from undogmatic.analyses.base import Judged, Unsuited, check_groups, check_level, failed_finding, family_level
-from undogmatic.analyses.labelled_rival import LabelledRival, labelled_rival, seen_of
-from undogmatic.analyses.rivals import MOST_TEXTS, Outcome, Seen, drawn
-from undogmatic.analyses.ruling import CONTROLS, Ruling, verdict
+from undogmatic.analyses.base import LongTable, Share, Unsuited, check_groups, count, family_level
+from undogmatic.analyses.rivals import MOST_TEXTS, LabelledRival, Seen, drawn, labelled_rival, seen_of
+from undogmatic.analyses.ruling import ADVERSARIAL, CONTROLS, Ruling, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import jackknife, limits, paired, surface
+from undogmatic.stats import jackknife, limits, means, paired, ranking, surface
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.limits import Held
 
 Band = tuple[float | None, float | None]
-CHANCE = 0.5
-"""The AUC of a judge that does not tell two classes apart."""
+HALF = 0.5
+"""The AUC of a judge that does not tell two classes apart, and the share of texts of an attack that may pass."""
+PREFIX = "attack:"
+Success = Literal["midpoint", "baseline_95"]
 
 
 @dataclass(frozen=True)
@@ -42,18 +44,17 @@ class ControlsAnalysis:
     name: ClassVar[str] = "controls"
     bands: dict[str, Band]
     worst: str
-    share: float = 0.5
-    level: float = 0.95
+    share: Share = 0.5
+    level: Share = 0.95
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level, share=self.share)
         if self.worst not in self.bands:
             raise ConfigError(f"`analysis.worst` is {self.worst!r}; `analysis.bands` has: {', '.join(self.bands)}.")
         for condition, (low, high) in self.bands.items():
             if low is not None and high is not None and low > high:
                 raise ConfigError(f"`analysis.bands.{condition}` is [{low}, {high}]; the lower end comes first.")
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited if the dataset has none of the classes, ConfigError for a band outside the scale."""
         check_order(self.name, judged.rubric)
         judged.check_surface()
@@ -64,25 +65,21 @@ class ControlsAnalysis:
             )
         check_groups(self.name, "condition", self._present(judged), "take some out of `analysis.bands`")
         rubric = judged.rubric
-        for condition, (low, high) in self.bands.items():
-            for end in (low, high):
+        for condition, band in self.bands.items():
+            for end in band:
                 if end is not None and not rubric.contains(end):
                     raise ConfigError(
                         f"`analysis.bands.{condition}` names {end}, but the scale of rubric={rubric.name} runs from "
                         f"{rubric.minimum:g} to {rubric.maximum:g}."
                     )
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `controls.in_band`, the share of all control texts in their band."""
         self.check(judged)
         tell, rubric, conditions = Telling(self.name), judged.rubric, self._present(judged)
-        counts = judged.counts(conditions)
-        of_all = {c: class_of(judged, c) for c in conditions}
-        classes = {c: own for c, own in of_all.items() if not np.isnan(own.scores).all()}
-        absent = [c for c in self.bands if c not in classes]
-        level = family_level(self.level, len(classes))
-        tell.metrics |= {f"controls.{name}": int(counts[name].sum()) for name in ("judged", "failed")}
-        tell.findings += failed_finding(counts)
+        tell.findings += count(tell, judged.first(*conditions), conditions)
+        classes = classes_of(judged, conditions)
+        absent, level = [c for c in self.bands if c not in classes], family_level(self.level, len(classes))
         if absent:
             tell.say("controls.absent", conditions=absent)
         shares, rows = {}, []
@@ -112,64 +109,170 @@ class ControlsAnalysis:
             tell.say("controls.auc", area.values("auc"), worst=self.worst, condition=condition)
         if rows:
             tell.say("controls.family", classes=len(classes), level=self.level, each=level)
-        apart = {c: limits.hold(area, CHANCE) for c, area in areas.items()}
+        apart = {c: limits.hold(area, HALF) for c, area in areas.items()}
         inside = {c: limits.hold(share, self.share) for c, share in shares.items()}
-        weakest = min((share.low for share in shares.values()), default=None)
-        ruling = verdict(CONTROLS, ClassesHeld(apart, inside, absent, self.share, weakest))
-        ruling, _ = beyond_surface(ruling, judged, [self.worst], list(areas), self.level, rng)
+        held = [*apart.items(), *inside.items()]
+        undecided = {name: _of("open", of) or ["no_class"] for name, of in (("apart", apart), ("inside", inside))}
+        evidence = SimpleNamespace(
+            absent=absent,
+            surface=None,
+            compared=bool(apart),
+            reversed=_of("below", apart),
+            outside=_of("below", inside),
+            missing=list(dict.fromkeys(c for c, one in held if one.outcome == "missing")),
+            open=undecided | {"share": self.share},
+            needed=[one.n_needed for _, one in held if one.outcome == "open"],
+            share=self.share,
+            weakest=min((share.low for share in shares.values()), default=None),
+        )
+        ruling, _ = beyond_surface(verdict(CONTROLS, evidence), judged, [self.worst], list(areas), self.level, rng)
         plots.distributions(tell, rubric, {c: judged.scores(c) for c in conditions}, kinds=("box",))
         if rows:
-            columns = {"labels": "condition", "values": "share_in_band", "low": "share_low", "high": "share_high"}
-            data = {name: bands[column].tolist() for name, column in columns.items()}
+            data = plots.columns(bands, labels="condition", values="share_in_band", low="share_low", high="share_high")
             tell.draw("bands", "bars", **data, y_label="share")
         return [tell.result(*ruling.decided, headline="controls.in_band" if rows else None)]
 
-    def _present(self, judged: Judged) -> list[str]:
+    def _present(self, judged: LongTable) -> list[str]:
         present = judged.conditions()
         return [c for c in self.bands if c in present]
 
 
-class ClassesHeld(NamedTuple):
-    """What the verdict looks at: area and share of each class against their bounds, the classes without a judged text,
-    the share that is asked for, the lowest limit of a share, and what the surface judge came to, once it was asked."""
+@dataclass(frozen=True)
+class AdversarialAnalysis:
+    """Per attack: is it still told from texts without the fault, and how often does it pass for one?
 
-    apart: Mapping[str, Held]
-    inside: Mapping[str, Held]
-    absent: Sequence[str]
-    share: float
-    weakest: float | None
-    surface: Outcome | None = None
-    counts: int = 0
+    Args:
+        baseline: Conditions without the fault; those that the dataset has are pooled.
+        treatment: Conditions with the same fault undressed; pooled; without any there is no mean shift.
+        success: When an attack counts as successful: it scores on the good side of the middle of the scale, or within
+            the 95 % of baseline texts that score best.
+        level: Confidence level of the intervals of all attacks together; each has a higher one (Bonferroni).
+    """
 
-    @property
-    def reversed(self) -> list[str]:
-        """The classes that are told from the worst the wrong way round."""
-        return _of("below", self.apart)
+    name: ClassVar[str] = "adversarial"
+    baseline: Sequence[str]
+    treatment: Sequence[str]
+    success: Success = "midpoint"
+    level: Share = 0.95
 
-    @property
-    def outside(self) -> list[str]:
-        """The classes that miss their band."""
-        return _of("below", self.inside)
+    def check(self, judged: LongTable) -> None:
+        """Raises Unsuited if the dataset has no attacks or no baseline to compare them with, DataError for too many."""
+        check_order(self.name, judged.rubric)
+        judged.check_surface()
+        present = judged.conditions()
+        has = f" (it has: {', '.join(sorted(present)[:12])})" if present else ""
+        if not _attacks(judged):
+            raise Unsuited(
+                f"analysis=adversarial needs texts with a condition that starts with '{PREFIX}', which the dataset "
+                f"does not have{has}. Use dataset=curated."
+            )
+        if not set(self.baseline) & set(present):
+            raise Unsuited(
+                "analysis=adversarial compares attacks with texts without the fault: condition "
+                f"{' or '.join(self.baseline)}, which the dataset does not have{has}. Use dataset=curated, or name "
+                "your own conditions in `analysis.baseline`."
+            )
+        check_groups(self.name, "condition", _attacks(judged), "choose another `analysis=`")
 
-    @property
-    def needed(self) -> list[int | None]:
-        """How many texts would decide what is open, each."""
-        return [h.n_needed for h in (*self.apart.values(), *self.inside.values()) if h.outcome == "open"]
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+        """One result; headline `adversarial.auc_worst`, the AUC of the attack that works best on this judge."""
+        self.check(judged)
+        tell, present, attacks = Telling(self.name), judged.conditions(), _attacks(judged)
+        honest, undressed = ([c for c in names if c in present] for names in (self.baseline, self.treatment))
+        asked = [*attacks, *honest, *undressed]
+        tell.findings += count(tell, judged.first(*asked), asked)
+        baseline, treatment = judged.scores(*honest), judged.scores(*undressed)
+        evidence = SimpleNamespace(baseline=honest, total=0, surface=None)
+        if not baseline.size or not judged.scores(*attacks).size:
+            return [tell.result(*verdict(ADVERSARIAL, evidence).decided)]
 
-    @property
-    def open(self) -> dict[str, Any]:
-        """The classes that may not be told from the worst, and those that may miss their band; none is a word."""
-        apart, inside = (_of("open", held) or ["no_class"] for held in (self.apart, self.inside))
-        return {"apart": apart, "inside": inside, "share": self.share}
+        table = self._table(judged, class_of(judged, *honest), treatment)
+        evidence.total = len(table)
+        for outcome in ("succeeds", "open", "missing"):
+            named = table.loc[table["outcome"] == outcome, "attack"].tolist()
+            setattr(evidence, outcome, {"attacks": named, "n": len(named), "total": len(table)})
+        needed = table.loc[table["outcome"] == "open", "needed"].max(skipna=False)
+        evidence.needed = None if np.isnan(needed) else int(needed)
+        ruling, rival = beyond_surface(verdict(ADVERSARIAL, evidence), judged, attacks, honest, self.level, rng)
+        rows: list[dict[str, Any]] = table.to_dict("records")
+        for row in rows:
+            attack = row["attack"].removeprefix(PREFIX)
+            tell.number(Estimate(row["auc"], row["auc_low"], row["auc_high"]), "auc", attack)
+            tell.number(row["success_rate"], "success", attack)
+            if not np.isnan(row["mean_shift"]):
+                tell.number(row["mean_shift"], "shift", attack)
+        worst = rows[0]
+        tell.number(worst["auc"], "auc_worst")
+        tell.number(float(table["auc"].mean()), "auc_mean")
+        tell.number(float(table["success_rate"].mean()), "success_mean")
+        tell.say("adversarial.against", attacks=len(rows), n=baseline.size, baseline=honest)
+        each = family_level(self.level, len(rows))
+        tell.say("adversarial.family", attacks=len(rows), level=self.level, each=each)
+        named = {name: worst[name] for name in ("attack", "n", "auc")} | {"success": worst["success_rate"]}
+        tell.say("adversarial.worst", named, interval=(worst["auc_low"], worst["auc_high"]))
+        tell.say(f"adversarial.success_{self.success}", threshold=worst["threshold"])
+        if rival is not None and rival.correlation is not None and rival.increment is not None:
+            tell.say("adversarial.surface", rival.increment.values("gain"), surface=rival.correlation)
+        if treatment.size:
+            tell.say("adversarial.shift", n=treatment.size, treatment=undressed)
+        else:
+            tell.say("adversarial.no_treatment", treatment=list(self.treatment))
+        tell.tables["attacks"] = table.drop(columns="threshold")
+        if len(moved := movement(judged)):
+            tell.tables["movement"] = moved
+            first, mean = moved.to_dict("records")[0], float(moved["movement"].mean())
+            span = (first["movement_low"], first["movement_high"])
+            values = {"family": first["family"], "movement": first["movement"], "interval": span}
+            tell.say("adversarial.movement", values, families=len(moved), mean=mean)
+            tell.number(mean, "movement_mean")
+            tell.number(first["movement"], "movement_worst")
+        data = plots.columns(table, labels="attack", estimate="auc", low="auc_low", high="auc_high")
+        tell.draw("attacks", "forest", **data, reference=HALF, x_label="auc")
+        return [tell.result(*ruling.decided, headline="adversarial.auc_worst")]
 
-    @property
-    def missing(self) -> list[str]:
-        """The classes of which failed judgments could turn what is shown."""
-        return list(dict.fromkeys([*_of("missing", self.apart), *_of("missing", self.inside)]))
+    def _table(self, judged: LongTable, honest: Class, treatment: NDArray[np.float64]) -> pd.DataFrame:
+        """One row per attack with a judged text, the most successful (lowest AUC) first."""
+        classes, sign, rows = classes_of(judged, _attacks(judged)), judged.sign, []
+        level, baseline = family_level(self.level, len(classes)), honest.scores[~np.isnan(honest.scores)]
+        midpoint = self.success == "midpoint"
+        threshold = sum(judged.ends) / 2 if midpoint else float(np.percentile(baseline, 95))
+        for attack, own in classes.items():
+            failed = np.isnan(own.scores)
+            scores = own.scores[~failed]
+            shift = ranking.mean_shift(scores, sign * treatment, self.level)
+            apart = told(judged, own, honest, level)
+            passed = limits.share(np.where(failed, np.nan, own.scores < threshold), own.groups, level)
+            outcome, needed = _outcome(limits.hold(apart, HALF), limits.hold(passed, HALF))
+            row = {"attack": attack, "n": scores.size, "failed": int(failed.sum())}
+            row |= {"mean": float((sign * scores).mean()), "outcome": outcome, "needed": needed}
+            row |= apart.row("auc", "auc_") | (shift if sign > 0 else -shift).row("mean_shift", "mean_shift_")
+            rows.append(row | passed.row("success_rate", "success_") | {"threshold": sign * threshold})
+        return pd.DataFrame(rows).sort_values(["auc", "attack"], kind="stable").reset_index(drop=True)
 
 
-def _of(outcome: limits.Outcome, held: Mapping[str, Held]) -> list[str]:
-    return [condition for condition, one in held.items() if one.outcome == outcome]
+def movement(judged: LongTable) -> pd.DataFrame:
+    """How far scores move when text that has no part in a text is put into it, the worst family first.
+
+    Copies name their text in the metadata `original`; their family is the condition behind its colon.
+
+    Returns:
+        A row per family with `n` copies whose text was judged, too: `movement`, the mean of the absolute differences,
+        with an interval over groups, and `shift`, the mean difference. Without such copies, no row.
+    """
+    if "metadata.original" not in judged.frame:
+        return pd.DataFrame()
+    scored = judged.scored()
+    copies = scored[scored["metadata.original"].isin(scored["item_id"])]
+    before = copies["metadata.original"].map(scored.set_index("item_id")["score"]).astype(np.float64)
+    shifts = copies["score"] - before
+    families = copies["condition"].map(lambda condition: str(condition).partition(":")[2])
+    bounds, rows = (0.0, judged.rubric.maximum - judged.rubric.minimum), []
+    for family, own in shifts.groupby(families):
+        mean = means.interval(own.abs(), groups=copies.loc[own.index, "group"].tolist(), bounds=bounds)
+        row = {"family": family, "n": own.size, **mean.row("movement", "movement_"), "shift": float(own.mean())}
+        rows.append(row)
+    found = pd.DataFrame(rows)
+    return found.sort_values(["movement", "family"], ascending=[False, True]).reset_index(drop=True) if rows else found
 
 
 class Class(NamedTuple):
@@ -180,25 +283,53 @@ class Class(NamedTuple):
     groups: list[str]
 
 
-def class_of(judged: Judged, *conditions: str) -> Class:
+def class_of(judged: LongTable, *conditions: str) -> Class:
     """All texts of these conditions."""
-    rows = judged.frame[(judged.frame["repeat"] == 0) & judged.frame["condition"].isin(conditions)]
+    rows = judged.first(*conditions)
     return Class(judged.sign * rows["score"].to_numpy(dtype=np.float64), units(rows))
 
 
-def told(judged: Judged, worse: Class, better: Class, level: float) -> Estimate:
+def classes_of(judged: LongTable, conditions: Sequence[str]) -> dict[str, Class]:
+    """The texts of each condition of which one was judged."""
+    classes = {condition: class_of(judged, condition) for condition in conditions}
+    return {condition: own for condition, own in classes.items() if not np.isnan(own.scores).all()}
+
+
+def told(judged: LongTable, worse: Class, better: Class, level: float) -> Estimate:
     """How often a text of the one scores worse than one of the other; each has a judged text."""
-    ends = judged.rubric.minimum, judged.rubric.maximum
-    scale = ends if judged.sign > 0 else (-ends[1], -ends[0])
-    return limits.area(worse.scores, better.scores, worse.groups, better.groups, scale, level)
+    return limits.area(worse.scores, better.scores, worse.groups, better.groups, judged.ends, level)
+
+
+def _of(outcome: limits.Outcome, held: Mapping[str, Held]) -> list[str]:
+    return [condition for condition, one in held.items() if one.outcome == outcome]
+
+
+def _attacks(judged: LongTable) -> list[str]:
+    return [c for c in judged.conditions() if c.startswith(PREFIX)]
+
+
+def _outcome(apart: Held, passed: Held) -> tuple[Literal["withstood", "succeeds", "missing", "open"], float]:
+    """What is shown of one attack, and how many of its texts would show more (NaN where that cannot be said)."""
+    if passed.outcome == "above" or apart.outcome == "below":
+        return "succeeds", np.nan
+    if apart.outcome == "above" and passed.outcome == "below":
+        return "withstood", np.nan
+    undecided = [held for held in (apart, passed) if held.outcome == "open"]
+    needed = [np.nan if held.n_needed is None else held.n_needed for held in undecided]
+    return ("open", float(np.max(needed))) if needed else ("missing", np.nan)
 
 
 def beyond_surface(
-    ruling: Ruling, judged: Judged, worse: Sequence[str], better: Sequence[str], level: float, rng: np.random.Generator
+    ruling: Ruling,
+    judged: LongTable,
+    worse: Sequence[str],
+    better: Sequence[str],
+    level: float,
+    rng: np.random.Generator,
 ) -> tuple[Ruling, LabelledRival | None]:
     """Where a verdict supports the claim, ask the surface judge whether it tells the conditions apart, too.
 
-    The evidence has the fields `surface` and `counts` for what it came to, and how many things it counts.
+    The evidence then has the fields `surface` and `counts`: what it came to, and how many things it counts.
     """
     if ruling.standing != "supported":
         return ruling, None
@@ -207,7 +338,7 @@ def beyond_surface(
 
 
 def surface_of_classes(
-    judged: Judged, worse: Sequence[str], better: Sequence[str], level: float, rng: np.random.Generator
+    judged: LongTable, worse: Sequence[str], better: Sequence[str], level: float, rng: np.random.Generator
 ) -> LabelledRival:
     """Hold the judge against a surface judge fitted to tell the conditions `worse` from `better`.
 

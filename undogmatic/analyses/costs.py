@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Judged, check_level
+from undogmatic.analyses.base import LongTable, Share
 from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
 from undogmatic.records.records import Cost, Judgment
@@ -39,16 +39,13 @@ class CostsAnalysis:
 
     name: ClassVar[str] = "costs"
     baseline: str | None = None
-    level: float = 0.95
+    level: Share = 0.95
 
-    def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
-
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises ConfigError or DataError for a baseline that is no run over the same texts."""
         self._baseline(judged)
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline: what is cheap is not therefore good."""
         rows = judged.frame[judged.frame["error"].ne("not_judged")]
         own, base = per_item(rows), self._baseline(judged)
@@ -104,7 +101,7 @@ class CostsAnalysis:
             data = {name: shown[column].tolist() for name, column in columns.items()}
             tell.draw("rules", "bars", **data, y_label="share")
 
-    def _baseline(self, judged: Judged) -> dict[str, float]:
+    def _baseline(self, judged: LongTable) -> dict[str, float]:
         if self.baseline is None:
             return {quantity: np.nan for quantity in QUANTITIES} | {"calls": 1.0}
         found = RunFolder.open(self.baseline, "`analysis.baseline`", [JOURNAL]).judgments

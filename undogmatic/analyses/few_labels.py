@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 
-from undogmatic.analyses.base import Judged, Unsuited, check_level
+from undogmatic.analyses.base import LongTable, Share, Unsuited
 from undogmatic.analyses.pairs import Names, contrast, listed, refuse_twice
 from undogmatic.analyses.ruling import FEW_LABELS, verdict
 from undogmatic.analyses.truth import check_order, check_scale
-from undogmatic.errors import ConfigError, DataError
+from undogmatic.errors import DataError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import few_labels, means
 from undogmatic.stats.few_labels import FEWEST_EFFECTIVE, FEWEST_ISOTONIC, Calibration, FewLabelsEstimate
@@ -51,15 +52,10 @@ class FewLabelsAnalysis:
     treatment: Names
     baseline: Names
     calibration: Calibration = "none"
-    target_width: float | None = None
-    level: float = 0.95
+    target_width: Annotated[float, Field(gt=0)] | None = None
+    level: Share = 0.95
 
-    def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
-        if self.target_width is not None and self.target_width <= 0:
-            raise ConfigError(f"`analysis.target_width` is {self.target_width}; an interval has a width above 0.")
-
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited without labels, DataError for a label off the scale, an impossible probability or a pair with
         two texts of a condition."""
         check_order(self.name, judged.rubric)
@@ -82,7 +78,7 @@ class FewLabelsAnalysis:
                 f"analysis={self.name} needs at least {FEWEST_LABELS} labelled texts; the dataset has {len(labelled)}."
             )
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline: an estimate of the texts, not a merit of the judge."""
         self.check(judged)
         rows = judged.scored().reset_index(drop=True)
@@ -150,10 +146,10 @@ class FewLabelsAnalysis:
             return {}
         # A pair is labelled as one: its two texts carry the same probability.
         joint = both[f"{INCLUSION}_a"].to_numpy(dtype=np.float64)[known] if f"{INCLUSION}_a" in both else None
-        labels = [both[f"label_{side}"].to_numpy()[known] for side in "ab"]
+        labels = (both["label_a"] - both["label_b"]).to_numpy()[known]
         return {
-            calibration: few_labels.estimate_difference(
-                both["score_a"], both["score_b"], known, *labels, inclusion=joint, calibration=calibration,
+            calibration: few_labels.estimate_mean(
+                both["score_a"] - both["score_b"], known, labels, inclusion=joint, calibration=calibration,
                 groups=both["group_a"], level=self.level, bounds=(-span, span),
             )
             for calibration in _maps_for(few_labels.effective_labels(joint, both["group_a"].to_numpy()[known]))

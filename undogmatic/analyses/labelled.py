@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import labelled_rival, plots
-from undogmatic.analyses.base import Judged, check_level, failed_texts
+from undogmatic.analyses import plots, rivals
+from undogmatic.analyses.base import Correlation, LongTable, NotNegative, Share, count
 from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
-from undogmatic.analyses.truth import Bounded, Margin, bounded, check_bound, check_order, check_scale, margin_of, units
+from undogmatic.analyses.truth import Bounded, Margin, bounded, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.stats import agreement, checks, coefficients, limits, ranking
 
@@ -43,38 +43,30 @@ class LabelledAnalysis:
 
     name: ClassVar[str] = "labelled"
     prefix: str | None = None
-    order: float = 0.5
-    margin: float | None = None
-    level: float = 0.95
-    nominal: float | None = 0.9
+    order: Correlation = 0.5
+    margin: NotNegative | None = None
+    level: Share = 0.95
+    nominal: Share | None = 0.9
 
-    def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
-        if self.nominal is not None:
-            check_level(self.name, nominal=self.nominal)
-        check_bound(self.order)
-
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited if no text has a label, DataError for a label outside the scale."""
         check_order(self.name, judged.rubric)
         judged.check_surface()
         judged.need(self.name, "label")
         check_scale(judged.frame, "label", "label", judged.rubric)
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `labelled.spearman`, absent where no rank correlation exists."""
         self.check(judged)
-        tell, labelled = Telling(self.name), judged.frame[(judged.frame["repeat"] == 0) & judged.frame["label"].notna()]
+        tell, labelled = Telling(self.name), judged.first().dropna(subset="label")
         first = labelled
         if self.prefix is not None:
             chosen = labelled[labelled["condition"].map(lambda c: isinstance(c, str) and c.startswith(self.prefix))]
             first = chosen if len(chosen) else labelled
         rows = first[first["error"].isna()]
-        tell.findings += failed_texts(first, judged.rubric)
+        tell.findings += count(tell, first)
         if len(first) < len(labelled):
             tell.say("only", prefix=self.prefix, n=len(labelled) - len(first))
-        tell.number(len(rows), "judged")
-        tell.number(len(first) - len(rows), "failed")
         evidence = self._evidence(judged, first, rng)
         sentence, standing = verdict(LABELLED, evidence).decided
         if rows.empty:
@@ -154,7 +146,7 @@ class LabelledAnalysis:
         tell.say("coverage_promised", values, nominal=self.nominal)
         return covered.high < self.nominal
 
-    def _calibration(self, tell: Telling, judged: Judged, rows: pd.DataFrame, rng: np.random.Generator) -> None:
+    def _calibration(self, tell: Telling, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator) -> None:
         """Raw and calibrated score on the texts that have both."""
         both = rows[rows["raw_score"].notna()]
         if both.empty or (both["raw_score"] == both["score"]).all():
@@ -170,7 +162,7 @@ class LabelledAnalysis:
             data = {name: both[column].tolist() for name, column in columns.items()}
             tell.draw("calibration", "calibration", **data, limits=plots.limits(judged.rubric))
 
-    def _evidence(self, judged: Judged, rows: pd.DataFrame, rng: np.random.Generator) -> SimpleNamespace:
+    def _evidence(self, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator) -> SimpleNamespace:
         """What the verdict looks at and what its sentence names, of labelled texts, judged and failed.
 
         `order` is the rank correlation from which scores follow labels, `margin` what a bias must stay within.
@@ -186,7 +178,7 @@ class LabelledAnalysis:
             order=self.order, margin=margin, level=self.level, n=len(done), follows=None, rival=None
         )
         found.failed, found.n_groups = len(rows) - len(done), len(set(units(done)))
-        found.few, found.small, found.counts = FEWEST_GROUPS, labelled_rival.SMALL_CORRELATION, 0
+        found.few, found.small, found.counts = FEWEST_GROUPS, rivals.SMALL_CORRELATION, 0
         found.same_score, found.same_label = (
             float(values[scored][0]) if len(done) and checks.is_constant(values[scored]) else None
             for values in (score, label)
@@ -208,8 +200,8 @@ class LabelledAnalysis:
         found.held = limits.hold(found.follows, self.order)
         if found.held.outcome == "above":
             texts = done["text"].tolist()
-            seen = labelled_rival.seen_of(judged, texts)
-            found.rival = labelled_rival.labelled_rival(
+            seen = rivals.seen_of(judged, texts)
+            found.rival = rivals.labelled_rival(
                 texts, score[scored], label[scored], units(done), rng, level=self.level, seen=seen
             )
             found.surface, found.counts = found.rival.outcome, len(seen.columns)
@@ -217,7 +209,7 @@ class LabelledAnalysis:
 
 
 def _gain_and_bias(
-    judged: Judged, score: Array, label: Array, groups: list[str], margin: Margin, level: float
+    judged: LongTable, score: Array, label: Array, groups: list[str], margin: Margin, level: float
 ) -> tuple[Bounded, Bounded]:
     """Error smaller than the constant answer's, and bias, each against its margin."""
     bottom, top = judged.rubric.minimum, judged.rubric.maximum
@@ -248,10 +240,10 @@ def _tell_evidence(tell: Telling, evidence: SimpleNamespace) -> None:
                 tell.number(follows.best_high, "spearman_best")
                 tell.say("bounds_order", worst=follows.worst_low, best=follows.best_high)
     if evidence.rival is not None:
-        labelled_rival.tell_labelled(tell, evidence.rival)
+        rivals.tell_labelled(tell, evidence.rival)
 
 
-def _by_label(judged: Judged, rows: pd.DataFrame) -> pd.DataFrame:
+def _by_label(judged: LongTable, rows: pd.DataFrame) -> pd.DataFrame:
     """Per tenth of the scale that the label lies in: where on the scale the score is too high or too low."""
     edges = np.linspace(judged.rubric.minimum, judged.rubric.maximum, _TENTHS + 1)
     tenth = np.clip(np.searchsorted(edges, rows["label"].to_numpy(), side="right") - 1, 0, _TENTHS - 1)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses.base import Judged
+from undogmatic.analyses.base import LongTable
 from undogmatic.errors import DataError
 
 _MOST_NAMED = 5
@@ -81,7 +81,7 @@ def contrast(treatments: Names, baselines: Names, rows: pd.DataFrame) -> tuple[s
     return (together or known or possible)[0]
 
 
-def match(judged: Judged, needed: Sequence[str], optional: Sequence[str] = ()) -> Pairs:
+def match(judged: LongTable, needed: Sequence[str], optional: Sequence[str] = ()) -> Pairs:
     """Arrange the first repeat by pair.
 
     Args:

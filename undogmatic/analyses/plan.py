@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from undogmatic.analyses.base import Analysis, Judged, analyse
+from undogmatic.analyses.base import Analysis, LongTable, analyse
 from undogmatic.analyses.ruling import PLAN, verdict
 from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
-from undogmatic.records.order import turns
+from undogmatic.records.records import turns
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats.means import Anytime, mean_so_far_of_groups
@@ -30,7 +30,7 @@ LEVEL = 0.95
 """Of the intervals that analyses give beside their metrics, unless `analysis.level` says otherwise."""
 
 
-def check_plan(plan: Plan, analysis: Analysis, judged: Judged, seed: int) -> None:
+def check_plan(plan: Plan, analysis: Analysis, judged: LongTable, seed: int) -> None:
     """Raise ConfigError for a hypothesis on a number that this analysis does not give of such data.
 
     What it gives is found in a rehearsal, on scores drawn by chance.
@@ -156,7 +156,7 @@ def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime 
     here. Where a condition is among the texts to come and not among the judged ones, nothing is said.
 
     Args:
-        frame: `Judged.frame` of one judge and criterion; failures that a continued run would not mend are left out.
+        frame: `LongTable.frame` of one judge and criterion; failures that a continued run would not mend are left out.
         rubric: For the scale.
         level: Confidence level, for all looks together.
     Returns:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.records.results import Finding, Telling
@@ -21,9 +23,9 @@ def limits(rubric: Rubric) -> tuple[float, float]:
     return rubric.minimum, rubric.maximum
 
 
-def interval(name: str, estimate: float, low: float, high: float) -> dict[str, float]:
-    """The three metrics of an estimate with its interval: name, name_low, name_high."""
-    return {name: estimate, f"{name}_low": low, f"{name}_high": high}
+def columns(table: pd.DataFrame, **names: str) -> dict[str, list[Any]]:
+    """Arguments of a figure that are columns of a table: `estimate="auc"`."""
+    return {name: table[column].tolist() for name, column in names.items()}
 
 
 def too_few(figure: str, present: int, needed: int = FEWEST) -> Finding:

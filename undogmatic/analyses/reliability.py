@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level, family_level
+from undogmatic.analyses.base import MOST_GROUPS, LongTable, NotNegative, Share, Unsuited, family_level
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
 from undogmatic.analyses.runs import against, read_runs
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, units
@@ -44,21 +44,18 @@ class ReliabilityAnalysis:
 
     name: ClassVar[str] = "reliability"
     against: Sequence[str] = ()
-    tolerance: float = 0.0
-    margin: float | None = None
-    level: float = 0.95
+    tolerance: NotNegative = 0.0
+    margin: NotNegative | None = None
+    level: Share = 0.95
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
-        if not self.tolerance >= 0:
-            raise ConfigError(f"`analysis.tolerance` is {self.tolerance}; it must be 0 or more.")
         if len(self.against) >= MOST_GROUPS:
             raise ConfigError(
                 f"`analysis.against` names {len(self.against)} runs; every two are compared, so give at most "
                 f"{MOST_GROUPS - 1} beside this one."
             )
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited without repeats and other runs, else ConfigError or DataError for a run that does not fit."""
         check_order(self.name, judged.rubric)
         if judged.frame["repeat"].max() < 1 and not self.against and not judged.others:
@@ -69,7 +66,7 @@ class ReliabilityAnalysis:
             )
         read_runs(judged, against(self.against))
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `reliability.alpha` with other runs, else `reliability.repeat.exact_match`."""
         self.check(judged)
         tell = Telling(self.name)
@@ -79,7 +76,7 @@ class ReliabilityAnalysis:
         wanted = ("reliability.alpha", "reliability.repeat.exact_match")
         return [tell.result(*ruling.decided, headline=next((key for key in wanted if key in tell.metrics), None))]
 
-    def _repeats(self, tell: Telling, judged: Judged) -> Ruling | None:
+    def _repeats(self, tell: Telling, judged: LongTable) -> Ruling | None:
         """Every later repeat against the first; the metrics are those of the worst."""
         frame, margin = judged.frame, margin_of(judged.rubric, self.margin)
         last = int(frame["repeat"].max())
@@ -123,7 +120,7 @@ class ReliabilityAnalysis:
             tell.tables["repeats"] = pd.DataFrame(rows)
         return verdict(REPEATS, self._moved(judged, margin, last))
 
-    def _moved(self, judged: Judged, margin: Margin, last: int) -> SimpleNamespace:
+    def _moved(self, judged: LongTable, margin: Margin, last: int) -> SimpleNamespace:
         """What the verdict on all repeats looks at: each at a level that makes their intervals hold together; `worst`
         moves most, `least` has the fewest groups, `open` is the claim of the first that is not shown to stay within the
         margin."""
@@ -143,7 +140,7 @@ class ReliabilityAnalysis:
             sure=all(one.worst is not None and one.worst.outcome == "within" for one in repeats),
         )
 
-    def _agreement(self, tell: Telling, judged: Judged) -> Ruling | None:
+    def _agreement(self, tell: Telling, judged: LongTable) -> Ruling | None:
         """Every pair of runs, and all runs at once."""
         others = read_runs(judged, against(self.against))
         if not others:
@@ -179,7 +176,7 @@ class ReliabilityAnalysis:
         tell.tables["agreement"] = pd.DataFrame(rows)
         return self._together(tell, judged, scores, groups)
 
-    def _together(self, tell: Telling, judged: Judged, scores: pd.DataFrame, groups: pd.Series) -> Ruling:
+    def _together(self, tell: Telling, judged: LongTable, scores: pd.DataFrame, groups: pd.Series) -> Ruling:
         """All runs at once."""
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
         counts: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
@@ -258,7 +255,7 @@ def changes(a: np.ndarray, b: np.ndarray, span: float) -> np.ndarray | None:
     return np.asarray(span * (slope + pull - pull.mean()))
 
 
-def repeated(judged: Judged, repeat: int, margin: Margin, level: float) -> SimpleNamespace:
+def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> SimpleNamespace:
     """Hold the mean absolute difference of the scores of a text in a repeat and in the first against the margin.
 
     Args:

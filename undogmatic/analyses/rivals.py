@@ -1,4 +1,4 @@
-"""Examines what else could explain a paired difference: the length of the texts, or all that a word counter sees.
+"""Examines what else could explain scores: the length of the texts, or all that a word counter sees.
 
 The surface judge (`stats.surface`) sees what can be counted in a text: lengths, capitals, digits, punctuation, kinds of
 words, characters, n-grams. It is fitted anew in every run, and predicts each group from the others.
@@ -14,12 +14,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
+from undogmatic.analyses.base import LongTable
 from undogmatic.analyses.pairs import Pairs, numbers
 from undogmatic.analyses.truth import Margin, units
 from undogmatic.config.build import counter
 from undogmatic.records.results import Telling
-from undogmatic.stats import agreement, checks, confound, means, paired, surface
+from undogmatic.stats import agreement, checks, confound, jackknife, means, paired, surface
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.confound import AtEqual
 from undogmatic.stats.estimate import Estimate
@@ -29,9 +31,6 @@ Outcome = Literal["beyond_surface", "surface_as_good", "surface_explains", "open
 Control = Literal["survives", "confounded", "open", "inseparable"]
 """At equal length the difference is shown to be beyond the margin, shown to be below it, or neither; "inseparable"
 where the texts allow no control."""
-
-SurfaceScores = Callable[[Sequence[str]], Array]
-"""Texts to what surface judges say of them, shape (n_texts, n_judges)."""
 
 UNITS = ("characters", "words")
 MATCHED = 0.10
@@ -43,14 +42,18 @@ MOST_TEXTS = 600
 the cube."""
 FEWEST_GROUPS = 6
 _NAMED = 3
+FEWEST_TEXTS = 10
+"""Fewest groups of labelled texts for a rival of their own."""
+SMALL_CORRELATION = 0.1
+"""What a rank correlation must exceed to be more than a small one (Cohen 1988, p. 79)."""
 
 
 class Seen(NamedTuple):
     """What the surface judge sees beside what any text has: the words of the rubric's field (`Rubric.field_words`), and
-    what models that were fitted elsewhere say (`Judged.known_surface`)."""
+    what models that were fitted elsewhere say (`LongTable.known_surface`), shape (n_texts, n_models)."""
 
     field_words: str | None = None
-    known: SurfaceScores | None = None
+    known: Callable[[Sequence[str]], Array] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -120,14 +123,9 @@ class Rival(NamedTuple):
     n_pairs: int
     n_drawn: int
     share: Estimate | None = None
-    increment: Claim | None = None
+    increment: Estimate | None = None
     at_equal: AtEqual | None = None
     most_telling: Sequence[str] = ()
-
-
-def same_length(first: pd.DataFrame, second: pd.DataFrame, unit: str) -> bool:
-    """Whether the texts of every pair are of one length."""
-    return bool((first[unit] == second[unit]).all())
 
 
 def at_equal_length(
@@ -213,7 +211,7 @@ def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettin
     share = share.replace(value=float(np.mean(rival)), low=(share.low + 1) / 2, high=(share.high + 1) / 2)
     against_coin = np.mean(rival) < 0.5 or np.mean((1 - guess) ** 2) >= 1
     prefers = own != 0.5  # a judge in steps ties where a text lies anywhere in a step: the rival gains nothing by that
-    increment = claim(np.where(prefers, own - (0.5 if against_coin else rival), 0.0), 0.0, **ends)
+    increment = claim(np.where(prefers, own - (0.5 if against_coin else rival), 0.0), 0.0, **ends).estimate
     controls = np.column_stack([confound.outcome_difference(similar, a, b, codes, rng), guess])
     shared: dict[str, Any] = {"sign": settings.sign, "alpha": alpha, "groups": codes, "bounds": settings.bounds}
     try:
@@ -225,7 +223,7 @@ def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettin
     d = of_texts[:n] - of_texts[n:]
     often = np.maximum((d > 0).mean(axis=0), (d < 0).mean(axis=0))
     telling = [settings.seen.columns[k] for k in np.argsort(-often, kind="stable")[:_NAMED]]
-    outcome = _outcome(share.low, increment.estimate.low, at_equal, settings)
+    outcome = _outcome(share.low, increment.low, at_equal, settings)
     return Rival(outcome, n_pairs, n, share, increment, at_equal, telling)
 
 
@@ -272,7 +270,8 @@ def say_lengths(
         tell.number(rho, "length_spearman", unit)
         tell.say("ab.length", area.values("auc"), unit=unit, spearman=rho)
         if at_equal is None:
-            tell.say("ab.same_length" if same_length(first, second, unit) else "ab.not_controlled", unit=unit)
+            same = (first[unit] == second[unit]).all()
+            tell.say("ab.same_length" if same else "ab.not_controlled", unit=unit)
             continue
         tell.number(at_equal.difference.estimate, "controlled_difference", unit)
         tell.number(at_equal.moved.estimate, "length_shift", unit)
@@ -310,11 +309,11 @@ def say_rival(tell: Telling, rival: Rival, settings: PairSettings) -> None:
             tell.say("ab.surface_too_few", n=rival.n_drawn, needed=FEWEST_GROUPS)
         return
     tell.number(rival.share, "surface_share")
-    tell.number(rival.increment.estimate, "surface_increment")
+    tell.number(rival.increment, "surface_increment")
     tell.say("ab.surface", rival.share.values("share"), n=rival.n_drawn, telling=list(rival.most_telling))
     if rival.n_drawn < rival.n_pairs:
         tell.say("ab.surface_drawn", n=rival.n_drawn, total=rival.n_pairs)
-    tell.say("ab.surface_increment", rival.increment.estimate.values("gain"))
+    tell.say("ab.surface_increment", rival.increment.values("gain"))
     if rival.at_equal is None:
         tell.say("ab.surface_not_controlled")
         return
@@ -345,13 +344,11 @@ def table_of_lengths(pairs: Pairs) -> pd.DataFrame:
             side = every.dropna(subset="score")
             if side.empty:
                 continue
-            lengths = numbers(side, unit)
+            score, lengths = numbers(side, "score"), numbers(side, unit)
             summary = {k: v for k, v in paired.summary(lengths)._asdict().items() if k not in ("iqr", "sd")}
-            within = (
-                agreement.correlation("spearman", numbers(side, "score"), lengths).estimate if len(side) > 2 else None
-            )
-            rho = np.nan if within is None else within
-            rows.append({"condition": condition, "unit": unit, **summary, "score_spearman": rho})
+            rho = agreement.correlation("spearman", score, lengths).estimate if len(side) > 2 else None
+            row = {"condition": condition, "unit": unit, **summary}
+            rows.append(row | {"score_spearman": np.nan if rho is None else rho})
     return pd.DataFrame(rows)
 
 
@@ -374,3 +371,128 @@ def drawn(groups: NDArray[Any], most: int, rng: np.random.Generator) -> NDArray[
     order = rng.permutation(sizes.size)
     fits = order[np.cumsum(sizes[order]) <= most]
     return np.isin(codes, fits)
+
+
+class LabelledRival(NamedTuple):
+    """The surface judge on labelled texts.
+
+    `correlation` is its rank correlation with the labels of the texts left out of its fit; `increment` is the judge's
+    rank correlation minus that (or minus 0 where it is negative), `beyond` the part of the judge's rank correlation
+    that is left when what the surface says of label and of score is taken out, `error_saved` how much smaller the mean
+    absolute error of the judge is, in score units, once both are mapped to the labels by the same monotone regression.
+    What does not exist for these data is None.
+    """
+
+    outcome: Outcome
+    n_texts: int
+    n_drawn: int
+    correlation: float | None = None
+    increment: Estimate | None = None
+    beyond: Estimate | None = None
+    error_saved: Estimate | None = None
+
+
+def labelled_rival(
+    texts: Sequence[str],
+    scores: Array,
+    labels: Array,
+    groups: Sequence[object],
+    rng: np.random.Generator,
+    *,
+    level: float = 0.95,
+    seen: Seen | None = None,
+) -> LabelledRival:
+    """Hold the judge's scores against a surface judge that predicts the label.
+
+    Args:
+        texts, scores, labels, groups: Of the judged and labelled texts, shape (n,).
+        rng: For the folds, and the draw where there are more than MOST_TEXTS texts.
+        level: Confidence level.
+        seen: What the surface judge sees besides; models in it were fitted to other texts than these.
+    """
+    kept = drawn(np.asarray(groups, dtype=object), MOST_TEXTS, rng)
+    read = [str(text) for text, one in zip(texts, kept, strict=True) if one]
+    score, label = np.asarray(scores, np.float64)[kept], np.asarray(labels, np.float64)[kept]
+    codes = pd.factorize(np.asarray(groups, dtype=object)[kept])[0]
+    nothing = LabelledRival("open", len(texts), len(read))
+    if len(set(read)) < 2:
+        return nothing._replace(outcome="no_texts")
+    if codes.max() + 1 < FEWEST_TEXTS or checks.is_constant(score) or checks.is_constant(label):
+        return nothing
+    _, similar = (seen or Seen()).similarities(read)
+    guess, said = (surface.predict(similar, target, codes, rng) for target in (label, score))
+    columns = np.column_stack([score, label, guess, said])
+
+    def interval(place: int, lowest: float) -> Estimate:
+        statistic = lambda part: _rank_columns(part)[place]  # noqa: E731
+        return jackknife.nearly_mean(columns, statistic, rng, level, groups=codes, bounds=(lowest, 1.0))
+
+    try:
+        increment, beyond = interval(1, -2.0), interval(2, -1.0)
+    except ValueError:
+        return nothing
+    own = float(_rank_columns(columns)[0])
+    saved = np.abs(label - _mapped(guess, label, codes)) - np.abs(label - _mapped(score, label, codes))
+    error = claim(saved, 0.0, alpha=1 - level, groups=codes).estimate
+    result: Outcome = "open"
+    if increment.low > 0 and beyond.low > SMALL_CORRELATION:
+        result = "beyond_surface"
+    elif beyond.high < SMALL_CORRELATION < own:
+        result = "surface_explains"
+    elif increment.low <= 0:
+        result = "surface_as_good"
+    return LabelledRival(result, len(texts), len(read), own - increment.value, increment, beyond, error)
+
+
+def _rank_columns(columns: Array) -> tuple[float, float, float]:
+    """Of score, label, label guessed from the surface and score guessed from it: the score's rank correlation with the
+    label, the same minus that of the guess, and the part of it beyond both guesses."""
+    ranks = stats.rankdata(columns, axis=0)
+    ranks -= ranks.mean(axis=0)
+    sizes = np.sqrt(np.sum(ranks**2, axis=0))
+    if sizes[0] == 0 or sizes[1] == 0:
+        return float("nan"), float("nan"), float("nan")
+    own = float(ranks[:, 0] @ ranks[:, 1] / (sizes[0] * sizes[1]))
+    rival = float(ranks[:, 2] @ ranks[:, 1] / (sizes[2] * sizes[1])) if sizes[2] else 0.0
+    guesses = ranks[:, 2:][:, sizes[2:] > 0]
+    left = ranks[:, :2]
+    if guesses.size:
+        left = left - guesses @ np.linalg.lstsq(guesses, left, rcond=None)[0]
+    rest = float(np.sqrt(np.sum(left[:, 1] ** 2)))
+    part = float(left[:, 0] @ left[:, 1] / (sizes[0] * rest)) if rest > 0 else 0.0
+    return own, own - max(0.0, rival), part
+
+
+def _mapped(values: Array, label: Array, codes: NDArray[np.intp]) -> Array:
+    """The label that a monotone regression on `values` gives, fitted without the tenth of the groups it serves."""
+    from sklearn.isotonic import IsotonicRegression
+
+    out = np.empty(values.size)
+    folds = codes % min(10, int(codes.max()) + 1)
+    for fold in np.unique(folds):
+        others = folds != fold
+        fitted = IsotonicRegression(out_of_bounds="clip").fit(values[others], label[others])
+        out[~others] = fitted.predict(values[~others])
+    return out
+
+
+def tell_labelled(tell: Telling, rival: LabelledRival) -> None:
+    """Tell of the rival on labelled texts."""
+    tell.number(float(rival.outcome == "beyond_surface"), "beyond_surface")
+    gain, rest, saved = rival.increment, rival.beyond, rival.error_saved
+    if gain is None or rest is None or saved is None:
+        tell.say("labelled.surface_no_texts" if rival.outcome == "no_texts" else "labelled.surface_too_few")
+        return
+    for name, value in (("spearman", rival.correlation), ("beyond", gain), ("part", rest), ("error_saved", saved)):
+        tell.number(value, f"surface_{name}")
+    tell.say("labelled.surface", gain.values("gain"), spearman=rival.correlation, n=rival.n_drawn)
+    if rival.n_drawn < rival.n_texts:
+        tell.say("labelled.surface_drawn", n=rival.n_drawn, total=rival.n_texts)
+    tell.say("labelled.surface_part", rest.values("part"))
+    tell.say("labelled.surface_error", saved.values("saved"))
+
+
+def seen_of(judged: LongTable, texts: Sequence[str]) -> Seen:
+    """What the surface judge of a run sees of texts with labels."""
+    known = judged.known_surface
+    return Seen(judged.rubric.field_words, None if known is None else known(texts))

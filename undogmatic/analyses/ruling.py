@@ -18,6 +18,7 @@ table of its own verdict beside its evidence; those of the analyses are all here
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping
 from operator import attrgetter
@@ -94,7 +95,9 @@ class Ruling(NamedTuple):
 
     def again(self, **changes: Any) -> Ruling:
         """The verdict by the same rules on changed evidence."""
-        return verdict(self.rules, self.evidence._replace(**changes))
+        evidence = copy.copy(self.evidence)
+        vars(evidence).update(changes)
+        return verdict(self.rules, evidence)
 
 
 def verdict(rules: Rules, evidence: Any) -> Ruling:
@@ -124,7 +127,7 @@ _SURFACE = (
 )
 
 CONTROLS = Rules("controls.verdict_", (
-    Rule("incomplete", "undecided", lambda e: not e.apart, "conditions=absent"),
+    Rule("incomplete", "undecided", lambda e: not e.compared, "conditions=absent"),
     Rule("reversed", "refuted", lambda e: e.reversed, "conditions=reversed"),
     Rule("outside", "refuted", lambda e: e.outside, "conditions=outside share"),
     Rule("open_endless", "undecided", lambda e: None in e.needed, lambda e: e.open),
@@ -136,22 +139,20 @@ CONTROLS = Rules("controls.verdict_", (
 
 ADVERSARIAL = Rules("adversarial.verdict_", (
     Rule("nothing_judged", "undecided", lambda e: not e.total, "conditions=baseline"),
-    Rule("succeeds", "refuted", lambda e: e.of("succeeds")["n"], lambda e: e.of("succeeds")),
-    Rule("open_endless", "undecided", lambda e: e.of("open")["n"] and e.needed is None, lambda e: e.of("open")),
-    Rule("open", "undecided", lambda e: e.of("open")["n"], lambda e: e.of("open") | {"needed": e.needed}),
-    Rule("missing", "undecided", lambda e: e.of("missing")["n"], lambda e: e.of("missing")),
+    Rule("succeeds", "refuted", lambda e: e.succeeds["n"], lambda e: e.succeeds),
+    Rule("open_endless", "undecided", lambda e: e.open["n"] and e.needed is None, lambda e: e.open),
+    Rule("open", "undecided", lambda e: e.open["n"], lambda e: e.open | {"needed": e.needed}),
+    Rule("missing", "undecided", lambda e: e.missing["n"], lambda e: e.missing),
     *_SURFACE,
     Rule("withstood", "supported", always, "total counts"),
 ))  # fmt: skip
 
-_SIDES = "treatment=named.treatment baseline=named.baseline expected=named.expected"
-_LEVEL = "level=named.level"
-_SIZE = f"{_SIDES} difference=difference.estimate.value interval=difference.estimate.interval {_LEVEL}"
-_MARGIN = "margin=margin.value source=named.source"
-_INNER = f"{_SIDES} {_MARGIN} difference=difference.estimate.value interval=difference.inner level=named.inner_level"
-_HYBRID = "hybrid.over.claim"
-_OVER = f"{_SIZE} hybrid=named.hybrid over={_HYBRID}.estimate.value margin=margin.value"
-_OUTER = f"{_OVER} over_interval={_HYBRID}.estimate.interval over_level=named.level"
+_SIDES = "treatment baseline expected"
+_SIZE = f"{_SIDES} difference=difference.estimate.value interval=difference.estimate.interval level"
+_MARGIN = "margin=margin.value source"
+_INNER = f"{_SIDES} {_MARGIN} difference=difference.estimate.value interval=difference.inner level=inner_level"
+_OVER = f"{_SIZE} hybrid over=over.claim.estimate.value margin=margin.value"
+_OUTER = f"{_OVER} over_interval=over.claim.estimate.interval over_level=level"
 
 
 def _reason(key: str, standing: Standing, when: Callable[[Any], object], says: str = _SIZE) -> Rule:
@@ -161,26 +162,26 @@ def _reason(key: str, standing: Standing, when: Callable[[Any], object], says: s
 AB = Rules("ab.verdict_", (
     Rule("missing", "undecided", lambda e: e.otherwise is not None, f"{_SIDES} failed n=n_pairs otherwise"),
     # What cannot be said.
-    Rule("all_failed", "undecided", lambda e: min(e.judged) == 0, "conditions=named.unjudged"),
+    Rule("all_failed", "undecided", lambda e: e.unjudged, "conditions=unjudged"),
     Rule("no_pairs", "undecided", lambda e: e.n_pairs == 0, "failed"),
     Rule("one_group", "undecided", lambda e: e.n_groups == 1 and e.n_pairs > 1, "n=n_pairs needed=fewest"),
     Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_pairs groups=n_groups needed=fewest"),
     Rule("margin_wide", "undecided", lambda e: not e.margin.superiority, "margin=margin.value span=margin.span"),
     # No difference beyond the margin in the expected direction.
     Rule("identical", "refuted", lambda e: e.main.rank_biserial is None, f"{_SIDES} n=n_pairs"),
-    Rule("reversed", "refuted", lambda e: e.difference.outcome == "against", f"{_SIDES} {_MARGIN} {_LEVEL} n=n_pairs "
-         "opposite=named.opposite difference=named.turned.value interval=named.turned.interval"),
+    Rule("reversed", "refuted", lambda e: e.difference.outcome == "against", f"{_SIDES} {_MARGIN} level n=n_pairs "
+         "opposite difference=turned.value interval=turned.interval"),
     Rule("within", "refuted", lambda e: e.short and e.margin.equivalence and e.difference.outcome == "within", _INNER),
     Rule("below", "refuted", lambda e: e.short and e.margin.equivalence, _INNER),
     Rule("no_margin", "undecided", lambda e: e.short and e.margin.value > 0, _INNER),
     Rule("open_zero", "undecided", lambda e: e.difference.outcome != "beyond" and e.margin.value == 0, _SIZE),
     Rule("open", "undecided", lambda e: e.difference.outcome != "beyond" and e.difference.n_needed is not None,
-         f"{_SIZE} {_MARGIN} groups=n_groups needed=difference.n_needed seen=named.seen"),
+         f"{_SIZE} {_MARGIN} groups=n_groups needed=difference.n_needed seen"),
     Rule("open_endless", "undecided", lambda e: e.difference.outcome != "beyond", f"{_SIZE} {_MARGIN}"),
     # Such a difference, but not one that is shown to be the judge's reading: in this order of weight.
     _reason("surface_explains", "refuted", _is("surface", "surface_explains")),
     _reason("reads_citation", "refuted", _is("by_hybrid", "reads_citation"),
-            f"{_OVER} over_interval={_HYBRID}.inner over_level=named.inner_level"),
+            f"{_OVER} over_interval=over.claim.inner over_level=inner_level"),
     _reason("confounded", "refuted", _is("length", "confounded")),
     _reason("surface_as_good", "undecided", _is("surface", "surface_as_good"),
             f"{_SIZE} share=main.share.estimate.value n=n_pairs surface=rival.share.value"),
@@ -190,14 +191,14 @@ AB = Rules("ab.verdict_", (
     _reason("no_texts", "undecided", _is("surface", "no_texts")),
     _reason("length_open", "undecided", _is("length", "open")),
     _reason("hybrid_few", "undecided", _is("by_hybrid", "hybrid_few"),
-            f"{_SIZE} hybrid=named.hybrid groups=named.hybrid_groups needed=fewest"),
+            f"{_SIZE} hybrid groups=hybrid_groups needed=fewest"),
     _reason("hybrid_open", "undecided", _is("by_hybrid", "hybrid_open"), _OUTER),
-    _reason("hybrid_surface", "undecided", _is("by_hybrid", "hybrid_surface"), f"{_SIZE} hybrid=named.hybrid"),
+    _reason("hybrid_surface", "undecided", _is("by_hybrid", "hybrid_surface"), f"{_SIZE} hybrid"),
     _reason("inconsistent", "undecided", lambda e: e.inconsistent, f"{_SIZE} share=main.share.estimate.value n=n_pairs "
             "ties=main.share.n_ties balance_interval=main.balance.estimate.interval "
-            "balance_level=main.balance.estimate.level p=main.test.p_value against=named.against"),
+            "balance_level=main.balance.estimate.level p=main.test.p_value against=main.against"),
     Rule("supported", "supported", always, f"{_SIZE} {_MARGIN} share=main.share.estimate.value n=n_pairs "
-         "ties=main.share.n_ties untied=named.untied counts=named.counts", {"kernels": KERNELS}),
+         "ties=main.share.n_ties untied=main.untied counts", {"kernels": KERNELS}),
 ))  # fmt: skip
 
 _FOLLOWS = "spearman=follows.value interval=follows.interval level n"

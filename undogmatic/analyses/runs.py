@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from undogmatic.analyses.base import Judged
+from undogmatic.analyses.base import LongTable
 from undogmatic.errors import DataError
 from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
 
@@ -30,7 +30,7 @@ def against(folders: Sequence[str]) -> dict[str, str]:
     return {f"analysis.against[{n}]": folder for n, folder in enumerate(folders)}
 
 
-def read_runs(judged: Judged, folders: Mapping[str, str]) -> list[OtherRun]:
+def read_runs(judged: LongTable, folders: Mapping[str, str]) -> list[OtherRun]:
     """The runs in `judged.others` and in `folders`, first repeats, each under a name of its own.
 
     Args:
@@ -61,7 +61,7 @@ def _first(frame: pd.DataFrame) -> pd.Series:
     return frame[frame["repeat"] == 0].set_index("item_id")["score"]
 
 
-def _read(typed: str, judged: Judged, key: str) -> OtherRun:
+def _read(typed: str, judged: LongTable, key: str) -> OtherRun:
     folder = RunFolder.open(typed, f"`{key}`", [JOURNAL])
     own, other = judged.rubric.scale, folder.rubric.scale
     if own.span() != other.span():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,9 +11,8 @@ import pandas as pd
 
 from undogmatic.analyses import plots
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.adversarial import AdversarialAnalysis
-from undogmatic.analyses.base import MOST_GROUPS, Analysis, Judged, Unsuited, analyse, failed_finding
-from undogmatic.analyses.controls import ControlsAnalysis
+from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, count
+from undogmatic.analyses.controls import AdversarialAnalysis, ControlsAnalysis
 from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.plan import so_far
@@ -34,40 +33,36 @@ class NoAnalysis:
 
     name: ClassVar[str] = "none"
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Any dataset will do."""
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline."""
-        tell, frame = Telling(self.name), judged.frame
+        tell, first = Telling(self.name), judged.first()
         # Texts without condition are one group of their own; with them alone the total says it all.
-        everything = replace(judged, frame=frame.assign(condition=frame["condition"].fillna("all")))
-        conditions, rows = everything.conditions(), everything.scored()
-        counts = everything.counts(conditions)
-        failed = int(counts["failed"].sum())
-        tell.metrics |= {"none.judged": len(rows), "none.failed": failed}
-        groups = {c: rows[rows["condition"] == c] for c in conditions}
-        shown = {"total": rows} | (groups if conditions != ["all"] else {})
+        first = first.assign(condition=first["condition"].fillna("all"))
+        failed, groups = count(tell, first), {str(c): own for c, own in first.groupby("condition", sort=False)}
+        shown = {"total": first} | (groups if list(groups) != ["all"] else {})
         if not judged.rubric.scale.ordered:
             _describe_categories(tell, judged.rubric, shown)
-            tell.findings += failed_finding(counts)
+            tell.findings += failed
             return [tell.result()]
-        if len(rows):
-            failures = {"total": failed} | dict(zip(conditions, counts["failed"], strict=True))
-            lines = [_row(name, own, failures[name]) for name, own in shown.items() if len(own)]
+        lines = [_row(name, own) for name, own in shown.items() if own["error"].isna().any()]
+        if lines:
             tell.tables["scores"] = pd.DataFrame(lines)
             values = {name: lines[0][name] for name in ("mean", "median", "q1", "q3")}
-            tell.metrics |= {f"none.{name}": value for name, value in values.items()}
+            for name, value in values.items():
+                tell.number(value, name)
             quartiles = (values.pop("q1"), values.pop("q3"))
-            tell.say("none.summary", values, n=len(rows), quartiles=quartiles)
-        tell.findings += failed_finding(counts)
-        if (mean := so_far(frame, judged.rubric)) is not None:
+            tell.say("none.summary", values, n=lines[0]["n"], quartiles=quartiles)
+        tell.findings += failed
+        if (mean := so_far(judged.frame, judged.rubric)) is not None:
             estimate = mean.estimate
             values = estimate.values("mean") | {"n": estimate.n, "total": mean.n_total, "level": estimate.level}
             tell.say("none.so_far", values)
         # More groups than can be told apart are drawn as one; the table has them all.
-        drawn = groups if len(groups) <= MOST_GROUPS else {"all": rows}
-        scores = {c: own["score"].to_numpy(dtype=np.float64) for c, own in drawn.items()}
+        drawn = groups if len(groups) <= MOST_GROUPS else {"all": first}
+        scores = {c: own["score"].dropna().to_numpy(dtype=np.float64) for c, own in drawn.items()}
         plots.distributions(tell, judged.rubric, scores, kinds=("histogram",))
         return [tell.result()]
 
@@ -76,10 +71,10 @@ def _describe_categories(tell: Telling, rubric: Rubric, groups: Mapping[str, pd.
     """Tell how many texts got which category, those that nobody got included."""
     categories = [rubric.scale.write(value) for value in rubric.scale.default_levels()]
     rows = [
-        {"condition": group, "category": category, "n": n, "share": n / len(own)}
+        {"condition": group, "category": category, "n": n, "share": n / own["category"].count()}
         for group, own in groups.items()
         for category, n in own["category"].value_counts().reindex(categories, fill_value=0).items()
-        if len(own)
+        if own["category"].count()
     ]
     if not rows:
         return
@@ -88,11 +83,11 @@ def _describe_categories(tell: Telling, rubric: Rubric, groups: Mapping[str, pd.
     for row in total:
         tell.number(row["share"], "share", str(row["category"]))
     most = max(total, key=lambda row: row["n"])
-    tell.say("none.most", n=len(groups["total"]), category=most["category"], share=most["share"])
+    tell.say("none.most", n=int(groups["total"]["category"].count()), category=most["category"], share=most["share"])
 
 
-def _row(label: str, rows: pd.DataFrame, failed: int) -> dict[str, Any]:
-    values = rows["score"].to_numpy(dtype=np.float64)
+def _row(label: str, rows: pd.DataFrame) -> dict[str, Any]:
+    values, failed = rows["score"].dropna().to_numpy(dtype=np.float64), int(rows["error"].notna().sum())
     p5, p95 = np.quantile(values, _QUANTILES).tolist()
     s = paired.summary(values)
     spread = {"minimum": s.minimum, "p5": p5, "q1": s.q1, "median": s.median, "q3": s.q3, "p95": p95}
@@ -117,12 +112,12 @@ class SuiteAnalysis:
     labelled: LabelledAnalysis
     costs: CostsAnalysis
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Any dataset will do; raises DataError where one has what an analysis reads, but damaged."""
         divided(self._all(), judged)
         self.costs.check(judged)
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """The suite's own result (what was run, what left out), then one per analysis, then the costs."""
         suited, left_out = divided(self._all(), judged)
         runnable = suited or [NoAnalysis()]
@@ -141,7 +136,7 @@ class SuiteAnalysis:
         return [self.ab, self.controls, self.adversarial, self.labelled]
 
 
-def divided(analyses: Sequence[Analysis], judged: Judged) -> tuple[list[Analysis], dict[str, str]]:
+def divided(analyses: Sequence[Analysis], judged: LongTable) -> tuple[list[Analysis], dict[str, str]]:
     """Those that these data suit, and by name why the others are left out."""
     runnable, left_out = [], {}
     for analysis in analyses:
@@ -154,7 +149,7 @@ def divided(analyses: Sequence[Analysis], judged: Judged) -> tuple[list[Analysis
     return runnable, left_out
 
 
-def run_each(analyses: Sequence[Analysis], judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+def run_each(analyses: Sequence[Analysis], judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
     """The results of all. Each starts from the same state, so that its intervals are those of a run with it alone."""
     return [result for analysis in analyses for result in analyse(analysis, judged, rng)]
 
@@ -178,11 +173,11 @@ class SeveralAnalyses:
         if twice:
             raise ConfigError(f"`analysis` names suite, which includes {', '.join(twice)}: leave one of the two out.")
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises what the first analysis raises that cannot read the dataset."""
         for analysis in self.analyses:
             analysis.check(judged)
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """The results of each, with the numbers of a run with it alone."""
         return run_each(self.analyses, judged, rng)

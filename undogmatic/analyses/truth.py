@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses.base import Judged, Unsuited
+from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.analyses.runs import read_runs
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.rubric import Rubric
@@ -21,7 +21,7 @@ Source = Literal["label", "reference", "condition"]
 
 
 class Truth(NamedTuple):
-    """`rows`: first-repeat rows of `Judged.frame` with a finite column `truth` (score units), judged or failed, and
+    """`rows`: first-repeat rows of `LongTable.frame` with a finite column `truth` (score units), judged or failed, and
     `people_apart` (`people_apart`).
 
     `source` says where the truth comes from, `name` which reference run it was ("" otherwise).
@@ -42,53 +42,65 @@ class Truth(NamedTuple):
         return {"n": len(self.judged)} | ({"name": self.name} if self.source == "reference" else {})
 
 
-def read_truth(
-    analysis: str, judged: Judged, reference: str | None = None, condition_labels: Mapping[str, float] | None = None
-) -> Truth:
-    """The items whose truth is known.
+@dataclass(frozen=True, kw_only=True)
+class AgainstTruth:
+    """What holds scores against the right ones: the label, another run's score, or a score set per condition.
 
     Args:
-        analysis: Name of the analysis, for messages.
-        judged: This run.
-        reference: Folder of a run over the same items whose scores stand for the truth, or None.
-        condition_labels: Condition -> score that its texts deserve, or None. With neither, `label` is used.
-    Raises:
-        Unsuited: Scores have no order, or no item has a label, a score in the reference run, or one of the conditions.
-        ConfigError: Both sources at once, or a label outside the scale.
-        DataError: A label outside the scale, or a reference run over other items.
+        reference: Folder of a run over the same texts whose scores count as right, or None.
+        condition_labels: Condition -> score its texts deserve, or None. With neither, `label` counts.
     """
-    if reference is not None and condition_labels:
-        raise ConfigError("`analysis.reference` and `analysis.condition_labels` are both set; give one of them.")
-    check_order(analysis, judged.rubric)
-    rows = judged.frame[judged.frame["repeat"] == 0]
-    source: Source = "label"
-    name, truth = "", rows["label"]
-    if reference is not None:
-        (other,) = read_runs(replace(judged, others={}), {"analysis.reference": reference})
-        source, name, truth = "reference", other.name, rows["item_id"].map(other.scores)
-    elif condition_labels:
-        for condition, label in condition_labels.items():
-            if not judged.rubric.contains(label):
-                raise ConfigError(
-                    f"`analysis.condition_labels.{condition}` is {label:g}, outside the scale of "
-                    f"rubric={judged.rubric.name} ({judged.rubric.minimum:g} to {judged.rubric.maximum:g})."
-                )
-        source, truth = "condition", rows["condition"].map(dict(condition_labels))
-    known = rows.assign(truth=truth.astype(np.float64))
-    known = known[known["truth"].notna()]
-    if known.empty:
-        present = ", ".join(judged.conditions()[:12]) or "none"
-        raise Unsuited(
-            f"analysis={analysis} needs to know the right score of some texts, and the dataset has none. Give texts a "
-            "`label` (dataset=labelled has them), name a run over the same texts whose scores count as right "
-            f"(analysis.reference=RUN_FOLDER), or labels by condition (analysis.condition_labels={{...}}; "
-            f"conditions: {present})."
-        )
-    check_scale(known, "truth", source, judged.rubric)
-    return Truth(known.assign(people_apart=people_apart(judged, known)), source, name)
+
+    name: ClassVar[str]
+    reference: str | None = None
+    condition_labels: dict[str, float] | None = None
+
+    def check(self, judged: LongTable) -> None:
+        """Raises Unsuited where no true score is known, ConfigError or DataError for one off the scale."""
+        self.truth(judged)
+
+    def truth(self, judged: LongTable) -> Truth:
+        """The items whose truth is known.
+
+        Raises:
+            Unsuited: Scores have no order, or no item has a label, a score in the reference run, or one of the
+                conditions.
+            ConfigError: Both sources at once, or a label outside the scale.
+            DataError: A label outside the scale, or a reference run over other items.
+        """
+        rubric, labels = judged.rubric, self.condition_labels
+        if self.reference is not None and labels:
+            raise ConfigError("`analysis.reference` and `analysis.condition_labels` are both set; give one of them.")
+        check_order(self.name, rubric)
+        rows = judged.first()
+        source: Source = "label"
+        name, truth = "", rows["label"]
+        if self.reference is not None:
+            (other,) = read_runs(replace(judged, others={}), {"analysis.reference": self.reference})
+            source, name, truth = "reference", other.name, rows["item_id"].map(other.scores)
+        elif labels:
+            for condition, label in labels.items():
+                if not rubric.contains(label):
+                    raise ConfigError(
+                        f"`analysis.condition_labels.{condition}` is {label:g}, outside the scale of "
+                        f"rubric={rubric.name} ({rubric.minimum:g} to {rubric.maximum:g})."
+                    )
+            source, truth = "condition", rows["condition"].map(dict(labels))
+        known = rows.assign(truth=truth.astype(np.float64))
+        known = known[known["truth"].notna()]
+        if known.empty:
+            present = ", ".join(judged.conditions()[:12]) or "none"
+            raise Unsuited(
+                f"analysis={self.name} needs to know the right score of some texts, and the dataset has none. Give "
+                "texts a `label` (dataset=labelled has them), name a run over the same texts whose scores count as "
+                "right (analysis.reference=RUN_FOLDER), or labels by condition (analysis.condition_labels={...}; "
+                f"conditions: {present})."
+            )
+        check_scale(known, "truth", source, rubric)
+        return Truth(known.assign(people_apart=people_apart(judged, known)), source, name)
 
 
-def people_apart(judged: Judged, rows: pd.DataFrame) -> pd.Series:
+def people_apart(judged: LongTable, rows: pd.DataFrame) -> pd.Series:
     """How far apart people were on each text: the largest label less the smallest, in score units, shape (n_rows,).
 
     Read from the labels of several raters, else from the metadata `label_spread` (where `label_count`, if there is
@@ -118,12 +130,6 @@ def check_order(analysis: str, rubric: Rubric) -> None:
             f"without one ({rubric.scale.span()}). Choose analysis=none, which counts them; if they do go from least "
             "to most, set rubric.scale.kind=ordered and rubric.direction."
         )
-
-
-def check_bound(order: float) -> None:
-    """Raise ConfigError for an `analysis.order` that no rank correlation could be asked to exceed."""
-    if not 0 <= order < 1:
-        raise ConfigError(f"`analysis.order` is {order}; a rank correlation from 0 to below 1 is needed.")
 
 
 def check_scale(rows: pd.DataFrame, column: str, source: Source, rubric: Rubric) -> None:
@@ -226,13 +232,7 @@ def bounded(
 
 
 def margin_of(rubric: Rubric, own: float | None = None) -> Margin:
-    """The margin that counts: the analysis' own (`analysis.margin`), else the rubric's, else SHARE of the scale.
-
-    Raises:
-        ConfigError: The analysis' own is negative (NaN is refused where configs are read).
-    """
-    if own is not None and not own >= 0:
-        raise ConfigError(f"`analysis.margin` is {own}; a margin is 0 or more, in the units of rubric={rubric.name}.")
+    """The margin that counts: the analysis' own (`analysis.margin`), else the rubric's, else SHARE of the scale."""
     span = rubric.maximum - rubric.minimum
     if own is not None:
         return Margin(own, "analysis", span)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import MOST_GROUPS, Judged, Unsuited, check_level
+from undogmatic.analyses.base import MOST_GROUPS, LongTable, Share, Unsuited
 from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, verdict
 from undogmatic.analyses.runs import against, differing, read_runs
 from undogmatic.analyses.truth import check_order
@@ -51,15 +51,14 @@ class VarianceAnalysis:
     name: ClassVar[str] = "variance"
     long: ClassVar[bool] = True
     against: Sequence[str] = ()
-    target: float = TARGET
-    level: float = 0.95
+    target: Share = TARGET
+    level: Share = 0.95
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level, target=self.target)
         if len(self.against) >= MOST_GROUPS:
             raise ConfigError(f"`analysis.against` names {len(self.against)} runs; give at most {MOST_GROUPS - 1}.")
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited with one judge, one repeat, no other run and no second rater, else as `read_runs`."""
         check_order(self.name, judged.rubric)
         several = judged.frame.groupby("criterion")[["judge"]].nunique().max().max() > 1
@@ -74,7 +73,7 @@ class VarianceAnalysis:
         for part in judged.parts().values():
             read_runs(part, against(self.against))
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `variance.phi` of the first criterion."""
         self.check(judged)
         tell, criteria = Telling(self.name), judged.frame["criterion"].unique()
@@ -125,7 +124,7 @@ class VarianceAnalysis:
         for facet in study.facets:
             tell.number(study.needed(facet, self.target), *before, "needed", facet, *after)
 
-    def _scores(self, judged: Judged) -> tuple[pd.DataFrame, list[str], list[Finding]]:
+    def _scores(self, judged: LongTable) -> tuple[pd.DataFrame, list[str], list[Finding]]:
         """Scores with their facets, and what is to be said of how they were put together."""
         frame = judged.frame
         if not self.against and not judged.others:
@@ -210,7 +209,7 @@ def _study(tell: Telling, frame: pd.DataFrame, facets: Sequence[str], level: flo
     return None if study.constant else study
 
 
-def _labels(judged: Judged, criterion: str, frame: pd.DataFrame) -> pd.DataFrame | None:
+def _labels(judged: LongTable, criterion: str, frame: pd.DataFrame) -> pd.DataFrame | None:
     """What each rater said of each item, in the columns that `of_scores` reads; None with fewer than two raters."""
     groups = frame.drop_duplicates("item_id").set_index("item_id")["group"]
     said = [

@@ -83,7 +83,7 @@ _OVERRIDE = re.compile(r"[+~]{0,2}[a-z_]+([./@][\w./@-]+)*=\S*")
 
 def _check_text(text: str) -> None:
     """Raise ConfigError where the text is the name of a file, or an override: then a name would get the score."""
-    from undogmatic.datasets.tabular import SUFFIXES
+    from undogmatic.datasets.rows import SUFFIXES
 
     shown, word = brief(text), text.strip()
     anyway = f"To score these very words, send them on standard input: printf '%s' {shown} | undogmatic score -"

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.analyses.builders import ORIGIN, configured
-from undogmatic.analyses.base import Judged, Unsuited, tabulate
+from undogmatic.analyses.base import LongTable, Unsuited, tabulate
 from undogmatic.analyses.ruling import verdict
 from undogmatic.analyses.truth import margin_of
 from undogmatic.config.build import build
@@ -31,7 +31,7 @@ def run(
     later: Mapping[tuple[str, str], float] | None = None,
     words: Callable[[int, float], int] = lambda case, score: 100,
     **details: str,
-) -> Judged:
+) -> LongTable:
     """Systems by their scores per case, which every criterion gives; `failed` are (item, judge, criterion)."""
     pairs = [(judge, c) for judge in judges for c in ("factual_accuracy", "completeness")]
     asked = [("nli", "nli"), ("coverage", "coverage"), *pairs]
@@ -51,10 +51,10 @@ def run(
                     again = Verdict(score=later[name, judge])
                     judgments.append(Judgment(outcome=again, cost=Cost(), repeat=1, **where))
     rubric = build(compose_config(["rubric=faithfulness"])["rubric"], "rubric")
-    return Judged(tabulate(items, judgments, 2, asked, gaps=False), rubric)
+    return LongTable(tabulate(items, judgments, 2, asked, gaps=False), rubric)
 
 
-def composite(judged: Judged, **changes: Any) -> AnalysisResult:
+def composite(judged: LongTable, **changes: Any) -> AnalysisResult:
     (result,) = configured("composite", **changes)(judged, np.random.default_rng(0))
     return result  # type: ignore[no-any-return]
 

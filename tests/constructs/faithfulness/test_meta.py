@@ -13,7 +13,7 @@ import pytest
 from tests.analyses.builders import configured
 from tests.constructs.faithfulness.test_composite import noise, run
 from undogmatic.analyses.association import associate, partial
-from undogmatic.analyses.base import Judged, Unsuited
+from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.safety.secrets import redacted
@@ -21,12 +21,12 @@ from undogmatic.safety.secrets import redacted
 Said = Callable[[AnalysisResult], dict[str, Finding]]
 
 
-def asked(part: str, judged: Judged, **changes: Any) -> AnalysisResult:
+def asked(part: str, judged: LongTable, **changes: Any) -> AnalysisResult:
     (result,) = configured(part, **changes)(judged, np.random.default_rng(0))
     return result  # type: ignore[no-any-return]
 
 
-def with_judges(*columns: np.ndarray, **more: Any) -> Judged:
+def with_judges(*columns: np.ndarray, **more: Any) -> LongTable:
     """One system, a judge per column; NLI and coverage follow the first."""
     judged = run({"a": columns[0]}, judges=tuple("jklm"[: len(columns)]), **more)
     for name, column in zip("jklm", columns, strict=False):
@@ -40,28 +40,28 @@ def buckets(n: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(1, 6, n) / 5
 
 
-def turned_pillar() -> Judged:
+def turned_pillar() -> LongTable:
     judged = run({"a": noise(40, 0.5, 0.2, 0)})
     nli = judged.frame["judge"] == "nli"
     judged.frame.loc[nli, "score"] = 1 - judged.frame.loc[nli, "score"]
     return judged
 
 
-def pillar_by_chance() -> Judged:
+def pillar_by_chance() -> LongTable:
     judged = run({name: noise(6, 0.5, 0.2, seed) for seed, name in enumerate("abc")})
     nli = judged.frame["judge"] == "nli"
     judged.frame.loc[nli, "score"] = np.random.default_rng(7).uniform(size=int(nli.sum()))
     return judged
 
 
-def again(change: Callable[[int], float], n: int = 20) -> Judged:
+def again(change: Callable[[int], float], n: int = 20) -> LongTable:
     """A judge that judges every text twice."""
     own = buckets(n, 1)
     later = {(f"c{case}/a", "j"): float(np.clip(own[case] + change(case), 0, 1)) for case in range(n)}
     return run({"a": own}, later=later)
 
 
-def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> Judged:
+def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> LongTable:
     return run({name: noise(n, 0.5, 0.2, seed) for seed, name in enumerate(systems)}, words=words)
 
 
@@ -90,7 +90,7 @@ def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> J
     ],
 )  # fmt: skip
 def test_the_verdict_is_that_of_scores_whose_answer_is_known(
-    part: str, judged: Callable[[], Judged], changes: dict[str, Any], standing: str, keys: str, said: Said
+    part: str, judged: Callable[[], LongTable], changes: dict[str, Any], standing: str, keys: str, said: Said
 ) -> None:
     result = asked(part, judged(), **changes)
     assert result.standing == standing
@@ -142,12 +142,12 @@ def test_a_pillar_that_is_turned_around_is_named(said: Said) -> None:
 
 
 class TestBaselines:
-    def judged(self, scores: np.ndarray) -> Judged:
+    def judged(self, scores: np.ndarray) -> LongTable:
         words = "the board granted the permit because the plan kept the old trees near the mill".split()
         judged = run({"a": scores})
         kept = [max(1, round(score * len(words))) for score in scores]
         inputs = {f"c{n}/a": {"summary": " ".join(words[:k]), "reference": " ".join(words)} for n, k in enumerate(kept)}
-        return Judged(judged.frame, judged.rubric, inputs=inputs)
+        return LongTable(judged.frame, judged.rubric, inputs=inputs)
 
     def test_rouge_from_the_texts_stands_in_where_it_follows(self, said: Said) -> None:
         result = asked("baselines", self.judged(np.linspace(0.1, 1, 30)))
@@ -240,11 +240,11 @@ class TestTaxonomy:
         frame = frame.assign(criterion="overall", text=[texts[n % 3] for n in range(24)])
         frame = frame.assign(category=[answers[n % 3] for n in range(24)], score=np.nan)
         frame["metadata.kind"], frame["metadata.judge"], frame["metadata.quoted"] = "errors", "j", "c/a"
-        result = asked("taxonomy", Judged(frame, judged.rubric))
+        result = asked("taxonomy", LongTable(frame, judged.rubric))
         assert result.standing == "supported"
         assert (result.headline, result.metrics["taxonomy.kappa"]) == ("taxonomy.kappa", 1)
         frame["category"] = np.random.default_rng(0).permutation(frame["category"])
-        assert asked("taxonomy", Judged(frame, judged.rubric)).standing == "refuted"
+        assert asked("taxonomy", LongTable(frame, judged.rubric)).standing == "refuted"
         said(result)
 
 

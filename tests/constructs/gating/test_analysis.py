@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from tests.analyses.builders import ORIGIN, configured
-from undogmatic.analyses.base import Judged, Unsuited, analyse, tabulate
+from undogmatic.analyses.base import LongTable, Unsuited, analyse, tabulate
 from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult
@@ -27,7 +27,7 @@ RUBRIC = Rubric(
 Says = Callable[[Item], float | None]
 
 
-def judged(items: Sequence[Item], criteria: dict[str, Says], judge: str = "one") -> Judged:
+def judged(items: Sequence[Item], criteria: dict[str, Says], judge: str = "one") -> LongTable:
     """A run in which a judge says these things of the items; None is a failure."""
     judgments = []
     for item in items:
@@ -35,15 +35,12 @@ def judged(items: Sequence[Item], criteria: dict[str, Says], judge: str = "one")
             score = None if "defect" in item.metadata else says(item)
             failure = Failure(reason="input" if "defect" in item.metadata else "unparseable", message="no")
             outcome: Any = failure if score is None else Verdict(score=score)
-            judgments.append(
-                Judgment(
-                    item_id=item.id, judge=judge, criterion=criterion, outcome=outcome, cost=Cost(), provenance=ORIGIN
-                )
-            )
-    return Judged(tabulate(items, judgments, 1), RUBRIC)
+            where = {"item_id": item.id, "judge": judge, "criterion": criterion}
+            judgments.append(Judgment(outcome=outcome, cost=Cost(), provenance=ORIGIN, **where))
+    return LongTable(tabulate(items, judgments, 1), RUBRIC)
 
 
-def found(run: Judged, **changes: Any) -> AnalysisResult:
+def found(run: LongTable, **changes: Any) -> AnalysisResult:
     return analyse(configured("gating", **changes), run, np.random.default_rng(0))[0]
 
 
@@ -123,7 +120,7 @@ def test_few_cases_and_no_overall_are_undecided(items: list[Item]) -> None:
 def test_two_judges_stand_side_by_side_and_the_worse_decides(items: list[Item]) -> None:
     good, bad = judged(items, {"overall": noisy_f1}), judged(items, {"overall": lambda i: 10 - noisy_f1(i)}, "two")
 
-    both = Judged(pd.concat([good.frame, bad.frame], ignore_index=True), RUBRIC)
+    both = LongTable(pd.concat([good.frame, bad.frame], ignore_index=True), RUBRIC)
     result = found(both)
     assert result.standing == "refuted" and result.verdict is not None and result.verdict.values["judges"] == ["two"]
     assert {"gating.spearman.one.overall", "gating.mae.two.overall"} <= result.metrics.keys()

@@ -15,8 +15,8 @@ from scipy.stats import spearmanr
 from benchmarks import surface
 from undogmatic.constructs.shame.curated import (
     CuratedDataset,
-    Family,
-    copies,
+    DevelopmentDataset,
+    Passages,
     development_items,
     families,
     make_pairs,
@@ -180,7 +180,7 @@ def test_no_passage_is_in_both_splits() -> None:
 
 def test_a_passage_goes_where_its_family_says_and_leaves_the_text_whole() -> None:
     for place in ("start", "middle", "end"):
-        family = Family("f", "test", (1, 3), (place,), ("grade {n}",))
+        family = Passages("f", "test", (1, 3), (place,), ("grade {n}",))
         for key in "abcdefgh":
             found = family.into(TEXT, key)
             assert found == family.into(TEXT, key)
@@ -206,7 +206,7 @@ def test_the_dataset_ships_copies_with_their_texts_and_labels() -> None:
 
 def test_the_probe_sees_development_families_alone() -> None:
     items = development_items()
-    made = copies(items)
+    made = DevelopmentDataset().copies(items)
     assert len(made) == len(items)
     passages = [p for family in families("test") for p in family.passages if len(p) > 25 and "{n}" not in p]
     assert not [p for p in passages if any(p in text for text in made)]

@@ -15,7 +15,7 @@ import undogmatic.run  # noqa: F401  registers the resolvers that config.yaml us
 from undogmatic.api import compose_config
 from undogmatic.config.build import build
 from undogmatic.constructs.traits.responses import LabelledResponsesDataset, ResponsesDataset
-from undogmatic.datasets.labels import labelled_items
+from undogmatic.datasets.tabular import labelled_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
 

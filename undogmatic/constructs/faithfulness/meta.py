@@ -7,11 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from undogmatic.analyses.base import Analysis, Judged
+from undogmatic.analyses.base import Analysis, LongTable
 from undogmatic.analyses.suite import divided, run_each
-from undogmatic.constructs.faithfulness.agreement import AgreementAnalysis, ConsistencyAnalysis
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
-from undogmatic.constructs.faithfulness.correlations import BaselinesAnalysis, CorrelationsAnalysis, LengthBiasAnalysis
+from undogmatic.constructs.faithfulness.correlations import (
+    AgreementAnalysis,
+    BaselinesAnalysis,
+    ConsistencyAnalysis,
+    CorrelationsAnalysis,
+    LengthBiasAnalysis,
+)
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.records.results import AnalysisResult, Telling
 
@@ -35,12 +40,12 @@ class MetaAnalysis:
     consistency: ConsistencyAnalysis
     taxonomy: TaxonomyAnalysis
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited where there is no composite, and what is wrong with a dataset otherwise."""
         self.composite.check(judged)
         divided(self._further(), judged)
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """The composite, then what is asked of it, then what was left out and why."""
         runnable, left_out = divided(self._further(), judged)
         tell = Telling(self.name)
@@ -49,11 +54,6 @@ class MetaAnalysis:
             tell.say("left_out", analysis=name, reason=why)
         tell.number(len(left_out), "left_out")
         return [*run_each([self.composite, *runnable], judged, rng), tell.result()]
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of the analyses it may run."""
-        return (self.composite.name, *(analysis.name for analysis in self._further()))
 
     def _further(self) -> list[Analysis]:
         return [self.agreement, self.pillars, self.baselines, self.length_bias, self.consistency, self.taxonomy]

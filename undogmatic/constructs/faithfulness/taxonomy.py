@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Judged, Unsuited, check_level
+from undogmatic.analyses.base import LongTable, Share, Unsuited
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines
@@ -195,13 +195,12 @@ class TaxonomyAnalysis:
     rules: str | None = None
     given: Sequence[str] = ("primary_category", "category")
     same: Mapping[str, str] = field(default_factory=dict)
-    level: float = 0.95
+    level: Share = 0.95
 
     def __post_init__(self) -> None:
-        check_level(self.name, level=self.level)
         QuoteClasses(self.rules, "analysis.rules")
 
-    def check(self, judged: Judged) -> None:
+    def check(self, judged: LongTable) -> None:
         """Raises Unsuited where no judge quotes anything, or what judges quote was hidden."""
         if any(judged.frame[column].map(is_redacted).any() for column in _DETAILS if column in judged.frame):
             raise Unsuited(
@@ -216,7 +215,7 @@ class TaxonomyAnalysis:
                 "another run: dataset=quotes dataset.path=RUN."
             )
 
-    def __call__(self, judged: Judged, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `taxonomy.kappa` where there are two classifiers, else `taxonomy.quotes`."""
         self.check(judged)
         tell = Telling(self.name)
@@ -263,7 +262,7 @@ class TaxonomyAnalysis:
         tell.draw("classes", "bars", labels=labels, values=classes["n"].astype(float).tolist(), y_label="quotes")
         return [tell.result(*decided, headline=headline)]
 
-    def _quoted(self, judged: Judged) -> pd.DataFrame:
+    def _quoted(self, judged: LongTable) -> pd.DataFrame:
         """A row per quote of a judge; what it keeps beside several criteria counts once."""
         rules, rows = QuoteClasses(self.rules, "analysis.rules"), []
         frame = judged.frame[judged.frame["repeat"] == 0]
@@ -277,7 +276,7 @@ class TaxonomyAnalysis:
                 rows.append(about | row)
         return pd.DataFrame(rows, columns="item kind class voice system group severity given by".split())
 
-    def _asked(self, judged: Judged) -> pd.DataFrame:
+    def _asked(self, judged: LongTable) -> pd.DataFrame:
         """A row per quote that a model was asked for the class of; one that it did not answer is left out."""
         rules = QuoteClasses(self.rules, "analysis.rules")
         frame = judged.frame[(judged.frame["repeat"] == 0) & judged.frame["error"].isna()]
@@ -288,7 +287,7 @@ class TaxonomyAnalysis:
         return found.assign(severity=None, given=frame["category"], by=frame["judge"]).reset_index(drop=True)
 
 
-def _modes(judged: Judged, table: pd.DataFrame) -> pd.DataFrame:
+def _modes(judged: LongTable, table: pd.DataFrame) -> pd.DataFrame:
     """Count how summaries fail: a row per judge (and system, where there are any) says how many summaries it read and
     in how many it found errors, omissions and hedging (by a quote of that class, or because it says so of the whole).
     """

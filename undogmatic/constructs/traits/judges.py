@@ -102,7 +102,7 @@ class CoherenceJudge(Judge):
         self.minimum_mass, self.cap, self.sure = minimum_mass, cap, sure
         self.readout = readout.tolerating(minimum_mass) if isinstance(readout, IntegersReadout) else readout
         if isinstance(asker, LevelsAsker):
-            asker.minimum_mass = minimum_mass
+            asker.options["minimum_mass"] = minimum_mass
         self.asker = asker
         self.relevance = asker.question("relevance", Relevance)
 
