@@ -206,12 +206,17 @@ class TestHonesty:
 
 def test_a_perfectly_calibrated_judge_has_a_calibration_error_too() -> None:
     draw = np.random.default_rng(4)
-    assert calibration.error_if_perfect([0.5], draw) == pytest.approx(0.5)  # right or wrong, half away
-    means = [calibration.error_if_perfect(draw.uniform(size=n), draw, n_draws=300).mean() for n in (30, 300, 3000)]
+
+    def if_perfect(stated: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
+        columns = np.column_stack([stated, np.arange(stated.size) % 2])
+        found = jackknife.LeftOut(columns, calibration.calibration_error(10), draw, groups)
+        return calibration.Noise(found, draw, 10, 300).perfect
+
+    assert if_perfect(np.array([0.5, 0.0])) == pytest.approx(0.25)  # the first is right or wrong, half away
+    means = [if_perfect(draw.uniform(size=n)).mean() for n in (30, 300, 3000)]
     assert means[0] > 0.1 > means[1] > 0.02 > means[2]
     stated = draw.uniform(size=60)
-    together = calibration.error_if_perfect(stated, draw, groups=np.repeat(np.arange(6), 10))
-    assert together.mean() > calibration.error_if_perfect(stated, draw).mean()
+    assert if_perfect(stated, np.repeat(np.arange(6), 10)).mean() > if_perfect(stated).mean()
 
 
 def of_a_judge(rng: np.random.Generator, n: int, off: float) -> tuple[np.ndarray, np.ndarray]:

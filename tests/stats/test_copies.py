@@ -8,7 +8,7 @@ from string import ascii_lowercase
 
 import pytest
 
-from undogmatic.stats.copies import copies, enough
+from undogmatic.stats.surface import copies, enough
 
 LONG = (
     "A multa de atraso já antecipa o prejuízo de quem espera a chave. Quando ela equivale mais ou menos a um aluguel, "

@@ -87,8 +87,8 @@ class TestClosedForms:
         rng = np.random.default_rng(66)
         (a, y_a, _), (b, y_b, _) = _items(rng, 120), _items(rng, 120)
         chosen = np.arange(30)
-        pairs = few_labels.estimate_difference(a, b, chosen, y_a[chosen], y_b[chosen])
-        turned = few_labels.estimate_difference(b, a, chosen, y_b[chosen], y_a[chosen])
+        pairs = few_labels.estimate_mean(a - b, chosen, (y_a - y_b)[chosen])
+        turned = few_labels.estimate_mean(b - a, chosen, (y_b - y_a)[chosen])
         assert pairs.estimate.metrics("") == pytest.approx((-turned.estimate).metrics(""))
         assert pairs.labels_only.value == pytest.approx(np.mean(y_a[chosen] - y_b[chosen]))
 
@@ -213,7 +213,7 @@ class TestMaps:
         rng = np.random.default_rng(86)
         x, w = rng.uniform(0, 100, 30), rng.uniform(1, 5, 30)
         y = x**2 / 100 + rng.normal(0, 10, 30)
-        mapped = few_labels._map(x, y, w, np.ones(30, dtype=np.bool_), calibration)(x)
+        mapped = few_labels._map(x, x, y, w, calibration)
         assert np.average(mapped, weights=w) == pytest.approx(np.average(y, weights=w))
 
     def test_labels_do_not_reach_the_map_of_their_own_group(self) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import reference
-from undogmatic.stats.integers import completed, ends, expected_score, integer_masses, longest_digits
+from undogmatic.stats.uncertainty import completed, ends, expected_score, integer_masses, longest_digits
 
 
 def test_every_reference_case_is_reproduced() -> None:

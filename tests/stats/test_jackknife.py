@@ -198,7 +198,7 @@ class TestDifferenceOfMeans:
         rng = np.random.default_rng(6)
         a, b = rng.exponential(10, (2, 24))
         groups = np.repeat(np.arange(8), 3)
-        found = jackknife.difference_of_means(self.left_out(a[:, None], groups), self.left_out(b[:, None], groups), 0.9)
+        found = jackknife.mean_of(self.left_out(a[:, None], groups), 0.9, less=self.left_out(b[:, None], groups))
         expected = means.interval(a - b, 0.9, groups=groups)
         assert found.metrics("") == pytest.approx(expected.metrics(""))
         assert found.n_groups == 8
@@ -209,5 +209,5 @@ class TestDifferenceOfMeans:
 
         rows = np.array([[1.0, 2], [0, 0], [0, 0], [0, 0]])
         one, other = (jackknife.LeftOut(own, share, _rng(), None) for own in (rows, rows * [0, 1]))
-        found = jackknife.difference_of_means(one, other, 0.95, (-1.0, 1.0))
+        found = jackknife.mean_of(one, 0.95, (-1.0, 1.0), less=other)
         assert (found.value, found.low, found.high) == (0.5, -1, 1)

@@ -169,15 +169,15 @@ class TestByHand:
         # 4.636. Neither is cut at m < 0.5 / 6.525. The money (1 + 6.525 (1 - m)) (1 + 4.636 (1 - m)) reaches 40 at
         # m = 0.0341, so that 0.034 is the last mean of the grid that is refused.
         found = mean_so_far([1.0, 1.0], 10**9, 0, 1)
-        assert found.estimate.interval == (pytest.approx(0.034, abs=1e-6), pytest.approx(1))
+        assert found.interval == (pytest.approx(0.034, abs=1e-6), pytest.approx(1))
         # One value alone gives at most 7.5-fold.
-        assert mean_so_far([1.0], 10**9, 0, 1).estimate.low == pytest.approx(0, abs=1e-6)
+        assert mean_so_far([1.0], 10**9, 0, 1).low == pytest.approx(0, abs=1e-6)
 
     def test_what_is_known_of_all_bounds_the_mean_and_all_known_is_the_mean_itself(self) -> None:
-        found = mean_so_far([100.0, 100, 0], 4, 0, 100).estimate
+        found = mean_so_far([100.0, 100, 0], 4, 0, 100)
         assert (found.value, found.low, found.high) == (pytest.approx(200 / 3), 50, 75)
         values = np.random.default_rng(1).uniform(1, 5, 50)
-        whole = mean_so_far(values, 50, 1, 5).estimate
+        whole = mean_so_far(values, 50, 1, 5)
         assert (whole.low, whole.value, whole.high) == pytest.approx([values.mean()] * 3)
 
 
@@ -186,13 +186,13 @@ class TestByHand:
 def test_turning_the_scale_turns_the_interval(values: list[int], further: int) -> None:
     there = mean_so_far(values, len(values) + further, 0, 10)
     back = mean_so_far([10 - v for v in values], len(values) + further, 0, 10)
-    assert there.estimate.interval == pytest.approx((10 - back.estimate.high, 10 - back.estimate.low))
-    assert there.estimate.low <= there.estimate.value <= there.estimate.high
+    assert there.interval == pytest.approx((10 - back.high, 10 - back.low))
+    assert there.low <= there.value <= there.high
 
 
 def test_more_values_never_widen_it() -> None:
     values = np.random.default_rng(2).beta(2, 5, 300)
-    found = [mean_so_far(values[:n], 400, 0, 1).estimate for n in (5, 20, 80, 300)]
+    found = [mean_so_far(values[:n], 400, 0, 1) for n in (5, 20, 80, 300)]
     assert np.all(np.diff([each.low for each in found]) >= -1e-12)
     assert np.all(np.diff([each.high for each in found]) <= 1e-12)
     assert found[-1].high - found[-1].low < 0.06
@@ -235,7 +235,7 @@ class TestGroupsThatComeIn:
         alone = mean_so_far_of_groups(values, range(20), range(50), 0, 100)
         plain = mean_so_far(values, 50, 0, 100)
         assert alone is not None
-        assert alone.estimate.metrics("") == pytest.approx(plain.estimate.metrics(""))
+        assert alone.estimate.metrics("") == pytest.approx(plain.metrics(""))
         assert (alone.estimate.n, alone.n_total) == (20, 50)
 
     def test_copies_are_no_news(self) -> None:
@@ -243,7 +243,7 @@ class TestGroupsThatComeIn:
         twice = mean_so_far_of_groups(np.repeat(values, 2), np.repeat(range(20), 2), np.repeat(range(50), 2), 0, 100)
         plain = mean_so_far(values, 50, 0, 100)
         assert twice is not None
-        assert twice.estimate.interval == pytest.approx(plain.estimate.interval)
+        assert twice.estimate.interval == pytest.approx(plain.interval)
 
     def test_a_larger_group_counts_for_more_and_an_unfinished_one_not_yet(self) -> None:
         found = mean_so_far_of_groups([40.0, 10, 10, 90], "abbc", "abbcc", 0, 100)

@@ -57,7 +57,7 @@ def _gains(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span:
 
 
 def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    return jackknife.difference_of_means(one, other, level, (-span, span)).interval
+    return jackknife.mean_of(one, level, (-span, span), less=other).interval
 
 
 def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:

@@ -146,10 +146,10 @@ class FewLabelsAnalysis:
             return {}
         # A pair is labelled as one: its two texts carry the same probability.
         joint = both[f"{INCLUSION}_a"].to_numpy(dtype=np.float64)[known] if f"{INCLUSION}_a" in both else None
-        labels = [both[f"label_{side}"].to_numpy()[known] for side in "ab"]
+        labels = (both["label_a"] - both["label_b"]).to_numpy()[known]
         return {
-            calibration: few_labels.estimate_difference(
-                both["score_a"], both["score_b"], known, *labels, inclusion=joint, calibration=calibration,
+            calibration: few_labels.estimate_mean(
+                both["score_a"] - both["score_b"], known, labels, inclusion=joint, calibration=calibration,
                 groups=both["group_a"], level=self.level, bounds=(-span, span),
             )
             for calibration in _maps_for(few_labels.effective_labels(joint, both["group_a"].to_numpy()[known]))

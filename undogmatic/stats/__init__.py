@@ -15,18 +15,16 @@ jackknife     the interval of any coefficient between -1 and 1, and of what is n
 resampling    drawing with replacement and leaving out in linear memory
 selection     what choosing the best of many does to its figure; places in a ranking; letters for what differs
 confound      how much of a difference text length, or another control, could explain
-surface       what the surface of texts says of a score: kernels and predictions from other groups
-copies        copies and near-copies among texts
+surface       what the surface of texts says of a score: kernels and predictions from other groups; copies among texts
 calibration   map raw scores onto the scale; is a stated confidence honest
 conformal     intervals with a coverage guarantee, over all items or per group
 escalation    how much a cheap judge may decide alone
-uncertainty   a probability over levels; one formula per judge style, the rules that call an expensive judge
+uncertainty   a probability over levels, also from the odds of first tokens; one formula per judge style
 review        risk and coverage, error caught by review: does the doubt know where the judge errs
 beyond_score  what a doubt knows of the errors that the score does not say
 variance      where the variance of scores comes from, and how many scores to average
 few_labels    means and differences corrected with a few human labels; how many are needed
 quality       how well a judge did on one text, pair or several: the numbers that an optimiser raises
-integers      from the odds of first tokens to an expected whole number
 checks        one wording for what an array argument must be
 
 What holds in all of them is said here once. Arrays have shape (n,) unless said otherwise, and are finite; these

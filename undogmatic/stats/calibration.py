@@ -6,7 +6,7 @@ development labels only: `split_check` raises when a fitted item is also evaluat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,28 +20,25 @@ from undogmatic.stats.proportion import proportion
 
 Calibration = dict[str, Any]
 Scale = tuple[float, float]
+_CURVES = ("platt", "isotonic", "linear")
 
 # A level the model never names on content-free text would divide by zero; Zhao et al. met none over whole words.
 _CONTENT_FREE_FLOOR = 1e-4
-_MOST_IDS_NAMED = 10
 _MOST_STEPS, _SAME_DEVIANCE = 100, 1e-8  # of the reweighted least squares
 
 
 def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> None:
     """Raise if anything fitted on is also evaluated on.
 
-    Pass pair ids rather than item ids where two texts of one pair must not be split.
-
     Args:
-        fit_ids, eval_ids: Of what was fitted on or chosen with, and of what the numbers are reported on.
+        fit_ids, eval_ids: Of what was fitted on or chosen with, and of what the numbers are reported on; pair ids where
+            two texts of one pair must not be split.
     Raises:
         ValueError: Naming the overlapping ids, the first ten in sorted order.
     """
-    overlap = sorted({str(i) for i in fit_ids} & {str(i) for i in eval_ids})
-    if overlap:
-        more = f" and {len(overlap) - _MOST_IDS_NAMED} more" if len(overlap) > _MOST_IDS_NAMED else ""
-        named = ", ".join(overlap[:_MOST_IDS_NAMED])
-        raise ValueError(f"`fit_ids` and `eval_ids` share {len(overlap)} ids: {named}{more}.")
+    if overlap := sorted({str(i) for i in fit_ids} & {str(i) for i in eval_ids}):
+        more = f" and {len(overlap) - 10} more" if len(overlap) > 10 else ""
+        raise ValueError(f"`fit_ids` and `eval_ids` share {len(overlap)} ids: {', '.join(overlap[:10])}{more}.")
 
 
 def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
@@ -81,7 +78,7 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
         Platt (1999), Probabilistic outputs for support vector machines. Lin, Lin and Weng (2007),
         doi:10.1007/s10994-007-5018-6. Zadrozny and Elkan (2002), doi:10.1145/775047.775151, for isotonic regression.
     """
-    checks.option(kind, "kind", tuple(_CURVES))
+    checks.option(kind, "kind", _CURVES)
     low, high = scale
     x, y = checks.paired_vectors(raw, label, ("raw", "label"), minimum=2)
     if checks.is_constant(x):
@@ -129,17 +126,6 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-_CURVES: dict[str, Callable[[Calibration, Array], Array]] = {
-    "platt": lambda c, x: stats.logistic.cdf(_line(c, x)) * (c["maximum"] - c["minimum"]) + c["minimum"],
-    "isotonic": lambda c, x: np.clip(np.interp(x, c["x"], c["y"]), c["minimum"], c["maximum"]),
-    "linear": lambda c, x: np.clip(_line(c, x), c["minimum"], c["maximum"]),
-}
-
-
-def _line(c: Calibration, x: Array) -> Array:
-    return np.asarray(c["slope"] * x + c["intercept"])
-
-
 def apply(calibration: Calibration, raw: ArrayLike) -> Array:
     """Calibrated scores, clipped to the scale; for kind `content_free`, calibrated level probabilities.
 
@@ -154,7 +140,13 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
     kind = calibration.get("kind")
     try:
         if kind in _CURVES:
-            return np.asarray(_CURVES[kind](calibration, checks.vector(raw, "raw", minimum=0)))
+            x = checks.vector(raw, "raw", minimum=0)
+            if kind == "isotonic":
+                y = np.interp(x, calibration["x"], calibration["y"])
+            else:
+                y = calibration["slope"] * x + calibration["intercept"]
+            low, high = calibration["minimum"], calibration["maximum"]
+            return np.asarray(stats.logistic.cdf(y) * (high - low) + low if kind == "platt" else np.clip(y, low, high))
         if kind != "content_free":
             raise ValueError(f"`calibration` has kind {kind!r}; known are {', '.join(_CURVES)}, content_free.")
         p, weights = _level_probabilities(raw, "levels_probs"), np.asarray(calibration["weights"])
@@ -247,25 +239,34 @@ def error_interval(
         ValueError: As `reliability_table`.
     """
     c, right = _stated_and_observed(confidence, correct)
-    found = jackknife.LeftOut(np.column_stack([c, right]), calibration_error(n_bins), rng, groups)
-    if found.n_units < 2:
-        raise ValueError(f"`groups` gives {found.n_units} units; at least 2 are needed.")
+    codes = checks.groups(groups, c.size, 2)
+    found = jackknife.LeftOut(np.column_stack([c, right]), calibration_error(n_bins), rng, codes)
     return error_limits(found, Noise(found, rng, n_bins), level)
 
 
 class Noise:
-    """Calibration errors that chance alone gives, shape (n_draws,): `perfect` of a judge that is right as often as it
-    says, `seen` of gaps per bin drawn around 0, with the covariance that units show and the tails of t.
+    """Calibration errors that chance alone gives, shape (n_draws,).
+
+    `perfect` is of draws in which each item is right with exactly its stated probability, members of a group together;
+    `seen` is of gaps per bin drawn around 0, with the covariance that units show and the tails of t.
 
     Args:
         found, n_bins: The error of items, and without each unit; of so many bins.
+    References:
+        Brocker and Smith (2007), doi:10.1175/WAF993.1, for items that are right as often as stated.
     """
 
     def __init__(self, found: jackknife.LeftOut, rng: Rng, n_bins: int, n_draws: int = 1000) -> None:
         c, right = found.data.T
-        self.perfect = error_if_perfect(c, rng, n_bins, n_draws, groups=found.codes)
+        codes = _bins(c, n_bins)[1]
+        member, batch = np.eye(n_bins)[codes], max(1, 2_000_000 // c.size)
+        perfect = []
+        for first in range(0, n_draws, batch):
+            drawn = rng.random((min(batch, n_draws - first), found.n_units))[:, found.codes] < c
+            perfect.append(np.abs((drawn - c) @ member).sum(axis=1) / c.size)
+        self.perfect = np.concatenate(perfect)
         gaps = np.zeros((found.n_units, n_bins))
-        np.add.at(gaps, (found.codes, _bins(c, n_bins)[1]), right - c)
+        np.add.at(gaps, (found.codes, codes), right - c)
         off, freedom = gaps - gaps.mean(axis=0), found.n_units - 1
         values, vectors = np.linalg.eigh(off.T @ off * found.n_units / freedom)
         drawn = rng.normal(size=(n_draws, n_bins)) @ (vectors * np.sqrt(np.clip(values, 0, None))).T
@@ -274,7 +275,7 @@ class Noise:
 
 def error_limits(found: jackknife.LeftOut, noise: Noise, level: float) -> CalibrationError:
     """`error_interval` of what was left out."""
-    left_out = jackknife.of_pseudo_values(found, level, (0.0, 1.0))
+    left_out = jackknife.mean_of(found, level, (0.0, 1.0))
     beyond = max(float(np.quantile(drawn, (1 + level) / 2)) for drawn in (noise.perfect, noise.seen))
     accuracy = proportion(found.data[:, 1], level, groups=found.codes)
     off = max(accuracy.value - accuracy.low, accuracy.high - accuracy.value)
@@ -296,32 +297,6 @@ def error_difference(
     """
     first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
     return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)
-
-
-def error_if_perfect(
-    confidence: ArrayLike, rng: Rng, n_bins: int = 10, n_draws: int = 1000, *, groups: Groups = None
-) -> Array:
-    """`calibration_error` of draws in which each item is right with exactly its stated probability, shape (n_draws,).
-
-    Small bins make it larger than 0 even so. Members of a group are drawn with one number, as if they were right
-    together.
-
-    Args:
-        confidence, n_bins: As in `reliability_table`.
-    Raises:
-        ValueError: If a confidence is outside [0, 1].
-    References:
-        Brocker and Smith (2007), Increasing the reliability of reliability diagrams. doi:10.1175/WAF993.1
-    """
-    c, _ = _stated_and_observed(confidence, np.ones(np.size(confidence)))
-    codes = checks.groups(groups, c.size)
-    member = np.eye(n_bins)[_bins(c, n_bins)[1]]
-    batch = max(1, 2_000_000 // c.size)
-    found = []
-    for first in range(0, n_draws, batch):
-        drawn = rng.random((min(batch, n_draws - first), int(codes.max()) + 1))[:, codes] < c
-        found.append(np.abs((drawn - c) @ member).sum(axis=1) / c.size)
-    return np.concatenate(found)
 
 
 def calibration_error(n_bins: int) -> resampling.Prepared:

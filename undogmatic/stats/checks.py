@@ -80,9 +80,12 @@ def labels(values: Sequence[object] | ArrayLike, name: str, length: int) -> Inde
     return np.array([codes[label] for label in listed], dtype=np.intp)
 
 
-def groups(given: Groups, length: int) -> Index:
-    """`labels` of the argument `groups`; None makes each of `length` items a group of its own."""
-    return np.arange(length) if given is None else labels(given, "groups", length)
+def groups(given: Groups, length: int, least: int = 0) -> Index:
+    """`labels` of the argument `groups`, at least so many; None makes each of `length` items a group of its own."""
+    codes = np.arange(length) if given is None else labels(given, "groups", length)
+    if (n_units := int(codes.max(initial=-1)) + 1) < least:
+        raise ValueError(f"`groups` gives {n_units} units; at least {least} are needed.")
+    return codes
 
 
 def grouped(values: ArrayLike, name: str, level: float, given: Groups) -> tuple[Array, Index]:

@@ -37,8 +37,6 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
         ratings: Shape (n_raters, n_items), NaN where a rater gave none.
     Returns:
         None where every rating is the same. With fewer than `FEWEST` units the limits are -1 and 1.
-    Raises:
-        ValueError: As `agreement.krippendorff_alpha`.
     References:
         Fieller (1954), doi:10.1111/j.2517-6161.1954.tb00159.x; Hayes and Krippendorff (2007),
         doi:10.1080/19312450709336664
@@ -154,7 +152,11 @@ def correlation_interval(
     if kind == "pearson":
         return pearson(first, second, level, groups=groups)
     columns = np.column_stack([checks.tied(values - values.mean()) for values in (first, second)])
-    return jackknife.interval(columns, _kendall, rng, level, groups=groups, spread=0.437, missing=4.0)
+
+    def tau(rows: Array) -> float:
+        return float(stats.kendalltau(*rows.T).statistic)
+
+    return jackknife.interval(columns, tau, rng, level, groups=groups, spread=0.437, missing=4.0)
 
 
 def kappa_interval(
@@ -170,9 +172,7 @@ def kappa_interval(
     """Interval of `agreement.weighted_kappa`; None where both gave every item one category.
 
     Args:
-        a, b, categories, weights: As in `agreement.weighted_kappa`.
-    Raises:
-        ValueError: As `agreement.weighted_kappa`.
+        a, b, categories, weights: As in `agreement.weighted_kappa`, with its errors.
     """
     if agreement.weighted_kappa(a, b, categories, weights).estimate is None:
         return None
@@ -194,10 +194,6 @@ def kappa_interval(
         return of_draws
 
     return jackknife.interval(np.column_stack(codes), resampling.Prepared(on), rng, level, groups=groups)
-
-
-def _kendall(columns: Array) -> float:
-    return float(stats.kendalltau(*columns.T).statistic)
 
 
 def _pearson(columns: Array) -> resampling.OfDraws:

@@ -67,10 +67,8 @@ def interval(
     Pearson's interval. A coefficient that does not exist without one of the units hangs on it: its limits are -1 and 1.
 
     Args:
-        statistic: Maps such rows to a number in [-1, 1]; NaN where it is undefined.
+        rows, statistic: As of `LeftOut`, with its error; a number in [-1, 1].
         known: `spread`, the known variance of z times the units less `missing`; 1 and 3 unless given.
-    Raises:
-        ValueError: If the statistic of all rows is not finite.
     References:
         Fisher (1921), On the probable error of a coefficient of correlation. Metron 1, 3-32.
         Arvesen (1969), Jackknifing U-statistics. doi:10.1214/aoms/1177697287
@@ -163,35 +161,29 @@ def nearly_mean(
     here too, with the bounds for those of a unit. Where the statistic does not exist without one of the units, the
     limits are the bounds.
 
-    Raises:
-        ValueError: As `interval`.
     References:
         Tukey (1958), Bias and confidence in not-quite large samples. Arvesen (1969), doi:10.1214/aoms/1177697287
     """
     checks.share(level, "level")
-    return of_pseudo_values(LeftOut(rows, statistic, rng, groups), level, bounds)
+    return mean_of(LeftOut(rows, statistic, rng, groups), level, bounds)
 
 
-def of_pseudo_values(found: LeftOut, level: float, bounds: means.Bounds = (-np.inf, np.inf)) -> Estimate:
-    """`nearly_mean` of what was left out."""
-    if found.n_units < 2:
-        raise ValueError(f"`groups` gives {found.n_units} units; at least 2 are needed.")
-    mean = of_left_out(found.estimate, found.values, found.left, level, bounds)
-    return mean.replace(n_groups=found.n_units)
-
-
-def difference_of_means(
-    one: LeftOut, other: LeftOut, level: float, bounds: means.Bounds = (-np.inf, np.inf)
+def mean_of(
+    one: LeftOut, level: float, bounds: means.Bounds = (-np.inf, np.inf), *, less: LeftOut | None = None
 ) -> Estimate:
-    """One statistic minus another of the same units, each nearly a mean: of the differences of their pseudo-values.
+    """`nearly_mean` of what was left out; of its difference to `less`, of the same units, by that of pseudo-values.
 
     A bootstrap held the difference of two jobs' review gains in as few as 88 % of samples of its 95 %.
 
     Args:
-        one, other: Made with the same groups and random numbers.
+        one, less: Made with the same groups and random numbers.
     """
-    mean = of_left_out(one.estimate - other.estimate, one.values - other.values, one.left, level, bounds)
-    return mean.replace(n_groups=one.n_units)
+    if one.n_units < 2:
+        raise ValueError(f"`groups` gives {one.n_units} units; at least 2 are needed.")
+    estimate, values = one.estimate, one.values
+    if less is not None:
+        estimate, values = estimate - less.estimate, values - less.values
+    return of_left_out(estimate, values, one.left, level, bounds).replace(n_groups=one.n_units)
 
 
 def of_left_out(estimate: float, left_out: Array, left: Index, level: float, bounds: means.Bounds) -> Estimate:

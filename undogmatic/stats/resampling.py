@@ -54,14 +54,8 @@ class Units:
         self._sizes = np.bincount(codes)
         self._rows = np.argsort(codes, kind="stable")
         self._first = np.cumsum(self._sizes) - self._sizes
-        same = self._sizes.size and self._sizes.min() == self._sizes.max()
-        self._table = self._rows.reshape(self._sizes.size, -1) if same else None
-        self._plain = bool(same and np.array_equal(self._rows, np.arange(self._sizes.size)))
-
-    @property
-    def n(self) -> int:
-        """How many there are."""
-        return int(self._sizes.size)
+        self.n = int(self._sizes.size)
+        self._alike = self.n > 0 and self._sizes.min() == self._sizes.max()
 
     def everything(self) -> Index:
         """All rows, unit by unit, as one draw: shape (1, n_rows)."""
@@ -72,28 +66,23 @@ class Units:
 
         Draws of unequal groups differ in their number of rows, and come one by one.
         """
-        for size in self._batches(n_draws):
-            yield self._rows_of(rng.integers(self.n, size=(size, self.n), dtype=np.intp))
+        for start, end in self._batches(n_draws):
+            yield self._rows_of(rng.integers(self.n, size=(end - start, self.n), dtype=np.intp))
 
     def left_out(self) -> Iterator[Index]:
         """Rows of all units but one, one unit after the other. Batches as of `draws`."""
-        start = 0
-        for size in self._batches(self.n):
-            without = np.arange(start, start + size)[:, None]
-            others = np.arange(self.n - 1)[None, :]
-            yield self._rows_of(others + (others >= without))
-            start += size
+        others = np.arange(self.n - 1)[None, :]
+        for start, end in self._batches(self.n):
+            yield self._rows_of(others + (others >= np.arange(start, end)[:, None]))
 
-    def _batches(self, n_draws: int) -> Iterator[int]:
-        most = max(1, AT_ONCE // self._rows.size) if self._table is not None else 1
+    def _batches(self, n_draws: int) -> Iterator[tuple[int, int]]:
+        most = max(1, AT_ONCE // self._rows.size) if self._alike else 1
         for start in range(0, n_draws, most):
-            yield min(most, n_draws - start)
+            yield start, min(start + most, n_draws)
 
     def _rows_of(self, units: Index) -> Index:
-        if self._plain:
-            return units
-        if self._table is not None:
-            return self._table.take(units, axis=0).reshape(len(units), -1)
+        if self._alike:
+            return self._rows.reshape(self.n, -1).take(units, axis=0).reshape(len(units), -1)
         (drawn,) = units
         sizes = self._sizes.take(drawn)
         before = np.cumsum(sizes) - sizes
@@ -106,8 +95,7 @@ def ready(statistic: Statistic, data: Array) -> OfDraws:
     """The statistic as a function of draws of the rows of `data`."""
     if isinstance(statistic, Prepared):
         return statistic.on(data)
-    own = statistic
-    return lambda drawn: np.array([float(own(data[rows])) for rows in drawn], dtype=np.float64)
+    return lambda drawn: np.array([float(statistic(data[rows])) for rows in drawn], dtype=np.float64)
 
 
 def distribution(of_draws: OfDraws, draws: Iterator[Index]) -> Array:
