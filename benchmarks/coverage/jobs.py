@@ -12,7 +12,7 @@ from scipy import stats
 from benchmarks.coverage.samples import LEVEL, MANY, Array, Ends, Question, Rng, Sample, related
 from undogmatic.analyses.compared import COMPARED, Whole
 from undogmatic.stats import jackknife
-from undogmatic.sweep.family import DRAWS, Both, of_all
+from undogmatic.sweep.family import DRAWS, Pair, of_all
 
 
 def of_differences() -> Iterator[Question]:
@@ -35,7 +35,7 @@ def of_differences() -> Iterator[Question]:
                         pd.DataFrame({"score": s.values[:, n], "label": s.values[:, 0], "unit": s.groups})
                         for n in (1, 2)
                     )
-                    compared = of_all(Both("a", "b", one, other), measure, 1.0, DRAWS, {})
+                    compared = of_all(Pair("a", "b", one, other), measure, 1.0, DRAWS, {})
                     return (np.nan, np.nan) if compared is None else compared.limits(1 - LEVEL).interval
 
                 name = f"{measure} of jobs, {shape} {first:g} {second:g}"

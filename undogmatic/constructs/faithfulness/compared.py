@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
-from undogmatic.constructs.faithfulness.sentences import sentences
+from undogmatic.constructs.faithfulness.facts.words import sentences
 from undogmatic.errors import ConfigError, UnfitInput, UnparseableAnswer
 from undogmatic.judges.base import Judge, Source
 from undogmatic.models.base import Model

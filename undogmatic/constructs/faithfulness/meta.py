@@ -55,10 +55,5 @@ class MetaAnalysis:
         tell.number(len(left_out), "left_out")
         return [*run_each([self.composite, *runnable], judged, rng), tell.result()]
 
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of the analyses it may run."""
-        return (self.composite.name, *(analysis.name for analysis in self._further()))
-
     def _further(self) -> list[Analysis]:
         return [self.agreement, self.pillars, self.baselines, self.length_bias, self.consistency, self.taxonomy]

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, sides, table, uncontradicted
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
-from undogmatic.constructs.faithfulness.facts.contradictions import contradictions
-from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon
+from undogmatic.constructs.faithfulness.facts.accusations import CONTRADICTED, contradictions, is_sure
+from undogmatic.constructs.faithfulness.facts.words import lexicon
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
@@ -190,7 +190,7 @@ class RulesEntailment(Entailment):
             place = int(own.argmax()) if one is None else one.place
             finding = SentenceFinding(False, place, numbers={"similarity": float(own[place])})
             if one is not None:
-                why = f"{one.kind}: the reference says {one.expected!r}, the summary {one.found!r}"
+                why = f"{one.kind}: the reference says {one.expected!r}, the summary {one.said!r}"
                 sure = is_sure(CONTRADICTED, one.kind, self.sure)
                 finding = finding._replace(contradicted=sure, why=why, kind=one.kind)
             findings.append(finding)

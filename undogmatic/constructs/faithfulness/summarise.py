@@ -16,7 +16,7 @@ import dspy
 import numpy as np
 from pydantic import Field
 
-from undogmatic.constructs.faithfulness.sentences import sentences
+from undogmatic.constructs.faithfulness.facts.words import sentences
 from undogmatic.engine.step import Step
 from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.models.base import Chats, Continues, Model, Summarises
