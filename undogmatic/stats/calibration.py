@@ -288,9 +288,6 @@ def error_difference(
 
     What is observed of each is too large by another amount: a bootstrap held their difference in as few as 75 % of
     samples of its 95 %. That both move together does not narrow the limits, as what noise adds to each has no sign.
-
-    Args:
-        one, other, noises: The two errors, made with the same groups, and the noise of each.
     """
     first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
     return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)
