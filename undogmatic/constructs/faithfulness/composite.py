@@ -45,7 +45,7 @@ class Scores(NamedTuple):
     pillars: pd.DataFrame
     composite: pd.Series
     voices: Mapping[str, pd.DataFrame]
-    patched: int = 0
+    patched: int
 
 
 class SystemPair(NamedTuple):
@@ -181,8 +181,10 @@ class Pillars:
         """Pillars and composite of every item, from one repeat."""
         about, scored = _about(judged.frame), judged.frame[judged.frame["repeat"] == repeat]
         wide = scored.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(about.index)
-        voices = {pillar: self._voices(wide, pillar) for pillar in self.weights}
-        patch = self.missing == "renormalise"
+        return self._weighed(about, {pillar: self._voices(wide, pillar) for pillar in self.weights}, self.missing)
+
+    def _weighed(self, about: pd.DataFrame, voices: Mapping[str, pd.DataFrame], missing: Missing) -> Scores:
+        patch = missing == "renormalise"
         pillars = _means({p: own.mean(axis=1, skipna=patch) for p, own in voices.items()}, about.index)
         there = (pillars.notna() * self.weighing).sum(axis=1)
         composite = ((pillars.fillna(0) * self.weighing).sum(axis=1) / there).round(DIGITS)
@@ -204,9 +206,7 @@ class Pillars:
         alone = {}
         for judge in dict.fromkeys(judges):
             own = {p: v[[judge]] if v.shape[1] > 1 and judge in v else v for p, v in scores.voices.items()}
-            pillars = _means({p: v.mean(axis=1, skipna=False) for p, v in own.items()}, scores.about.index)
-            composite = (pillars * self.weighing).sum(axis=1, skipna=False).round(DIGITS)
-            alone[str(judge)] = Scores(scores.about, pillars, composite, own)
+            alone[str(judge)] = self._weighed(scores.about, own, "missing")
         return alone
 
 

@@ -231,7 +231,11 @@ class Summarizer(dspy.Module):
 
     def room(self) -> int:
         """Tokens that a text may have to be read at once. Raises ConfigError where there is hardly any room."""
-        asked = max(self.model.count_tokens(self.shown(task)) for task in TASKS)
+        sent = [self._continued("")]
+        if self.base is None:
+            formatted = [self.adapter.format(getattr(self, task).signature, [], {"text": " "}) for task in TASKS]
+            sent = ["\n\n".join(str(message["content"]) for message in messages) for messages in formatted]
+        asked = max(map(self.model.count_tokens, sent))
         room = self.context - self.limits.max_tokens - asked
         if room < 2 * self.limits.max_tokens:
             raise ConfigError(
@@ -240,13 +244,6 @@ class Summarizer(dspy.Module):
                 "(words and max_tokens of the step summarise), or name a model with a larger context."
             )
         return room
-
-    def shown(self, task: Task) -> str:
-        """All that is sent besides the text."""
-        if self.base is not None:
-            return self._continued("")
-        messages = self.adapter.format(getattr(self, task).signature, [], {"text": " "})
-        return "\n\n".join(str(message["content"]) for message in messages)
 
     async def _write(self, task: Task, text: str) -> str:
         if self.base is not None:
