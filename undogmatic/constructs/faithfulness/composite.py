@@ -139,9 +139,37 @@ def compare_systems(table: pd.DataFrame, groups: Sequence[str], margin: Margin, 
     return Systems(pairs, order, dict(table.mean()), margin.value, alpha, len(table), len(set(map(str, groups))))
 
 
+def _means(columns: Mapping[Any, pd.Series], index: pd.Index) -> pd.DataFrame:
+    """Means as a table, rounded where they are made: (2/5 + 4/5) / 2 shall tie with 3/5."""
+    return pd.DataFrame(columns, index=index).round(DIGITS)
+
+
+def _about(frame: pd.DataFrame) -> pd.DataFrame:
+    """Case, system, group and length of every item, in input order."""
+    first = frame.drop_duplicates("item_id").set_index("item_id")
+    case = first[CASE] if CASE in first else first["pair_id"]
+    case = case.where(case.notna(), pd.Series(first.index, index=first.index)).astype(str)
+    words = first[WORDS] if WORDS in first else first["words"]
+    about = pd.DataFrame({"case": case, "system": first[SYSTEM].astype(str), "group": first["group"], "words": words})
+    if (twice := about[about.duplicated(["case", "system"])]).size:
+        row = twice.iloc[0]
+        both = about.index[(about["case"] == row["case"]) & (about["system"] == row["system"])][:2]
+        raise DataError(
+            f"the items {', '.join(both)} are both by {row['system']!r} about {row['case']!r}; systems are compared on "
+            "one text per case."
+        )
+    return about
+
+
+def crossed(about: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
+    """Values of items as a table of cases by systems, both in input order; NaN where there is none."""
+    table = about.assign(value=values).pivot(index="case", columns="system", values="value")
+    return table.reindex(index=about["case"].unique(), columns=about["system"].unique())
+
+
 @dataclass(frozen=True)
-class Pillars:
-    """What a composite is made of.
+class CompositeAnalysis:
+    """Weighted mean of pillars, ranking of systems with intervals over cases, tests between every two.
 
     Args:
         weights: Pillar -> its weight; they sum to 1.
@@ -149,12 +177,26 @@ class Pillars:
         judges: Pillar -> the judges that count; without an entry all that give its criteria.
         missing: What a missing judgment makes of a composite: "missing", or "renormalise": the mean of what is there,
             with the weights of the pillars that are.
+        bands: Name -> lowest composite that bears it.
+        margin: Smallest difference between systems that matters, in score units; None takes the rubric's.
+        level: Confidence level of every interval, and of all tests between systems together.
+        power: Wanted probability of finding a difference, for the number of cases that would decide.
+        resamples: Bootstrap resamples over cases, for the places in the ranking.
+        against: Folders of earlier runs with a composite over the same items: what changed since?
     """
 
+    name: ClassVar[str] = "composite"
+    long: ClassVar[bool] = True
     weights: Mapping[str, float]
     criteria: Mapping[str, Sequence[str]] = field(default_factory=dict)
     judges: Mapping[str, Sequence[str]] | None = None
     missing: Missing = "missing"
+    bands: Mapping[str, float] = field(default_factory=dict)
+    margin: NotNegative | None = None
+    level: Share = 0.95
+    power: Share = 0.8
+    resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 5000
+    against: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         told = ", ".join(f"{pillar} {weight:g}" for pillar, weight in self.weights.items())
@@ -167,6 +209,9 @@ class Pillars:
         for key, named in (("criteria", self.criteria), ("judges", self.judges or {})):
             if unknown := sorted(named.keys() - self.weights.keys()):
                 raise ConfigError(f"`{key}` names {unknown[0]!r}, which has no weight; weights: {told}.")
+        lows = list(self.bands.values())
+        if lows != sorted(lows, reverse=True) or len(set(lows)) < len(lows):
+            raise ConfigError(f"`analysis.bands` is {dict(self.bands)}; give the highest band first.")
 
     @property
     def weighing(self) -> pd.Series:
@@ -208,64 +253,6 @@ class Pillars:
             own = {p: v[[judge]] if v.shape[1] > 1 and judge in v else v for p, v in scores.voices.items()}
             alone[str(judge)] = self._weighed(scores.about, own, "missing")
         return alone
-
-
-def _means(columns: Mapping[Any, pd.Series], index: pd.Index) -> pd.DataFrame:
-    """Means as a table, rounded where they are made: (2/5 + 4/5) / 2 shall tie with 3/5."""
-    return pd.DataFrame(columns, index=index).round(DIGITS)
-
-
-def _about(frame: pd.DataFrame) -> pd.DataFrame:
-    """Case, system, group and length of every item, in input order."""
-    first = frame.drop_duplicates("item_id").set_index("item_id")
-    case = first[CASE] if CASE in first else first["pair_id"]
-    case = case.where(case.notna(), pd.Series(first.index, index=first.index)).astype(str)
-    words = first[WORDS] if WORDS in first else first["words"]
-    about = pd.DataFrame({"case": case, "system": first[SYSTEM].astype(str), "group": first["group"], "words": words})
-    if (twice := about[about.duplicated(["case", "system"])]).size:
-        row = twice.iloc[0]
-        both = about.index[(about["case"] == row["case"]) & (about["system"] == row["system"])][:2]
-        raise DataError(
-            f"the items {', '.join(both)} are both by {row['system']!r} about {row['case']!r}; systems are compared on "
-            "one text per case."
-        )
-    return about
-
-
-def crossed(about: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
-    """Values of items as a table of cases by systems, both in input order; NaN where there is none."""
-    table = about.assign(value=values).pivot(index="case", columns="system", values="value")
-    return table.reindex(index=about["case"].unique(), columns=about["system"].unique())
-
-
-@dataclass(frozen=True)
-class CompositeAnalysis(Pillars):
-    """Weighted mean of pillars, ranking of systems with intervals over cases, tests between every two.
-
-    Args:
-        weights, criteria, judges, missing: See `Pillars`.
-        bands: Name -> lowest composite that bears it.
-        margin: Smallest difference between systems that matters, in score units; None takes the rubric's.
-        level: Confidence level of every interval, and of all tests between systems together.
-        power: Wanted probability of finding a difference, for the number of cases that would decide.
-        resamples: Bootstrap resamples over cases, for the places in the ranking.
-        against: Folders of earlier runs with a composite over the same items: what changed since?
-    """
-
-    name: ClassVar[str] = "composite"
-    long: ClassVar[bool] = True
-    bands: Mapping[str, float] = field(default_factory=dict)
-    margin: NotNegative | None = None
-    level: Share = 0.95
-    power: Share = 0.8
-    resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 5000
-    against: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        lows = list(self.bands.values())
-        if lows != sorted(lows, reverse=True) or len(set(lows)) < len(lows):
-            raise ConfigError(f"`analysis.bands` is {dict(self.bands)}; give the highest band first.")
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited without systems or criteria, ConfigError for a judge that is not there."""

@@ -111,7 +111,8 @@ class CoherenceJudge(Judge):
         text, broken_off = whole_part(item.inputs[RESPONSE]) if RESPONSE in item.inputs else (item.text, False)
         alone = item.model_copy(update={"inputs": {RESPONSE: text}})
         verdict: Verdict = (await self.readout.acall(item=alone)).verdict
-        assert (structure := verdict.score) is not None
+        structure = verdict.score
+        assert structure is not None
         details = verdict.details | {"structure": structure, "cut_off": float(broken_off)}
         if QUESTION not in item.inputs:
             return verdict.replace(details=details)
