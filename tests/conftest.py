@@ -87,6 +87,11 @@ def reference(name: str) -> Path:
     return path
 
 
+def reference_rows(name: str) -> list[dict[str, Any]]:
+    """The rows of one of its files of JSON Lines."""
+    return [json.loads(line) for line in reference(name).read_text(encoding="utf-8").splitlines()]
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the checks that were skipped for want of reference data, and say where it belongs."""
     reasons = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()) if report.longrepr]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.conftest import token
-from tests.stats.test_integers import split
+from tests.stats.test_uncertainty import split
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
 from undogmatic.models.hosted import Tokens, settled

@@ -146,7 +146,10 @@ def at_equal(
     codes = checks.groups(groups, d.size)
     if len(z) != d.size:
         raise ValueError(f"`differences` holds {d.size} values and `controls` {len(z)} rows.")
-    meet = _meet(_telling_columns(z, codes))
+    told = _telling_columns(z, codes)
+    along = told @ np.linalg.lstsq(told, np.ones(len(z)), rcond=None)[0]
+    # Whether pairs lie on both sides of equal, also in the direction in which the controls differ most.
+    meet = not told.shape[1] or bool(np.sum(along <= 0) >= max(2, 0.05 * len(z)))
     z = _telling_columns(_believable(d, z, predictions), codes)
     n_groups = int(codes.max()) + 1
     design = np.column_stack([np.ones(d.size), z])
@@ -288,11 +291,3 @@ def _pulls(design: Array, residual: Array, codes: Index) -> Array:
         without = np.linalg.solve(left, residual[rows][..., None])
         pulls[codes[rows[:, 0]]] = (inverse @ own.transpose(0, 2, 1) @ without)[..., 0]
     return pulls
-
-
-def _meet(z: Array) -> bool:
-    """Whether pairs lie on both sides of equal, also in the direction in which the controls differ most."""
-    if not z.shape[1]:
-        return True
-    along = z @ np.linalg.lstsq(z, np.ones(len(z)), rcond=None)[0]
-    return bool(np.sum(along <= 0) >= max(2, 0.05 * len(z)))
