@@ -99,11 +99,11 @@ class GatingJudge(Judge):
         asker: How the answer is asked for; without words, each number is a level question.
     """
 
-    asked: ClassVar[type[GatingAnswer]] = Default
+    asked: ClassVar[type[GatingAnswer]]
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, asked: type[GatingAnswer] = Default) -> None:
         super().__init_subclass__()
-        cls.criteria = tuple(numbers(cls.asked))
+        cls.name, cls.asked, cls.criteria = f"gating_{asked.__name__.lower()}", asked, tuple(numbers(asked))
 
     def __init__(self, asker: Asker) -> None:
         super().__init__()
@@ -132,34 +132,24 @@ class GatingJudge(Judge):
         return verdicts | {OVERALL: whole}
 
 
-class DefaultJudge(GatingJudge):
+class DefaultJudge(GatingJudge, asked=Default):
     """`judge=gating/default`."""
 
-    name, asked = "gating_default", Default
 
-
-class ValidationJudge(GatingJudge):
+class ValidationJudge(GatingJudge, asked=Validation):
     """`judge=gating/validation`: estimates F1, structure accuracy and recall of critical gates unseen."""
 
-    name, asked = "gating_validation", Validation
 
-
-class QualitativeJudge(GatingJudge):
+class QualitativeJudge(GatingJudge, asked=Qualitative):
     """`judge=gating/qualitative`: strengths, errors, gaps, advice, and grades in words."""
 
-    name, asked = "gating_qualitative", Qualitative
 
-
-class OrthogonalJudge(GatingJudge):
+class OrthogonalJudge(GatingJudge, asked=Orthogonal):
     """`judge=gating/orthogonal`: what the automatic metrics do not measure."""
 
-    name, asked = "gating_orthogonal", Orthogonal
 
-
-class BinaryJudge(GatingJudge):
+class BinaryJudge(GatingJudge, asked=Binary):
     """`judge=gating/binary`: yes or no."""
-
-    name, asked = "gating_binary", Binary
 
 
 def hierarchy(item: Item) -> None:
