@@ -31,7 +31,7 @@ from undogmatic.analyses.rivals import (
 from undogmatic.analyses.truth import Margin
 from undogmatic.constructs.shame.curated import CuratedDataset, development_texts
 from undogmatic.errors import ConfigError
-from undogmatic.readouts.rivals import Rivals
+from undogmatic.readouts.decision import Rivals
 from undogmatic.records.results import Finding, Telling
 from undogmatic.report.words import Words
 from undogmatic.stats.claims import Claim

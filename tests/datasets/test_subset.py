@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from undogmatic.datasets.subset import SubsetDataset
+from undogmatic.datasets.base import SubsetDataset
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Item
 

@@ -8,8 +8,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from undogmatic.datasets.base import on_scale
-from undogmatic.datasets.subset import SubsetDataset
+from undogmatic.datasets.base import SubsetDataset, on_scale
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.rubric import OrderedScale, Rubric

@@ -81,6 +81,11 @@ class Bench:
         with dspy.context(lm=LanguageModel(self.chat) if hasattr(self, "chat") else None):
             return asyncio.run(JudgeStep(judge, self.provenance).process(item))[0]
 
+    def verdict(self, judge: Judge, text: str | Mapping[str, str] = "Tema 69.", **metadata: Any) -> Verdict:
+        outcome = self.judge(judge, text, **metadata).outcome
+        assert isinstance(outcome, Verdict), outcome
+        return outcome
+
     def asked(self) -> list[str]:
         """The last message of every call."""
         return [request["messages"][-1]["content"] for request in self.chat.requests]

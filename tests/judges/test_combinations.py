@@ -40,23 +40,17 @@ def panel(*scores: float, rubric: Rubric, **options: object) -> PanelJudge:
     ],
 )
 def test_aggregates(bench: Bench, rubric: Rubric, options: dict[str, object], score: float) -> None:
-    outcome = bench.judge(panel(10, 20, 50, 60, 90, rubric=rubric, **options)).outcome
-    assert isinstance(outcome, Verdict)
+    outcome = bench.verdict(panel(10, 20, 50, 60, 90, rubric=rubric, **options))
     assert outcome.score == pytest.approx(score)
 
 
 def test_disagreement_is_the_uncertainty_of_members_without_a_level(bench: Bench, rubric: Rubric) -> None:
     agreed = bench.judge(panel(50, 55, 60, rubric=rubric)).outcome
     apart = bench.judge(panel(20, 55, 90, rubric=rubric)).outcome
-    assert isinstance(agreed, Verdict)
-    assert isinstance(apart, Verdict)
     assert (agreed.uncertainty, apart.uncertainty, apart.review) == ("low", "high", True)
     assert agreed.details["spread"] == 10
     assert agreed.interval == pytest.approx((45, 65))
-    assert agreed.confidence is not None
-    assert apart.confidence is not None
     assert agreed.confidence > apart.confidence
-    assert agreed.distribution is not None
     assert agreed.distribution.values == rubric.levels
     assert agreed.distribution.expectation == pytest.approx(agreed.score) == pytest.approx(55)
 
@@ -68,9 +62,7 @@ def test_members_levels_distributions_issues_and_reviews_are_joined(bench: Bench
         FixedJudge(Verdict(score=80.0, distribution=one, uncertainty="high", review=True, issues=("a",))),
         FixedJudge(Verdict(score=40.0, distribution=two, uncertainty="medium", issues=("b",))),
     ]
-    outcome = bench.judge(PanelJudge(members, rubric)).outcome
-    assert isinstance(outcome, Verdict)
-    assert outcome.distribution is not None
+    outcome = bench.verdict(PanelJudge(members, rubric))
     assert outcome.distribution.probabilities == pytest.approx((0.4, 0.6))
     assert (outcome.uncertainty, outcome.review, outcome.interval) == ("high", True, pytest.approx((40, 80)))
     assert outcome.issues[:2] == ("a", "b")
@@ -79,8 +71,7 @@ def test_members_levels_distributions_issues_and_reviews_are_joined(bench: Bench
 
 def test_a_failed_member_is_left_out_and_most_failed_is_a_failure(bench: Bench, rubric: Rubric) -> None:
     bad = UnparseableAnswer("nonsense", "raw words")
-    outcome = bench.judge(PanelJudge([FixedJudge(Verdict(score=30.0)), FixedJudge(bad)], rubric)).outcome
-    assert isinstance(outcome, Verdict)
+    outcome = bench.verdict(PanelJudge([FixedJudge(Verdict(score=30.0)), FixedJudge(bad)], rubric))
     assert (outcome.score, outcome.details["members_failed"]) == (30, 1)
     assert outcome.issues == ("unparseable: nonsense",)
     failed = bench.judge(
@@ -134,13 +125,11 @@ def selective(rubric: Rubric, cheap: Verdict, **rules: object) -> tuple[Selectiv
 
 def test_the_expensive_judge_is_called_only_where_a_rule_fires(bench: Bench, rubric: Rubric) -> None:
     judge, expensive = selective(rubric, Verdict(score=71.0), high_score={})
-    outcome = bench.judge(judge).outcome
-    assert isinstance(outcome, Verdict)
+    outcome = bench.verdict(judge)
     assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (55, 1, "high_score")
     assert outcome.details["cheap_score"] == 71
     judge, expensive = selective(rubric, Verdict(score=70.0), high_score={})
-    outcome = bench.judge(judge).outcome
-    assert isinstance(outcome, Verdict)
+    outcome = bench.verdict(judge)
     assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (70, 0, "")
     assert expensive.asked == 0
 
@@ -172,8 +161,7 @@ def test_each_rule_has_its_switch_and_its_thresholds(
     bench: Bench, rubric: Rubric, rules: dict[str, object], metadata: dict[str, float], fired: str
 ) -> None:
     judge, _ = selective(rubric, Verdict(score=62.0, confidence=40.0, interval=(45.0, 80.0)), **rules)
-    outcome = bench.judge(judge, **metadata).outcome
-    assert isinstance(outcome, Verdict)
+    outcome = bench.verdict(judge, **metadata)
     assert outcome.details["rules_fired"] == fired
 
 
@@ -195,8 +183,7 @@ def test_an_unknown_rule_and_a_threshold_off_its_scale_are_named(rules: dict[str
 
 def test_a_rule_without_its_number_does_not_fire_and_is_named(bench: Bench, rubric: Rubric) -> None:
     judge, _ = selective(rubric, Verdict(score=10.0), disagrees_with_f1={}, low_confidence={}, wide_interval={})
-    outcome = bench.judge(judge, accuracy=0.9).outcome
-    assert isinstance(outcome, Verdict)
+    outcome = bench.verdict(judge, accuracy=0.9)
     assert outcome.details["rules_not_evaluated"] == "disagrees_with_f1, low_confidence, wide_interval"
 
 
@@ -240,7 +227,6 @@ def test_a_score_already_had_is_handed_on(bench: Bench, rubric: Rubric) -> None:
     devil = DevilsAdvocateJudge(initial, bench.words(critique))
     judgment = bench.judge(SelectiveJudge(cheap, devil, rubric, Rules(high_score={})))  # type: ignore[arg-type]
     assert (cheap.asked, initial.asked, judgment.cost.calls) == (1, 0, 1)
-    assert isinstance(judgment.outcome, Verdict)
     assert (judgment.outcome.interval, judgment.outcome.details["escalated"]) == ((70, 80), 1)
 
 

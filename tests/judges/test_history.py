@@ -99,8 +99,7 @@ def test_a_member_weighs_the_inverse_of_its_squared_error_and_the_verdict_says_s
     members = [fixed(80, "near"), fixed(40, "far")]
     runs = [make_run("near", members[0], off(5)), make_run("far", members[1], off(10))]
     panel = PanelJudge(members, rubric, aggregate="weighted", history=runs)
-    outcome = bench.judge(panel).outcome
-    assert isinstance(outcome, Verdict)
+    outcome = bench.verdict(panel)
     assert outcome.score == pytest.approx(0.8 * 80 + 0.2 * 40)
     assert outcome.details["members"] == "near 80 x0.8, far 40 x0.2"
     assert panel.contents["weights"] == pytest.approx([0.8, 0.2])
@@ -109,8 +108,7 @@ def test_a_member_weighs_the_inverse_of_its_squared_error_and_the_verdict_says_s
 
 def test_typed_weights_are_shown_as_typed_and_fit_nothing(bench: Bench, rubric: Rubric) -> None:
     panel = PanelJudge([fixed(80, "one"), fixed(40, "two")], rubric, aggregate="weighted", weights=[3, 1])
-    outcome = bench.judge(panel).outcome
-    assert isinstance(outcome, Verdict)
+    outcome = bench.verdict(panel)
     assert outcome.details["members"] == "one 80 x3, two 40 x1"
     assert panel.fitted_on() == frozenset()
 

@@ -12,7 +12,7 @@ from undogmatic.judges.calibration_probe import Accuracy
 from undogmatic.judges.debate import Advocate, Critic, Debate, Decision
 from undogmatic.judges.devils_advocate import Critique
 from undogmatic.judges.distributional import points_answer
-from undogmatic.judges.questions import Answer, Wording, numbers, repeats, schema
+from undogmatic.judges.questions import Answer, StepWording, numbers, repeats, schema
 from undogmatic.judges.red_blue import RedBlue
 from undogmatic.judges.single_pass import SinglePass
 from undogmatic.readouts.prompt import Prompt
@@ -33,7 +33,7 @@ STEPS: dict[str, type[Answer]] = {
 @pytest.mark.parametrize("language", ["pt", "en"])
 @pytest.mark.parametrize("step", STEPS)
 def test_every_field_is_worded_in_every_language(step: str, language: str, rubric: Rubric) -> None:
-    words, kind = Wording.model_validate(WORDINGS[language][step]), STEPS[step]
+    words, kind = StepWording.model_validate(WORDINGS[language][step]), STEPS[step]
     assert list(words.form) == list(kind.model_fields)
     for name, number in numbers(kind).items():
         if not number.words_only:

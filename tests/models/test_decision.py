@@ -13,7 +13,7 @@ from tests.models.conftest import run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, score_of
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, TransportError, UnparseableAnswer
 from undogmatic.models.calls import Gateway, recording
-from undogmatic.models.decision import DecisionModel
+from undogmatic.models.providers import DecisionModel
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
 from undogmatic.readouts.prompt import Prompt

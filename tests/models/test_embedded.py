@@ -200,7 +200,6 @@ def test_whole_numbers_are_put_together_from_digits_and_a_reason_ends_with_its_l
         found = reading_of(readout, model, Item(id="x", text="Súmula 7."))
         assert readings.setdefault(reasoning, found).score == found.score
     plainly, reasoned = readings[False], readings[True]
-    assert plainly.distribution is not None
     assert plainly.distribution.off_scale < 0.5
     assert sum(mass > 0 for mass in plainly.distribution.probabilities) > 10  # single digits alone would be ten
     assert 1 <= plainly.details["look_ahead"] <= 10

@@ -142,7 +142,7 @@ def test_azure_puts_the_deployment_in_the_address_and_the_key_in_its_own_header(
     complete(model)
     assert stub.requests[0].path == "/openai/deployments/my-deploy/chat/completions?api-version=2024-10-21"
     assert stub.requests[0].headers["api-key"] == KEY
-    assert model.price.known and "2024-10-21" in model.name
+    assert model.price.input and "2024-10-21" in model.name
 
 
 def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +181,7 @@ def test_every_shipped_choice_builds_and_names_its_server(
     model = shipped(choice, **changes)
     assert "structured" in model.readouts
     assert model.name.startswith(f"{model.model_name}@http") and KEY not in model.name
-    assert model.price.known == (choice in ("gpt", "claude", "gemini", "ollama"))
+    assert (model.price.input is not None) == (choice in ("gpt", "claude", "gemini", "ollama"))
 
 
 # Keys and prices
@@ -242,7 +242,7 @@ def test_an_address_that_is_no_plain_address_is_refused(base: str) -> None:
 def test_prices_are_looked_up_overridden_reported_or_unknown(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert shipped("gpt", name="gpt-4o-mini").price.usd(1_000_000, 1_000_000) == pytest.approx(0.75)
-    assert not shipped("gpt", name="no-such-model").price.known
+    assert shipped("gpt", name="no-such-model").price.input is None
     own = shipped("gpt", price={"input": 0, "output": 2})
     assert own.price.usd(10**6, 10**6) == 2
     with pytest.raises(ConfigError, match=r"`model\.price\.output` is null while the other"):

@@ -150,9 +150,9 @@ def test_the_hash_is_of_what_is_asked(tmp_path: Path) -> None:
 def test_what_changed_is_told_line_by_line() -> None:
     found, own = changes(predictors(judge()), program().predictors), program().predictors
     told = {("instructions", "removed"), ("instructions", "added"), ("demonstrations", "added")}
-    assert {(line.part, line.change) for line in found} >= told
-    assert [line.text for line in found if line.part == "demonstrations"] == ["[label 4.0] a shown text"]
-    assert all(line.change == "kept" for line in changes(own, own))
+    assert {*zip(found["part"], found["change"], strict=True)} >= told
+    assert found.loc[found["part"] == "demonstrations", "text"].tolist() == ["[label 4.0] a shown text"]
+    assert {*changes(own, own)["change"]} == {"kept"}
 
 
 def test_the_registry_keeps_versions_aliases_and_lineage(tmp_path: Path, optimise: Any) -> None:

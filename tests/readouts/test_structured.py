@@ -199,7 +199,6 @@ def sampled(
 def test_the_spread_of_the_answers_is_the_distribution(prompt: Prompt, rubric: Rubric) -> None:
     scores = itertools.cycle([20, 40, 40, 60])
     reading = sampled(FakeChat(lambda _: (good_answer(next(scores)), None)), prompt, rubric, Gateway())
-    assert reading.distribution is not None
     assert reading.distribution.values == rubric.levels
     assert reading.distribution.probabilities == pytest.approx((0.05, 0.4, 0.45, 0.1, 0))
     assert reading.distribution.expectation == pytest.approx(reading.score) == pytest.approx(40)

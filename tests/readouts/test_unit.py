@@ -72,4 +72,4 @@ def test_further_questions_are_asked_at_the_temperature_of_a_readout_of_ones_own
     readout.bind(FakeChat(lambda _: ("", None)), prompt, rubric)
     asker = asker_for(readout, {})
     assert isinstance(asker, WordsAsker)
-    assert (asker.temperature, asker.top_p, asker.deterministic) == (0.7, 1.0, False)
+    assert (asker.options, asker.deterministic) == ({"temperature": 0.7, "top_p": 1.0}, False)

@@ -144,11 +144,11 @@ class FewLabelsAnalysis:
             return {}
         # A pair is labelled as one: its two texts carry the same probability.
         joint = both[f"{INCLUSION}_a"].to_numpy(dtype=np.float64)[known] if f"{INCLUSION}_a" in both else None
-        labels = [both[f"label_{side}"].to_numpy()[known] for side in "ab"]
-        scores, groups = (both["score_a"], both["score_b"]), both["group_a"]
+        scores, groups = both["score_a"] - both["score_b"], both["group_a"]
+        labels = (both["label_a"] - both["label_b"]).to_numpy()[known]
         shared: dict[str, Any] = {"inclusion": joint, "groups": groups, "level": self.level, "bounds": (-span, span)}
         return {
-            calibration: few_labels.estimate_difference(*scores, known, *labels, calibration=calibration, **shared)
+            calibration: few_labels.estimate_mean(scores, known, labels, calibration=calibration, **shared)
             for calibration in _maps_for(few_labels.effective_labels(joint, groups.to_numpy()[known]))
         }
 

@@ -14,7 +14,7 @@ import pandas as pd
 from undogmatic.analyses.ruling import FAILED, SEEN, Ruling, verdict
 from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats.copies import copies, enough
+from undogmatic.stats.surface import copies, enough
 
 TOGETHER = ("group", "precedent", "source")
 """Metadata that says that texts belong together: those with the same value are one unit."""
@@ -36,7 +36,7 @@ class Group(NamedTuple):
 
 def groups_of(items: Sequence[Item]) -> dict[str, str]:
     """Item id -> name of its group. Texts of one pair are together, of one parent, of one value of a key of TOGETHER,
-    and texts that are copies or near-copies (`stats.copies`) of one another."""
+    and texts that are copies or near-copies (`stats.surface.copies`) of one another."""
     return {id_: group.name for group in groups(items) for id_ in group.ids}
 
 
@@ -44,7 +44,7 @@ def groups(items: Sequence[Item]) -> list[Group]:
     """The groups of the items, in order of appearance.
 
     Of several inputs those count for likeness that are not the same in all items: an instruction that all share ties
-    nothing. One that is long enough (`stats.copies.enough`), such as a source that was summarised several times, ties
+    nothing. One that is long enough (`stats.surface.enough`), such as a source that was summarised several times, ties
     those items whose own it nearly is.
     """
     designed, copied = [], _copied(items)

@@ -9,14 +9,15 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator
 
-from undogmatic.errors import DataError
+from undogmatic.datasets.base import existing_file
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import as_number
 from undogmatic.safety.outside import (
     ROW_BYTES,
     Unreadable,
@@ -205,6 +206,14 @@ Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isi
 """Columns, of which the first that a row has counts."""
 
 
+def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
+    """The table that a user names under a `key`. Raises ConfigError where there is none, or it is of another kind."""
+    file = existing_file(path, key, kinds)
+    if file.suffix not in kinds:
+        raise ConfigError(f"`{key}` is {brief(path)}; known formats: {', '.join(kinds)}. Save a sheet as CSV, UTF-8.")
+    return file
+
+
 def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a table with their lines (of CSV those in which they end); its suffix, of SUFFIXES, tells the format.
 
@@ -266,14 +275,6 @@ class Row(NamedTuple):
 def empty(value: Any) -> bool:
     """Whether a cell says nothing."""
     return value is None or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
-
-
-def as_number(value: Any) -> Any:
-    """Files of text give numbers as text."""
-    if isinstance(value, str) and "_" not in value:
-        with suppress(ValueError):
-            return number if math.isfinite(number := float(value)) else value
-    return value
 
 
 def why_failed(row: Row, names: Sequence[str]) -> str | None:

@@ -14,22 +14,33 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.datasets.base import FEWEST_LABELS, both_ways_out, existing_file, make_item, seem_rescaled
+from undogmatic.datasets.base import FEWEST_LABELS, both_ways_out, make_item, seem_rescaled
 from undogmatic.datasets.rows import (
     SUFFIXES,
     Names,
     Row,
     as_detail,
     as_json,
-    as_number,
     empty,
     listed,
     repeat_of,
+    table_file,
     table_rows,
     why_failed,
 )
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Provenance, Record, Verdict, digest
+from undogmatic.records.records import (
+    OVERALL,
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    Provenance,
+    Record,
+    Verdict,
+    as_number,
+    digest,
+)
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 
@@ -292,16 +303,14 @@ class VerdictsDataset:
 def _table_files(paths: Sequence[str]) -> list[Path]:
     """The files of paths, of folders all that are tables. Raises ConfigError."""
     found: list[Path] = []
-    kinds = ", ".join(SUFFIXES)
     for typed in paths:
         folder = Path(typed).expanduser()
         if folder.is_dir():
             inside = sorted(each for each in folder.iterdir() if each.suffix in SUFFIXES and each.is_file())
             if not inside:
+                kinds = ", ".join(SUFFIXES)
                 raise ConfigError(f"`dataset.path` is {typed!r}, a folder without a table ({kinds}). Name another.")
         else:
-            inside = [existing_file(typed, "dataset.path", SUFFIXES)]
-            if inside[0].suffix not in SUFFIXES:
-                raise ConfigError(f"`dataset.path` is {typed!r}; known formats: {kinds}.")
+            inside = [table_file(typed, "dataset.path")]
         found += inside
     return found

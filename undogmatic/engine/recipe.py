@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import dspy
 
 from undogmatic.config import groups
-from undogmatic.config.build import Settings, build, resolve, settings, short
+from undogmatic.config.build import Settings, build, resolve, settings
 from undogmatic.config.groups import named
 from undogmatic.engine.step import JudgeStep, Step
 from undogmatic.errors import ConfigError
@@ -31,6 +31,7 @@ from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Judgment, Provenance, digest, text_mark
 from undogmatic.records.rubric import Rubric
+from undogmatic.safety.outside import brief
 
 PARTS = ("prompt", "model", "readout")
 PROMPTED = ("structured", "logprobs")  # readouts that read a prompt, by preference
@@ -253,7 +254,7 @@ class Composer:
             node = {"judge": node}
         if not isinstance(node, Mapping):
             raise ConfigError(
-                f"`{key}` is {short(node)}; it must be the name of a judge, or a mapping with `judge: NAME`."
+                f"`{key}` is {brief(node)}; it must be the name of a judge, or a mapping with `judge: NAME`."
             )
         arguments = dict(node)
         if "judge" in arguments:
@@ -291,7 +292,7 @@ class Composer:
                 inner = arguments.pop(name)
                 if hint is not Judge and not (isinstance(inner, list) and inner):
                     raise ConfigError(
-                        f"`{place}` is {short(inner)}; it must be a list of judges, e.g. {place}=[score,debate]."
+                        f"`{place}` is {brief(inner)}; it must be a list of judges, e.g. {place}=[score,debate]."
                     )
                 supplied[name] = (
                     self._judge(inner, place, readout)
@@ -363,7 +364,7 @@ class Composer:
             return named(part, given, f"{key}.{part}", self.chosen)
         if not isinstance(given, Mapping):
             raise ConfigError(
-                f"`{key}.{part}` is {short(given)}; it must be the name of a {part}, or its keys and values."
+                f"`{key}.{part}` is {brief(given)}; it must be the name of a {part}, or its keys and values."
             )
         if part in given:  # {model: openrouter, name: ...}: a named one with changes
             return named(part, given[part], f"{key}.{part}", self.chosen) | {

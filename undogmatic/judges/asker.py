@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from string import Formatter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import dspy
 
@@ -17,7 +17,7 @@ from undogmatic.judges.questions import (
     Answer,
     LevelWording,
     Number,
-    Wording,
+    StepWording,
     as_json,
     ends,
     make,
@@ -26,12 +26,11 @@ from undogmatic.judges.questions import (
     schema,
 )
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Readout, shown, shown_inputs
+from undogmatic.readouts.base import Readout, Unit, shown, shown_inputs
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.logprobs import check_labels, first_token, level_distribution
 from undogmatic.readouts.prompt import lines
 from undogmatic.readouts.structured import form
-from undogmatic.readouts.unit import Unit
 from undogmatic.records.rubric import NumericScale
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class Question(Unit):
         super().__init__()
         self.step, self.kind, self.values = step, kind, dict(values or {})
         self.prompt, self.rubric, self.lm = asker.prompt, asker.rubric, asker.lm
-        self.wording: Wording = asker.wording(step)
+        self.wording: StepWording = asker.wording(step)
         self.contents = {"asker": asker.identity(), "wording": self.wording.model_dump(mode="json")}
         self._build(asker, known)
 
@@ -125,32 +124,46 @@ class Question(Unit):
 class Asker:
     """Makes the questions of a judge style for one model, prompt and rubric.
 
+    Args:
+        model, prompt, rubric: What its questions are for.
+        wordings: What they say.
+        lm: The model to be asked where it is not that of the run.
+        options: Settings that the questions share with the readout; what is not named keeps its default.
+
     Attributes:
         asks: The class of its questions.
         in_words: Whether answers hold words (reasons, issues) beside numbers.
         name: The name of the readout that the questions use.
-        lm: The model to be asked where it is not that of the run.
-        uses_prompt, deterministic: As in a readout.
-        options: The readout's settings that hold for the questions, too.
+        defaults: Its options.
+        uses_prompt, deterministic: As in a readout; a base model gets the questions without the prompt's instructions.
     """
 
-    options: tuple[str, ...] = ()
     asks: type[Question]
     in_words: bool
     name: str
-    uses_prompt = True
-    deterministic = True
+    defaults: ClassVar[Mapping[str, float]]
 
     def __init__(
-        self, model: Model, prompt: Prompt, rubric: Rubric, wordings: Wordings, lm: LanguageModel | None = None
+        self,
+        model: Model,
+        prompt: Prompt,
+        rubric: Rubric,
+        wordings: Wordings,
+        lm: LanguageModel | None = None,
+        **options: Any,
     ) -> None:
         prompt.check(rubric)
         self.model, self.prompt, self.rubric, self.wordings, self.lm = model, prompt, rubric, wordings, lm
+        self.options = {**self.defaults, **options}
+        self.uses_prompt = self.in_words or not model.base
+        self.deterministic = self.options.get("temperature", 0) == 0
         self.questions: list[Question] = []
+        if not self.in_words:
+            check_labels(rubric)
 
     def identity(self) -> dict[str, Any]:
         """Its way of asking; what it asks is in the identity of its questions."""
-        return {"asker": self.name} | {name: getattr(self, name) for name in self.options}
+        return {"asker": self.name} | self.options
 
     def fitted_on(self) -> frozenset[str]:
         """Nothing in it is fitted; see `Readout.fitted_on`."""
@@ -159,32 +172,22 @@ class Asker:
     def question(
         self, step: str, kind: type[Answer], values: Mapping[str, Any] | None = None, known: Sequence[str] = ()
     ) -> Question:
-        """The question for a step; `aforward` gives an answer of class `kind`.
+        """The question for a step; `aforward` gives an answer of class `kind`. Arguments as in `Question`."""
+        self.questions.append(self.asks(step, kind, self, values, known))
+        return self.questions[-1]
 
-        Args:
-            step: Name of its wording.
-            kind: Class of its answer.
-            values: Fill its wording.
-            known: As in the question.
-        """
-        made = self.asks(step, kind, self, values, known)
-        self.questions.append(made)
-        return made
-
-    def wording(self, step: str) -> Wording:
+    def wording(self, step: str) -> StepWording:
         """The wording of a step in the prompt's language. Raises ConfigError where there is none."""
-        steps = self.wordings.get(self.prompt.language)
-        if steps is None:
+        language = self.prompt.language
+        if language not in self.wordings:
             raise ConfigError(
-                f"this judge style has no wording in {self.prompt.language!r} (it has: "
-                f"{', '.join(self.wordings) or 'none'}). Choose another `prompt=`, or add "
-                f"`wordings.{self.prompt.language}` to its file in conf/judge/."
+                f"this judge style has no wording in {language!r} (it has: {', '.join(self.wordings) or 'none'}). "
+                f"Choose another `prompt=`, or add `wordings.{language}` to its file in conf/judge/."
             )
+        steps = self.wordings[language]
         if step not in steps:
-            raise ConfigError(
-                f"`judge.wordings.{self.prompt.language}` has no step {step!r} (it has: {', '.join(steps)})."
-            )
-        return Wording.model_validate(steps[step])
+            raise ConfigError(f"`judge.wordings.{language}` has no step {step!r} (it has: {', '.join(steps)}).")
+        return StepWording.model_validate(steps[step])
 
     def shown(self) -> str:
         """What the model is shown besides the item, step by step; see `Question.shown`."""
@@ -212,8 +215,7 @@ class WordsQuestion(Question):
         form_schema = {"name": self.step, "schema": schema(self.kind, self.rubric), "strict": True}
         self.predict = dspy.Predict(
             self._signature(self._fill(self.wording.task), fields, STEP_INPUTS),
-            temperature=asker.temperature,
-            top_p=asker.top_p,
+            **asker.options,
             max_tokens=self.kind.room,
             response_format={"type": "json_schema", "json_schema": form_schema},
         )
@@ -242,30 +244,22 @@ class WordsQuestion(Question):
 
 
 class WordsAsker(Asker):
-    """A JSON object per step, validated; one retry with the reason.
-
-    Args:
-        temperature, top_p: As in the run's structured readout.
-    """
+    """A JSON object per step, validated; one retry with the reason. Options as in the structured readout."""
 
     asks = WordsQuestion
     in_words = True
     name = "structured"
-    options = ("temperature", "top_p")
-
-    def __init__(self, *parts: Any, temperature: float = 0.0, top_p: float = 1.0, **more: Any) -> None:
-        super().__init__(*parts, **more)
-        self.temperature, self.top_p = temperature, top_p
-        self.deterministic = temperature == 0
+    defaults: ClassVar[Mapping[str, float]] = {"temperature": 0.0, "top_p": 1.0}
 
 
-class Asked(NamedTuple):
+class NumberQuestion(NamedTuple):
     """One number as a level question."""
 
     number: Number
     words: LevelWording
     question: str
     labels: tuple[str, ...]
+    meanings: list[str]
     levels: tuple[float, ...]
 
 
@@ -277,22 +271,22 @@ class LevelsQuestion(Question):
     """
 
     def _build(self, asker: LevelsAsker, known: Sequence[str]) -> None:
-        self.minimum_mass, self.base = asker.minimum_mass, asker.model.base
+        self.minimum_mass, self.base = asker.options["minimum_mass"], asker.model.base
         self.given = {} if self.base else {"the_rubric": self._about()}
         self.adapter = adapter.JudgeAdapter(self.prompt.words, self.base)
         marks = {name: mark for name, mark in numbers(self.kind).items() if not mark.words_only}
         self.numbers = {name: self._asked(name, mark) for name, mark in marks.items()}
-        settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": asker.top}
+        settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": asker.options["top"]}
         helpers = LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question")
         self.predicts = {}
-        for name in [name for name in self.numbers if name not in known]:
-            asked = self.numbers[name]
-            meanings = asked.words.answers or self.rubric.meanings(self.prompt.language)
-            level = adapter.level(asked.labels, meanings, asked.levels, asked.number.unit == "score")
+        for name, asked in self.numbers.items():
+            if name in known:
+                continue
+            level = adapter.level(asked.labels, asked.meanings, asked.levels, asked.number.unit == "score")
             task = asked.question if self.base else self._fill(self.wording.task)
             self.predicts[name] = dspy.Predict(self._signature(task, {"level": level}, helpers), **settings)
 
-    def _asked(self, name: str, number: Number) -> Asked:
+    def _asked(self, name: str, number: Number) -> NumberQuestion:
         words = self.wording.levels[number.wording or name]
         levels = number.levels(self.rubric, len(words.answers))
         of_rubric = number.unit in ("score", "rubric") and number.band is None and number.own is None
@@ -300,7 +294,8 @@ class LevelsQuestion(Question):
         question = self._fill(words.question, {"meaning": number.meaning})
         if words.labels and not self.base:
             labels, question = words.labels, f"{question} {words.answer_with}".rstrip()
-        return Asked(number, words, question, labels, levels)
+        meanings = list(words.answers) or self.rubric.meanings(self.prompt.language)
+        return NumberQuestion(number, words, question, labels, meanings, levels)
 
     async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
         values, distributions = dict(known), {}
@@ -332,29 +327,18 @@ class LevelsQuestion(Question):
         first = next(iter(self.predicts.values()))
         parts = [] if self.base else [self.adapter.system(first.signature, self.given)]
         parts.append(self._blank(self.wording.context or self.wording.given))
-        for asked in (self.numbers[name] for name in self.predicts):
-            meanings = list(asked.words.answers) or self.rubric.meanings(self.prompt.language)
-            parts.append(f"{asked.question}\n{lines(asked.labels, meanings)}")
+        asked = [self.numbers[name] for name in self.predicts]
+        parts += [f"{number.question}\n{lines(number.labels, number.meanings)}" for number in asked]
         return "\n\n".join(part for part in parts if part)
 
 
 class LevelsAsker(Asker):
-    """A level question per number, read by log-probabilities as the expectation over its levels.
-
-    Args:
-        top, minimum_mass: As in the log-probability readout.
-    """
+    """A level question per number, read by log-probabilities as the expectation over its levels. Options as there."""
 
     asks = LevelsQuestion
     in_words = False
     name = "logprobs"
-    options = ("top", "minimum_mass")
-
-    def __init__(self, *parts: Any, top: int = 20, minimum_mass: float = 0.25, **more: Any) -> None:
-        super().__init__(*parts, **more)
-        self.top, self.minimum_mass = top, minimum_mass
-        self.uses_prompt = not self.model.base  # a base model gets the question without the prompt's instructions
-        check_labels(self.rubric)
+    defaults: ClassVar[Mapping[str, float]] = {"top": 20, "minimum_mass": 0.25}
 
 
 def _within(levels: ScoreDistribution, name: str, number: Number, values: Mapping[str, float]) -> ScoreDistribution:
@@ -395,5 +379,5 @@ def asker_for(readout: Readout, wordings: Wordings) -> Asker:
             f"{', '.join(model.readouts)}). Use a model that serves structured or logprobs, e.g. model=local or "
             "model=gpt, or a judge that only scores: judge=score."
         )
-    same = {name: readout.argument(name) for name in kind.options if readout.argument(name) is not None}
+    same = {name: value for name in kind.defaults if (value := readout.argument(name)) is not None}
     return kind(model, readout.prompt, readout.rubric, wordings, readout.lm, **same)

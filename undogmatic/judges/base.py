@@ -4,41 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import dspy
 
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.judges.asker import Asker
-from undogmatic.readouts.base import Readout, categorised
+from undogmatic.readouts.base import Readout, Unit, categorised
 from undogmatic.readouts.chat import LanguageModel, finished
-from undogmatic.readouts.unit import Unit
 from undogmatic.records.records import OVERALL, Item, Verdict, digest, text_mark
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.runs.outcome import Asked
+from undogmatic.stats.uncertainty import Level
 
-if TYPE_CHECKING:
-    from undogmatic.models.base import Model
-    from undogmatic.readouts.prompt import Prompt
-
-
-class Source(Protocol):
-    """What a judge asks a model through, for reports: a readout, or a style's asker."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def uses_prompt(self) -> bool: ...
-    @property
-    def deterministic(self) -> bool: ...
-    @property
-    def model(self) -> Model: ...
-    @property
-    def prompt(self) -> Prompt: ...
-    @property
-    def lm(self) -> LanguageModel | None: ...
-    def fitted_on(self) -> frozenset[str]: ...
-    def shown(self) -> str: ...
+Source = Any
+"""What a judge asks a model through, for reports: a readout, a style's asker, or what has their public names."""
 
 
 class Judge(Unit):
@@ -93,9 +73,7 @@ class Judge(Unit):
         return dspy.Prediction(**one) if isinstance(judged, Verdict) else dspy.Prediction(verdicts=verdicts, **one)
 
     def _settled(self, verdict: Any) -> Any:
-        if not isinstance(verdict, Verdict):
-            return verdict
-        return coherent(categorised(verdict, self.rubric), self.rubric)
+        return coherent(categorised(verdict, self.rubric), self.rubric) if isinstance(verdict, Verdict) else verdict
 
     def forward(self, item: Item | None = None, **inputs: Any) -> dspy.Prediction:
         """`aforward` for callers without an event loop."""
@@ -157,8 +135,8 @@ def ways(sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
         prompt = source.prompt
         demonstration = next(("".join(demo.inputs.values()) for demo in prompt.shown()), "")
         parts = {"instructions": prompt.instructions or "", "demonstrations": demonstration}
-        named = source.name, source.model.name, prompt.id, source.uses_prompt
-        asked.append(Asked.of(*named, source.shown(), parts, judge))
+        names = source.name, source.model.name, prompt.id, source.uses_prompt
+        asked.append(Asked.of(*names, source.shown(), parts, judge))
     return tuple(dict.fromkeys(asked))
 
 
@@ -179,3 +157,31 @@ def coherent(verdict: Verdict, rubric: Rubric) -> Verdict:
     if low - slack <= verdict.score <= high + slack or same_category or said in verdict.issues:
         return verdict
     return verdict.replace(issues=(*verdict.issues, said))
+
+
+def between_sides(
+    prediction: dspy.Prediction, place: float | None, level: Level, details: dict[str, float | str], **fields: Any
+) -> Verdict:
+    """The verdict of a judge who heard two sides: half-way between them it is as unsure as can be.
+
+    Args:
+        prediction: With the judge's `answer`: `final_score`, `rationale` and stated `confidence`.
+        place: Where the judge stands between the sides, 0 and 1; None where there is no middle.
+        level: Of the uncertainty.
+        details, fields: Of the verdict.
+    """
+    answer, distribution = prediction.answer, prediction.distributions.get("final_score")
+    doubt = 0.5 if place is None else 0.5 - abs(place - 0.5)  # below 0 beyond the sides
+    stated = answer.confidence if distribution is None else distribution.confidence
+    return Verdict(
+        score=answer.final_score,
+        distribution=distribution,
+        confidence=100 * min(1.0, 1 - 2 * doubt),
+        confidence_source="procedure",
+        rationale=answer.rationale,
+        uncertainty=level,
+        doubt=doubt,
+        review=level == "high",
+        details=details | ({} if stated is None else {"stated_confidence": stated}),
+        **fields,
+    )

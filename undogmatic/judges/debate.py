@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge
+from undogmatic.judges.base import Judge, between_sides
 from undogmatic.judges.questions import Answer, Arguments, Number
 from undogmatic.records.records import Item, Verdict
 from undogmatic.stats.uncertainty import debate_uncertainty
@@ -72,38 +72,24 @@ class DebateJudge(Judge):
             prediction = await step.acall(item=item, context=context)
             said = prediction.answer.model_dump()
             context |= {k: "; ".join(v) if isinstance(v, tuple | list) else v for k, v in said.items()}
-        distribution = prediction.distributions.get("final_score")
-        rubric = self.rubric
-        advocate, critic, final = (context[f"{who}_score"] for who in ("advocate", "critic", "final"))
-        found = debate_uncertainty(10 * rubric.share(advocate), 10 * rubric.share(critic), 10 * rubric.share(final))
-        position = found.judge_position
+        scores = [context[f"{who}_score"] for who in ("advocate", "critic", "final")]
+        debated = debate_uncertainty(*(10 * self.rubric.share(score) for score in scores))
+        position = debated.judge_position
         # Whom a judge found compelling who did not say so: the nearer side.
         nearer = "neither" if position in (None, 0.5) else "advocate" if position > 0.5 else "critic"
         details: dict[str, float | str] = {
-            "advocate_score": advocate,
-            "critic_score": critic,
-            "gap": advocate - critic,
+            "advocate_score": scores[0],
+            "critic_score": scores[1],
+            "gap": scores[0] - scores[1],
             "compelling": context["compelling"] or nearer,
         }
-        if position is not None:
-            details["judge_position"] = position
+        details |= {} if position is None else {"judge_position": position}
         details |= {name: context[name] for name in ("advocate_strengths", "critic_weaknesses") if context[name]}
-        # Half at the middle between the sides, 0 at either side, below 0 beyond them; a debate without a middle is as
-        # unsure as can be.
-        doubt = 0.5 if position is None else 0.5 - abs(position - 0.5)
-        stated = context["confidence"] if distribution is None else distribution.confidence
-        if stated is not None:
-            details["stated_confidence"] = stated
-        return Verdict(
-            score=final,
-            distribution=distribution,
-            interval=rubric.interval(found.confidence_interval),
-            confidence=100 * min(1.0, 1 - 2 * doubt),
-            confidence_source="procedure",
-            rationale=context["rationale"],
-            issues=found.notes if position is None else (),  # a score beyond the sides is named with every judge's
-            uncertainty=found.level,
-            doubt=doubt,
-            review=found.level == "high",
-            details=details,
+        return between_sides(
+            prediction,
+            position,
+            debated.level,
+            details,
+            interval=self.rubric.interval(debated.confidence_interval),
+            issues=debated.notes if position is None else (),  # a score beyond the sides is named with every judge's
         )

@@ -52,7 +52,21 @@ def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubri
         check_scale(folder, rubric, "this panel")
         voice = check_member(folder, member, rubric, f"judge.members[{n}]")
         tables.append(_labelled_texts(folder, voice, member))
-    _check_same_texts(folders, tables)
+    first = tables[0]
+    known = set(first["text_mark"].items())
+    for typed, table in zip(folders[1:], tables[1:], strict=True):
+        texts = set(table["text_mark"].items())
+        if texts != known:
+            raise DataError(
+                f"`judge.history`: {folders[0]!r} holds {len(known)} labelled texts and {typed!r} {len(texts)}, of "
+                f"which {len(known & texts)} are the same (by id and text). Weights would compare members on different "
+                "texts: judge the same dataset with all of them."
+            )
+        if changed := int((table["label"] != first["label"].reindex(table.index)).sum()):
+            raise DataError(
+                f"`judge.history`: {folders[0]!r} and {typed!r} have other labels for {changed} of {len(table)} texts. "
+                "Judge the same version of the dataset with all members."
+            )
     judged = sorted(set.intersection(*(set(table.index[table["score"].notna()]) for table in tables)))
     if len(judged) < LEAST:
         raise DataError(
@@ -86,8 +100,7 @@ def inverse_weights(errors: Sequence[float]) -> list[float]:
         Bates and Granger (1969), The combination of forecasts. doi:10.1057/jors.1969.103
     """
     inverse = [1 / error for error in errors]
-    total = math.fsum(inverse)
-    return [value / total for value in inverse]
+    return [value / math.fsum(inverse) for value in inverse]
 
 
 def check_scale(folder: RunFolder, rubric: Rubric, who: str) -> None:
@@ -116,17 +129,16 @@ def check_member(folder: RunFolder, member: Judge, rubric: Rubric, key: str) -> 
 
 
 def _differences(first: Judgment, member: Judge, rubric: Rubric) -> list[str]:
-    there, sources = first.provenance, member.readouts()
-    program = member.program_hash()
+    there, sources, program = first.provenance, member.readouts(), member.program_hash()
     models = {source.model.name for source in sources}
     inner = {place["prompt"] for place in member.places}
     prompts = {source.prompt.hash(rubric): source.prompt.id for source in sources if source.uses_prompt}
-    own = {mark: name for mark, name in prompts.items() if mark not in inner}
+    own_prompts = {mark: name for mark, name in prompts.items() if mark not in inner}
     differ = []
     if not models <= set(there.model.split(" + ")):
         differ.append(f"the model ({there.model} there, {' + '.join(sorted(models))} here)")
-    if own and there.prompt_hash not in own:
-        here = ", ".join(f"{name} {mark[:12]}" for mark, name in own.items())
+    if own_prompts and there.prompt_hash not in own_prompts:
+        here = ", ".join(f"{name} {mark[:12]}" for mark, name in own_prompts.items())
         differ.append(f"the prompt ({there.prompt} {there.prompt_hash[:12]} there, {here} here)")
     if program != there.program_hash:
         readouts = ", ".join(dict.fromkeys(source.name for source in sources))
@@ -164,21 +176,3 @@ def _labelled_texts(folder: RunFolder, voice: tuple[str, str], member: Judge) ->
             "member was fitted on, e.g. dataset.split=test."
         )
     return table
-
-
-def _check_same_texts(folders: Sequence[str], tables: Sequence[pd.DataFrame]) -> None:
-    first = tables[0]
-    known = set(first["text_mark"].items())
-    for typed, table in zip(folders[1:], tables[1:], strict=True):
-        texts = set(table["text_mark"].items())
-        if texts != known:
-            raise DataError(
-                f"`judge.history`: {folders[0]!r} holds {len(known)} labelled texts and {typed!r} {len(texts)}, of "
-                f"which {len(known & texts)} are the same (by id and text). Weights would compare members on different "
-                "texts: judge the same dataset with all of them."
-            )
-        if changed := int((table["label"] != first["label"].reindex(table.index)).sum()):
-            raise DataError(
-                f"`judge.history`: {folders[0]!r} and {typed!r} have other labels for {changed} of {len(table)} texts. "
-                "Judge the same version of the dataset with all members."
-            )

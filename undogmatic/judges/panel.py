@@ -105,15 +105,10 @@ class PanelJudge(Judge):
                 review=any(verdict.review for verdict in verdicts),
                 details=details,
             )
-        return self._together(verdicts, [n for n, _ in decided], failures, details)
+        verdict = self._together(verdicts, [n for n, _ in decided])
+        return verdict.replace(issues=(*verdict.issues, *failures), details=verdict.details | details)
 
-    def _together(
-        self,
-        verdicts: Sequence[Verdict],
-        seats: Sequence[int],
-        failures: Sequence[str],
-        details: dict[str, float | str],
-    ) -> Verdict:
+    def _together(self, verdicts: Sequence[Verdict], seats: Sequence[int]) -> Verdict:
         """The verdict of members with scores; `seats` are their places in the panel."""
         scores = np.array([verdict.score for verdict in verdicts], dtype=np.float64)
         shares = np.array([self.rubric.share(score) for score in scores])
@@ -128,8 +123,11 @@ class PanelJudge(Judge):
         if not any(levels):
             level = critique_uncertainty(0.0, 0.0, (10 * shares.min(), 10 * shares.max()), 0).level
         doubt = float(scores.std())
-        spread: dict[str, float | str] = {"disagreement": doubt, "spread": float(scores.max() - scores.min())}
-        spread["bootstrap_variance"] = float(shares.var())
+        spread: dict[str, float | str] = {
+            "disagreement": doubt,
+            "spread": float(scores.max() - scores.min()),
+            "bootstrap_variance": float(shares.var()),
+        }
         nearest = int(np.argmin(np.abs(scores - np.median(scores))))
         score = self._score(scores, seats)
         moved = self.rubric.share(score) - joined.score  # the interval is that of the score given, not of the mean
@@ -137,18 +135,25 @@ class PanelJudge(Judge):
         # How far the members agree, but no more than they are sure of themselves: agreement is not knowledge.
         confidence = agreement_confidence(shares.tolist())
         stated = [verdict.confidence for verdict in verdicts if verdict.confidence is not None]
+        # The members' distributions averaged where all have one over the same levels, else their scores over them.
+        have = [verdict.distribution for verdict in verdicts if verdict.distribution is not None]
+        distribution = spread_over(scores.tolist(), self.rubric)
+        if len(have) == len(verdicts) and len({d.values for d in have}) == 1:
+            mean = np.mean([d.probabilities for d in have], axis=0)
+            shared = tuple((mean / mean.sum()).tolist())
+            distribution = ScoreDistribution(values=have[0].values, probabilities=shared)
         return Verdict(
             score=score,
-            distribution=_mixture([verdict.distribution for verdict in verdicts], scores, self.rubric),
+            distribution=distribution,
             interval=self.rubric.interval((low, high)),
             confidence=min(confidence, float(np.mean(stated))) if len(stated) == len(verdicts) else confidence,
             confidence_source="procedure",
             rationale=verdicts[nearest].rationale,
-            issues=(*joined.issues, *joined.notes, *failures),
+            issues=(*joined.issues, *joined.notes),
             uncertainty=level,
             doubt=doubt,
             review=joined.recommend_expert_review or level == "high",
-            details=spread | details,
+            details=spread,
         )
 
     def _score(self, scores: np.ndarray, seats: Sequence[int]) -> float:
@@ -164,14 +169,3 @@ class PanelJudge(Judge):
         if weights.sum() == 0:
             raise UnparseableAnswer("every member with a weight above 0 failed")
         return float(np.average(scores, weights=weights))
-
-
-def _mixture(
-    distributions: Sequence[ScoreDistribution | None], scores: np.ndarray, rubric: Rubric
-) -> ScoreDistribution:
-    """The members' distributions averaged where all have one over the same levels, else their scores over them."""
-    have = [d for d in distributions if d is not None]
-    if len(have) == len(distributions) and len({d.values for d in have}) == 1:
-        mean = np.mean([d.probabilities for d in have], axis=0)
-        return ScoreDistribution(values=have[0].values, probabilities=tuple((mean / mean.sum()).tolist()))
-    return spread_over(scores.tolist(), rubric)

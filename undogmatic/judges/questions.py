@@ -79,12 +79,12 @@ class Number:
         """Values of the levels offered to a log-probability readout, ascending; `answers`: how many its wording has."""
         if self.own is not None:
             low, span = self.own.minimum, self.own.maximum - self.own.minimum
-            evenly = tuple(low + span * k / (answers - 1) for k in range(answers)) if answers > 1 else ()
-            return evenly or self.own.default_levels()
+            if answers < 2:
+                return self.own.default_levels()
+            return tuple(low + span * k / (answers - 1) for k in range(answers))
         if self.unit in ("score", "rubric") and self.band is None:
             return rubric.levels
-        scale = self.scale(rubric)
-        first, last = self.band or (0.0, 1.0)
+        scale, (first, last) = self.scale(rubric), self.band or (0.0, 1.0)
         span = scale.maximum - scale.minimum
         return tuple(scale.minimum + span * (first + (last - first) * k / (STEPS - 1)) for k in range(STEPS))
 
@@ -145,9 +145,8 @@ def repeats(wording: str, given: Any) -> bool:
         given: The field's answer: a text, a list, or an object with fields of its own.
     """
     given = given.model_dump() if isinstance(given, BaseModel) else given
-    given = list(given.values()) if isinstance(given, Mapping) else given
-    if isinstance(given, list | tuple):
-        return any(repeats(wording, part) for part in given)
+    if isinstance(given, list | tuple | Mapping):
+        return any(repeats(wording, part) for part in (given.values() if isinstance(given, Mapping) else given))
     if not isinstance(given, str):
         return False
     said = set(_WORD.findall(given.casefold()))
@@ -192,7 +191,7 @@ class LevelWording(Record):
         return self
 
 
-class Wording(Record):
+class StepWording(Record):
     """One step in one language.
 
     `task` instructs a chat model and `form` describes the JSON fields; `context` is what is known from earlier steps;

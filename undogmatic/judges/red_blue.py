@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge
+from undogmatic.judges.base import Judge, between_sides
 from undogmatic.judges.questions import Answer, Arguments, Number
 from undogmatic.records.records import Item, Verdict
 from undogmatic.stats.uncertainty import Level
@@ -52,32 +52,17 @@ class RedBlueJudge(Judge):
         """`verdict` with the stronger team."""
         prediction = await self.teams.acall(item=item)
         answer: RedBlue = prediction.answer
-        distribution = prediction.distributions.get("final_score")
-        found = balance(answer.red_strength, answer.blue_strength)
+        teams = balance(answer.red_strength, answer.blue_strength)
         details: dict[str, float | str] = {
             "red_strength": answer.red_strength / 10,
             "blue_strength": answer.blue_strength / 10,
-            "stronger_team": found.stronger,
+            "stronger_team": teams.stronger,
         }
-        details |= {} if found.share is None else {"blue_share": found.share}
+        details |= {} if teams.share is None else {"blue_share": teams.share}
         reasons = {"red_reasons": answer.red_reasons, "blue_reasons": answer.blue_reasons}
         details |= {name: "; ".join(several) for name, several in reasons.items() if several}
-        doubt = 0.5 if found.share is None else 0.5 - abs(found.share - 0.5)
-        stated = answer.confidence if distribution is None else distribution.confidence
-        if stated is not None:
-            details["stated_confidence"] = stated
-        return Verdict(
-            score=answer.final_score,
-            distribution=distribution,
-            confidence=100 * (1 - 2 * doubt),
-            confidence_source="procedure",
-            rationale=answer.rationale,
-            issues=() if found.share is not None else ("Neither team has any strength.",),
-            uncertainty=found.level,
-            doubt=doubt,
-            review=found.level == "high",
-            details=details,
-        )
+        issues = () if teams.share is not None else ("Neither team has any strength.",)
+        return between_sides(prediction, teams.share, teams.level, details, issues=issues)
 
 
 def balance(red_strength: float, blue_strength: float) -> Balance:

@@ -114,13 +114,13 @@ class SelectiveJudge(Judge):
             low, high = map(self.rubric.share, verdict.interval)
             numbers["width"] = high - low
         fired, unknown = [], []
-        for name, rule in ((name, getattr(self.rules, name)) for name in TABLE):
+        for name, rule in ((name, rule) for name in TABLE if (rule := getattr(self.rules, name)) is not None):
             values: dict[str, list[Any]] = {
-                key: [numbers.get(column) for column in each["of"]] for key, each in TABLE[name].items()
+                key: [numbers.get(column) for column in threshold["of"]] for key, threshold in TABLE[name].items()
             }
-            if rule is not None and any(None in several for several in values.values()):
+            if any(None in several for several in values.values()):
                 unknown.append(name)
-            elif rule is not None and all(beyond(key, getattr(rule, key), *values[key]) for key in values):
+            elif all(beyond(key, getattr(rule, key), *several) for key, several in values.items()):
                 fired.append(name)
         if self.promise is not None:
             doubt = doubt_of(verdict, self.promise.measure)

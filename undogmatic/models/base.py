@@ -1,9 +1,8 @@
 """Defines what a model is to the rest of the program.
 
-A model has a `name` (its full identity: server or file hash included), says which readouts it can serve (the first is
-its default), and talks through the `Gateway` it is given. What it can do is one of a few small protocols; a readout
-asks for the one it needs and names the alternatives when the model lacks it. A `View` says how a text is looked at
-through a model's hidden states: which blocks, with which words around it, pooled how.
+A model talks through the `Gateway` it is given. What it can do is one of a few small protocols; a readout asks for the
+one it needs and names the alternatives when the model lacks it. A `View` says how a text is looked at through a model's
+hidden states: which blocks, with which words around it, pooled how.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _SHORT, _LONG = 20, 60  # characters of a piece, about
 class Model:
     """Base of all models. `connect` is called once before the first call, `close` after the last."""
 
-    name: str  # identity for provenance and cache keys
+    name: str  # full identity for provenance and cache keys: server or file hash included
     readouts: tuple[str, ...]  # names of the readouts it can serve, the default first
     max_concurrency: int | None = None  # calls it can usefully have in flight, or None for no limit of its own
     base: bool = False  # whether it is a base model, which continues a text instead of answering a chat
@@ -139,7 +138,7 @@ def cut(text: str) -> list[str]:
 
     Joined, the pieces are the text again. A clause without punctuation is cut at a space.
     """
-    found: list[str] = []
+    pieces: list[str] = []
     for line in _LINES.split(text):
         rest = ""
         for clause in _ENDS.split(line):
@@ -147,13 +146,13 @@ def cut(text: str) -> list[str]:
             while len(rest) > _LONG:
                 space = rest.find(" ", _LONG - _SHORT)
                 end = space if 0 < space <= _LONG else _LONG
-                found.append(rest[:end])
+                pieces.append(rest[:end])
                 rest = rest[end:]
             if len(rest) >= _SHORT:
-                found.append(rest)
+                pieces.append(rest)
                 rest = ""
-        found += [rest] if rest else []
-    return found
+        pieces += [rest] if rest else []
+    return pieces
 
 
 @runtime_checkable

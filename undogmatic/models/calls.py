@@ -85,10 +85,8 @@ def current_rollout() -> int:
 
 
 class Retryable(UndogmaticError):
-    """Raised by a model's sender for a fault worth another try (408, 429, 5xx, a reset connection).
-
-    `after` is how many seconds the server asked us to wait (`Retry-After`), or None.
-    """
+    """Raised by a model's sender for a fault worth another try (408, 429, 5xx, a reset connection). `after` is how many
+    seconds the server asked us to wait (`Retry-After`), or None."""
 
     def __init__(self, message: str, after: float | None = None) -> None:
         super().__init__(message)
@@ -118,6 +116,15 @@ def shown(raw: Any) -> str:
         return f"a {type(raw).__name__} that cannot be written"
 
 
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Plain data with every text and every key changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(key): with_texts(part, change) for key, part in value.items()}
+    return [with_texts(part, change) for part in value] if isinstance(value, list) else value
+
+
 class Budget:
     """Counts what was spent and refuses what would exceed the limits.
 
@@ -135,12 +142,12 @@ class Budget:
 
     def take(self) -> None:
         """Reserve one call. Raises BudgetExceeded."""
-        calls = f"{self.calls} calls"
-        for key, most, spent, told, example in (
-            ("max_calls", self.max_calls, self.calls, f"{calls} were made", "N"),
-            ("max_usd", self.max_usd, self.usd, f"{self.usd:.4f} USD were spent in {calls}", "X"),
-        ):
-            if most is not None and spent >= most:
+        spent = {
+            "max_calls": (self.max_calls, self.calls, f"{self.calls} calls were made", "N"),
+            "max_usd": (self.max_usd, self.usd, f"{self.usd:.4f} USD were spent in {self.calls} calls", "X"),
+        }
+        for key, (most, used, told, example) in spent.items():
+            if most is not None and used >= most:
                 raise BudgetExceeded(
                     f"`engine.{key}` is {most} and {told}. Raise it (engine.{key}={example}, or null for no limit) and "
                     "rerun: what was judged is kept."
@@ -220,18 +227,16 @@ class ReplyCache:
             kept = json_value(row[0], DEEPEST + 1, infinite=True) if isinstance(row[0], bytes) else None
             if not isinstance(kept, dict):
                 raise Unreadable("it is no reply")
-            reply = _KEPT.validate_python(kept)
-            _checked(reply, check)
+            return _checked(_KEPT.validate_python(kept), check)
         except (Unreadable, ValidationError, UndogmaticError) as fault:
-            error = " ".join(str(fault).split())
             if not self._told:
+                error = " ".join(str(fault).split())
                 say(
                     f"a reply in the cache {self._folder / CACHE_FILE} is damaged ({error}); it is asked for again, "
                     "and so are others like it"
                 )
             self._told = True
             return None
-        return reply
 
     def put(self, key: str, reply: Reply) -> None:
         """Keep a reply; one that is no plain JSON is not kept."""
@@ -398,6 +403,5 @@ def _checked(reply: Reply, check: Callable[[Any], object] | None) -> Reply:
 
 
 def _note(call: Call) -> None:
-    calls = _calls.get()
-    if calls is not None:
+    if (calls := _calls.get()) is not None:
         calls.append(call)

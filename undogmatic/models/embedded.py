@@ -17,17 +17,9 @@ from pydantic import Field
 
 from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
+from undogmatic.models import gguf_file
 from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.models.calls import Reply, reading
-from undogmatic.models.gguf_file import (
-    GEMMA_LICENCE,
-    GEMMA_SHA256,
-    gemma_file,
-    known_sha256,
-    require,
-    require_gguf,
-    require_loadable,
-)
 from undogmatic.models.hosted import ChatModel, Tokens, settled
 from undogmatic.models.llama import Llama
 from undogmatic.records.wordings import Licence
@@ -112,17 +104,21 @@ class EmbeddedModel(Model):
     ) -> None:
         self.base, self.threads, self.context = base, _own_share(threads), context
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
-        self.path = gemma_file() if path is None else require_gguf(existing_file(path, "model.path", (".gguf",)))
-        self.sha256 = known_sha256(self.path)
+        self.path = (
+            gguf_file.gemma_file()
+            if path is None
+            else gguf_file.require_gguf(existing_file(path, "model.path", (".gguf",)))
+        )
+        self.sha256 = gguf_file.known_sha256(self.path)
         own: Licence = {
             "en": f"The model file model.path={path} is under its publisher's own licence.",
             "pt": f"O arquivo de modelo model.path={path} segue a licença de quem o publicou.",
         }
-        self.licence = GEMMA_LICENCE if self.sha256 == GEMMA_SHA256 else own
+        self.licence = gguf_file.GEMMA_LICENCE if self.sha256 == gguf_file.GEMMA_SHA256 else own
         if sha256 is not None:
-            require(self.path, sha256, "Correct model.sha256, or name the right file with model.path=FILE.")
+            gguf_file.require(self.path, sha256, "Correct model.sha256, or name the right file with model.path=FILE.")
         if path is not None:
-            require_loadable(self.path)
+            gguf_file.require_loadable(self.path)
         # A longer text is cut into windows of this size, so the size belongs to the identity, and to the cache's keys.
         self.name = f"{self.path.stem}-{self.sha256[:12]}" + (f"-context{context}" if context != CONTEXT else "")
         self._chat = None if base else InProcessChat(self.name, self.path, self.threads, context)
@@ -130,7 +126,7 @@ class EmbeddedModel(Model):
     def default_readout(self, rubric: str) -> str:
         """The probe where one ships for the rubric and this very file; else log-probabilities, or a chat's answer."""
         shipped = data_folder() / "probes" / f"{rubric}.safetensors"
-        if self.sha256 == GEMMA_SHA256 and shipped.is_file():
+        if self.sha256 == gguf_file.GEMMA_SHA256 and shipped.is_file():
             return "probe"
         return "logprobs" if self.base else "structured"
 

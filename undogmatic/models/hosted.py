@@ -1,4 +1,4 @@
-"""Models behind a URL: what they share, their prices, and the OpenAI-compatible chat that most of them speak.
+"""Models behind a URL: what they share, their prices and the OpenAI-compatible chat that most of them speak.
 
 A price is the configured one, or that of the price list that comes with litellm, read as a file.
 """
@@ -38,11 +38,6 @@ class Price(Record):
     input: float | None = Field(default=None, ge=0)
     output: float | None = Field(default=None, ge=0)
 
-    @property
-    def known(self) -> bool:
-        """Whether a call can be priced."""
-        return self.input is not None and self.output is not None
-
     def usd(self, input_tokens: int, output_tokens: int) -> float | None:
         """Price of one call in USD, or None where unknown. Discounts for cached input are not applied."""
         if self.input is None or self.output is None:
@@ -53,11 +48,13 @@ class Price(Record):
 def find_price(configured: Price | None, provider: str | None, name: str) -> Price:
     """The configured price (`model.price`), else the one `listed`, else an unknown price. Raises ConfigError where
     only one of the two prices is given."""
-    if configured is not None and configured.known:
+    configured = configured or Price()
+    prices = {"input": configured.input, "output": configured.output}
+    missing = [name for name, price in prices.items() if price is None]
+    if not missing:
         return configured
-    if configured is not None and (configured.input, configured.output) != (None, None):
-        missing = "input" if configured.input is None else "output"
-        raise ConfigError(f"`model.price.{missing}` is null while the other price is set; give both, or neither.")
+    if len(missing) == 1:
+        raise ConfigError(f"`model.price.{missing[0]}` is null while the other price is set; give both, or neither.")
     for entry in listed(provider, name):
         cost_in, cost_out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
         if cost_in is not None and cost_out is not None:
@@ -107,7 +104,7 @@ def messages(request: Request) -> list[dict[str, str]]:
     sends: tool messages, images, audio and other media."""
     turns: list[tuple[str, Any]] = [("system", request.system)] if request.system is not None else []
     turns += [(message.role, message.parts) for message in request.messages]
-    found = []
+    sent = []
     for role, parts in turns:
         if role == "tool":
             raise ConfigError("tool messages cannot be sent to a judge model; write the tool's result into the text.")
@@ -115,8 +112,8 @@ def messages(request: Request) -> list[dict[str, str]]:
             if part.type != "text":
                 raise ConfigError(f"a message holds a part of type {part.type!r}; judges send text alone.")
         text = parts if isinstance(parts, str) else "\n".join(part.text for part in parts)
-        found.append({"role": "system" if role == "developer" else role, "content": text})
-    return found
+        sent.append({"role": "system" if role == "developer" else role, "content": text})
+    return sent
 
 
 Stop = Literal["stop", "length", "refusal", "filter"]
@@ -156,10 +153,12 @@ def settled(
         raise UnparseableAnswer(
             f"the answer has {len(text):,} characters; {LONGEST_ANSWER:,} are read at most", shown(text)
         )
-    identifier, resolved = data.get("id"), data.get("model")
+    identifier, resolved = (
+        value if isinstance(value := data.get(key), str) and value else None for key in ("id", "model")
+    )
     return Response(
-        id=identifier if isinstance(identifier, str) and identifier else None,
-        model=resolved if isinstance(resolved, str) and resolved else model,
+        id=identifier,
+        model=resolved or model,
         message=Message(role="assistant", parts=(TextPart(text),)),
         finish_reason="stop",
         usage=Usage(input_tokens=used.input, output_tokens=used.output),
@@ -190,15 +189,11 @@ def token_logprobs(sent: Any) -> tuple[Any, ...] | None:
             raise TypeError(f"{logprob!r:.40} is no log-probability")
         return {"token": token, "logprob": float(logprob)}
 
-    return tuple(
-        TokenLogprob(
-            **pair(entry),
-            top=tuple(
-                TopLogprob(**pair(top)) for top in entry.get("top_logprobs") or () if top.get("logprob") is not None
-            ),
-        )
-        for entry in content
-    )
+    def others(entry: Any) -> tuple[Any, ...]:
+        tops = entry.get("top_logprobs") or ()
+        return tuple(TopLogprob(**pair(top)) for top in tops if top.get("logprob") is not None)
+
+    return tuple(TokenLogprob(**pair(entry), top=others(entry)) for entry in content)
 
 
 class HostedModel(Model):
@@ -218,12 +213,18 @@ class HostedModel(Model):
         key_env: str | None,  # the environment variable that holds the key, or None for a server that needs none
         price: Price | None,  # USD per million tokens; looked up by `provider` and `name` where it is not given
         provider: str | None,  # as the price list calls it
-        options: dict[str, Any] | None = None,  # what else changes the answers; a hash of it is part of the identity
+        json_mode: JsonMode = "schema",  # this, and what follows, changes the answers: its hash is part of the identity
+        sampling: bool = True,
+        extra: dict[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         if not name.strip():
             raise ConfigError("`model.name` is empty; give its name at the server, e.g. model.name=gpt-4.1-mini.")
         base = checked_base(api_base)
-        learn((options or {}).get("extra"), "model.extra")
+        learn(extra or None, "model.extra")
+        self._json_mode, self._sampling, self._fixed = json_mode, sampling, extra or {}
+        mode, sampled = None if json_mode == "schema" else json_mode, None if sampling else False
+        options = given(json_mode=mode, sampling=sampled, extra=extra or None, **options)
         self.model_name = name
         shown = shown_address(base)
         self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
@@ -236,7 +237,7 @@ class HostedModel(Model):
 
     def connect(self, gateway: Gateway) -> None:
         """Use this gateway. Raises ConfigError where a budget of money cannot be kept because the price is unknown."""
-        if gateway.budget.max_usd is not None and not self.price.known and not self.reports_price:
+        if gateway.budget.max_usd is not None and self.price.usd(0, 0) is None and not self.reports_price:
             raise ConfigError(
                 f"`engine.max_usd` is {gateway.budget.max_usd:g}, but no price is known for {self.name}. "
                 "Set model.price.input and model.price.output (USD per million tokens), or engine.max_usd=null."
@@ -317,16 +318,10 @@ class ChatModel(HostedModel):
         reasoning_effort: str | None = None,
         extra: dict[str, Any] | None = None,
     ) -> None:
-        options = given(
-            json_mode=None if json_mode == "schema" else json_mode,
-            sampling=None if sampling else False,
-            reasoning_effort=reasoning_effort,
-            extra=extra or None,
-        )
-        super().__init__(name, api_base, key_env, price, provider, options)
-        self.reports_price = provider == "openrouter"
-        self._json_mode, self._sampling, self._max_tokens_field = json_mode, sampling, max_tokens_field
-        self._fixed = (extra or {}) | given(reasoning_effort=reasoning_effort)
+        chat = (json_mode, sampling, extra)
+        super().__init__(name, api_base, key_env, price, provider, *chat, reasoning_effort=reasoning_effort)
+        self.reports_price, self._max_tokens_field = provider == "openrouter", max_tokens_field
+        self._fixed = self._fixed | given(reasoning_effort=reasoning_effort)
 
     async def complete(self, request: Request) -> Response:
         """One completion. Raises ModelError, BudgetExceeded or ConfigError."""

@@ -21,7 +21,7 @@ from pydantic import SecretStr
 from pydantic_core import to_json
 
 from undogmatic.errors import ConfigError, RefusedAnswer, TransportError, UnparseableAnswer
-from undogmatic.models.calls import RAW_LIMIT, Retryable, within
+from undogmatic.models.calls import RAW_LIMIT, Retryable, with_texts, within
 from undogmatic.safety import secrets
 from undogmatic.safety.outside import Unreadable, json_value, read_env
 from undogmatic.safety.secrets import has_secret, keep, keep_environment, learn, shown_address
@@ -118,7 +118,7 @@ class JsonClient:
                 raise Unreadable(f"a JSON {type(data).__name__}, not an object")
         except Unreadable as error:
             raise UnparseableAnswer(f"{self.about} sent a body that is {error}", _said(body)[:RAW_LIMIT]) from None
-        return _scrubbed(data) if secrets.holds(body.decode("utf-8", errors="replace")) else data
+        return with_texts(data, secrets.scrub) if secrets.holds(body.decode("utf-8", errors="replace")) else data
 
     async def _body(self, reply: aiohttp.ClientResponse) -> bytes:
         """All of the body, unpacked. Raises UnparseableAnswer as soon as it is too long to be an answer."""
@@ -144,20 +144,16 @@ class JsonClient:
 
     def embedded_fault(self, data: dict[str, Any]) -> None:
         """Raise what an error object inside a good reply stands for; routers send those."""
-        error = data.get("error")
-        if error is None:
-            return
-        code = error.get("code") if isinstance(error, dict) else None
-        status = code if isinstance(code, int) and 400 <= code <= 599 else 502
-        self._fault(status, {}, json.dumps(data, ensure_ascii=False))
+        if (error := data.get("error")) is not None:
+            code = error.get("code") if isinstance(error, dict) else None
+            status = code if isinstance(code, int) and 400 <= code <= 599 else 502
+            self._fault(status, {}, json.dumps(data, ensure_ascii=False))
 
     async def close(self) -> None:
         """Close the session of the running loop; sessions of loops that ended are dropped."""
-        session = self._sessions.pop(asyncio.get_running_loop(), None)
-        if session is not None:
+        if (session := self._sessions.pop(asyncio.get_running_loop(), None)) is not None:
             await session.close()
-        for loop in [loop for loop in self._sessions if loop.is_closed()]:
-            del self._sessions[loop]
+        self._sessions = {loop: session for loop, session in self._sessions.items() if not loop.is_closed()}
 
     def _session(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
@@ -188,15 +184,14 @@ class JsonClient:
             raise Retryable(said, retry_after(headers))
         if status == 413 or (status in (400, 422) and any(phrase in text for phrase in _TOO_LONG)):
             raise UnparseableAnswer(f"the text is too long for the model ({message})", raw)
+        hints = (hint for word, hint in _HINTS.items() if word in text)
+        advice = _ADVICE.get(status) or next(hints, "Check model.name and the readout's options.")
         if without_quota:
             advice = "The account has no quota left; add credit, or choose another model=."
-        elif status in (401, 403) and self._key is None:
-            advice = "The server wants a key: name the environment variable that holds it with model.key_env=NAME."
         elif status in (401, 403):
             advice = f"The key in {self._variable} was not accepted; set a valid one in the environment or .env."
-        else:
-            hints = (hint for word, hint in _HINTS.items() if word in text)
-            advice = _ADVICE.get(status) or next(hints, "Check model.name and the readout's options.")
+            if self._key is None:
+                advice = "The server wants a key: name the environment variable that holds it with model.key_env=NAME."
         # Something is wrong with the key, the address or the request. Of a server that has answered well that is an
         # accident of this one call; where it stays so, the run ends for want of answers.
         if not self.answered:
@@ -209,15 +204,6 @@ class JsonClient:
 def _said(body: bytes) -> str:
     """A body as far as it is text, without secrets, for messages."""
     return secrets.scrub(body.decode("utf-8", errors="replace"))
-
-
-def _scrubbed(value: Any) -> Any:
-    """Plain data without secrets, in every text and every key."""
-    if isinstance(value, str):
-        return secrets.scrub(value)
-    if isinstance(value, dict):
-        return {secrets.scrub(key): _scrubbed(part) for key, part in value.items()}
-    return [_scrubbed(part) for part in value] if isinstance(value, list) else value
 
 
 def server_message(text: str) -> str:
@@ -265,13 +251,14 @@ def checked_base(api_base: str) -> str:
     path that looks like a key is hidden there.
     """
     learn(api_base, "model.api_base")
+    shown = repr(shown_address(api_base))
     try:
         parts = urlsplit(api_base)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
         raise ConfigError(
-            f"`model.api_base` is {shown_address(api_base)!r}, which is no address ({error}). Write it as in "
-            "http://localhost:8000/v1 or http://[::1]:8000/v1."
+            f"`model.api_base` is {shown}, which is no address ({error}). Write it as in http://localhost:8000/v1 or "
+            "http://[::1]:8000/v1."
         ) from None
     if parts.fragment or has_secret(api_base, also_users=True):
         raise ConfigError(
@@ -279,9 +266,7 @@ def checked_base(api_base: str) -> str:
             "Put the key in the environment and name it with model.key_env=NAME."
         )
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigError(
-            f"`model.api_base` is {shown_address(api_base)!r}; it must be an address such as http://localhost:8000/v1."
-        )
+        raise ConfigError(f"`model.api_base` is {shown}; it must be an address such as http://localhost:8000/v1.")
     return api_base.rstrip("/")
 
 

@@ -7,6 +7,7 @@ leaves it out and counts it.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -18,6 +19,7 @@ from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import quality
 
 Of = Literal["text", "pair", "block"]
+_read_once = functools.cache(read_yaml)
 BLOCK = 8
 """Texts that are ranked together: an optimiser's metric is a mean over examples, and a rank needs several."""
 
@@ -62,48 +64,33 @@ class Terms(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """`value` maps items and what was said of them (None for a failed one) to a number in [0, 1].
+    """What is raised, in [0, 1]: of a text, a pair or a block of texts, which is ranked.
 
-    `needs` is what it reads besides scores. `told` is how the verdict states it: as a share (no unit, and so no margin
-    of the rubric), as a difference of scores, or as a distance, both in units of the scale.
+    `measure` maps a verdict and its label, or the scores of the worse and the better text of a pair (turned so that the
+    worse one should be higher), to that number. `needs` is what it reads besides scores. `told` is how the verdict
+    states it: as a share (no unit, and so no margin of the rubric), as a difference of scores, or as a distance, both
+    in units of the scale.
     """
 
     name: str
     of: Of
-    value: Callable[[Sequence[Item], Sequence[Verdict | None], Terms], float]
+    measure: Callable[[Any, float, Terms], float] | None
     needs: Literal["conditions", "labels", "distribution"]
     told: Literal["share", "difference", "distance"] = "share"
 
-
-def _pair(measure: Callable[[float, float, Terms], float]) -> Any:
-    def value(items: Sequence[Item], said: Sequence[Verdict | None], terms: Terms) -> float:
+    def value(self, items: Sequence[Item], said: Sequence[Verdict | None], terms: Terms) -> float:
+        """The number for items and what was said of them (None for a failed one)."""
+        scores = [None if verdict is None else verdict.score for verdict in said]
+        if self.measure is None:
+            known = [(score, terms.label(item)) for item, score in zip(items, scores, strict=True) if score is not None]
+            order = quality.concordance(*map(list, zip(*known, strict=True))) if len(known) > 1 else math.nan
+            return 0.0 if math.isnan(order) else order * len(known) / len(items)
+        if self.of == "text":
+            return 0.0 if said[0] is None else self.measure(said[0], terms.label(items[0]), terms)
         sides = terms.sides(items)
         assert sides is not None, "only whole pairs are examples"
-        worse, better = (_score(said[place]) for place in sides)
-        return 0.0 if worse is None or better is None else measure(terms.sign * worse, terms.sign * better, terms)
-
-    return value
-
-
-def _text(measure: Callable[[Verdict, float, Terms], float]) -> Any:
-    def value(items: Sequence[Item], said: Sequence[Verdict | None], terms: Terms) -> float:
-        (one,) = said
-        return 0.0 if one is None else measure(one, terms.label(items[0]), terms)
-
-    return value
-
-
-def _score(said: Verdict | None) -> float | None:
-    return None if said is None else said.score
-
-
-def _ranked(items: Sequence[Item], said: Sequence[Verdict | None], terms: Terms) -> float:
-    scores = [_score(one) for one in said]
-    known = [(score, terms.label(item)) for item, score in zip(items, scores, strict=True) if score is not None]
-    if len(known) < 2:
-        return 0.0
-    order = quality.concordance(*map(list, zip(*known, strict=True)))
-    return order.concordance * len(known) / len(items) if order.n_pairs else 0.0
+        worse, better = (scores[place] for place in sides)
+        return 0.0 if worse is None or better is None else self.measure(terms.sign * worse, terms.sign * better, terms)
 
 
 def _close(said: Verdict, label: float, terms: Terms) -> float:
@@ -122,20 +109,20 @@ def _distribution(said: Verdict) -> tuple[Sequence[float], Sequence[float]]:
     return said.distribution.values, said.distribution.probabilities
 
 
-_ORDER = _pair(lambda worse, better, terms: quality.order(worse, better))
-_MARGIN = _pair(lambda worse, better, terms: quality.margin(worse, better, terms.span))
-_LOG = _text(lambda said, label, terms: quality.log_score(*_distribution(said), label))
-_CRPS = _text(lambda said, label, terms: quality.crps(*_distribution(said), label, terms.span))
+def _crps(said: Verdict, label: float, terms: Terms) -> float:
+    return quality.crps(*_distribution(said), label, terms.span)
+
+
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("pair_order", "pair", _ORDER, "conditions"),
-        Metric("pair_margin", "pair", _MARGIN, "conditions", "difference"),
-        Metric("error", "text", _text(_close), "labels", "distance"),
-        Metric("log_score", "text", _LOG, "distribution"),
-        Metric("crps", "text", _CRPS, "distribution", "distance"),
-        Metric("auc", "block", _ranked, "labels"),
-        Metric("rank_correlation", "block", _ranked, "labels"),
+        Metric("pair_order", "pair", lambda worse, better, _: quality.order(worse, better), "conditions"),
+        Metric("pair_margin", "pair", lambda a, b, terms: quality.margin(a, b, terms.span), "conditions", "difference"),
+        Metric("error", "text", _close, "labels", "distance"),
+        Metric("log_score", "text", lambda v, label, _: quality.log_score(*_distribution(v), label), "distribution"),
+        Metric("crps", "text", _crps, "distribution", "distance"),
+        Metric("auc", "block", None, "labels"),
+        Metric("rank_correlation", "block", None, "labels"),
     )
 }
 
@@ -184,9 +171,6 @@ def metric(name: str | None, items: Sequence[Item], terms: Terms) -> Metric:
     return chosen
 
 
-_read_once = functools.cache(read_yaml)
-
-
 def whole_pairs(items: Sequence[Item], terms: Terms) -> list[list[Item]]:
     """The texts of each pair that has both sides, the worse one first."""
     pairs: dict[str, list[Item]] = {}
@@ -231,7 +215,7 @@ def feedback(
             lines.append(words[key].format(score=shown, label=write(label), away=f"{abs(away):.4g}"))
     sides = terms.sides(items) if len(items) > 1 else None
     if sides is not None:
-        worse, better = (_score(said[place]) for place in sides)
+        worse, better = (None if (verdict := said[place]) is None else verdict.score for place in sides)
         if worse is not None and better is not None:
             key = "pair_right" if terms.sign * (worse - better) > 0 else "pair_wrong"
             numbers = {"worse": f"{worse:.4g}", "better": f"{better:.4g}"}

@@ -1,24 +1,156 @@
 """The choices of `optimizer=`: DSPy's own optimisers, each with the arguments of DSPy's that matter for judges.
 
-Nothing of DSPy is patched. What is ours is what they are given: the judge as a program (`task.Task`), examples of
-one side of a split, and a metric (`task.Measure`).
+Nothing of DSPy is patched. What is ours is what they are given: the judge as a program (`Task`: examples in, verdicts
+out), examples of one side of a split, and a metric as they call it (`Measure`).
 """
 
 from __future__ import annotations
 
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import dspy
 from pydantic import Field
 
-from undogmatic.errors import ConfigError, DataError
-from undogmatic.optimize.task import Measure, Task
+from undogmatic.errors import ConfigError, DataError, ModelError, UndogmaticError
+from undogmatic.judges.base import Judge
+from undogmatic.models.calls import recording
+from undogmatic.optimize.metrics import METRICS, Metric, Terms, feedback
+from undogmatic.records.records import Item, Verdict, digest
 
 Count = Annotated[int, Field(ge=1, le=10_000)]
+Some = Annotated[int, Field(ge=0, le=10_000)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+TEXTS = "judged_together"
+"""The input of an example that holds several texts; one text's example has the rubric's own inputs."""
+PATIENCE = 300.0
+"""Seconds in which a call that is under way must have ended, one way or another."""
+
+
+class Known:
+    """The items behind the texts of examples, for judges that read their metadata; copies of a program share it."""
+
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        self.items = {digest(item.inputs): item.blind() for item in items}
+        self.stopped: BaseException | None = None
+        self.judged = self.running = 0
+        self.programs: set[str] = set()  # hashes of those that judged anything
+        self.changed = threading.Condition()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Known:
+        return self
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Count who is judging. Raises what stopped the search, if it was."""
+        with self.changed:
+            if self.stopped is not None:
+                raise self.stopped
+            self.running += 1
+        try:
+            yield
+        finally:
+            with self.changed:
+                self.running -= 1
+                self.changed.notify_all()
+
+    def ended(self, error: BaseException | None) -> None:
+        """Begin nothing any more, and wait for what is under way: DSPy leaves its threads to themselves, and they use
+        the cache."""
+        with self.changed:
+            self.stopped = self.stopped or error
+            self.changed.wait_for(lambda: self.running == 0, PATIENCE)
+
+    def item(self, inputs: Mapping[str, str]) -> Item:
+        """The item with these inputs, without what a judge must not know."""
+        return self.items.get(digest(dict(inputs))) or Item(id="item", inputs=dict(inputs))
+
+
+class Task(dspy.Module):
+    """Judges the texts of an example. Its only part is the judge, so that predictors are named as in the judge, with
+    `judge.` in front.
+
+    What is not the fault of one answer (a full budget, a wrong key) is kept in `known.stopped`, because DSPy takes any
+    exception for a wrong answer until there are many.
+    """
+
+    def __init__(self, judge: Judge, known: Known, criterion: str) -> None:
+        super().__init__()
+        self.judge, self.known, self.criterion = judge, known, criterion
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        """Verdicts, why any failed, and how many thousand characters were sent for each text on average."""
+        texts = inputs.get(TEXTS, [inputs])
+        with recording() as calls:
+            verdicts, why = zip(*(self._one(self.known.item(text)) for text in texts), strict=True)
+        sent = sum(len(str(call.request)) for call in calls) / 1000 / len(texts)
+        score = None if verdicts[0] is None else verdicts[0].score
+        return dspy.Prediction(verdicts=[*verdicts], why=[*why], sent=sent, score=score)
+
+    def _one(self, item: Item) -> tuple[Verdict | None, str]:
+        program = self.judge.program_hash()
+        try:
+            with self.known.at_work():
+                found = self.judge(item=item)
+        except UndogmaticError as error:
+            if isinstance(error, ModelError) and error.kind not in ("budget", "transport", "timeout"):
+                return None, f"{error.kind}: {error}"
+            self.known.stopped = error
+            raise
+        with self.known.changed:
+            self.known.judged += 1
+            self.known.programs.add(program)
+        verdict = found.verdicts[self.criterion] if "verdicts" in found else found.verdict
+        return (None, f"{verdict.kind}: {verdict}") if isinstance(verdict, ModelError) else (verdict, "")
+
+
+def example(items: Sequence[Item], metric: Metric, terms: Terms) -> dspy.Example:
+    """One text, pair or block as DSPy holds it. A labelled text is a demonstration as it is: its score is the label,
+    with the confidence and rationale that its metadata have, if any."""
+    noted = {"the_items": tuple(items), "the_metric": metric.name}
+    if len(items) > 1:
+        return dspy.Example(**{TEXTS: [dict(item.inputs) for item in items]}, **noted).with_inputs(TEXTS)
+    (item,) = items
+    label, scale = item.labelled(terms.criterion), terms.rubric.scale
+    answer: dict[str, Any] = {}
+    if label is not None:
+        answer = {"score": label if scale.kind == "numeric" else scale.write(label), "confidence": 90}
+        answer |= {"rationale": item.metadata["reason"]} if item.metadata.get("reason") else {}
+    return dspy.Example(**{**item.inputs, **answer, **noted}).with_inputs(*item.inputs)
+
+
+class Measure:
+    """The metric in the forms in which DSPy's optimisers call one.
+
+    `language` is that of the feedback; `known` keeps that the metric cannot be had of these verdicts; `cost_weight` is
+    taken off per thousand characters sent for a text, so that a cheaper program of equal quality wins.
+    """
+
+    def __init__(self, terms: Terms, language: str, known: Known, cost_weight: float = 0.0) -> None:
+        self.terms, self.language, self.known, self.cost_weight = terms, language, known, cost_weight
+
+    def __call__(self, example: dspy.Example, prediction: Any, trace: Any = None, *rest: Any) -> float:
+        """The value of a prediction, in [0, 1]; 0 where there is none."""
+        if getattr(prediction, "verdicts", None) is None:
+            return 0.0
+        try:
+            value = METRICS[example.the_metric].value(example.the_items, prediction.verdicts, self.terms)
+        except UndogmaticError as error:
+            self.known.stopped = error
+            raise
+        return max(0.0, value - self.cost_weight * prediction.sent)
+
+    def with_feedback(
+        self, example: dspy.Example, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+    ) -> dspy.Prediction:
+        """The value and what was wrong in words, as GEPA reads it."""
+        value, judged = self(example, prediction), getattr(prediction, "verdicts", None) is not None
+        items, said, why = (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
+        return dspy.Prediction(score=value, feedback=feedback(items, said, why, self.terms, self.language))
 
 
 class Work(NamedTuple):
@@ -26,8 +158,8 @@ class Work(NamedTuple):
     where it needs none), how many examples may be judged at a time, and the seed."""
 
     task: Task
-    train: Sequence[dspy.Example]
-    validation: Sequence[dspy.Example]
+    train: list[dspy.Example]
+    validation: list[dspy.Example]
     measure: Measure
     writer: dspy.LM | None
     threads: int
@@ -41,7 +173,6 @@ class NoOptimizer:
     optimizes: ClassVar[bool] = False
 
     def compile(self, work: Work) -> Task:
-        """The program as it was."""
         return work.task
 
 
@@ -100,7 +231,7 @@ class Optimizer:
             )
 
     def compile(self, work: Work) -> dspy.Module:
-        """The optimised program."""
+        """The optimised program: the best on the validation examples, if the optimiser reads any."""
         raise NotImplementedError
 
 
@@ -113,8 +244,7 @@ class LabeledFewShot(Optimizer):
     k: Count = 8
 
     def compile(self, work: Work) -> dspy.Module:
-        """The program with demonstrations."""
-        return dspy.LabeledFewShot(k=self.k).compile(work.task, trainset=list(work.train))
+        return dspy.LabeledFewShot(k=self.k).compile(work.task, trainset=work.train)
 
 
 @dataclass(kw_only=True)
@@ -129,13 +259,12 @@ class Bootstrap(Optimizer):
 
     name: ClassVar[str] = "bootstrap"
     bootstrapped: Count = 4
-    labeled: Annotated[int, Field(ge=0, le=10_000)] = 8
+    labeled: Some = 8
     threshold: Share = 0.75
     rounds: Count = 1
 
     def compile(self, work: Work) -> dspy.Module:
-        """The program with demonstrations."""
-        return self._made_by(dspy.BootstrapFewShot, work).compile(work.task, trainset=list(work.train))
+        return self._made_by(dspy.BootstrapFewShot, work).compile(work.task, trainset=work.train)
 
     def _made_by(self, optimiser: Any, work: Work, **more: Any) -> Any:
         """An optimiser of DSPy's that shows answers and labelled texts."""
@@ -163,10 +292,9 @@ class RandomSearch(Bootstrap):
     candidates: Count = 6
 
     def compile(self, work: Work) -> dspy.Module:
-        """The best of the candidates."""
         drawn = {"num_candidate_programs": self.candidates, "num_threads": work.threads}
         optimiser = self._made_by(dspy.BootstrapFewShotWithRandomSearch, work, **drawn)
-        return optimiser.compile(work.task, trainset=list(work.train), valset=list(work.validation))
+        return optimiser.compile(work.task, trainset=work.train, valset=work.validation)
 
 
 @dataclass(kw_only=True)
@@ -184,13 +312,12 @@ class Mipro(Optimizer):
     writes: ClassVar[bool] = True
     candidates: Count = 6
     trials: Count = 12
-    bootstrapped: Annotated[int, Field(ge=0, le=10_000)] = 2
-    labeled: Annotated[int, Field(ge=0, le=10_000)] = 4
+    bootstrapped: Some = 2
+    labeled: Some = 4
     threshold: Share = 0.75
     minibatch: Count | None = None
 
     def compile(self, work: Work) -> dspy.Module:
-        """The best combination."""
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -209,8 +336,8 @@ class Mipro(Optimizer):
                 metric_threshold=self.threshold,
             ).compile(
                 work.task,
-                trainset=list(work.train),
-                valset=list(work.validation),
+                trainset=work.train,
+                valset=work.validation,
                 num_trials=self.trials,
                 minibatch=self.minibatch is not None and self.minibatch < n,
                 minibatch_size=min(self.minibatch or n, n),
@@ -233,7 +360,6 @@ class Gepa(Optimizer):
     minibatch: Count = 3
 
     def compile(self, work: Work) -> dspy.Module:
-        """The best on the validation examples."""
         return dspy.GEPA(
             metric=work.measure.with_feedback,
             max_metric_calls=self.calls,
@@ -241,14 +367,14 @@ class Gepa(Optimizer):
             reflection_lm=work.writer,
             num_threads=work.threads,
             seed=work.seed,
-        ).compile(work.task, trainset=list(work.train), valset=list(work.validation))
+        ).compile(work.task, trainset=work.train, valset=work.validation)
 
 
 @dataclass(kw_only=True)
 class Simba(Optimizer):
     """Adds rules and demonstrations where answers of the same program vary most: `dspy.SIMBA`.
 
-    It reads one set of examples; it is given train and validation together.
+    It reads one set of examples; it is given train and validation together. Raises DataError for too few of them.
 
     Args:
         batch, candidates, steps: Examples and new programs per step, and steps.
@@ -260,10 +386,9 @@ class Simba(Optimizer):
     batch: Count = 16
     candidates: Count = 4
     steps: Count = 4
-    demonstrations: Annotated[int, Field(ge=0, le=10_000)] = 4
+    demonstrations: Some = 4
 
     def compile(self, work: Work) -> dspy.Module:
-        """The best of its programs. Raises DataError for too few examples."""
         examples = [*work.train, *work.validation]
         if len(examples) < self.batch:
             raise DataError(
@@ -294,10 +419,9 @@ class Copro(Optimizer):
     depth: Count = 2
 
     def compile(self, work: Work) -> dspy.Module:
-        """The best instruction on the validation examples."""
         settings = {"num_threads": work.threads, "display_progress": False}
         optimiser = dspy.COPRO(metric=work.measure, prompt_model=work.writer, breadth=self.breadth, depth=self.depth)
-        return optimiser.compile(work.task, trainset=list(work.validation), eval_kwargs=settings)
+        return optimiser.compile(work.task, trainset=work.validation, eval_kwargs=settings)
 
 
 WRITERS = tuple(each.name for each in (Mipro, Gepa, Simba, Copro))

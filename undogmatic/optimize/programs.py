@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import dspy
+import pandas as pd
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from undogmatic.errors import ConfigError, DataError
@@ -96,7 +97,7 @@ class Program(Record):
                 it needs to be shown.
         """
         own = {name: signature_hash(predictor) for name, predictor in judge.named_predictors()}
-        made = {name: predictor.signature for name, predictor in self.predictors.items()}
+        made = {name: stored.signature for name, stored in self.predictors.items()}
         if own != made:
             other = sorted(name for name in own.keys() | made.keys() if own.get(name) != made.get(name))
             raise ConfigError(
@@ -133,29 +134,26 @@ def signature_hash(predictor: dspy.Predict) -> str:
 
 
 def predictors(judge: Judge) -> dict[str, Predictor]:
-    """What a judge's predictors say and show, by name."""
-    found = {}
+    """What a judge's predictors say and show, by name. Of a demonstration what was judged and what is answered, as JSON
+    holds it; what an optimiser noted beside (such as log-probabilities) is left out, and so are the fixed texts that
+    the readout adds itself."""
+    by_name = {}
     for name, predictor in judge.named_predictors():
-        signature = predictor.signature
-        demos = [dict(demo) for demo in predictor.demos if not lacking(signature, dict(demo))]
-        found[name] = Predictor(
+        signature, demonstrations = predictor.signature, []
+        answers = {field for field in (*signature.fields, *_SHOWN) if not field.startswith("the_")}
+        for demo in (dict(demo) for demo in predictor.demos if not lacking(signature, dict(demo))):
+            kept = {
+                key: value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+                for key, value in demo.items()
+                if key in answers or key in judge.rubric.inputs
+            }
+            demonstrations.append(json_value(json.dumps(kept, ensure_ascii=False, default=str)))
+        by_name[name] = Predictor(
             signature=signature_hash(predictor),
             instructions=signature.instructions,
-            demonstrations=tuple(_plain(judge, {*signature.fields}, demo) for demo in demos),
+            demonstrations=tuple(demonstrations),
         )
-    return found
-
-
-def _plain(judge: Judge, fields: Collection[str], demo: Mapping[str, Any]) -> dict[str, Any]:
-    """A demonstration as JSON holds it: what was judged and what is answered; what an optimiser noted beside (such as
-    log-probabilities) is left out, and so are the fixed texts that the readout adds itself."""
-    answers = {name for name in (*fields, *_SHOWN) if not name.startswith("the_")}
-    kept = {
-        name: value.model_dump(mode="json") if hasattr(value, "model_dump") else value
-        for name, value in demo.items()
-        if name in answers or name in judge.rubric.inputs
-    }
-    return dict(json_value(json.dumps(kept, ensure_ascii=False, default=str)))
+    return by_name
 
 
 def load(path: Path, key: str = "prompt.path") -> Program:
@@ -194,31 +192,19 @@ def parse(text: str, place: str) -> Program:
     return found
 
 
-class Change(NamedTuple):
-    """A line of what differs between two programs: "removed", "added" or "kept" of a predictor's instructions or
-    demonstrations."""
-
-    predictor: str
-    part: Literal["instructions", "demonstrations"]
-    change: str
-    text: str
-
-
-def changes(before: Mapping[str, Predictor], after: Mapping[str, Predictor]) -> list[Change]:
-    """What an optimiser changed, line by line of the instructions and demonstration by demonstration."""
-    marks = {"- ": "removed", "+ ": "added", "  ": "kept"}
-    found: list[Change] = []
-
-    def compare(name: str, part: Literal["instructions", "demonstrations"], old: list[str], new: list[str]) -> None:
-        lines = [(line[:2], line[2:]) for line in difflib.ndiff(old, new)]
-        found.extend(Change(name, part, marks[mark], text) for mark, text in lines if mark in marks and text.strip())
-
+def changes(before: Mapping[str, Predictor], after: Mapping[str, Predictor]) -> pd.DataFrame:
+    """What an optimiser changed: `predictor`, `part` ("instructions", line by line where they differ, and then
+    "demonstrations"), `change` ("removed", "added" or "kept") and `text`."""
+    marks, rows = {"- ": "removed", "+ ": "added", "  ": "kept"}, []
     for name, new in after.items():
         old = before[name]
-        if old.instructions != new.instructions:
-            compare(name, "instructions", old.instructions.splitlines(), new.instructions.splitlines())
-        compare(name, "demonstrations", *([_line(demo) for demo in own.demonstrations] for own in (old, new)))
-    return found
+        instructions = (old.instructions.splitlines(), new.instructions.splitlines())
+        parts = {"instructions": instructions} if old.instructions != new.instructions else {}
+        parts["demonstrations"] = ([*map(_line, old.demonstrations)], [*map(_line, new.demonstrations)])
+        for part, sides in parts.items():
+            lines = [(line[:2], line[2:]) for line in difflib.ndiff(*sides)]
+            rows += [(name, part, marks[mark], text) for mark, text in lines if mark in marks and text.strip()]
+    return pd.DataFrame(rows, columns=["predictor", "part", "change", "text"])
 
 
 def _line(demo: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""An optimisation from the composed run to a program that is saved, and to the two judges that the verdict compares."""
+"""Makes an optimisation of the composed run: a program that is saved, and the verdict whether it is better."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import dspy
+import numpy as np
+import pandas as pd
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import Field, ValidationError
 
 from undogmatic.analyses.improvement import AFTER as OPTIMISED
 from undogmatic.analyses.improvement import BEFORE as BASELINE
+from undogmatic.analyses.improvement import Measured, improvement
+from undogmatic.analyses.independence import groups_of
+from undogmatic.analyses.truth import Margin, margin_of
 from undogmatic.config.build import Settings, build
 from undogmatic.engine.journal import LEDGER, Ledger
 from undogmatic.engine.local import LocalEngine
@@ -26,20 +31,21 @@ from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticErro
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Chats, Model, SeveralModels
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
-from undogmatic.optimize.metrics import Terms
-from undogmatic.optimize.optimizers import OTHERS, Optimizer, Work
-from undogmatic.optimize.programs import Lineage, Program, load, predictors, rubric_digest
-from undogmatic.optimize.splits import Data, contrast, gather, node_of
-from undogmatic.optimize.task import Known, Measure, Task, example
+from undogmatic.optimize.metrics import Terms, units
+from undogmatic.optimize.optimizers import OTHERS, Known, Measure, Optimizer, Task, Work, example
+from undogmatic.optimize.programs import Lineage, Program, changes, load, predictors, rubric_digest
+from undogmatic.optimize.splits import Data, contrast, gather, looked, node_of
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records.records import Item, Record, digest, items_digest, text_mark
+from undogmatic.records.records import Item, Judgment, Record, Verdict, digest, items_digest, text_mark
+from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.runs import claim
 from undogmatic.runs.folder import PROGRAM, RunFolder
 from undogmatic.runs.progress import doing
 from undogmatic.safety import files
 
-PARENT, SPLITS, LOG = "baseline.json", "splits.json", "optimisation.log"
-SPENT = "optimisation.json"
+PARENT, SPLITS, LOG, SPENT = "baseline.json", "splits.json", "optimisation.log", "optimisation.json"
+LONGEST = 400
+"""Characters of a line of what changed; the program's file has all of it."""
 
 
 class Spent(Record):
@@ -77,8 +83,22 @@ class Search:
     def __init__(
         self, optimizer: Optimizer, config: Mapping[str, Any], chosen: Settings, parts: Parts, items: Sequence[Item]
     ) -> None:
-        self.optimizer, self.chosen, self.parts = optimizer, chosen, parts
-        self.baseline = _only_judge(parts)
+        if len(parts.judges) > 1:
+            raise ConfigError(
+                "one judge is optimised at a time: name it with judge=, and leave `judges` and `steps` out."
+            )
+        if parts.steps or not parts.asks:
+            raise ConfigError(
+                "an optimisation judges items as they are: leave `steps` out, and choose a dataset of texts."
+            )
+        self.optimizer, self.chosen, self.parts, self.baseline = optimizer, chosen, parts, parts.judge
+        if not self.baseline.asks or not self.baseline.predictors():
+            served = ", ".join(parts.model.readouts)
+            raise ConfigError(
+                f"judge={self.baseline.name} on {parts.model.name} (readout {parts.readout_name}) reads no prompt, so "
+                f"there is nothing to optimise. The model serves: {served}; take readout=structured or "
+                "readout=logprobs, or a model that answers in words (model=local, model=gpt)."
+            )
         criteria = self.baseline.criteria
         self.criterion = criteria[0] if optimizer.criterion is None else optimizer.criterion
         if self.criterion not in criteria:
@@ -145,10 +165,11 @@ class Search:
         """The best judge, what the one before it and it earned on validation examples, and how many were tried."""
         known = Known(item for side in (*self.data.train, *self.data.validation) for item in side)
         task = Task(self.baseline.deepcopy(), known, self.criterion)
+        validation = [example(items, self.data.metric, self.terms) for items in self.data.validation]
         work = Work(
             task,
             train=[example(items, self.data.on_train, self.terms) for items in self.data.train],
-            validation=[example(items, self.data.metric, self.terms) for items in self.data.validation],
+            validation=[*validation],
             measure=Measure(self.terms, self.parts.prompt.language, known, self.optimizer.cost_weight),
             writer=None if self.writer is None else LanguageModel(self.writer, temperature=1.0, max_tokens=4000),
             threads=min(engine.concurrency, self.parts.model.max_concurrency or engine.concurrency),
@@ -156,7 +177,7 @@ class Search:
         )
 
         def value(program: dspy.Module) -> float:
-            evaluate = dspy.Evaluate(devset=work.validation, metric=work.measure, num_threads=work.threads)
+            evaluate = dspy.Evaluate(devset=validation, metric=work.measure, num_threads=work.threads)
             return float(evaluate(program).score) / 100
 
         told = doing(lambda: f"optimizer={self.optimizer.name}, {known.judged} judgments")
@@ -173,8 +194,7 @@ class Search:
 
     @contextlib.contextmanager
     def _connected(self, engine: LocalEngine, folder: Path) -> Iterator[Budget]:
-        """The models with a gateway whose calls stand in the run's ledger; what all attempts have spent so far. The
-        engine's own budget goes on from the ledger when it begins to judge."""
+        """Connect the models so that their calls stand in the run's ledger, and give what all attempts have spent."""
         model: Model = self.parts.model
         if self.writer is not None and self.writer is not model:
             model = SeveralModels([model, self.writer])
@@ -214,23 +234,6 @@ class Search:
         )
 
 
-def _only_judge(parts: Parts) -> Judge:
-    """The judge that is optimised. Raises ConfigError where there are several, or none that a prompt reaches."""
-    if len(parts.judges) > 1:
-        raise ConfigError("one judge is optimised at a time: name it with judge=, and leave `judges` and `steps` out.")
-    if parts.steps or not parts.asks:
-        raise ConfigError("an optimisation judges items as they are: leave `steps` out, and choose a dataset of texts.")
-    judge = parts.judge
-    if not judge.asks or not judge.predictors():
-        served = ", ".join(parts.model.readouts)
-        raise ConfigError(
-            f"judge={judge.name} on {parts.model.name} (readout {parts.readout_name}) reads no prompt, so there is "
-            f"nothing to optimise. The model serves: {served}; take readout=structured or readout=logprobs, or a model "
-            "that answers in words (model=local, model=gpt)."
-        )
-    return judge
-
-
 def _writer(optimizer: Optimizer, chosen: Settings, parts: Parts) -> Model | None:
     """The model that writes prompts. Raises ConfigError where it cannot."""
     if not optimizer.writes:
@@ -263,8 +266,7 @@ def _quiet(folder: Path) -> Iterator[None]:
 
 
 class _Bars(io.TextIOBase):
-    """Standard error (`screen`) without DSPy's progress bars, which redraw their line: what we say of progress
-    stays."""
+    """Standard error (`screen`) without DSPy's progress bars, which redraw their line."""
 
     def __init__(self, screen: TextIO) -> None:
         self.screen, self.open = screen, False
@@ -304,3 +306,85 @@ def _stops(known: Known, folder: Path) -> Iterator[None]:
             f"{known.stopped}\nThe search was stopped after {known.judged} judgments, whose answers are kept. "
             f"Continue: run.resume={folder}"
         ) from None
+
+
+def results_of(
+    search: Search, found: Found, judgments: Sequence[Judgment], folder: Path, rng: np.random.Generator
+) -> list[AnalysisResult]:
+    """Is the optimised program better on the test split, and what is it? `judgments` are both programs'; the look is
+    noted beside the run's folder."""
+    first = [j for j in judgments if j.repeat == 0 and j.criterion == search.criterion]
+    programs = [
+        {name: predictor.model_dump(mode="json") for name, predictor in program.predictors.items()}
+        for program in (found.before, found.after)
+    ]
+    noted = [*programs, search.data.metric.name] if found.kept else None
+    looks = looked(folder, search.data.splits.test, f"{search.terms.rubric.name}.{search.criterion}", noted)
+    result = improvement(earned(search, first), rng, search.optimizer.alpha, search.optimizer.power, looks)
+    return [result, _change(search, found)]
+
+
+def earned(search: Search, judgments: Sequence[Judgment]) -> Measured:
+    """What both programs earned on every test text or pair, in the terms of the verdict."""
+    metric, terms, test, margin = search.data.metric, search.terms, search.data.splits.test, search.optimizer.margin
+    outcomes = {(j.judge, j.item_id): j.outcome for j in judgments if isinstance(j.outcome, Verdict)}
+    group, ranks, rubric, span = groups_of(test), metric.of == "block", terms.rubric, terms.span
+
+    def stated(value: float) -> float:
+        """A metric's value in [0, 1] as the verdict states it: a share, a difference or a distance (below 0)."""
+        return {"share": value, "difference": (2 * value - 1) * span, "distance": (value - 1) * span}[metric.told]
+
+    rows: list[dict[str, Any]] = []
+    for items in units(test, metric, terms):
+        row: dict[str, Any] = {"group": group[items[0].id]} | ({"label": terms.label(items[0])} if ranks else {})
+        for arm in (BASELINE, OPTIMISED):
+            verdicts = [outcomes[arm, item.id] for item in items if (arm, item.id) in outcomes]
+            if len(verdicts) < len(items):
+                row[arm] = np.nan
+            else:
+                row[arm] = verdicts[0].score if ranks else stated(metric.value(items, verdicts, terms))
+        rows.append(row)
+    ends = (rubric.minimum, rubric.maximum) if ranks else (stated(0.0), stated(1.0))
+    # The rubric's margin is one of what is measured on its scale; a share has none, unless somebody sets it.
+    none = Margin(margin or 0.0, "default" if margin is None else "analysis", 1.0)
+    matters = margin_of(rubric, margin) if metric.told != "share" and rubric.scale.ordered else none
+    table = pd.DataFrame(rows)
+    return Measured(metric.name, table, ranks, metric.told == "distance", ends, matters, _costs(judgments))
+
+
+def _costs(judgments: Sequence[Judgment]) -> pd.DataFrame:
+    """Per text: calls, thousand characters sent, and money. The cache hides neither calls nor characters."""
+    costs = {
+        "calls": [float(len(j.calls)) for j in judgments],
+        "characters": [sum(len(str(call.request)) for call in j.calls) / 1000 for j in judgments],
+        "usd": [np.nan if j.cost.usd is None else j.cost.usd for j in judgments],
+    }
+    rows, judges = [], np.array([j.judge for j in judgments])
+    for name, values in costs.items():
+        sides = [np.array(values)[judges == arm] for arm in (BASELINE, OPTIMISED)]
+        before, after = (float(side.mean()) if side.size else np.nan for side in sides)
+        if not np.isnan(before + after) and (name != "usd" or before + after > 0):
+            rows.append((name, before, after))
+    return pd.DataFrame(rows, columns=["cost", BASELINE, OPTIMISED])
+
+
+def _change(search: Search, found: Found) -> AnalysisResult:
+    """How the program was found, and what differs in it."""
+    lineage, data, tell = found.after.lineage, search.data, Telling("program")
+    sides = lineage.model_dump(include={"optimizer", "metric", "before", "after", "seed"})
+    sides |= {"train": len(data.train), "train_of": f"{data.on_train.of}_of", "test": len(data.splits.test)}
+    sides |= {"validation": len(data.validation), "validation_of": f"{data.metric.of}_of"}
+    alone = found.spent is not None and found.spent.programs <= 1
+    tell.say("sides", sides)
+    tell.say("found" if found.kept else "untried" if alone else "kept", sides)
+    tell.number(lineage.before, "validation_before")
+    tell.number(lineage.after, "validation_after")
+    if found.spent is not None:
+        spent = found.spent.model_dump(exclude={"programs"})
+        tell.say("priced" if spent["usd"] else "asked", spent)
+        tell.metrics |= {f"program.search_{name}": value for name, value in spent.items()}
+    table = changes(found.before.predictors, found.after.predictors)
+    if len(table):
+        table["text"] = table["text"].str[:LONGEST]
+        tell.tables["changes"] = table if table["predictor"].nunique() > 1 else table.drop(columns="predictor")
+    return tell.result(texts=(Path(__file__).with_name("verdict.texts.yaml"),))

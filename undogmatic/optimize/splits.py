@@ -20,7 +20,7 @@ from undogmatic.analyses.independence import Group, groups
 from undogmatic.config.build import Settings, build
 from undogmatic.config.groups import named, plain
 from undogmatic.datasets.base import on_scale
-from undogmatic.datasets.labels import labelled_items
+from undogmatic.datasets.tabular import labelled_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.metrics import BLOCK, METRICS, Metric, Terms, metric, units
 from undogmatic.records.records import Item, digest, items_digest, text_mark
@@ -38,7 +38,6 @@ FEWEST = 4
 SHARES = {"train": 0.6, "validation": 0.4}
 """Of development texts that serve both."""
 OWN_SPLIT, HELD_OUT = "development", "test"
-LOOKS = "looks.jsonl"
 
 
 class Splits(NamedTuple):
@@ -75,18 +74,16 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
             development split itself.
     """
     rng = np.random.default_rng(chosen.seed)
-    development = _development(optimizer, chosen, terms.rubric)
+    test, development = list(items), _development(optimizer, chosen, terms.rubric)
     if development is None:
-        dealt = deal(items, {"development": 1 - optimizer.test_share, "test": optimizer.test_share}, rng)
-        test, pool = dealt["test"], dealt["development"]
-    else:
-        test, pool = list(items), development
+        sides = deal(items, {"development": 1 - optimizer.test_share, "test": optimizer.test_share}, rng)
+        test, development = sides["test"], sides["development"]
     measure = metric(optimizer.metric, test, terms)
-    shown = _examples(optimizer, chosen, terms, pool)
-    own = {item.id: item.inputs for item in pool}
-    # Another text may have an id of the pool's.
+    shown = _examples(optimizer, chosen, terms, development)
+    own = {item.id: item.inputs for item in development}
+    # Another text may have an id of a development text.
     labels = {item.id: item for item in shown if own.get(item.id) == item.inputs}
-    check_leaks([*pool, *(item for item in shown if item.id not in labels)], test)
+    check_leaks([*development, *(item for item in shown if item.id not in labels)], test)
     on_train = METRICS["error"] if shown else measure
 
     def part(texts: Sequence[Item], by: Metric, most: int) -> list[Item]:
@@ -95,23 +92,19 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
         return some(measurable, (2 if by.of == "pair" else 1) * most, rng)
 
     if len(labels) < len(shown):
-        validation = part(pool, measure, optimizer.validation)
+        validation = part(development, measure, optimizer.validation)
         train = apart(shown, validation)
     else:
-        sides = deal(pool, SHARES, rng)
+        sides = deal(development, SHARES, rng)
         validation = part(sides["validation"], measure, optimizer.validation)
         train = [labels.get(item.id, item) for item in sides["train"] if item.id in labels or not shown]
-    train = part(train, on_train, optimizer.train)
-    examples = [examples_of(side, by, terms, rng) for side, by in ((train, on_train), (validation, measure))]
+    train, examples = part(train, on_train, optimizer.train), []
+    for side, by in ((train, on_train), (validation, measure)):
+        dealt = blocks(side, BLOCK, rng) if by.of == "block" else units(side, by, terms)
+        examples.append([dealt[place] for place in rng.permutation(len(dealt))])
     data = Data(Splits(train, validation, test), on_train, measure, *examples)
     _check_sizes(data, terms, optimizer)
     return data
-
-
-def examples_of(items: Sequence[Item], by: Metric, terms: Terms, rng: np.random.Generator) -> list[list[Item]]:
-    """The items as a metric takes them: single texts, whole pairs or blocks; in a random order."""
-    examples = blocks(items, BLOCK, rng) if by.of == "block" else units(items, by, terms)
-    return [examples[place] for place in rng.permutation(len(examples))]
 
 
 def _development(optimizer: Optimizer, chosen: Settings, rubric: Rubric) -> list[Item] | None:
@@ -204,12 +197,19 @@ def _check_sizes(data: Data, terms: Terms, optimizer: Optimizer) -> None:
         )
 
 
+def paired_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of a run's paired experiment: of several analyses, and of the suite, one level down."""
+    paired = config.get("analysis")
+    for outer in ("suite", "ab"):
+        inner = paired.get(outer) if isinstance(paired, Mapping) else None
+        paired = inner if isinstance(inner, Mapping) else paired
+    return paired if isinstance(paired, Mapping) else {}
+
+
 def contrast(optimizer: Optimizer, config: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The conditions of the worse and the better side of a pair: the optimizer's own, those of the run's paired
     experiment, or those of conf/analysis/ab.yaml. Raises ConfigError for lists of different lengths."""
-    paired: Mapping[str, Any] = config.get("analysis", {})
-    for outer in ("suite", "ab"):
-        paired = paired[outer] if isinstance(paired.get(outer), Mapping) else paired
+    paired = paired_settings(config)
     if "treatment" not in paired or "baseline" not in paired:
         paired = plain("analysis", "ab", "analysis")
     sides = (optimizer.worse or paired["treatment"], optimizer.better or paired["baseline"])
@@ -229,9 +229,7 @@ def deal(items: Sequence[Item], shares: Mapping[str, float], rng: np.random.Gene
     that is random within each stratum, to the side that lacks most of its share.
 
     Args:
-        items: What is dealt.
         shares: Of the items, by side; they sum to 1.
-        rng: The source of randomness.
     Returns:
         The items of every side, in their order in `items`.
     """
@@ -289,8 +287,7 @@ def check_leaks(development: Sequence[Item], test: Sequence[Item]) -> None:
 
 
 def _told_apart(items: Sequence[Item], others: Sequence[Item]) -> dict[str, Item]:
-    """The items by names that neither another of them nor one of the others has: two files may number alike, and then
-    the same id says nothing of the texts."""
+    """The items by names that no other item has: two files may number alike, and then an id says nothing of a text."""
     taken, named = {item.id for item in others}, dict[str, Item]()
     for n, item in enumerate(items):
         name = item.id
@@ -332,7 +329,7 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
         DataError, StorageError: The file cannot be read or written.
     """
     above = folder.resolve().parents
-    path = next((parent for parent in above if parent.name == "outputs"), above[0]) / LOOKS
+    path = next((parent for parent in above if parent.name == "outputs"), above[0]) / "looks.jsonl"
     texts = {text_mark(digest(item.inputs)) for item in test}
     if claim is None:
         return len(_looks(path, construct, texts))
@@ -340,7 +337,7 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
     if own not in _looks(path, construct, texts):
         note = {"look": own, "construct": construct, "texts": sorted(texts), "run": str(folder)}
         with Log(path, files.ALL) as log:
-            log.append(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
+            log.add(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
     return list(_looks(path, construct, texts)).index(own) + 1  # read again: other runs may note theirs
 
 

@@ -27,10 +27,11 @@ from typing import Any, Literal
 import dspy
 from filelock import FileLock
 from pydantic import Field, TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
 
 from undogmatic.errors import ConfigError, DataError, OffScaleAnswer, StorageError, UnparseableAnswer
-from undogmatic.models.calls import reading
-from undogmatic.readouts.prompt import Words, lines
+from undogmatic.models.calls import reading, with_texts
+from undogmatic.readouts.prompt import FixedWords, lines
 from undogmatic.records.rubric import Rubric, Scale
 from undogmatic.safety import files
 from undogmatic.safety.outside import Unreadable, json_value, read_bytes
@@ -121,7 +122,7 @@ class JudgeAdapter(dspy.Adapter):
         exact: Whether an answer with a field that was not asked for is refused.
     """
 
-    def __init__(self, words: Words, base: bool = False, exact: bool = False) -> None:
+    def __init__(self, words: FixedWords, base: bool = False, exact: bool = False) -> None:
         super().__init__()
         self.words, self.base, self.exact = words, base, exact
 
@@ -225,27 +226,6 @@ def _fence_key(folder: Path) -> bytes:
     return key if len(key) == _KEY_BYTES else secrets.token_bytes(_KEY_BYTES)
 
 
-def json_object(text: str | None) -> tuple[str, dict[str, Any]]:
-    """The raw answer without white space around it, and the JSON object it is; a Markdown code fence is tolerated.
-
-    Raises:
-        UnparseableAnswer: Anything else stands there.
-    """
-    raw = (text or "").strip()
-    written = raw
-    if raw.startswith(_FENCE) and raw.endswith(_FENCE) and len(raw) >= 2 * len(_FENCE):
-        written = raw[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
-    try:
-        answer = json_value(written)
-    except Unreadable as error:
-        raise UnparseableAnswer(_not_json(written) or str(error), raw) from None
-    if "\\u0000" in written:  # what no table and no database takes
-        answer = without_nul(answer)
-    if not isinstance(answer, dict):
-        raise UnparseableAnswer(f"a JSON {type(answer).__name__}, not an object", raw)
-    return raw, answer
-
-
 def _not_json(written: str) -> str | None:
     """Why it is no JSON, in the words of Python's own reader: the request of a retry holds them, so in other words its
     answer would not be found in the cache."""
@@ -258,23 +238,25 @@ def _not_json(written: str) -> str | None:
     return None
 
 
-def without_nul(value: Any) -> Any:
-    """Plain data with U+FFFD for each NUL."""
-    if isinstance(value, str):
-        return value.replace("\0", "\ufffd")
-    if isinstance(value, dict):
-        return {without_nul(key): without_nul(part) for key, part in value.items()}
-    return [without_nul(part) for part in value] if isinstance(value, list) else value
-
-
 def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False) -> dict[str, Any]:
-    """A JSON answer as the typed output fields of a signature; with `exact`, others are refused.
+    """A JSON answer as the typed output fields of a signature; with `exact`, others are refused. A Markdown code fence
+    around the object is tolerated.
 
     Raises:
         UnparseableAnswer: Not the object asked for, a missing or empty field, or one of another type.
         OffScaleAnswer: A number or category that is not on its scale.
     """
-    raw, given = json_object(text)
+    written = raw = (text or "").strip()
+    if raw.startswith(_FENCE) and raw.endswith(_FENCE) and len(raw) >= 2 * len(_FENCE):
+        written = raw[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
+    try:
+        given = json_value(written)
+    except Unreadable as error:
+        raise UnparseableAnswer(_not_json(written) or str(error), raw) from None
+    if "\\u0000" in written:  # what no table and no database takes
+        given = with_texts(given, lambda part: part.replace("\0", "\ufffd"))
+    if not isinstance(given, dict):
+        raise UnparseableAnswer(f"a JSON {type(given).__name__}, not an object", raw)
     if missing := [name for name in fields if name not in given]:
         raise UnparseableAnswer(f"the field `{missing[0]}` is missing", raw)
     if exact and (unknown := [name for name in given if name not in fields]):
@@ -294,19 +276,20 @@ def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False
 
 def _typed(name: str, field: Any, value: Any, raw: str) -> Any:
     scale: Scale | None = _mark(field, "scale")
-    if scale is not None:
-        if scale.kind == "numeric" and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise UnparseableAnswer(f"`{name}` is {value!r:.200}, not a number", raw)
-        try:
-            return scale.read(value)
-        except ValueError as error:
-            raise OffScaleAnswer(f"`{name}` {error}", raw) from None
+    if (
+        scale is not None
+        and scale.kind == "numeric"
+        and (isinstance(value, bool) or not isinstance(value, int | float))
+    ):
+        raise UnparseableAnswer(f"`{name}` is {value!r:.200}, not a number", raw)
     try:
-        return TypeAdapter(field.annotation).validate_json(json.dumps(value))
+        return TypeAdapter(field.annotation).validate_json(json.dumps(value)) if scale is None else scale.read(value)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in (name, *first["loc"]))
         raise UnparseableAnswer(f"`{where}`: {first['msg'][:1].lower() + first['msg'][1:]}", raw) from None
+    except ValueError as error:
+        raise OffScaleAnswer(f"`{name}` {error}", raw) from None
 
 
 def _joined(*parts: str | None, by: str = "\n") -> str:
@@ -349,13 +332,7 @@ def _answers(signature: Any, demo: Mapping[str, Any]) -> dict[str, Any]:
 def _answer(signature: Any, demo: Mapping[str, Any]) -> str:
     if "level" in signature.output_fields:
         return _label(signature.output_fields["level"], demo)
-    return json.dumps({name: _plain(value) for name, value in _answers(signature, demo).items()}, ensure_ascii=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+    return json.dumps(to_jsonable_python(_answers(signature, demo)), ensure_ascii=False)
 
 
 def _label(field: Any, demo: Mapping[str, Any]) -> str:

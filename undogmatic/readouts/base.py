@@ -1,23 +1,86 @@
-"""Defines what a readout is: it turns a model's answer into a `Verdict`."""
+"""Defines what a readout is: it turns a model's answer into a `Verdict`.
+
+A readout, as a judge, is a `Unit`: its identity, by which a resumed run is known again, is its constructor's arguments.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, NoneType
+from typing import Any, Protocol, Self, runtime_checkable
 
 import dspy
+import numpy as np
+from pydantic import BaseModel
 
 from undogmatic.errors import ConfigError, UnfitInput
+from undogmatic.models.base import Model
 from undogmatic.readouts import adapter
 from undogmatic.readouts.chat import LanguageModel, finished
-from undogmatic.readouts.unit import Unit
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 
-if TYPE_CHECKING:
-    from undogmatic.models.base import Model
-    from undogmatic.readouts.prompt import Prompt
+DEEPEST = 6
+"""Levels of an argument that is an object of a class of one's own; what lies deeper counts by its type."""
+
+
+class Unit(dspy.Module):
+    """A DSPy module that knows what it was constructed with: nobody can forget an argument that changes its answers.
+
+    Attributes:
+        contents: What stands behind an argument that only names it, such as a file or an earlier run, by the argument's
+            name. In the identity it takes the argument's place.
+    """
+
+    contents: Mapping[str, Any] = {}
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        made = super().__new__(cls)
+        bound = inspect.signature(cls.__init__).bind_partial(made, *args, **options)  # a copy is made without any
+        bound.apply_defaults()
+        made._arguments = {name: _plain(value) for name, value in list(bound.arguments.items())[1:]}
+        return made
+
+    def argument(self, name: str) -> Any:
+        """What it was constructed with under this name; None where it knows no such argument."""
+        inside = [value for value in self._arguments.values() if isinstance(value, dict)]  # passed on as **options
+        return next((each[name] for each in (vars(self), self._arguments, *inside) if name in each), None)
+
+    def identity(self) -> dict[str, Any]:
+        """What determines its answers, as plain data: its class and its arguments. Predictors inside it count apart."""
+        kind = f"{type(self).__module__}.{type(self).__qualname__}"
+        return {"class": kind, "arguments": self._arguments | dict(self.contents)}
+
+
+@runtime_checkable
+class Identified(Protocol):
+    """What says by itself what determines its answers, as a Unit does."""
+
+    def identity(self) -> dict[str, Any]: ...
+
+
+_FORMS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
+    ((bool, int, float, str, NoneType), lambda value, depth: value),
+    ((Rubric, Prompt), lambda value, depth: None),  # they have hashes of their own in the identity of a run
+    (Identified, lambda value, depth: value.identity()),
+    (Model, lambda value, depth: value.name),
+    (BaseModel, lambda value, depth: value.model_dump(mode="json")),
+    ((type, FunctionType), lambda value, depth: f"{value.__module__}.{value.__qualname__}"),
+    ((np.ndarray, np.generic), lambda value, depth: value.tolist()),
+    (Mapping, lambda value, depth: {str(key): _plain(each, depth) for key, each in value.items()}),
+    ((list, tuple), lambda value, depth: [_plain(each, depth) for each in value]),
+)
+
+
+def _plain(value: Any, depth: int = DEEPEST) -> Any:
+    """An argument as JSON can hold it; an object of a class of one's own by its class and what is in it."""
+    for kinds, form in _FORMS:
+        if isinstance(value, kinds):
+            return form(value, depth)
+    inside = getattr(value, "__dict__", {}) if depth else {}
+    return {"class": type(value).__qualname__} | {name: _plain(each, depth - 1) for name, each in inside.items()}
 
 
 class Readout(Unit):
@@ -79,10 +142,8 @@ class Readout(Unit):
         judged = adapter.judged(self.rubric, self.prompt.language)
         predict = dspy.Predict(adapter.signature(task, judged, fields, helpers=helpers), **settings)
         for demo in self.prompt.shown():
-            example = dspy.Example(
-                **demo.inputs, score=demo.score, confidence=demo.confidence, rationale=demo.rationale
-            )
-            predict.demos.append(example.with_inputs(*demo.inputs))
+            answer = demo.model_dump(include={"score", "confidence", "rationale"})
+            predict.demos.append(dspy.Example(**demo.inputs, **answer).with_inputs(*demo.inputs))
         return predict
 
     def fitted_on(self) -> frozenset[str]:
@@ -144,8 +205,7 @@ def categorised(verdict: Verdict, rubric: Rubric) -> Verdict:
         return verdict
     if scale.ordered:
         return verdict if verdict.score is None else verdict.replace(category=scale.write(verdict.score))
-    found = verdict.distribution
-    value = verdict.score if found is None else found.mode
+    value = verdict.score if verdict.distribution is None else verdict.distribution.mode
     if value is None:
         return verdict
     return verdict.replace(category=scale.write(value), score=None, raw_score=None, interval=None)
@@ -158,17 +218,16 @@ def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
     on: the entropy of five equal scores and of five that fill the scale are comparable with any other distribution's.
     """
     levels = rubric.levels
-    masses: Counter[int] = Counter()
+    masses = [0.0] * len(levels)
     for score in scores:
         above = next((n for n, value in enumerate(levels) if value >= score), len(levels) - 1)
         if above == 0 or levels[above] <= score:
             masses[above] += 1
             continue
         share = (score - levels[above - 1]) / (levels[above] - levels[above - 1])
-        masses[above] += share  # type: ignore[assignment]
-        masses[above - 1] += 1 - share  # type: ignore[assignment]
-    total = len(scores)
-    return ScoreDistribution(values=levels, probabilities=tuple(masses[n] / total for n in range(len(levels))))
+        masses[above] += share
+        masses[above - 1] += 1 - share
+    return ScoreDistribution(values=levels, probabilities=tuple(mass / len(scores) for mass in masses))
 
 
 def shown(predict: dspy.Predict, form: adapter.JudgeAdapter, rubric: Rubric, given: dict[str, Any]) -> str:

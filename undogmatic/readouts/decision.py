@@ -1,22 +1,28 @@
 """Readouts of models that judge by themselves.
 
 `decision` reads a decision model's probabilities over the rubric's levels (System One score questions); `rules` reads
-the share of the scale that rules or a fitted regression give.
+the share of the scale that rules or a fitted regression give; `Rivals` asks such models what they say of any texts.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from undogmatic.config.build import build
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.base import Decides, Model, Rates
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, entropy_verdict, shown_inputs, shown_text
-from undogmatic.readouts.chat import served_model
-from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.readouts.chat import finished, served_model
+from undogmatic.records.records import Item, ScoreDistribution, Verdict, text_mark
 from undogmatic.records.rubric import Rubric
 
 if TYPE_CHECKING:
@@ -36,7 +42,7 @@ class DecisionReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        _decides(model)
+        _able(model, *_DECIDES)
         if not 2 <= len(rubric.levels) <= 10:
             raise ConfigError(f"a score question takes 2 to 10 levels; rubric={rubric.name} has {len(rubric.levels)}.")
         level = adapter.level(rubric.labels, rubric.meanings(prompt.language), rubric.levels, is_score=True)
@@ -46,7 +52,7 @@ class DecisionReadout(Readout):
 
     async def read(self, item: Item) -> Verdict:
         name, state = self.rubric.score_field, shown_inputs(item, self.rubric) | self._demos()
-        answers = await _decides(served_model()).decide(state, {name: self._ask()})
+        answers = await _able(served_model(), *_DECIDES).decide(state, {name: self._ask()})
         return entropy_verdict(parse_score_answer(answers.get(name), self.rubric.levels))
 
     def shown(self) -> str:
@@ -63,12 +69,6 @@ class DecisionReadout(Readout):
         return {"demos": demos} if demos else {}
 
 
-def _decides(model: Model) -> Decides:
-    if not isinstance(model, Decides):
-        raise ConfigError(f"{model.name} is not a decision model; it serves: {', '.join(model.readouts)}.")
-    return model
-
-
 @reading(None)
 def parse_score_answer(answer: Any, values: tuple[float, ...]) -> ScoreDistribution:
     """A System One score answer -> distribution over `values` (level k stands for values[k]).
@@ -80,11 +80,10 @@ def parse_score_answer(answer: Any, values: tuple[float, ...]) -> ScoreDistribut
         OffScaleAnswer: The reported score contradicts the probabilities.
     """
     raw = repr(answer)[:500]
-    if not isinstance(answer, dict) or answer.get("type") != "score":
-        kind = answer.get("type") if isinstance(answer, dict) else None
+    kind = answer.get("type") if isinstance(answer, dict) else None
+    if kind != "score":
         raise UnparseableAnswer(f"no score answer came back (type {kind!r})", raw)
-    probabilities = answer.get("probabilities")
-    labels = [str(k) for k in range(len(values))]
+    probabilities, labels = answer.get("probabilities"), [str(k) for k in range(len(values))]
     if not isinstance(probabilities, dict) or sorted(map(str, probabilities)) != sorted(labels):
         raise UnparseableAnswer(f"`probabilities` must name the levels {', '.join(labels)}", raw)
     by_label = {str(k): v for k, v in probabilities.items()}
@@ -110,7 +109,7 @@ class RulesReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        _rates(model)
+        _able(model, *_RATES)
         if model.rubric not in (None, rubric.name):
             raise ConfigError(
                 f"{model.name} rates texts for rubric={model.rubric} only, and this run uses rubric={rubric.name}. "
@@ -121,11 +120,52 @@ class RulesReadout(Readout):
         return self.model.fitted_on
 
     async def read(self, item: Item) -> Verdict:
-        share, reason = await _rates(served_model()).rate(shown_text(item, self.rubric))
+        share, reason = await _able(served_model(), *_RATES).rate(shown_text(item, self.rubric))
         return Verdict(score=self.rubric.units(share), rationale=reason)
 
 
-def _rates(model: Model) -> Rates:
+def _able(model: Model, protocol: Any, what: str) -> Any:
+    """The model, if it can do what the protocol says. Raises ConfigError."""
+    if not isinstance(model, protocol):
+        raise ConfigError(f"{model.name} {what}; it serves: {', '.join(model.readouts)}.")
+    return model
+
+
+_DECIDES = Decides, "is not a decision model"
+_RATES = Rates, "does not rate texts itself"
+
+
+class Rivals:
+    """The rivals of a rubric, built when they are first needed.
+
+    Args:
+        names: Dotted names of the models (`Rubric.rivals`).
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+
+    def check(self) -> None:
+        """Raise ConfigError where `rubric.rivals` names what is no model, or one that does not rate texts."""
+        for name in self._names:
+            _rater(name)
+
+    def __call__(self, texts: Sequence[str]) -> Callable[[Sequence[str]], NDArray[np.float64]] | None:
+        """Texts to what the models say of them, shape (n_texts, n_models); None without any that saw none of `texts`
+        when they were fitted."""
+        marks = {text_mark(text) for text in texts} if self._names else set()
+        raters = [_rater(name) for name in self._names]
+        fresh = [rater for rater in raters if isinstance(rater, Model) and not marks & rater.fitted_on]
+
+        async def ask(read: Sequence[str]) -> list[list[float]]:
+            return [[(await rater.rate(text))[0] for rater in fresh] for text in read]
+
+        return (lambda read: np.array(finished(ask(read)))) if fresh else None
+
+
+@functools.lru_cache
+def _rater(name: str) -> Rates:
+    model = build({"_target_": name}, "rubric.rivals.model")
     if not isinstance(model, Rates):
-        raise ConfigError(f"{model.name} does not rate texts itself; it serves: {', '.join(model.readouts)}.")
+        raise ConfigError(f"`rubric.rivals` names {name}, which does not rate texts itself (readout rules).")
     return model

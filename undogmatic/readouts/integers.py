@@ -16,11 +16,11 @@ from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import entropy_verdict, shown_inputs
 from undogmatic.readouts.chat import ask
-from undogmatic.readouts.logprobs import LogprobsReadout, distribution, sent_tokens, with_examples
-from undogmatic.readouts.prompt import Prompt, Words
-from undogmatic.records.records import Item, Record, ScoreDistribution, Verdict
+from undogmatic.readouts.logprobs import LogprobsReadout, check_examples, distribution, sent_tokens
+from undogmatic.readouts.prompt import FixedWords, Prompt
+from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.stats.integers import Completed, completed, ends, integer_masses, longest_digits
+from undogmatic.stats.uncertainty import Completed, completed, ends, integer_masses, longest_digits
 
 MOST_NUMBERS = 1000
 """On a longer scale three digits say too little about a number."""
@@ -61,7 +61,7 @@ class NumberAdapter(adapter.JudgeAdapter):
         reasoning: Whether a reason comes before the number, in demonstrations too.
     """
 
-    def __init__(self, words: Words, own: NumberWords, ends: tuple[int, int], base: bool, reasoning: bool) -> None:
+    def __init__(self, words: FixedWords, own: NumberWords, ends: tuple[int, int], base: bool, reasoning: bool) -> None:
         low, high = ends
         number = own.number.format(low=low, high=high)
         super().__init__(words.model_copy(update={"answer": own.answer, "level": number}), base)
@@ -143,11 +143,7 @@ class IntegersReadout(LogprobsReadout):
                 f"readout=integers has no wording in {prompt.language!r} (it has: {', '.join(self.wordings)}). Add "
                 f"`readout.wordings.{prompt.language}`, or choose another `prompt=`."
             )
-        if model.base and not prompt.shown():
-            raise ConfigError(
-                f"{model.name} is a base model: it answers with a number only after examples, and prompt={prompt.id} "
-                f"shows none. {with_examples(rubric)}"
-            )
+        check_examples(model, prompt, rubric, "number")
         own = self.wordings[prompt.language]
         numbers = [str(number) for number in range(self.low, self.high + 1)]
         level = {"level": adapter.level(numbers, numbers, [float(number) for number in numbers], is_score=True)}
@@ -173,8 +169,16 @@ class IntegersReadout(LogprobsReadout):
             if not reason:
                 raise UnparseableAnswer("the reason is empty", "")
         found, calls = await self._numbers(inputs)
-        numbers = integer_distribution(found, self.low, self.high, self.minimum_mass)
-        return entropy_verdict(numbers, rationale=reason, details={"look_ahead": float(calls)})
+        numbers, masses = range(self.low, self.high + 1), integer_masses(found.numbers, self.low, self.high)
+        likeliest = sorted((found.numbers | found.begun).items(), key=lambda pair: -pair[1])
+        levels = distribution(
+            [float(number) for number in numbers],
+            [masses.get(number, 0.0) for number in numbers],
+            self.minimum_mass,
+            f"the whole numbers from {self.low} to {self.high}",
+            [f"{digits!r} {mass:.2f}" for digits, mass in likeliest],
+        )
+        return entropy_verdict(levels, rationale=reason, details={"look_ahead": float(calls)})
 
     async def _numbers(self, inputs: Mapping[str, Any]) -> tuple[Completed, int]:
         """Numbers with their probabilities, and how many further calls they took."""
@@ -233,26 +237,13 @@ def token_odds(prediction: dspy.Prediction) -> list[tuple[str, Odds]]:
     Raises:
         UnparseableAnswer: It sent none.
     """
-    found = []
+    places = []
     for token in sent_tokens(prediction):
         odds: Odds = {}
         for each in token["top_logprobs"] or [token]:
             odds[each["token"]] = odds.get(each["token"], 0.0) + min(1.0, math.exp(each["logprob"]))
-        found.append((token["token"], odds))
-    return found
-
-
-def integer_distribution(found: Completed, low: int, high: int, minimum_mass: float) -> ScoreDistribution:
-    """The distribution over the whole numbers of a range. Raises OffScaleAnswer below the minimum mass."""
-    numbers, masses = range(low, high + 1), integer_masses(found.numbers, low, high)
-    likeliest = sorted((found.numbers | found.begun).items(), key=lambda pair: -pair[1])
-    return distribution(
-        [float(number) for number in numbers],
-        [masses.get(number, 0.0) for number in numbers],
-        minimum_mass,
-        f"the whole numbers from {low} to {high}",
-        [f"{digits!r} {mass:.2f}" for digits, mass in likeliest],
-    )
+        places.append((token["token"], odds))
+    return places
 
 
 def _after(path: list[tuple[str, Odds]]) -> dict[str, Odds]:

@@ -57,11 +57,8 @@ class LogprobsReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        if model.base and not (prompt.shown() or prompt.brings_program or self.zero_shot):
-            raise ConfigError(
-                f"{model.name} is a base model: it answers with a level only after examples, and prompt={prompt.id} "
-                f"shows none. {with_examples(rubric)}"
-            )
+        if not (prompt.brings_program or self.zero_shot):
+            check_examples(model, prompt, rubric, "level")
         check_labels(rubric)
         level = adapter.level(rubric.labels, rubric.meanings(prompt.language), rubric.levels, is_score=True)
         task = prompt.task(rubric)
@@ -109,28 +106,34 @@ def check_labels(rubric: Rubric) -> None:
         )
 
 
-def with_examples(rubric: Rubric) -> str:
-    """What to do where a base model needs a prompt with examples for this rubric."""
+def check_examples(model: Model, prompt: Prompt, rubric: Rubric, what: str) -> None:
+    """Raise ConfigError for a base model that is shown no example of `what` it shall answer with."""
+    if not model.base or prompt.shown():
+        return
     nodes = {name: groups.plain("prompt", name, "prompt") for name in groups.options("prompt")}
     shows = {name: node for name, node in nodes.items() if node.get("demonstrations") or node.get("shipped")}
-    if fit := [f"prompt={name}" for name, node in shows.items() if node.get("rubric") in (None, rubric.name)]:
-        return f"Use one with examples for this rubric: {', '.join(fit)}."
-    return (
-        f"None that is here has examples for rubric={rubric.name}. Write one with `demonstrations` and "
-        f"`rubric: {rubric.name}` (see conf/prompt/demos_en.yaml), or fit a probe: undogmatic probe fit --data FILE."
+    fit = [f"prompt={name}" for name, node in shows.items() if node.get("rubric") in (None, rubric.name)]
+    advice = f"Use one with examples for this rubric: {', '.join(fit)}."
+    if not fit:
+        advice = (
+            f"None that is here has examples for rubric={rubric.name}. Write one with `demonstrations` and `rubric: "
+            f"{rubric.name}` (see conf/prompt/demos_en.yaml), or fit a probe: undogmatic probe fit --data FILE."
+        )
+    raise ConfigError(
+        f"{model.name} is a base model: it answers with a {what} only after examples, and prompt={prompt.id} "
+        f"shows none. {advice}"
     )
 
 
 def sent_tokens(prediction: dspy.Prediction) -> list[Any]:
     """The tokens of an answer as the server sent them. Raises UnparseableAnswer where it sent none."""
     tokens = getattr(prediction, "logprobs", None)
-    content: list[Any] = tokens["content"] if tokens else []
-    if not content:
+    if not tokens or not tokens["content"]:
         raise UnparseableAnswer(
             "the server sent no log-probabilities; use readout=structured, or a server that supports `logprobs`",
             prediction.level,
         )
-    return content
+    return list(tokens["content"])
 
 
 @reading(None)
@@ -140,9 +143,8 @@ def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
     Raises:
         UnparseableAnswer: It sent none.
     """
-    content = sent_tokens(prediction)
-    top = [(t["token"], t["logprob"]) for t in content[0]["top_logprobs"]]
-    return top or [(content[0]["token"], content[0]["logprob"])]
+    first = sent_tokens(prediction)[0]
+    return [(each["token"], each["logprob"]) for each in first["top_logprobs"] or [first]]
 
 
 @reading(None)
@@ -204,8 +206,12 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
         data: Any = read_json(Path(path))
     except DataError as error:
         raise ConfigError(f"`readout.calibration` is {brief(path)}: {error}") from None
-    if (problem := _problem(data)) is not None:
-        raise ConfigError(f"{path} is not a calibration file ({problem}). Make one with `undogmatic calibrate`.")
+    try:
+        _check_calibration(data)
+    except ValueError as error:
+        raise ConfigError(
+            f"{path} is not a calibration file ({error}). Make one with `undogmatic calibrate`."
+        ) from None
     for key, actual in (("model", model), ("prompt_hash", prompt_hash)):
         if data[key] != actual:
             raise ConfigError(
@@ -215,24 +221,24 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
     return data  # type: ignore[no-any-return]
 
 
-def _problem(data: Any) -> str | None:
-    """What is wrong with a calibration as it was read; its parameters are tried."""
+def _check_calibration(data: Any) -> None:
+    """Raise ValueError saying what is wrong with a calibration as it was read; its parameters are tried."""
     from undogmatic.stats import calibration as calibrators
 
     if not isinstance(data, dict):
-        return "it holds no object"
-    for key in ("model", "prompt_hash", "method", "texts", "parameters"):
-        if key not in data:
-            return f"it has no `{key}`"
+        raise ValueError("it holds no object")
+    if missing := [key for key in ("model", "prompt_hash", "method", "texts", "parameters") if key not in data]:
+        raise ValueError(f"it has no `{missing[0]}`")
     if not isinstance(data["texts"], list) or not all(isinstance(mark, str) for mark in data["texts"]):
-        return "`texts` is no list of marks"
+        raise ValueError("`texts` is no list of marks")
     parameters, tried = data["parameters"], np.array([0.0, 1.0, 50.0])
     try:
         if data["method"] == "content_free":
             count = len(parameters["weights"])
             tried = np.full(count, 1 / max(1, count))
         with np.errstate(over="ignore", invalid="ignore"):
-            found = calibrators.apply(parameters, tried)
+            scores = calibrators.apply(parameters, tried)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        return f"`parameters`: {str(error)[:200]}"
-    return None if np.isfinite(found).all() else "`parameters` give no finite scores"
+        raise ValueError(f"`parameters`: {str(error)[:200]}") from None
+    if not np.isfinite(scores).all():
+        raise ValueError("`parameters` give no finite scores")

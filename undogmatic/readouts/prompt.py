@@ -14,7 +14,7 @@ from undogmatic.records.records import Record, digest
 from undogmatic.records.rubric import NumericScale, Rubric
 
 
-class Words(Record):
+class FixedWords(Record):
     """The fixed sentences around every prompt in one language; each file in `conf/language/` is one."""
 
     scale: str
@@ -34,9 +34,9 @@ class Words(Record):
     answer: str
 
 
-def language(code: str) -> Words:
+def language(code: str) -> FixedWords:
     """The fixed sentences of a language. Raises ConfigError naming those that exist."""
-    words: Words = build(groups.plain("language", code, "prompt.language"), f"language={code}")
+    words: FixedWords = build(groups.plain("language", code, "prompt.language"), f"language={code}")
     return words
 
 
@@ -92,7 +92,7 @@ class Prompt(Record):
         """Change a judge that was built with this prompt; `key` is the judge's, for messages. Raises ConfigError."""
 
     @property
-    def words(self) -> Words:
+    def words(self) -> FixedWords:
         """The fixed sentences of its language."""
         return language(self.language)
 

@@ -5,8 +5,7 @@ family    every two jobs tested by every measure, corrected once
 verdicts  whether the best may be believed, and whether it is better than the others
 compare   all of that as one result, with its tables: leaderboard, agreement, worth, costs
 search    a search in place of a grid: jobs chosen by those before them
-reaching  whether what is swept reaches a model at all
-workers   jobs side by side share the cores
+launch    whether what is swept reaches a model at all; jobs side by side share the cores
 
 Hydra imports this module at start and in every worker, so it stays light: the rest is imported when a sweep ends.
 """
@@ -34,8 +33,7 @@ from undogmatic.safety import files
 from undogmatic.safety.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, WORKERS, as_typed, in_full, note_status, say, tell
 from undogmatic.safety.guard import check_config, guard_worker
 from undogmatic.safety.secrets import scrub_words
-from undogmatic.sweep.reaching import check_reaching
-from undogmatic.sweep.workers import announce, check_launcher, free_slot, take_slot
+from undogmatic.sweep.launch import announce, check_launcher, check_reaching, free_slot, take_slot
 
 
 class SweepCallback(Callback):
@@ -67,7 +65,7 @@ class SweepCallback(Callback):
             check_reaching(config)
             check_launcher(config)
             folder = claimed(config, "sweep")
-            typed = [str(word) for word in config.hydra.overrides.task]
+            typed = map(str, config.hydra.overrides.task)
             overrides = [scrub_words(word) for word in typed if not word.startswith("run.resume=")]
             earlier = RunFolder(folder).sweep
             if earlier is not None and [scrub_words(word) for word in earlier["overrides"]] != overrides:
@@ -106,14 +104,13 @@ class SweepCallback(Callback):
 
 @contextlib.contextmanager
 def _stopping() -> Iterator[None]:
-    """Print an error and end the command with its status: the user's, also one that a resolver raised, and a fault of
-    ours, which as a warning would let a run begin that nobody has checked."""
+    """Print an error, the user's (also of a resolver) or a fault of ours, and end the command with its status."""
     try:
         yield
     except Exception as error:
         of_user = isinstance(error, UndogmaticError | OmegaConfBaseException)
         cause = ours(error) if of_user else error
-        message, status = tell(cause) if cause is not None else (str(error).splitlines()[0], 2)
+        message, status = (str(error).splitlines()[0], 2) if cause is None else tell(cause)
         say(f"error: {message}")
         if not of_user:
             in_full(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +34,17 @@ from undogmatic.sweep.family import (
     uncertain,
     units_of,
 )
-from undogmatic.sweep.jobs import Job, read_jobs, read_search, varying
+from undogmatic.sweep.jobs import COSTS, Job, read_jobs, read_search
 from undogmatic.sweep.verdicts import Searched, against_others, named, verdicts
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
-FEWEST_FOR_HEATMAP = 3  # pairs, that is three jobs; two have the Bland-Altman plot
 MOST_AGREED = 12
 """Of more jobs, agreement is given between the best: nobody reads 780 rows or a square of forty names."""
-MOST_CURVES = 7
+MOST_CURVES = 7  # that can be told apart
+MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 COUNTS = ("judged", "failed", "calls_cached")
 PARTS = ("judge", "criterion")
 """Columns of the table of jobs where one of them had several; each such pair is compared like a job of its own."""
-MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 AGREEMENT = ("left right n pearson_between spearman_between kendall kappa alpha bias lower upper drift").split()
 WORTH = {
     "worth_order": ("review_gain", "aurc", "excess_aurc", "spearman_error"),
@@ -54,8 +53,8 @@ WORTH = {
 """Metrics of `analysis=calibration`, by table: does the uncertainty find the errors, and does it hold what it says?"""
 NUMBERS = ("spearman", "pearson", "mae")
 """Metrics of `analysis=labelled`, of jobs that are ranked by how they follow labels."""
-QUANTITIES = ("calls", "tokens", "seconds", "usd")
-_MERIT = ("", "_interval", "_group")
+BARE = re.compile(r"(?i:true|false|null)|[-+]?\d[\d.]*(e[-+]?\d+)?")
+"""A value that says nothing without its key: a switch or a number."""
 UNHEARD = ("analysis", "tracking", "report", "engine", "run", "hydra")
 """Groups of keys that say nothing to a judge: jobs that differ in them alone count once."""
 
@@ -64,7 +63,8 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     """Everything that the sweep `name` yielded in its folder, which has one numbered folder per job; `language` is the
     report's. Jobs are ranked by their headline metric, which every analysis defines so that more is better."""
     jobs = read_jobs(folder)
-    choices = varying(jobs)
+    keys = dict.fromkeys(key for job in jobs for key in job.overrides)  # in the order of the command line
+    choices = tuple(key for key in keys if len({job.overrides.get(key) for job in jobs}) > 1)
     by_name = _named(jobs, choices)
     finished = {label: job for label, job in by_name.items() if job.status == "finished"}
     headlines = Counter(job.facts["headline"] for job in finished.values() if job.facts.get("headline") is not None)
@@ -81,16 +81,12 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         "costs": costs(finished),
         "variance": divided.table,
     }
-    tell = Telling("sweep")
-    on_trials, search = verdicts(table, sweep), read_search(folder)
-    count = len(on_trials)
-    if search is None:
-        tell.findings += on_trials
-    else:  # its verdict is that of the winner's own texts; what the trials' texts say comes after
+    first, search = verdicts(table, sweep), read_search(folder)
+    tell = Telling("sweep", findings=[*first])
+    if search is not None:  # its verdict is that of the winner's own texts; what the trials' texts say comes after
         searched = Searched(folder, search, finished)
-        count = len(searched.verdicts)
-        tell.findings += [*searched.verdicts, Finding("sweep.on_trials"), *on_trials, *searched.findings]
-        further = {"trials": searched.table, **further}
+        tell.findings = [*searched.verdicts, Finding("sweep.on_trials"), *first, *searched.findings]
+        first, further = searched.verdicts, {"trials": searched.table, **further}
     _tell_of_the_best(tell, table, sweep)
     _tell_of_all(tell, sweep, choices)
     _tell_tests(tell, sweep)
@@ -111,7 +107,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         headline=sweep.headline,
         comparisons=tests.iloc[order].reset_index(drop=True),
         agreement=agreed,
-        verdicts=count,
+        verdicts=len(first),
         findings=[*tell.findings, *divided.findings],
         figures=tell.figures,
         tables={name: frame for name, frame in further.items() if len(frame)},
@@ -126,24 +122,18 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
 
 
 def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
-    """The jobs by what sets them apart ("tfidf, anchored_pt"), and by their number where that does not; of several
-    judges or criteria in one job each by its name too. A switch or a number says nothing without its key."""
+    """The jobs by what sets them apart ("tfidf, anchored_pt"), else by their number; parts of a job by name too."""
     by_name: dict[str, Job] = {}
     for job in jobs:
-        parts = []
-        for key in choices:
-            value = job.overrides.get(key, "default")
-            bare = value.lower() in ("true", "false", "null") or re.fullmatch(r"[-+]?\d[\d.]*(e[-+]?\d+)?", value)
-            parts.append(f"{key.rpartition('.')[2]}={value}" if bare else value)
-        label = ", ".join(parts) or f"job {job.number}"
-        label = f"{label}, {job.part}" if job.part else label
+        values = [(key.rpartition(".")[2], job.overrides.get(key, "default")) for key in choices]
+        parts = [f"{key}={value}" if BARE.fullmatch(value) else value for key, value in values]
+        label = ", ".join([*(parts or [f"job {job.number}"]), *filter(None, [job.part])])
         by_name[label if label not in by_name else f"{label} (job {job.number})"] = job
     return by_name
 
 
 def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep) -> None:
-    """Say that the best was chosen by what it is praised for, how the others stand to it, and whom their own verdicts
-    support."""
+    """Say that the best was chosen by its score, how the others stand to it, and whom their own verdicts support."""
     ranked = table.loc[(table["status"] == "finished") & table["headline"].notna(), "name"].tolist()
     if sweep.headline is None or len(ranked) < 2 or "criterion" in table:
         return
@@ -151,7 +141,7 @@ def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep) -> None:
     tell.say("winner", best=best, metric=sweep.headline, n=len(ranked))
     measure, against = against_others(sweep, best, others)
     if len(against) > 1:
-        shown = Counter(word for word, _ in against.values())
+        shown = Counter(against["shown"])
         counts = {word: shown[word] for word in ("better", "equal", "worse")}
         tell.say("others", counts, best=best, measure=measure, n=len(against), open=len(against) - sum(counts.values()))
     supported = [name for name in ranked if sweep.jobs[name].standing == "supported"]
@@ -195,8 +185,7 @@ def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
 
 
 def _tell_tests(tell: Telling, sweep: Sweep) -> None:
-    """Say what all the tests show, measure by measure (and criterion by criterion, as each has its margin), and how
-    they were corrected."""
+    """Say what the tests of each measure show (of each criterion, which has its margin), and how all are corrected."""
     family = sweep.family
     table = family.table[family.table["p"].notna()]
     several = "_of" if len(sweep.margins) > 1 else ""
@@ -218,13 +207,11 @@ def _tell_tests(tell: Telling, sweep: Sweep) -> None:
 
 
 def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
-    """Say which job leaves the least risk, and draw the error caught by share reviewed, a line per job; at most seven
-    can be told apart, so the best seven."""
-
-    def having(metric: str) -> dict[str, float]:
-        return {name: job.metrics[metric] for name, job in finished.items() if metric in job.metrics}
-
-    areas, gains = having("calibration.aurc"), having("calibration.review_gain")
+    """Say which job leaves the least risk, and draw the error caught by share reviewed, a line for each of the best."""
+    areas, gains = (
+        {name: job.metrics[metric] for name, job in finished.items() if metric in job.metrics}
+        for metric in ("calibration.aurc", "calibration.review_gain")
+    )
     if len(areas) > 1 and len({finished[name].criterion for name in areas}) == 1:
         best = min(areas, key=lambda name: areas[name])
         metrics = finished[best].metrics
@@ -233,7 +220,7 @@ def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
     if len(gains) < 2:
         return
     lines: dict[str, Any] = {}
-    for name in sorted(gains, key=lambda name: -gains[name])[:MOST_CURVES]:
+    for name in sorted(gains, key=gains.__getitem__, reverse=True)[:MOST_CURVES]:
         items = finished[name].items
         # The curve itself is exact; one resample because the band is not used.
         curve = review.curve("caught", items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
@@ -247,25 +234,19 @@ def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame
     headline = sweep.headline
     ranked = table[table["headline"].notna()]
     if headline is not None and len(ranked) > 1:
-        ends = {end: ranked[end].tolist() for end in ("low", "high")}
-        estimate = ranked["headline"].tolist()
-        tell.draw("leaderboard", "forest", labels=ranked["name"].tolist(), estimate=estimate, **ends, x_label=headline)
+        columns = {"labels": "name", "estimate": "headline", "low": "low", "high": "high"}
+        shown = {name: ranked[column].tolist() for name, column in columns.items()}
+        tell.draw("leaderboard", "forest", **shown, x_label=headline)
         cost = "usd" if "usd" in ranked and ranked["usd"].notna().all() and ranked["usd"].max() > 0 else "seconds"
         ranked = ranked[ranked[cost].notna()]  # not known where all answers came from the cache
         if len(ranked) > 1:
-            on_front = front(ranked["headline"].to_numpy(), ranked[cost].to_numpy())
+            x, y = ranked[cost], ranked["headline"]
+            groups = np.where(front(y.to_numpy(), x.to_numpy()), "front", "behind").tolist()
             marks = ranked[["number", *(part for part in PARTS if part in ranked)]].astype(str)
-            tell.draw(
-                "cost",
-                "scatter",
-                x=ranked[cost].tolist(),
-                y=ranked["headline"].tolist(),
-                groups=np.where(on_front, "front", "behind").tolist(),
-                labels=marks.agg(" ".join, axis=1).tolist(),  # names would cover one another
-                x_label=cost,
-                y_label=headline,
-            )
-    if len(agreed) >= FEWEST_FOR_HEATMAP:  # Spearman's correlation as a square; NaN where it does not exist
+            labels = marks.agg(" ".join, axis=1).tolist()  # names would cover one another
+            data = {"x": x.tolist(), "y": y.tolist(), "groups": groups, "labels": labels}
+            tell.draw("cost", "scatter", **data, x_label=cost, y_label=headline)
+    if len(agreed) > 2:  # of three jobs or more: Spearman's correlation as a square; NaN where it does not exist
         names = list(dict.fromkeys([*agreed["left"], *agreed["right"]]))
         half = agreed.set_index(["left", "right"])["spearman_between"].astype(np.float64).unstack()
         half = half.reindex(index=names, columns=names)
@@ -283,45 +264,43 @@ def leaderboard(
     by_name: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool
 ) -> pd.DataFrame:
     """One row per job, best first, jobs without a result last; see SweepResult. `further`: with related metrics."""
-    present = dict.fromkeys(m for job in by_name.values() for m in job.metrics)
+    if not by_name:
+        return pd.DataFrame(columns=["number", "name", "status", "headline", "low", "high"])
+    jobs = list(by_name.values())
+    present = dict.fromkeys(m for job in jobs for m in job.metrics)
     related = [m for m in present if further and m != headline and f"{m}_low" in present]
     if headline is not None:
         related = [m for m in related if m.partition(".")[0] == headline.partition(".")[0]]
     related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
-    criteria = {job.criterion for job in by_name.values() if job.status == "finished"}
-    parted = any(job.part for job in by_name.values()) or len(criteria) > 1
-    standing = any(job.standing is not None for job in by_name.values())
-    rows = []
-    for label, job in by_name.items():
-        row: dict[str, Any] = {"number": job.number, "name": label, "status": job.status}
-        row |= {key: job.overrides.get(key, "default") for key in choices}
-        row |= dict(zip(PARTS, (job.judge, job.criterion), strict=True)) if parted else {}
-        row |= {"standing": job.standing} if standing else {}
-        for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
-            row[column] = job.metrics.get(f"{headline}{end}", np.nan)
-        row |= _with_intervals(job, related[:MOST_INTERVALS])
-        counts = {count: job.metrics.get(count) for count in COUNTS if count in present}
-        row |= {count: None if value is None else int(value) for count, value in counts.items()}
-        # From the journal, not the run's own clock: a continued run judges nothing again.
-        row["seconds"] = float(job.scores["seconds"].mean()) if len(job.scores) else np.nan
-        rows.append(row | ({"usd": job.metrics.get("usd", np.nan)} if "usd" in present else {}))
-    if not rows:
-        return pd.DataFrame(columns=["number", "name", "status", "headline", "low", "high"])
-    table = pd.DataFrame(rows)
-    places = pd.factorize(pd.Series([job.criterion for job in by_name.values()]))[0]
+    columns: dict[str, list[Any]] = {"number": [job.number for job in jobs], "name": [*by_name]}
+    columns["status"] = [job.status for job in jobs]
+    columns |= {key: [job.overrides.get(key, "default") for job in jobs] for key in choices}
+    if any(job.part for job in jobs) or len({job.criterion for job in jobs if job.status == "finished"}) > 1:
+        columns |= {part: [getattr(job, part) for job in jobs] for part in PARTS}
+    if any(job.standing is not None for job in jobs):
+        columns["standing"] = [job.standing for job in jobs]
+    for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
+        columns[column] = [job.metrics.get(f"{headline}{end}", np.nan) for job in jobs]
+    columns |= _with_intervals(jobs, related[:MOST_INTERVALS])
+    columns |= {count: [job.metrics.get(count) for job in jobs] for count in COUNTS if count in present}
+    # From the journal, not the run's own clock: a continued run judges nothing again.
+    columns["seconds"] = [float(job.scores["seconds"].mean()) if len(job.scores) else np.nan for job in jobs]
+    columns |= {"usd": [job.metrics.get("usd", np.nan) for job in jobs]} if "usd" in present else {}
+    table = pd.DataFrame(columns)
+    places = pd.factorize(pd.Series([job.criterion for job in jobs]))[0]
     order = np.lexsort((table["number"], -table["headline"], places, table["status"] != "finished"))
     table = table.iloc[order].reset_index(drop=True)
     return table if places.any() else table.drop(columns="criterion", errors="ignore")
 
 
-def _with_intervals(job: Job, names: Iterable[str], section: str = "") -> dict[str, Any]:
-    """Metrics of a job's own report, each with its interval where that has both ends."""
-    cells: dict[str, Any] = {}
+def _with_intervals(jobs: Collection[Job], names: Iterable[str], section: str = "") -> dict[str, list[Any]]:
+    """Metrics of the jobs' own reports by column, each with its interval where that has both ends."""
+    columns: dict[str, list[Any]] = {}
     for name in names:
-        value, low, high = (job.metrics.get(f"{section}{name}{end}") for end in ("", "_low", "_high"))
-        cells[name] = np.nan if value is None else value
-        cells[f"{name}_interval"] = None if low is None or high is None else (low, high)
-    return cells
+        columns[name] = [job.metrics.get(f"{section}{name}", np.nan) for job in jobs]
+        low, high = ([job.metrics.get(f"{section}{name}{end}") for job in jobs] for end in ("_low", "_high"))
+        columns[f"{name}_interval"] = [None if None in ends else ends for ends in zip(low, high, strict=True)]
+    return columns
 
 
 def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -332,13 +311,15 @@ def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.Data
     """
     jobs = {name: job for name, job in finished.items() if "calibration.judged" in job.metrics}
     tables = {}
-    for title, names in WORTH.items():
-        rows = [{"name": name} | _with_intervals(job, names, "calibration.") for name, job in jobs.items()]
-        table = pd.DataFrame(rows, columns=["name", *(f"{name}{end}" for name in names for end in _MERIT)])
-        for name in (name for name in names if name in MERITS and rows):
-            letters = _letters(table.set_index("name")[name], tests[tests["measure"] == name], -BETTER[name])
-            table[f"{name}_group"] = table["name"].map(letters)
-        tables[title] = table.dropna(axis="columns", how="all")
+    for title, names in WORTH.items() if jobs else ():
+        columns: dict[str, list[Any]] = {"name": [*jobs]}
+        for name in names:
+            columns |= _with_intervals(jobs.values(), [name], "calibration.")
+            if name in MERITS:
+                values = pd.Series(columns[name], columns["name"])
+                letters = _letters(values, tests[tests["measure"] == name], -BETTER[name])
+                columns[f"{name}_group"] = [letters.get(job, np.nan) for job in jobs]
+        tables[title] = pd.DataFrame(columns).dropna(axis="columns", how="all")
     return {title: table for title, table in tables.items() if len(table.columns) > 1}
 
 
@@ -360,14 +341,10 @@ def following(finished: Mapping[str, Job]) -> pd.DataFrame:
     jobs = {name: job for name, job in finished.items() if job.facts.get("headline") == LABELLED}
     if len(jobs) < 2:
         return pd.DataFrame()
-    counts = {"n_judged": "labelled.judged", "n_failed": "labelled.failed"}
-    rows = [
-        {"name": name}
-        | _with_intervals(job, NUMBERS, "labelled.")
-        | {column: int(job.metrics.get(count, 0)) for column, count in counts.items()}
-        for name, job in jobs.items()
-    ]
-    return pd.DataFrame(rows).dropna(axis="columns", how="all")
+    columns = {"name": [*jobs], **_with_intervals(jobs.values(), NUMBERS, "labelled.")}
+    for count in ("judged", "failed"):
+        columns[f"n_{count}"] = [int(job.metrics.get(f"labelled.{count}", 0)) for job in jobs.values()]
+    return pd.DataFrame(columns).dropna(axis="columns", how="all")
 
 
 def described(finished: Mapping[str, Job]) -> pd.DataFrame:
@@ -390,10 +367,7 @@ def described(finished: Mapping[str, Job]) -> pd.DataFrame:
 
 def mean_interval(values: pd.Series, groups: pd.Series) -> tuple[float, float] | None:
     """The interval of level 0.95 of a mean over independent groups, or None for fewer than two of them."""
-    if groups.nunique() < 2:
-        return None
-    mean = means.interval(values, groups=groups.tolist())
-    return mean.low, mean.high
+    return means.interval(values, groups=groups.tolist()).interval if groups.nunique() > 1 else None
 
 
 def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
@@ -404,7 +378,7 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     """
     kinds: tuple[agreement.Kind, ...] = ("pearson", "spearman", "kendall")
     rows = []
-    for left, right, a, b in pairs:
+    for left, right, a, b, _ in pairs:
         levels = jobs[left].rubric.levels
         steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
         limits = agreement.bland_altman(a, b)
@@ -423,28 +397,24 @@ def costs(finished: Mapping[str, Job]) -> pd.DataFrame:
     of the judgments without any (see `analyses.costs`). The cheapest job has the fewest calls, then the fewest seconds.
 
     Returns:
-        Columns name, <quantity>_per_item (seconds with its interval) and <quantity>_ratio per QUANTITIES, trigger_rate
-        (of a selective judge).
+        Columns name, <quantity>_per_item (seconds with its interval) and <quantity>_ratio per COSTS, trigger_rate (of a
+        selective judge).
     """
-    rows = []
-    for name, job in finished.items():
-        spent = per_item(job.costs)
-        known = job.scores.dropna(subset="seconds")
-        spent["tokens"] = spent["input_tokens"] + spent["output_tokens"]
-        spent["seconds"] = float(job.scores["seconds"].mean())  # of the first repeat, as its interval
-        row: dict[str, Any] = {"name": name} | {f"{quantity}_per_item": spent[quantity] for quantity in QUANTITIES}
-        row["seconds_per_item_interval"] = mean_interval(known["seconds"], known["group"])
-        rows.append(row | {"trigger_rate": job.metrics.get("costs.trigger_rate", np.nan)})
-    if len(rows) < 2:
+    if len(finished) < 2:
         return pd.DataFrame()
-    table = pd.DataFrame(rows)
-    cheapest = table.sort_values(["calls_per_item", "seconds_per_item"], kind="stable").iloc[0]
-    for quantity in QUANTITIES:
-        base = float(cheapest[f"{quantity}_per_item"])
-        table[f"{quantity}_ratio"] = table[f"{quantity}_per_item"] / base if base > 0 else np.nan
-    order = [f"{quantity}_{kind}" for quantity in QUANTITIES for kind in ("per_item", "per_item_interval", "ratio")]
-    shown = ["name", *(column for column in order if column in table), "trigger_rate"]
-    return table[shown].dropna(axis="columns", how="all")
+    spent = pd.DataFrame([per_item(job.costs) for job in finished.values()])
+    spent["tokens"] = spent["input_tokens"] + spent["output_tokens"]
+    spent["seconds"] = [float(job.scores["seconds"].mean()) for job in finished.values()]  # of the first repeat
+    cheapest = spent.sort_values(["calls", "seconds"], kind="stable").iloc[0]
+    table = pd.DataFrame({"name": [*finished]})
+    for quantity in COSTS:
+        table[f"{quantity}_per_item"], base = spent[quantity], float(cheapest[quantity])
+        if quantity == "seconds":
+            known = [job.scores.dropna(subset="seconds") for job in finished.values()]
+            table["seconds_per_item_interval"] = [mean_interval(rows["seconds"], rows["group"]) for rows in known]
+        table[f"{quantity}_ratio"] = spent[quantity] / base if base > 0 else np.nan
+    table["trigger_rate"] = [job.metrics.get("costs.trigger_rate", np.nan) for job in finished.values()]
+    return table.dropna(axis="columns", how="all")
 
 
 def variance(finished: Mapping[str, Job], choices: Sequence[str]) -> Divided:
@@ -452,17 +422,13 @@ def variance(finished: Mapping[str, Job], choices: Sequence[str]) -> Divided:
     with the items; without a table where there are none or several criteria, and with a sentence where the jobs do not
     cross what varies in full."""
     jobs, nothing = list(finished.values()), Divided(None, pd.DataFrame(), [])
-    several = any(job.part for job in jobs)
-    facets = [key for key in choices if key.partition(".")[0] not in UNHEARD]
-    facets += ["judge"] if several and "judge" not in facets else []
-    alike = {(job.criterion, frozenset(job.scores.index)) for job in jobs}
-    if len(jobs) < 2 or len(alike) > 1:
+    if len(jobs) < 2 or len({(job.criterion, frozenset(job.scores.index)) for job in jobs}) > 1:
         return nothing
-    frames = []
+    frames, facets = [], [key for key in choices if key.partition(".")[0] not in UNHEARD]
+    several = {"judge"} if any(job.part for job in jobs) else set()
+    facets += several - {*facets}
     for job in jobs:
-        settings = {key: job.overrides.get(key, "default") for key in facets} | (
-            {"judge": job.judge} if several else {}
-        )
+        settings = {key: job.judge if key in several else job.overrides.get(key, "default") for key in facets}
         frames.append(job.scores[["score", "group"]].rename_axis("item_id").reset_index().assign(**settings))
     table = pd.concat(frames, ignore_index=True).drop_duplicates(["item_id", *facets])
     return of_scores(table, facets) if any(table[key].nunique() > 1 for key in facets) else nothing

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.compared import COMPARED, Whole
+from undogmatic.analyses.compared import COMPARED
 from undogmatic.analyses.pairs import contrast
 from undogmatic.analyses.truth import Margin, margin_of
+from undogmatic.optimize.splits import paired_settings
 from undogmatic.runs.progress import doing
 from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array
@@ -21,7 +22,8 @@ from undogmatic.sweep.jobs import Job
 
 ALPHA = 0.05
 """Probability that anything at all is shown in a sweep in which nothing differs."""
-BETTER = {measure.name: measure.better for measure in COMPARED}
+MEASURES = {measure.name: measure for measure in COMPARED}
+BETTER = {name: measure.better for name, measure in MEASURES.items()}
 WITH_MARGIN = tuple(measure.name for measure in COMPARED if measure.of == "scores")
 """In score units, so that there is a difference too small to matter."""
 MERITS = tuple(measure.name for measure in COMPARED if measure.of == "calibration")
@@ -31,6 +33,7 @@ FOLLOWING = tuple(measure.name for measure in COMPARED if measure.of == "labelle
 LABELLED = "labelled.spearman"
 """The headline of the jobs that are compared by FOLLOWING."""
 
+LeftOuts = dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None]
 FEWEST, FEWEST_OF_ALL = 3, 10
 """Texts in common: for a comparison text by text, and for one by a number of all of them."""
 DRAWS, FEWEST_DRAWS, DRAWS_OF_ALL = 1000, 100, 66_000
@@ -38,12 +41,14 @@ DRAWS, FEWEST_DRAWS, DRAWS_OF_ALL = 1000, 100, 66_000
 
 
 class Pair(NamedTuple):
-    """Two jobs on the same items: the scores of both in the same order, failures of either left out."""
+    """What two jobs say of the same items, in one order: their scores without failures of either, or (`judged_both`)
+    tables; `texts` is None where these are all that both judged."""
 
     left: str
     right: str
-    a: Array
-    b: Array
+    a: Any
+    b: Any
+    texts: tuple[str, ...] | None = None
 
     @property
     def identical(self) -> bool:
@@ -73,33 +78,31 @@ class Sweep:
     @cached_property
     def margins(self) -> dict[str, Margin]:
         """What matters, by criterion: rubrics of one sweep may have different scales and margins."""
-        by_criterion: dict[str, list[Job]] = {}
-        for job in self.jobs.values():
-            by_criterion.setdefault(job.criterion, []).append(job)
-        return {criterion: margin_of_jobs(jobs) for criterion, jobs in by_criterion.items()}
+        jobs = list(self.jobs.values())
+        criteria = dict.fromkeys(job.criterion for job in jobs)
+        return {own: margin_of_jobs([job for job in jobs if job.criterion == own]) for own in criteria}
 
     @cached_property
     def family(self) -> Family:
         """All that is tested between the jobs, corrected once, the strongest evidence of each measure first."""
-        values = values_of(self.jobs)
-        known = {name: job.scores for name, job in self.jobs.items() if job.facts.get("headline") == LABELLED}
-        labelled = {
-            name: scores.dropna(subset=["score", "label"]).rename(columns={"group": "unit"})[["score", "label", "unit"]]
-            for name, scores in known.items()
+        values = {
+            measure: {name: values_of(job, measure) for name, job in self.jobs.items()} for measure in WITH_MARGIN
         }
+        labelled = {}
+        for name, job in self.jobs.items():
+            if job.facts.get("headline") == LABELLED:
+                known = job.scores.dropna(subset=["score", "label"]).rename(columns={"group": "unit"})
+                labelled[name] = known[["score", "label", "unit"]]
         wholes = [(uncertain(self.jobs), "truth", MERITS), (labelled, "label", FOLLOWING)]
         same = {measure: twins(of_job) for measure, of_job in values.items()}
-        for judged, _, measures in wholes:
-            for measure in measures:
-                same[measure] = twins({name: own[list(_COLUMNS[measure])] for name, own in judged.items()})
         comparisons = [*self._by_text(values)]
         for judged, truth, measures in wholes:
             comparisons += self._by_all(judged, truth, measures)
+            for measure in measures:
+                same[measure] = twins({name: own[[*MEASURES[measure].columns]] for name, own in judged.items()})
         table, size, alpha = compare.corrected(comparisons, BETTER, WITH_MARGIN, same, ALPHA)
-        places = {measure: n for n, measure in enumerate(BETTER)}
-        sorting = {"measure": lambda column: column.map(places), "p_holm": lambda column: column.astype(float)}
-        order = table.sort_values([*sorting], key=lambda c: sorting[c.name](c), kind="stable", ignore_index=True)
-        return Family(order, size, alpha)
+        order = np.lexsort((table["p_holm"].astype(float), pd.Categorical(table["measure"], [*BETTER]).codes))
+        return Family(table.iloc[order].reset_index(drop=True), size, alpha)
 
     def _by_text(self, values: Mapping[str, Mapping[str, pd.Series | None]]) -> Iterator[Comparison]:
         """Every pair of jobs by the measures of WITH_MARGIN, against what matters between jobs of its criterion."""
@@ -124,37 +127,33 @@ class Sweep:
         the two jobs' answers, group by group, which is exact where it makes no difference whose they are.
         """
         n_pairs = len(self.jobs) * (len(self.jobs) - 1) // 2
-        wholes = Wholes(min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs))))
+        draws, left_outs = min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs))), LeftOuts()
         with doing("testing the uncertainty of every two jobs"):
             for both in judged_both(judged, self.jobs, truth):
                 # A sweep may hold jobs of several scales; that of the first says nothing of the others.
                 span = max(margin_of_jobs([self.jobs[name]]).span for name in (both.left, both.right))
-                compared = (wholes.compare(both, measure, span) for measure in measures)
+                compared = (of_all(both, measure, span, draws, left_outs) for measure in measures)
                 yield from (each for each in compared if each is not None)
 
 
 def same_items(one: Job, other: Job) -> bool:
     """Whether two jobs judged the same items, texts included, for the same criterion and on the same scale."""
-    same = one.facts.get("dataset_digest") == other.facts.get("dataset_digest") and one.criterion == other.criterion
-    ends = [(job.rubric.minimum, job.rubric.maximum) for job in (one, other)]
-    return same and ends[0] == ends[1] and set(one.scores.index) == set(other.scores.index)
+    judged, others = (
+        (job.facts.get("dataset_digest"), job.criterion, job.rubric.minimum, job.rubric.maximum, {*job.scores.index})
+        for job in (one, other)
+    )
+    return judged == others
 
 
 def margin_of_jobs(jobs: Sequence[Job]) -> Margin:
     """What matters between jobs: the margin that all of them set for their paired experiment, else the rubric's."""
-    margins = {_paired_settings(job).get("margin") for job in jobs}
+    margins = {paired_settings(job.config).get("margin") for job in jobs}
     value = margins.pop() if len(margins) == 1 else None
     return margin_of(jobs[0].rubric, float(value) if isinstance(value, int | float) else None)
 
 
 def of_means(
-    left: str,
-    right: str,
-    measure: str,
-    values: Array,
-    units: Sequence[object],
-    margin: Margin,
-    reach: float | None,
+    left: str, right: str, measure: str, values: Array, units: Sequence[object], margin: Margin, reach: float | None
 ) -> Comparison:
     """Two jobs by the mean of a difference per text (or pair): Wilcoxon's test, and the interval against the margin.
 
@@ -178,28 +177,22 @@ def of_means(
     return Comparison(left, right, measure, differences.mean, differences.n_units, differences.p, limits)
 
 
-def values_of(jobs: Mapping[str, Job]) -> dict[str, dict[str, pd.Series | None]]:
-    """The measures of WITH_MARGIN by job, per item or pair of texts: the distance to human labels; by how much the
-    score tells the two texts of a pair apart, in the expected direction; the score, which shows a difference but not
-    who is right. None where its items do not have it."""
-    return {measure: {name: _values(job, measure) for name, job in jobs.items()} for measure in WITH_MARGIN}
-
-
-def _values(job: Job, measure: str) -> pd.Series | None:
+def values_of(job: Job, measure: str) -> pd.Series | None:
+    """A measure of WITH_MARGIN per item or pair of texts: the distance to human labels; by how much the score tells the
+    two texts of a pair apart, in the expected direction; the score, which shows a difference but not who is right. None
+    where the job's items do not have it."""
     scores = job.scores
     if measure == "score":
         return scores["score"]
     if measure == "absolute_error":
         labelled = scores[scores["label"].notna()]
         return (labelled["score"] - labelled["label"]).abs() if len(labelled) else None
-    settings = _paired_settings(job)
-    treatment, baseline = settings.get("treatment"), settings.get("baseline")
+    treatment, baseline = map(paired_settings(job.config).get, ("treatment", "baseline"))
     if not (treatment and baseline and all(isinstance(names, str | list) for names in (treatment, baseline))):
         return None
     sides = contrast(treatment, baseline, scores)
-    by_pair = scores[scores["condition"].isin(sides)].pivot_table(
-        index="pair_id", columns="condition", values="score", sort=False
-    )
+    shown = scores[scores["condition"].isin(sides)]
+    by_pair = shown.pivot_table(index="pair_id", columns="condition", values="score", sort=False)
     if not set(sides) <= set(by_pair.columns):
         return None
     sign = 1 if job.rubric.direction == "higher_is_worse" else -1
@@ -215,29 +208,10 @@ def units_of(job: Job, measure: str = "score") -> pd.Series:
     return codes[pair.notna()].groupby(pair[pair.notna()].to_numpy(), sort=False).first()
 
 
-def _paired_settings(job: Job) -> Mapping[str, Any]:
-    """The settings of its paired experiment: of several analyses, and of the suite, one level down."""
-    analysis = job.config.get("analysis", {})
-    for outer in ("suite", "ab"):
-        analysis = analysis.get(outer, analysis) if isinstance(analysis, dict) else {}
-    return analysis if isinstance(analysis, dict) else {}
-
-
-class Both(NamedTuple):
-    """What two jobs say of the same texts, in one order, `unit` as a number; `texts` is None where these are all that
-    both judged."""
-
-    left: str
-    right: str
-    a: pd.DataFrame
-    b: pd.DataFrame
-    texts: tuple[str, ...] | None = None
-
-
-def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], truth: str) -> Iterator[Both]:
+def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], truth: str) -> Iterator[Pair]:
     """Every two jobs on the texts that both judged and whose true score (column `truth`) both take for the same.
 
-    `judged` has per job a row per text (index), with the column `unit`, its independent unit.
+    `judged` has per job a row per text (index), with the column `unit`, its independent unit; this becomes a number.
     """
     units = pd.Index(sorted({unit for items in judged.values() for unit in items["unit"]}))
     judged = {name: own.assign(unit=units.get_indexer(own["unit"])).sort_index() for name, own in judged.items()}
@@ -249,7 +223,7 @@ def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], tru
             both = one.index.intersection(other.index)
             a, b, texts = one.loc[both], other.loc[both], tuple(both)
         if len(a) >= FEWEST_OF_ALL and np.allclose(a[truth], b[truth]):
-            yield Both(left, right, a, b, texts)
+            yield Pair(left, right, a, b, texts)
 
 
 def uncertain(jobs: Mapping[str, Job]) -> dict[str, pd.DataFrame]:
@@ -257,65 +231,52 @@ def uncertain(jobs: Mapping[str, Job]) -> dict[str, pd.DataFrame]:
     return {name: job.items.join(job.scores["seconds"]) for name, job in jobs.items() if not job.items.empty}
 
 
-class Wholes:
-    """Compares jobs by measures of all texts, with so many exchanges (`draws`) for a p-value; what such a measure is
-    without each unit is made once per job."""
+def of_all(both: Pair, measure: str, span: float, draws: int, left_outs: LeftOuts) -> Comparison | None:
+    """Two jobs by a measure of all texts, left minus right; None where it does not exist.
 
-    def __init__(self, draws: int) -> None:
-        self.draws = draws
-        self._left_outs: dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None] = {}
-
-    def compare(self, both: Both, measure: str, span: float) -> Comparison | None:
-        """Left minus right; None where it does not exist. `span` is the width of the two jobs' scale."""
-        left, right, a, b, texts = both
-        n, columns = a["unit"].nunique(), list(_COLUMNS[measure])
-        one, other = (side[columns].to_numpy(dtype=np.float64) for side in (a, b))
-        if np.isnan(one).any() or np.isnan(other).any():
-            return None
-        whole = _WHOLES.get(measure)
-        if whole is None:
-            return of_means(left, right, measure, (one - other)[:, 0], a["unit"].to_numpy(), _ANY, None)
-        one, other = one.round(NOISE), other.round(NOISE)
-        if n < whole.fewest:
-            return None
-        if np.array_equal(one, other):
-            return compare.identical(left, right, measure, n)
-        first, second = (
-            self._left_out((job, measure, texts), whole, rows, side["unit"].tolist())
-            for job, rows, side in ((left, one, a), (right, other, b))
-        )
-        if first is None or second is None:
-            return None
-
-        def ends(alpha: float) -> means.Bounds:
-            return whole.apart(first, second, 1 - alpha, span)
-
-        def limits(alpha: float) -> Apart:
-            low, high = ends(alpha)
-            return Apart((low, high), "beyond" if low > 0 else "against" if high < 0 else "open")
-
-        estimate = first.estimate - second.estimate
-        if whole.exchanged:
-            codes = np.unique(a["unit"].to_numpy(), return_inverse=True)[1]
-            p = compare.exchange_p(whole.statistic, one, other, codes, estimate, self.draws)
-        else:
-            p = compare.p_of_interval(ends)
-        return None if p is None else Comparison(left, right, measure, estimate, n, p, limits)
-
-    def _left_out(
-        self, key: tuple[str, str, tuple[str, ...] | None], whole: Whole, rows: Array, units: Sequence[object]
-    ) -> jackknife.LeftOut | None:
-        """Of a job by a measure on these texts (`key`); None where it does not exist."""
-        if key not in self._left_outs:
+    Args:
+        span: The width of the two jobs' scale.
+        draws: So many exchanges give the p-value.
+        left_outs: Filled with what the measure is of a job without each unit, so that this is made once per job.
+    """
+    left, right, a, b, texts = both
+    n, whole = a["unit"].nunique(), MEASURES[measure].whole
+    one, other = (side[[*MEASURES[measure].columns]].to_numpy(dtype=np.float64) for side in (a, b))
+    if np.isnan(one).any() or np.isnan(other).any():
+        return None
+    if whole is None:
+        return of_means(left, right, measure, (one - other)[:, 0], a["unit"].to_numpy(), _ANY, None)
+    one, other = one.round(NOISE), other.round(NOISE)
+    if n < whole.fewest:
+        return None
+    if np.array_equal(one, other):
+        return compare.identical(left, right, measure, n)
+    for name, rows, side in ((left, one, a), (right, other, b)):
+        if (key := (name, measure, texts)) not in left_outs:
             rng = np.random.default_rng(0)  # where groups are left out many at a time, the same of every job
             try:
-                self._left_outs[key] = jackknife.LeftOut(rows, whole.statistic, rng, units)
+                left_outs[key] = jackknife.LeftOut(rows, whole.statistic, rng, side["unit"].tolist())
             except jackknife.Undefined:  # a constant has no correlation, equal errors no order
-                self._left_outs[key] = None
-        return self._left_outs[key]
+                left_outs[key] = None
+    first, second = (left_outs[name, measure, texts] for name in (left, right))
+    if first is None or second is None:
+        return None
+
+    def ends(alpha: float) -> means.Bounds:
+        return whole.apart(first, second, 1 - alpha, span)
+
+    def limits(alpha: float) -> Apart:
+        low, high = ends(alpha)
+        return Apart((low, high), "beyond" if low > 0 else "against" if high < 0 else "open")
+
+    estimate = first.estimate - second.estimate
+    if whole.exchanged:
+        codes = np.unique(a["unit"].to_numpy(), return_inverse=True)[1]
+        p = compare.exchange_p(whole.statistic, one, other, codes, estimate, draws)
+    else:
+        p = compare.p_of_interval(ends)
+    return None if p is None else Comparison(left, right, measure, estimate, n, p, limits)
 
 
-_WHOLES = {measure.name: measure.whole for measure in COMPARED if measure.whole is not None}
-_COLUMNS = {measure.name: measure.columns for measure in COMPARED}
 _ANY = Margin(0.0, "rubric", np.inf)
 """Of measures in which no difference is known to be too small to matter."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -24,14 +24,14 @@ from undogmatic.analyses.costs import per_item, spent
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.config.build import build
 from undogmatic.errors import DataError, UndogmaticError
-from undogmatic.optimize.splits import looked
-from undogmatic.records.records import OVERALL, Item, Verdict
+from undogmatic.records.records import OVERALL, Verdict
 from undogmatic.records.results import Standing, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text
+from undogmatic.stats.selection import front
 
 SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
 Voice = tuple[str, str]
@@ -90,8 +90,14 @@ class Job:
 
     @property
     def standing(self) -> str | None:
-        """The worst of its standings: a judge is supported if all its verdicts say so. None if none was noted."""
-        return next((standing for standing in STANDINGS if standing in self.standings.values()), None)
+        """The worst of its standings: a judge is supported if all its verdicts say so."""
+        return worst(self.standings)[0]
+
+
+def worst(standings: Mapping[str, str]) -> tuple[str | None, list[str]]:
+    """The worst of standings by analysis, None if none was noted; and the analyses that came to it."""
+    standing = next((standing for standing in STANDINGS if standing in standings.values()), None)
+    return standing, [analysis for analysis, own in standings.items() if own == standing]
 
 
 def read_jobs(folder: Path) -> list[Job]:
@@ -111,20 +117,13 @@ def read_jobs(folder: Path) -> list[Job]:
     return jobs
 
 
-def varying(jobs: Sequence[Job]) -> tuple[str, ...]:
-    """The overridden keys whose value differs between jobs, in the order of the command line."""
-    keys = dict.fromkeys(key for job in jobs for key in job.overrides)
-    return tuple(k for k in keys if len({job.overrides.get(k) for job in jobs}) > 1)
-
-
 def _read(folder: RunFolder, number: int) -> list[Job]:
     job = Job(number, {}, {}, {}, {}, pd.DataFrame(), "failed")
     try:
         # A kill may have come before any of these was written.
         message = read_text(folder.path / ERROR_FILE).strip() if folder.has(ERROR_FILE) else None
-        job = replace(job, message=message)
         overrides = dict(word.lstrip("+~").partition("=")[::2] for word in folder.overrides)
-        job = replace(job, overrides=overrides, config=folder.mapping(COMPOSED))
+        job = replace(job, message=message, overrides=overrides, config=folder.mapping(COMPOSED))
         job = replace(job, facts=folder.facts)
         status = job.facts.get("status")
         if message is not None:
@@ -164,21 +163,13 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str])
             raise _damaged(folder, doubts, f"it lacks {', '.join(lacking)}")
         if not items.index.is_unique:
             raise _damaged(folder, doubts, "an item is twice in it")
-    headline = str(job.facts.get("headline"))
-    front = next((f"{name}." for name in names.values() if name and headline.startswith(f"{name}.")), "")
-    # The headline as an analysis calls it where it reads one judge and criterion.
-    facts = {**job.facts, "headline": headline.removeprefix(front)} if front else job.facts
-    return replace(
-        job,
-        judge=judge,
-        criterion=criterion,
-        part=part,
-        facts=facts,
-        metrics=_metrics(folder, voice, names, costs),
-        scores=scores,
-        items=items,
-        costs=costs,
-    )
+    facts, headline = job.facts, str(job.facts.get("headline"))
+    if whose := next((f"{name}." for name in names.values() if name and headline.startswith(f"{name}.")), None):
+        # As an analysis calls it where it reads one judge and criterion.
+        facts = {**facts, "headline": headline.removeprefix(whose)}
+    read: dict[str, Any] = {"scores": scores, "items": items, "costs": costs}
+    read |= {"judge": judge, "criterion": criterion, "part": part, "facts": facts}
+    return replace(job, **read, metrics=_metrics(folder, voice, names, costs))
 
 
 def _metrics(folder: RunFolder, voice: Voice, names: Mapping[Voice, str], costs: pd.DataFrame) -> dict[str, float]:
@@ -252,14 +243,10 @@ class SearchState(BaseModel):
         return sorted(done, key=lambda t: (-t.values[0], *t.values[1:], t.number))
 
     def front(self) -> list[Trial]:
-        """The complete trials that no other one beats in one objective without losing in another."""
+        """The complete trials that no other one beats in one of two objectives without losing in the other."""
         done = self.ranked()
-        merits = [[trial.values[0], *(-cost for cost in trial.values[1:])] for trial in done]
-
-        def beaten(one: list[float]) -> bool:
-            return any(other != one and all(map(operator.ge, other, one)) for other in merits)
-
-        return [trial for trial, own in zip(done, merits, strict=True) if not beaten(own)]
+        kept = front(*np.array([trial.values for trial in done]).T)
+        return [trial for trial, unbeaten in zip(done, kept, strict=True) if unbeaten]
 
 
 def read_search(folder: Path) -> SearchState | None:
@@ -278,14 +265,6 @@ def read_search(folder: Path) -> SearchState | None:
 def write_search(folder: Path, search: SearchState) -> None:
     """Keep how far a search has come; the file is whole at any moment."""
     files.write(folder / SEARCH, json.dumps(search.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
-
-
-def winners_look(folder: Path, name: str, test: Sequence[Item]) -> int | None:
-    """Which look at these test texts the winner's run was, `name` in the search's folder; None without a result."""
-    run = RunFolder(folder / name)
-    if not reached(folder / name)[0]:
-        return None
-    return looked(folder, test, f"{run.rubric.name}.{OVERALL}", [run.facts["identity"], run.facts["headline"]])
 
 
 def reached(folder: Path, objectives: Sequence[str] = ("quality",)) -> tuple[list[float], str | None]:

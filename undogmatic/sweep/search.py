@@ -27,8 +27,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from undogmatic.config.build import build, resolve
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.optimize.splits import check_leaks
-from undogmatic.records.records import Item
+from undogmatic.optimize.splits import check_leaks, looked
+from undogmatic.records.records import OVERALL, Item
+from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import note_status, say, tell
 from undogmatic.sweep.jobs import (
     COSTS,
@@ -38,15 +39,16 @@ from undogmatic.sweep.jobs import (
     Trial,
     reached,
     read_search,
-    winners_look,
     write_search,
 )
-from undogmatic.sweep.reaching import latest
+from undogmatic.sweep.launch import latest
 
-SAMPLERS = ("tpe", "random")
 TRIES = 100
 """How often Optuna is asked for a trial that was not there yet, before the space counts as searched through."""
 MOST_CHOICES = 10_000
+STATES = dict(
+    waiting=TrialState.RUNNING, complete=TrialState.COMPLETE, pruned=TrialState.PRUNED, failed=TrialState.FAIL
+)
 MEASURING = ("dataset", "analysis", "plan", "rubric", "run.limit")
 """Keys that decide, with all below them, what a trial is measured on or by."""
 WORDINGS = "rubric.wordings."
@@ -94,7 +96,7 @@ class OptunaSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> Any:
         """Run the search to its end. Raises ConfigError before anything is judged, for what cannot be searched."""
         self._check()
-        self.space = read_space([*typed(self.params or {}), *arguments], self.context.config_loader)
+        self.space = read_space([*_words(self.params or {}), *arguments], self.context.config_loader)
         self.folder = Path(self.config.hydra.sweep.dir)
         self.folder.mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, self.folder / "multirun.yaml")  # which holds no secrets (`config.door`)
@@ -109,11 +111,11 @@ class OptunaSweeper(Sweeper):
         waiting = [trial for trial in trials if trial.state in ("waiting", "failed")]
         for start in range(0, len(waiting), self.n_jobs):
             self._run(waiting[start : start + self.n_jobs])
-        self._add(trials)
+        self.study.add_trials(map(self._frozen, trials))
         while len(trials) < self.n_trials and self.state.stopped_by is None:
             batch = self._ask()
             self._run(batch)
-            self._add(batch)
+            self.study.add_trials(map(self._frozen, batch))
         self._conclude()
 
     def _check(self) -> None:
@@ -130,7 +132,7 @@ class OptunaSweeper(Sweeper):
             "of the two out: hydra.sweeper.rungs=[] or hydra.sweeper.objectives=[quality]"
         )
         fits += [
-            ("sampler", self.sampler in SAMPLERS, f"there are: {', '.join(SAMPLERS)}"),
+            ("sampler", self.sampler in ("tpe", "random"), "there are: tpe, random"),
             ("objectives", self.objectives in known, costs),
             ("rungs", rising, "it must be rising counts of texts, e.g. [16,32]"),
             ("rungs", not rungs or len(self.objectives) == 1, two),
@@ -170,7 +172,7 @@ class OptunaSweeper(Sweeper):
 
     def _dataset(self, more: Sequence[str]) -> Any:
         """The config of the dataset that a first trial with these overrides would judge."""
-        words = typed({key: _values(distribution)[0] for key, distribution in self.space.keys.items()})
+        words = _words({key: _values(distribution)[0] for key, distribution in self.space.keys.items()})
         config = self.context.config_loader.load_sweep_config(self.config, [*self.space.fixed, *words, *more])
         return OmegaConf.to_container(config["dataset"], resolve=True)
 
@@ -242,10 +244,8 @@ class OptunaSweeper(Sweeper):
                 trial.rungs |= {count: values[0]} if values else {}
                 trial.state = "waiting" if values else "failed"
             for trial in alive:
-                if trial.state == "waiting":
-                    so_far = {step: value for step, value in trial.rungs.items() if step <= count}
-                    running = self._frozen(trial, TrialState.RUNNING, so_far)
-                    trial.state = "pruned" if self.study.pruner.prune(self.study, running) else "waiting"
+                if trial.state == "waiting" and self.study.pruner.prune(self.study, self._frozen(trial, count)):
+                    trial.state = "pruned"
             alive = [trial for trial in alive if trial.state == "waiting"]
             write_search(self.folder, self.state)
         self._launch(alive, [str(trial.number) for trial in alive], self.state.search)
@@ -255,10 +255,9 @@ class OptunaSweeper(Sweeper):
         write_search(self.folder, self.state)
 
     def _launch(self, trials: Sequence[Trial], folders: Sequence[str], more: Sequence[str], first: int = -1) -> None:
-        """Run trials in these folders of the sweep; what went wrong is in their folders. Hydra numbers jobs from
-        `first` on, by default from the number of the trial."""
+        """Run trials in these folders; Hydra numbers them from `first` on, by default from the number of the trial."""
         jobs = [
-            [*self.space.fixed, *typed(trial.params), *more, f"hydra.sweep.subdir={folder}"]
+            [*self.space.fixed, *_words(trial.params), *more, f"hydra.sweep.subdir={folder}"]
             for trial, folder in zip(trials, folders, strict=True)
         ]
         if jobs:
@@ -288,38 +287,31 @@ class OptunaSweeper(Sweeper):
             say(f"error: the winner's run on {' '.join(state.final)}: {message}")
             note_status(status)
             return
-        state.looks = winners_look(self.folder, folder, self._items(state.final))
+        run, state.looks = RunFolder(self.folder / folder), None
+        if reached(run.path)[0]:
+            claim = [run.facts["identity"], run.facts["headline"]]
+            state.looks = looked(self.folder, self._items(state.final), f"{run.rubric.name}.{OVERALL}", claim)
         write_search(self.folder, state)
 
-    def _add(self, trials: Sequence[Trial]) -> None:
-        """Let the study know what trials came to."""
-        states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED}
-        for trial in trials:
-            values = {"complete": trial.values, "pruned": [*trial.rungs.values()][-1:]}.get(trial.state)
-            state = states.get(trial.state, TrialState.FAIL)
-            self.study.add_trial(self._frozen(trial, state, trial.rungs, values))
-
-    def _frozen(
-        self, trial: Trial, state: TrialState, rungs: Mapping[int, float], values: Sequence[float] | None = None
-    ) -> FrozenTrial:
-        """A trial as Optuna holds it."""
+    def _frozen(self, trial: Trial, last: float = math.inf) -> FrozenTrial:
+        """A trial as Optuna holds it, up to the `last` of its rungs."""
         return optuna.create_trial(
-            state=state,
-            values=values,
+            state=STATES[trial.state],
+            values={"complete": trial.values, "pruned": [*trial.rungs.values()][-1:]}.get(trial.state),
             params=dict(trial.params),
             distributions=dict(self.space.keys),
-            intermediate_values=dict(rungs),
+            intermediate_values={count: value for count, value in trial.rungs.items() if count <= last},
         )
 
 
-def _words(settings: Mapping[str, Any], before: str = "") -> list[str]:
+def _words(settings: Mapping[str, Any]) -> list[str]:
     """A mapping, nested or with dots in its keys, as overrides."""
     words: list[str] = []
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            words += _words(value, f"{before}{key}.")
+            words += [f"{key}.{word}" for word in _words(value)]
         else:
-            words.append(f"{before}{key}={'null' if value is None else value}")
+            words.append(f"{key}={'null' if value is None else value}")
     return words
 
 
@@ -329,11 +321,6 @@ def _values(distribution: Any) -> Sequence[Any]:
         return distribution.choices
     low, high = distribution.low, distribution.high
     return range(low, high + 1, distribution.step) if isinstance(distribution, IntDistribution) else (low,)
-
-
-def typed(params: Mapping[str, Any]) -> list[str]:
-    """A point of the space as overrides."""
-    return [f"{key}={value}" for key, value in params.items()]
 
 
 class Space(NamedTuple):

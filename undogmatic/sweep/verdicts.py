@@ -16,7 +16,7 @@ from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery
 from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, values_of
-from undogmatic.sweep.jobs import FINAL, STANDINGS, Job, SearchState, reached
+from undogmatic.sweep.jobs import FINAL, STANDINGS, Job, SearchState, reached, worst
 
 QUALITY = {"absolute_error": -1.0, "pair_difference": 1.0}
 """Measures that say which of two jobs is the better judge, and whether more is better; the first that was tested
@@ -79,15 +79,14 @@ def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
     if lead.ranked.empty:
         return findings
     job = sweep.jobs[lead.names[0]]
-    values = {field: getattr(lead, field) for field in _LEADS.split()}
-    values["analyses"] = [analysis for analysis, standing in job.standings.items() if standing == job.standing]
-    if of_several and lead.jobs == 1 and job.standing is not None:  # it leads nothing
-        return [Finding(f"sweep.verdict_alone_{job.standing}", values)]
-    if job.standing not in (None, "supported"):
+    standing, analyses = worst(job.standings)
+    values = {field: getattr(lead, field) for field in _LEADS.split()} | {"analyses": analyses}
+    if of_several and lead.jobs == 1 and standing is not None:  # it leads nothing
+        return [Finding(f"sweep.verdict_alone_{standing}", values)]
+    if standing not in (None, "supported"):
         twins = set(lead.ranked["name"]) - set(lead.distinct)
         counts = Counter(sweep.jobs[name].standing for name in lead.finished["name"] if name not in twins)
-        values |= {standing: counts[standing] for standing in STANDINGS}
-        findings.insert(0, Finding(f"sweep.verdict_best_{job.standing}", values))
+        findings.insert(0, Finding(f"sweep.verdict_best_{standing}", values | {s: counts[s] for s in STANDINGS}))
     if len(lead.names) > 1 and lead.n > 1:
         findings.append(Finding("sweep.twins", {"names": named(lead.names)}))
     return findings
@@ -105,7 +104,7 @@ class Lead:
         names: The first job and its twins.
         tied: The distinct jobs with the headline of the first.
         measure: The measure that decides; "" where none was tested.
-        against: By it, what is shown of the first against each other distinct job, and the row that says so.
+        against: By it, the test against each other distinct job.
         margin: The smallest difference that matters in this measure, where there is one.
         size, seen: Hypotheses that were corrected for; texts that something in the first was fitted on.
         open: The jobs against which nothing is shown of it.
@@ -135,39 +134,35 @@ class Lead:
         self.interval = tuple(self.ranked[["low", "high"]].iloc[0])
         self.tied = [name for name in self.distinct if np.isclose(headlines[name], self.value, rtol=0, atol=1e-12)]
         self.measure, self.against = against_others(sweep, first, self.distinct[1:])
-        self.untested = [name for name in self.distinct[1:] if name not in self.against]
+        self.untested = [name for name in self.distinct[1:] if name not in self.against.index]
         criterion = sweep.jobs[first].criterion
         self.margin = sweep.margins[criterion].value if self.measure in WITH_MARGIN else None
         self.size, self.seen = sweep.family.size, sweep.jobs[first].facts.get("seen")
         self.open = [*self.shown("open"), *self.shown("identical")]
-        needed = [self.against[name][1]["needed"] for name in self.open]
-        self.needed = None if any(pd.isna(n) for n in needed) else int(max(needed, default=0))
+        needed = self.against.loc[self.open, "needed"]
+        self.needed = None if needed.isna().any() else int(max(needed, default=0))
 
     def shown(self, wanted: str) -> list[str]:
         """The jobs against which this is shown of the first."""
-        return [name for name, (shown, _) in self.against.items() if shown == wanted]
+        return list(self.against.index[self.against["shown"] == wanted])
 
     def naming(self, names: Sequence[str]) -> dict[str, Any]:
         """The values of a sentence that names jobs."""
         values = {field: getattr(self, field) for field in [*_LEADS.split(), "measure", "margin", "size", "needed"]}
-        values["units_n"] = max((int(self.against[name][1]["n"]) for name in names if name in self.against), default=0)
-        return values | {"names": named(names), "names_n": len(names)}
+        units = int(max(self.against.loc[self.against.index.isin(names), "n"], default=0))
+        return values | {"units_n": units, "names": named(names), "names_n": len(names)}
 
 
-def against_others(
-    sweep: Sweep, best: str, others: Sequence[str]
-) -> tuple[str, dict[str, tuple[str, Mapping[Any, Any]]]]:
-    """The measure that decides, and by it of each other job what is shown of `best` against it, and the whole row."""
-    table, own = sweep.family.table, str(sweep.headline).rpartition(".")[2]
-    mirrored = {"better": "worse", "worse": "better"}
-    for measure in (own,) if own in table["measure"].values and own in (*MERITS, *FOLLOWING) else QUALITY:
-        rows = table[table["measure"] == measure].to_dict("records")
-        ahead = {row["right"]: (row["shown"], row) for row in rows if row["left"] == best}
-        behind = {row["left"]: (mirrored.get(row["shown"], row["shown"]), row) for row in rows if row["right"] == best}
-        against = {other: shown for other, shown in (ahead | behind).items() if other in others}
-        if against:
-            return measure, against
-    return "", {}
+def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str, pd.DataFrame]:
+    """The measure that decides, and by it the test against each other job (index), with what is `shown` of `best`."""
+    table, headline = sweep.family.table, str(sweep.headline).rpartition(".")[2]
+    ahead = table[(table["left"] == best) & table["right"].isin(others)].set_index("right")
+    behind = table[(table["right"] == best) & table["left"].isin(others)].set_index("left")
+    mirrored = behind["shown"].replace({"better": "worse", "worse": "better"})
+    tests = pd.concat([ahead, behind.assign(shown=mirrored)])
+    itself = headline in table["measure"].values and headline in (*MERITS, *FOLLOWING)
+    measure = next((name for name in ([headline] if itself else QUALITY) if name in tests["measure"].values), "")
+    return measure, tests[tests["measure"] == measure]
 
 
 def _headline(run: RunFolder) -> Estimate:
@@ -195,9 +190,7 @@ class Searched:
         places = [folder / f"{FINAL}-{winner}", folder / FINAL]
         tested = next((RunFolder(place) for place in places if reached(place)[0]), None)
         self.test = None if tested is None else _headline(tested)
-        standings: Mapping[str, str] = ({} if tested is None else tested.facts.get("standing")) or {}
-        self.standing = next((standing for standing in STANDINGS if standing in standings.values()), None)
-        self.analyses = [analysis for analysis, own in standings.items() if own == self.standing]
+        self.standing, self.analyses = worst(({} if tested is None else tested.facts.get("standing")) or {})
         self.verdicts = [verdict(SEARCH, self).finding]
         if (search.looks or 0) > 1:
             self.verdicts.append(Finding("search.looks_again", {"looks": search.looks}))
@@ -220,9 +213,8 @@ class Searched:
         """Say what choosing the best of the trials is worth by itself, in the first measure that all of them have."""
         if len(jobs) < 2:
             return
-        of_jobs = values_of(jobs)
         for measure, sign in QUALITY.items():
-            columns = {name: own for name, own in of_jobs[measure].items() if own is not None}
+            columns = {name: own for name, job in jobs.items() if (own := values_of(job, measure)) is not None}
             table = pd.DataFrame(columns).dropna()
             if len(columns) == len(jobs) and len(table) >= FEWEST_TEXTS:
                 first = next(iter(jobs.values())).scores
@@ -236,14 +228,13 @@ class Searched:
     @property
     def table(self) -> pd.DataFrame:
         """A row per trial, in the order in which they were tried."""
+        objectives = self.search.objectives
         counts = sorted({count for trial in self.search.trials for count in trial.rungs})
         rows: list[dict[str, Any]] = []
         for trial in self.search.trials:
             rungs = {f"at_{count}": trial.rungs.get(count, np.nan) for count in counts}
-            values = dict.fromkeys(self.search.objectives, np.nan)
-            values |= dict(zip(self.search.objectives, trial.values, strict=False))
-            rows.append(
-                {"number": trial.number, **trial.params, "state": trial.state, **rungs, **values, "why": trial.why}
-            )
+            values = dict.fromkeys(objectives, np.nan) | dict(zip(objectives, trial.values, strict=False))
+            rows.append({"number": trial.number, **trial.params, "state": trial.state} | rungs | values)
+            rows[-1]["why"] = trial.why
         table = pd.DataFrame(rows)
         return table.drop(columns="why") if len(table) and table["why"].isna().all() else table

@@ -174,7 +174,7 @@ def test_what_the_user_set_is_named(two: str) -> None:
         CasesDataset(summaries="shippd")
     with pytest.raises(ConfigError, match="which are summaries of the shipped cases"):
         CasesDataset(two, "shipped")
-    with pytest.raises(ConfigError, match=r"`dataset\.summaries` is 'b\.txt'; a table is one of: \.jsonl"):
+    with pytest.raises(ConfigError, match=r"`dataset\.summaries` is 'b\.txt'; known formats: \.jsonl"):
         CasesDataset(two, "b.txt")
     assert CasesDataset(two, table("shipped.jsonl", {"case": "A", "text": "a"})).load()
     path = table("c.jsonl", {"case": "A", "reference": "r"})

@@ -1,4 +1,4 @@
-"""Each style with a chat model that answers in JSON: what it yields, how many calls it makes, what bad answers get."""
+"""Each style in words and in levels: what it yields, how many calls it makes, what bad answers get."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.distributional import DistributionalJudge
 from undogmatic.judges.red_blue import RedBlueJudge, balance
 from undogmatic.judges.single_pass import SinglePassJudge
-from undogmatic.records.records import Failure, Judgment, Verdict
+from undogmatic.records.records import Failure, Verdict
 from undogmatic.safety.paths import conf_folder
 
 ISSUE = {"kind": "missing", "severity": "moderate", "text": "No scope."}
@@ -77,13 +77,8 @@ STYLES: list[tuple[Callable[[Asker], Judge], dict[str, Any]]] = [
 ]
 
 
-def verdict(judgment: Judgment) -> Verdict:
-    assert isinstance(judgment.outcome, Verdict), judgment.outcome
-    return judgment.outcome
-
-
 def test_the_initial_score_stands_and_the_critique_says_how_sure_it_is(bench: Bench) -> None:
-    found = verdict(bench.judge(devil(bench.words(CRITIQUE))))
+    found = bench.verdict(devil(bench.words(CRITIQUE)))
     assert (found.score, found.interval, found.uncertainty, found.review) == (80, (50, 65), "medium", False)
     assert (found.confidence, found.confidence_source) == (60, "procedure")
     contradiction = "Contradiction: the score 80 lies outside the judge's own range, 50 to 65."
@@ -97,7 +92,7 @@ def test_the_initial_score_stands_and_the_critique_says_how_sure_it_is(bench: Be
 
 def test_a_strength_of_one_is_a_tenth(bench: Bench) -> None:
     mild = CRITIQUE | {"critique_strength": 1, "issues": []}
-    found = verdict(bench.judge(devil(bench.words(mild))))
+    found = bench.verdict(devil(bench.words(mild)))
     assert (found.details["critique_strength"], found.uncertainty) == (0.1, "low")
 
 
@@ -114,14 +109,14 @@ def test_strength_major_issues_or_a_wide_range_ask_for_review(
     bench: Bench, changes: dict[str, Any], level_from: str
 ) -> None:
     """The confidence comes from the strength alone, so the verdict says what else made the level."""
-    found = verdict(bench.judge(devil(bench.words(CRITIQUE | changes))))
+    found = bench.verdict(devil(bench.words(CRITIQUE | changes)))
     assert (found.uncertainty, found.review) == ("high", True)
     assert found.details["level_from"] == level_from
     assert found.is_uncertain is True
 
 
 def test_a_style_without_a_critique_revised_nothing_and_one_without_levels_is_not_said_to_be_sure(bench: Bench) -> None:
-    debated = verdict(bench.judge(DebateJudge(bench.words(DEBATE))))
+    debated = bench.verdict(DebateJudge(bench.words(DEBATE)))
     assert debated.revised_score is None and debated.is_uncertain is not None
     plain = Verdict(score=80)
     assert plain.is_uncertain is None and plain.revised_score is None
@@ -137,8 +132,7 @@ def test_the_critic_is_told_the_score_and_the_text_stays_fenced(bench: Bench) ->
 
 
 def test_points_are_the_distribution(bench: Bench) -> None:
-    found = verdict(bench.judge(DistributionalJudge(bench.words(POINTS))))
-    assert found.distribution is not None
+    found = bench.verdict(DistributionalJudge(bench.words(POINTS)))
     assert found.distribution.probabilities == pytest.approx((0, 0, 0.1, 0.8, 0.1))
     assert (found.score, found.interval, found.uncertainty) == (pytest.approx(75), (50, 100), "medium")
     assert found.issues == ()
@@ -153,9 +147,8 @@ def test_points_over_the_options_of_a_multiple_choice_item(bench: Bench) -> None
     judge = DistributionalJudge(bench.words(answer))
     judge.judge_by(bench.rubric)
     question = {"question": "Who decides an extraordinary appeal?", "options": "A: STF\nB: STJ\nC: TST\nD: TSE"}
-    found = verdict(bench.judge(judge, question))
+    found = bench.verdict(judge, question)
     assert (found.category, found.score, found.rationale, found.uncertainty) == ("A", None, said, "medium")
-    assert found.distribution is not None
     assert found.distribution.probabilities == pytest.approx((0.7, 0.3, 0, 0))
     assert found.details["entropy"] == pytest.approx(0.8813 / 2, abs=1e-4)  # of 0.7 and 0.3, over log2 of 4 options
     assert '"level_1": 0-100 (points for: B)' in bench.chat.requests[0]["system"]
@@ -163,17 +156,16 @@ def test_points_over_the_options_of_a_multiple_choice_item(bench: Bench) -> None
 
 
 def test_points_that_do_not_sum_to_100_are_scaled_and_the_defect_is_named(bench: Bench) -> None:
-    found = verdict(bench.judge(DistributionalJudge(bench.words(POINTS | {"level_2": 33, "level_3": 57}))))
-    assert found.distribution is not None
+    found = bench.verdict(DistributionalJudge(bench.words(POINTS | {"level_2": 33, "level_3": 57})))
     assert sum(found.distribution.probabilities) == pytest.approx(1)
     assert found.details["points_sum"] == 100
     assert "multiples of 5" in found.issues[0]
-    found = verdict(bench.judge(DistributionalJudge(bench.words(POINTS | {"level_3": 60}))))
+    found = bench.verdict(DistributionalJudge(bench.words(POINTS | {"level_3": 60})))
     assert (found.details["points_sum"], "sum to 80" in found.issues[0]) == (80, True)
 
 
 def test_a_debate_has_two_positions_and_a_judge(bench: Bench) -> None:
-    found = verdict(bench.judge(DebateJudge(bench.words(DEBATE))))
+    found = bench.verdict(DebateJudge(bench.words(DEBATE)))
     assert (found.score, found.interval, found.uncertainty) == (81, (pytest.approx(30), pytest.approx(90)), "medium")
     assert found.details["judge_position"] == pytest.approx(0.85)
     assert found.details["compelling"] == "advocate"
@@ -181,9 +173,9 @@ def test_a_debate_has_two_positions_and_a_judge(bench: Bench) -> None:
 
 
 def test_a_judge_in_the_middle_and_a_degenerate_debate_are_uncertain(bench: Bench) -> None:
-    middle = verdict(bench.judge(DebateJudge(bench.words(DEBATE | {"final_score": 60}))))
+    middle = bench.verdict(DebateJudge(bench.words(DEBATE | {"final_score": 60})))
     assert (middle.uncertainty, middle.review) == ("high", True)
-    turned = verdict(bench.judge(DebateJudge(bench.words(DEBATE | {"advocate_score": 20}))))
+    turned = bench.verdict(DebateJudge(bench.words(DEBATE | {"advocate_score": 20})))
     assert (turned.uncertainty, turned.interval) == ("high", (20, 30))
     assert "Degenerate debate" in turned.issues[0]
     assert "judge_position" not in turned.details
@@ -196,7 +188,7 @@ def test_in_separate_calls_no_side_sees_the_other_and_the_judge_sees_both(bench:
         {k: DEBATE[k] for k in ("rationale", "compelling", "final_score", "confidence")},
     ]
     judgment = bench.judge(DebateJudge(bench.words(*parts), separate_calls=True))
-    assert verdict(judgment).score == 81
+    assert judgment.score == 81
     assert judgment.cost.calls == 3
     advocate, critic, judge = bench.asked()
     assert "cites only" not in critic
@@ -206,9 +198,9 @@ def test_in_separate_calls_no_side_sees_the_other_and_the_judge_sees_both(bench:
 
 
 def test_red_and_blue(bench: Bench) -> None:
-    found = verdict(bench.judge(RedBlueJudge(bench.words(RED_BLUE))))
+    found = bench.verdict(RedBlueJudge(bench.words(RED_BLUE)))
     assert (found.score, found.uncertainty, found.details["stronger_team"]) == (85, "low", "blue")
-    even = verdict(bench.judge(RedBlueJudge(bench.words(RED_BLUE | {"red_strength": 8}))))
+    even = bench.verdict(RedBlueJudge(bench.words(RED_BLUE | {"red_strength": 8})))
     assert (even.uncertainty, even.review, even.details["stronger_team"]) == ("high", True, "neither")
 
 
@@ -220,23 +212,35 @@ def test_the_balance_of_teams() -> None:
 
 
 def test_a_single_pass_gives_its_range(bench: Bench) -> None:
-    found = verdict(bench.judge(single(bench.words(SINGLE))))
+    found = bench.verdict(single(bench.words(SINGLE)))
     assert (found.score, found.interval, found.uncertainty) == (60, (50, 75), "medium")
     assert found.issues == ("Is the scope a reason?",)
     assert found.details["level_from"] == "width"
 
 
 def test_the_estimated_accuracy_is_the_confidence(bench: Bench) -> None:
-    found = verdict(bench.judge(probe(bench.words(ACCURACY))))
+    found = bench.verdict(probe(bench.words(ACCURACY)))
     assert (found.score, found.confidence, found.details["estimated_accuracy"]) == (80, 64, 64)
     assert found.details["accuracy_reason"] == "Such texts are plain."
     assert found.uncertainty == "medium"
 
 
 @pytest.mark.parametrize(("style", "answer"), STYLES)
-def test_a_style_makes_one_call_beside_its_initial_judge(bench: Bench, style: Any, answer: dict[str, Any]) -> None:
-    judgment = bench.judge(style(bench.words(answer)))
-    assert (judgment.cost.calls, isinstance(judgment.outcome, Verdict)) == (1, True)
+def test_a_style_makes_one_call_beside_its_initial_judge_and_a_good_second_answer_counts(
+    bench: Bench, style: Any, answer: dict[str, Any]
+) -> None:
+    for answers in ([answer], ["rubbish", answer]):
+        judgment = bench.judge(style(bench.words(*answers)))
+        assert (judgment.cost.calls, isinstance(judgment.outcome, Verdict)) == (len(answers), True)
+
+
+REASON = "One or two sentences with the reason of the decision."
+FORM = ["argument with evidence", "...", "...", REASON, "Reason 1", "reason 2", "reason 3"]
+"""Words of the form, which are no words of the model's own."""
+
+
+def without(answer: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in answer.items() if key != name}
 
 
 @pytest.mark.parametrize(
@@ -244,7 +248,7 @@ def test_a_style_makes_one_call_beside_its_initial_judge(bench: Bench, style: An
     [
         (devil, CRITIQUE | {"range_low": 70, "range_high": 40}, "unparseable", "`range_high` is 40, below `range_low`"),
         (devil, CRITIQUE | {"range_high": 140}, "off_scale", "`range_high` is 140, outside 0-100"),
-        (devil, {k: v for k, v in CRITIQUE.items() if k != "range_low"}, "unparseable", "`range_low` is missing"),
+        (devil, without(CRITIQUE, "range_low"), "unparseable", "`range_low` is missing"),
         (devil, CRITIQUE | {"critique_strength": 11}, "off_scale", "outside 0-10"),
         (devil, CRITIQUE | {"issues": [ISSUE | {"severity": "fatal"}]}, "unparseable", "issues.0.severity"),
         (devil, CRITIQUE | {"confidence": None}, "unparseable", "`confidence` is None, not a number"),
@@ -253,33 +257,18 @@ def test_a_style_makes_one_call_beside_its_initial_judge(bench: Bench, style: An
         (DistributionalJudge, POINTS | {"level_2": "10"}, "unparseable", "not a number"),
         (DistributionalJudge, POINTS | {"level_2": -10}, "off_scale", "outside 0-100"),
         (DistributionalJudge, dict.fromkeys(POINTS, 0) | {"reason": "None."}, "unparseable", "all levels got 0 points"),
-        (
-            DebateJudge,
-            {k: v for k, v in DEBATE.items() if k != "final_score"},
-            "unparseable",
-            "`final_score` is missing",
-        ),
+        (DebateJudge, without(DEBATE, "final_score"), "unparseable", "`final_score` is missing"),
         (DebateJudge, DEBATE | {"rationale": " "}, "unparseable", "`rationale` is empty"),
         (DebateJudge, DEBATE | {"compelling": None}, "unparseable", "`compelling` is empty"),
         (DebateJudge, DEBATE | {"advocate_strengths": ["cites", "one theme"]}, "unparseable", "at least 3 items"),
         (
             DebateJudge,
-            DEBATE | {"critic_weaknesses": ["argument with evidence", "...", "..."]},
+            DEBATE | {"critic_weaknesses": FORM[:3]},
             "unparseable",
-            "`critic_weaknesses` has no words of its own",
+            "`critic_weaknesses` has no words of its",
         ),
-        (
-            DebateJudge,
-            DEBATE | {"rationale": "One or two sentences with the reason of the decision."},
-            "unparseable",
-            "`rationale` has no words of its own",
-        ),
-        (
-            RedBlueJudge,
-            RED_BLUE | {"red_reasons": ["Reason 1", "reason 2", "reason 3"]},
-            "unparseable",
-            "`red_reasons`",
-        ),
+        (DebateJudge, DEBATE | {"rationale": FORM[3]}, "unparseable", "`rationale` has no words of its own"),
+        (RedBlueJudge, RED_BLUE | {"red_reasons": FORM[4:]}, "unparseable", "`red_reasons`"),
         (devil, CRITIQUE | {"issues": [ISSUE | {"text": "the problem"}]}, "unparseable", "`issues` has no words"),
         (probe, {"accuracy": 64}, "unparseable", "`reason` is missing"),
         (DistributionalJudge, POINTS | {"reason": "..."}, "unparseable", "`reason` has no words of its own"),
@@ -291,8 +280,7 @@ def test_a_style_makes_one_call_beside_its_initial_judge(bench: Bench, style: An
 def test_a_bad_answer_gets_one_retry_with_the_reason_then_a_failure(
     bench: Bench, style: Any, bad: Any, kind: str, said: str
 ) -> None:
-    judgment = bench.judge(style(bench.words(bad)))
-    outcome = judgment.outcome
+    outcome = bench.judge(style(bench.words(bad))).outcome
     assert isinstance(outcome, Failure)
     assert (outcome.reason, len(bench.chat.requests)) == (kind, 2)
     assert said in outcome.message
@@ -300,8 +288,97 @@ def test_a_bad_answer_gets_one_retry_with_the_reason_then_a_failure(
     assert outcome.raw
 
 
-@pytest.mark.parametrize(("style", "answer"), STYLES)
-def test_a_good_second_answer_counts(bench: Bench, style: Any, answer: dict[str, Any]) -> None:
-    judgment = bench.judge(style(bench.words("rubbish", answer)))
-    assert isinstance(judgment.outcome, Verdict)
-    assert judgment.cost.calls == 2
+# Over log-probabilities: one call per number, no words needed
+
+SIXTY = Verdict(score=60.0)
+EVEN = dict.fromkeys(range(5), 0.2)
+
+
+def only(label: int) -> dict[int, float]:
+    return {label: 1.0}
+
+
+def by_words(odds: dict[str, dict[int, float]]) -> Callable[[str], dict[int, float]]:
+    """The odds of the first of these words that are in a question."""
+    return lambda question: next((found for words, found in odds.items() if words in question), EVEN)
+
+
+@pytest.mark.parametrize(
+    ("make", "calls"),
+    [
+        (lambda asker: DevilsAdvocateJudge(FixedJudge(SIXTY), asker), 3),
+        (DistributionalJudge, 5),
+        (DebateJudge, 3),
+        (lambda asker: DebateJudge(asker, separate_calls=True), 3),
+        (RedBlueJudge, 3),
+        (lambda asker: SinglePassJudge(FixedJudge(SIXTY), asker), 2),
+        (lambda asker: CalibrationProbeJudge(FixedJudge(SIXTY), asker), 1),
+    ],
+)
+@pytest.mark.parametrize("base", [True, False])
+def test_one_call_per_number(bench: Bench, make: Callable[[Asker], Judge], calls: int, base: bool) -> None:
+    judgment = bench.judge(make(bench.levels(lambda _: EVEN, base=base)))
+    assert judgment.cost.calls == len(bench.chat.requests) == calls
+    assert judgment.outcome.uncertainty in ("low", "medium", "high")
+
+
+def test_each_number_is_the_expectation_over_its_own_levels(bench: Bench) -> None:
+    odds = by_words({"objections damage": only(3), "lowest": only(1), "": only(2)})
+    outcome = bench.verdict(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(odds)))
+    assert outcome.details["critique_strength"] == pytest.approx(0.75)
+    assert outcome.interval == pytest.approx((25, 50))
+    assert (outcome.score, outcome.uncertainty) == (60, "high")
+    assert (outcome.confidence, outcome.confidence_source) == (pytest.approx(25), "procedure")
+
+
+def test_what_was_answered_is_context_of_the_next_question(bench: Bench) -> None:
+    bench.judge(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(lambda _: only(2), base=True)))
+    _, low, high = bench.asked()
+    assert "Strength of the objections: 5 of 10." in low
+    assert "Lowest defensible score: 50." in high
+    assert high.endswith("4 = all\nLevel: ")
+    assert {request["messages"][0]["content"] for request in bench.chat.requests} == {"Text: Tema 69.\n\n"}
+    assert all("A judge's score: 60, on the scale from 0 to 100." in question for question in bench.asked())
+
+
+def test_the_high_end_is_read_from_the_levels_not_below_the_low_end(bench: Bench) -> None:
+    odds = {"the lowest": only(2), "the highest": {0: 0.5, 3: 0.25, 4: 0.25}}
+    outcome = bench.verdict(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(by_words(odds))))
+    assert outcome.interval == pytest.approx((50, 87.5))
+
+
+def test_a_range_that_cannot_be_put_in_order_is_a_failure(bench: Bench) -> None:
+    odds = by_words({"the lowest": only(3), "the highest": only(0)})
+    outcome = bench.judge(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(odds))).outcome
+    assert isinstance(outcome, Failure)
+    assert (outcome.reason, "below `range_low`" in outcome.message) == ("unparseable", True)
+
+
+def test_a_model_that_answers_with_something_else_is_a_failure(bench: Bench) -> None:
+    outcome = bench.judge(DebateJudge(bench.levels(lambda _: {8: 0.9, 1: 0.1}))).outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.reason == "off_scale"
+
+
+def test_the_sides_of_a_debate_argue_within_their_bands(bench: Bench) -> None:
+    outcome = bench.verdict(DebateJudge(bench.levels(lambda _: EVEN)))
+    assert (outcome.details["advocate_score"], outcome.details["critic_score"]) == pytest.approx((90, 25))
+    # What is printed as confidence follows from where the judge stands between the sides, as level and doubt do.
+    position = outcome.details["judge_position"]
+    assert outcome.doubt == pytest.approx(0.5 - abs(position - 0.5))
+    assert (outcome.confidence, outcome.confidence_source) == (
+        pytest.approx(100 * (1 - 2 * outcome.doubt)),
+        "procedure",
+    )
+    assert outcome.details["stated_confidence"] == pytest.approx(outcome.distribution.confidence)
+
+
+def test_chances_asked_one_by_one_become_a_distribution(bench: Bench) -> None:
+    outcome = bench.verdict(DistributionalJudge(bench.levels(lambda q: only(4) if "75: much" in q else only(1))))
+    assert outcome.distribution.probabilities == pytest.approx((0.125, 0.125, 0.125, 0.5, 0.125))
+    assert outcome.details["points_sum"] == pytest.approx(200)
+
+
+def test_the_range_of_a_single_pass_holds_the_initial_score(bench: Bench) -> None:
+    outcome = bench.verdict(SinglePassJudge(FixedJudge(SIXTY), bench.levels(lambda _: EVEN)))
+    assert (outcome.score, outcome.interval) == (60, pytest.approx((25, 87.5)))

@@ -1,0 +1,226 @@
+"""Models behind a URL that do not speak the chat API, and the one that environment variables describe."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from undogmatic.config.build import build
+from undogmatic.errors import ConfigError, UnparseableAnswer
+from undogmatic.models import hosted
+from undogmatic.models.base import Model
+from undogmatic.models.calls import shown
+from undogmatic.models.hosted import HostedModel, Price, Stop, Tokens
+from undogmatic.models.http import checked_base, is_local, setting
+from undogmatic.safety.outside import read_yaml
+from undogmatic.safety.paths import conf_folder
+
+if TYPE_CHECKING:
+    from dspy.lm15 import Request, Response
+
+_STOPS: dict[str, Stop] = {"refusal": "refusal", "max_tokens": "length", "model_context_window_exceeded": "length"}
+_UNSUPPORTED_KEYWORDS = ("minimum", "maximum", "multipleOf", "minLength", "maxLength")  # by Anthropic's schemas
+PROVIDERS = {"openai": "gpt", "anthropic": "claude"} | {
+    name: name for name in ("gemini", "openrouter", "azure", "ollama", "vllm", "openai_compatible")
+}
+"""What LLM_PROVIDER may be -> the shipped config."""
+
+
+class AnthropicModel(HostedModel):
+    """Claude by Anthropic's own Messages API (`POST {api_base}/v1/messages`), which gives no log-probabilities.
+
+    Args:
+        name, key_env, price: As for any `HostedModel`; e.g. claude-sonnet-4-5.
+        api_base: Address without the version.
+        json_mode: "schema" (the server enforces it; bounds on numbers are left out, it takes none) or "off".
+        sampling: Whether the temperature is sent; some models refuse it.
+        extra: Further fields of the request body.
+    """
+
+    readouts = ("structured", "samples")
+    key_header = "x-api-key"
+    headers: ClassVar[dict[str, str]] = {"anthropic-version": "2023-06-01"}
+    path = "/v1/messages"
+
+    def __init__(
+        self,
+        name: str,
+        api_base: str = "https://api.anthropic.com",
+        key_env: str | None = "ANTHROPIC_API_KEY",
+        price: Price | None = None,
+        json_mode: Literal["schema", "off"] = "schema",
+        sampling: bool = True,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(name, api_base, key_env, price, "anthropic", json_mode, sampling, extra)
+
+    async def complete(self, request: Request) -> Response:
+        """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
+        return await self.exchange(self._payload(request), self._response)
+
+    def _response(self, data: dict[str, Any]) -> Response:
+        text = hosted.content_text([block for block in data["content"] if block.get("type") == "text"])
+        stop = _STOPS.get(str(data.get("stop_reason")), "stop")
+        return hosted.settled(data, self.model_name, text, self._tokens(data), stop)
+
+    def _payload(self, request: Request) -> dict[str, Any]:
+        config = request.config
+        turns = hosted.messages(request)
+        system = [turn["content"] for turn in turns if turn["role"] == "system"]
+        payload: dict[str, Any] = {
+            "model": self.model_name,
+            "max_tokens": 1024 if config.max_tokens is None else config.max_tokens,  # the API requires a number
+            "messages": [turn for turn in turns if turn["role"] != "system"],
+        }
+        payload |= hosted.given(system="\n\n".join(system) if system else None)
+        if self._sampling:
+            # Current models refuse temperature and top_p together; a top_p of 1 changes nothing.
+            payload |= hosted.given(temperature=config.temperature, top_p=config.top_p if config.top_p != 1 else None)
+        payload |= hosted.given(stop_sequences=list(config.stop) or None)
+        form = config.response_format
+        if form is not None and form.get("type") == "json_schema" and self._json_mode == "schema":
+            payload["output_config"] = {"format": {"type": "json_schema", "schema": _without_bounds(form["schema"])}}
+        return payload | (config.extensions or {}) | self._fixed
+
+    def _check(self, data: dict[str, Any]) -> None:
+        content = data.get("content")
+        if isinstance(content, list) and all(isinstance(block, dict) for block in content):
+            return
+        self._client.embedded_fault(data)
+        raise UnparseableAnswer("the reply has no `content`", shown(data))
+
+    def _tokens(self, data: dict[str, Any]) -> Tokens:
+        used = super()._tokens(data)
+        if used.input is None:
+            return Tokens(None, None)
+        cached = (data["usage"].get(f"cache_{how}_input_tokens") for how in ("read", "creation"))
+        return Tokens(
+            used.input + sum(hosted.figure(tokens, hosted.MOST_TOKENS, int) or 0 for tokens in cached), used.output
+        )
+
+
+def _without_bounds(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {k: _without_bounds(v) for k, v in schema.items() if k not in _UNSUPPORTED_KEYWORDS}
+    if isinstance(schema, list):
+        return [_without_bounds(entry) for entry in schema]
+    return schema
+
+
+class DecisionModel(HostedModel):
+    """A System One server. It serves our decision readout, and DSPy's `Predict` as a decision-request client.
+
+    Answers to questions that were not asked, and answer types we do not know, are kept in the journal and left alone.
+
+    Args:
+        name: The model or an alias; the reply's own `model` (in the journal) is what the alias stood for.
+        api_base: The server's origin, without /v1.
+        endpoint: Path of the endpoint; "" where `api_base` is already the full address (Cloudflare).
+        key_env: Environment variable with the key; on this machine an unset one means no key.
+        price: USD per million tokens, or None where unknown.
+    """
+
+    readouts = ("decision",)
+    supports_decision_requests = True
+
+    def __init__(
+        self,
+        name: str = "jev-latest",
+        api_base: str = "https://api.typesafe.ai",
+        endpoint: str = "/v1/systemone",
+        key_env: str | None = "TYPESAFE_API_KEY",
+        price: Price | None = None,
+    ) -> None:
+        self.path = endpoint
+        if key_env is not None and is_local(checked_base(api_base)) and setting(key_env) is None:
+            key_env = None
+        changed = None if endpoint == "/v1/systemone" else endpoint
+        super().__init__(name, api_base, key_env, price, None, endpoint=changed)
+        self.resolved: set[str] = set()
+
+    async def decide(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
+        """Ask typed questions about `state` (text, object or array): one answer per question, in their order. Raises
+        UnparseableAnswer where one is missing or of another type than its question."""
+
+        def read(body: dict[str, Any]) -> dict[str, Any]:
+            data = _unwrapped(body)
+            if isinstance(data.get("model"), str):
+                self.resolved.add(data["model"])
+            for name, question in questions.items():
+                answer, wanted = data["answers"].get(name), question["type"]
+                if not isinstance(answer, dict):
+                    raise UnparseableAnswer(f"no answer to {name!r} came back", shown(data))
+                if answer.get("type") != wanted or answer.get(wanted) is None:
+                    raise UnparseableAnswer(
+                        f"the answer to {name!r} is of type {answer.get('type')!r}, not a {wanted} answer", shown(data)
+                    )
+            return {name: data["answers"][name] for name in questions}
+
+        return await self.exchange({"model": self.model_name, "state": state, "questions": questions}, read)
+
+    async def acall(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
+        """What DSPy's `Predict` calls when this model is its `lm`."""
+        return copy.deepcopy(await self.decide(state, questions))  # DSPy edits the answers; the journal keeps them
+
+    def __call__(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
+        """`acall` for synchronous programs, e.g. optimisers. Not for use inside a running event loop."""
+
+        async def once() -> dict[str, Any]:
+            try:
+                return await self.acall(state, questions)
+            finally:
+                await self.close()
+
+        return asyncio.run(once())
+
+    def _check(self, data: dict[str, Any]) -> None:
+        inner = _unwrapped(data)
+        if data.get("success") is False:
+            self._client.embedded_fault({"error": data.get("errors")})
+        if not isinstance(inner.get("answers"), dict):
+            self._client.embedded_fault(inner)
+            raise UnparseableAnswer("the reply has no `answers`", shown(data))
+
+    def _tokens(self, data: dict[str, Any]) -> Tokens:
+        return super()._tokens(_unwrapped(data))
+
+
+def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
+    """The body inside Cloudflare's envelope, or the body itself."""
+    inner = data.get("result")
+    return inner if isinstance(inner, dict) and "answers" not in data else data
+
+
+class EnvModel(Model):
+    """Becomes the model that four variables describe, in the environment or `.env`: LLM_PROVIDER picks one of the
+    shipped configs; what LLM_MODEL, LLM_API_KEY and LLM_BASE_URL leave out is taken from it.
+
+    Args:
+        options: Further keys of that config, e.g. {"json_mode": "off"}.
+    """
+
+    def __init__(self, options: dict[str, Any] | None = None) -> None:
+        provider = setting("LLM_PROVIDER")
+        if provider is None or provider.lower() not in PROVIDERS:
+            found = "is not set" if provider is None else f"is {provider!r}"
+            raise ConfigError(
+                f"model=env: LLM_PROVIDER {found}. Set it in the environment or .env to: {', '.join(PROVIDERS)}. "
+                "To use another model: model=NAME."
+            )
+        file = conf_folder() / "model" / f"{PROVIDERS[provider.lower()]}.yaml"
+        node: Any = read_yaml(file)
+        node |= options or {}
+        for variable, key in (("LLM_MODEL", "name"), ("LLM_BASE_URL", "api_base")):
+            value = setting(variable)
+            if value is not None:
+                node[key] = value
+            elif node.get(key) in (None, "???"):
+                raise ConfigError(
+                    f"model=env with LLM_PROVIDER={provider} needs {variable} in the environment or .env."
+                )
+        if setting("LLM_API_KEY") is not None:
+            node["key_env"] = "LLM_API_KEY"
+        described: Any = build(node, "model")
+        # It says of itself, and can do, exactly what that model says and can.
+        self.__class__, self.__dict__ = type(described), vars(described)
