@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import ITEMS, Run
+from tests.engine.conftest import ITEMS, Run, right
 from tests.stub_server import KEY, Fault, StubServer, score_of
 from undogmatic.errors import BudgetExceeded, ConfigError, RunStopped
-from undogmatic.records.records import Failure, Judgment, Verdict
-
-
-def right(judgments: list[Judgment]) -> None:
-    assert [j.item_id for j in judgments] == [i.id for i in ITEMS]
-    assert [j.score for j in judgments] == [score_of(i.text) for i in ITEMS]
+from undogmatic.records.records import Failure, Verdict
 
 
 @pytest.mark.parametrize("kind", ["429", "429-ms", "429-date", "html", "reset"])
