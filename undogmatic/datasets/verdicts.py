@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.datasets.base import FEWEST_LABELS, both_ways_out, make_item, seem_rescaled
+from undogmatic.datasets.base import FEWEST_LABELS, check_scale, make_item
 from undogmatic.datasets.rows import (
     SUFFIXES,
     Names,
@@ -152,12 +152,9 @@ class VerdictsDataset:
         for criterion in dict.fromkeys(key.criterion for key in said):
             values = [as_number(e.given) for key, e in said.items() if key.criterion == criterion and not e.failed]
             numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-            what = "scores" if criterion == OVERALL else f"scores of {criterion}"
-            if criterion in self.scales or len(numbers) < FEWEST_LABELS:
-                continue
-            if (odd := seem_rescaled(numbers, rubric, what)) is not None:
+            if criterion not in self.scales and len(numbers) >= FEWEST_LABELS:
                 option = f"'+dataset.scales.{criterion}={{ends: {{ends}}}}'"
-                raise DataError(f"{self.about}: {odd} {both_ways_out(numbers, rubric, option)}")
+                check_scale(self.about, numbers, rubric, criterion, "scores", option)
         mark = digest([[*key, str(each.given), each.failed, each.details] for key, each in said.items()])
         hashes = {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
         found = []
