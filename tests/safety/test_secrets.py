@@ -32,7 +32,7 @@ from undogmatic.models.hosted import ChatModel
 from undogmatic.models.http import setting
 from undogmatic.safety.guard import check_config, check_words, guarded
 from undogmatic.safety.secrets import keep, learn, scrub, scrub_data, scrub_words, secret_name, shown_address
-from undogmatic.tracking.store import check_uri, without_secrets
+from undogmatic.tracking.store import WithoutSecrets, check_uri
 
 KEY = "sk-proj/Canary+3f9Za81-x7"
 
@@ -339,7 +339,7 @@ class TestSinks:
                 received.extend([*given, *named.values()])
 
         table = pd.DataFrame({"n": [1.5, 2.5], "text": [KEY, "x"]})
-        without_secrets(Client()).log(KEY, [Param("a", KEY)], {"k": (KEY,)}, table, metrics=[Metric("m", 1.0, 0, 0)])
+        WithoutSecrets(Client()).log(KEY, [Param("a", KEY)], {"k": (KEY,)}, table, metrics=[Metric("m", 1.0, 0, 0)])
         assert received[0] == "<MY_KEY>"
         assert received[1][0].value == "<MY_KEY>"
         assert received[2] == {"k": ("<MY_KEY>",)}

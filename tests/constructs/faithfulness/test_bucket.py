@@ -11,7 +11,8 @@ import pytest
 from benchmarks import planted
 from benchmarks.planted import errors
 from undogmatic.api import judge_items
-from undogmatic.constructs.faithfulness.facts import words as precision
+from undogmatic.constructs.faithfulness.facts.accusations import is_sure
+from undogmatic.constructs.faithfulness.facts.words import lexicon
 from undogmatic.constructs.faithfulness.taxonomy import QuoteClasses, quotes
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.safety.paths import data_folder
@@ -74,15 +75,15 @@ def test_what_is_planted_is_quoted_costs_and_has_its_class(kind: str) -> None:
 
 def test_the_stored_precision_is_that_of_the_summaries_of_development() -> None:
     found = planted.accused(planted.shipped("dev") + planted.retold("dev"), planted.DOUBTED)
-    assert planted.precision(found) == precision.lexicon("precision")
+    assert planted.precision(found) == lexicon("precision")
 
 
 def test_a_kind_is_sure_only_after_many_right_accusations() -> None:
-    assert precision.is_sure("contradicted", "vote", 0.9)
-    assert not precision.is_sure("contradicted", "party", 0.9)  # right once of once
-    assert not precision.is_sure("invented", "event", 0.9)  # seldom right
-    assert not precision.is_sure("contradicted", "no such kind", 0.9)
-    assert precision.is_sure("contradicted", "no such kind", 0)
+    assert is_sure("contradicted", "vote", 0.9)
+    assert not is_sure("contradicted", "party", 0.9)  # right once of once
+    assert not is_sure("invented", "event", 0.9)  # seldom right
+    assert not is_sure("contradicted", "no such kind", 0.9)
+    assert is_sure("contradicted", "no such kind", 0)
 
 
 def test_a_doubt_is_named_and_costs_nothing_in_either_pillar() -> None:

@@ -91,19 +91,19 @@ def test_a_hyphen_that_belongs_to_the_word_stays() -> None:
         "scheduler over-",
         "time",
     ]
-    from undogmatic.constructs.faithfulness.layout import Line, Vocabulary, joined
+    from undogmatic.constructs.faithfulness.layout import PageLine, Vocabulary, joined
 
-    text = joined([Line(each) for each in words], Vocabulary(words))
+    text = joined([PageLine(each) for each in words], Vocabulary(words))
     assert text.endswith("The receptionist-scheduler overtime")
     capitals = ["QUITAÇÃO DE FINANCIA-", "MENTO. THE ANGLO-", "Saxon WAY"]
     assert (
-        joined([Line(each) for each in capitals], Vocabulary(capitals))
+        joined([PageLine(each) for each in capitals], Vocabulary(capitals))
         == "QUITAÇÃO DE FINANCIAMENTO. THE ANGLO-Saxon WAY"
     )
     verbs = ["Ele deve e ela se opõe. Deve-", "se pagar a aná-", "lise."]
-    assert joined([Line(each) for each in verbs], Vocabulary(verbs)).endswith("Deve-se pagar a análise.")
+    assert joined([PageLine(each) for each in verbs], Vocabulary(verbs)).endswith("Deve-se pagar a análise.")
     soft = ["en\u00ad", "gaged, time-and-a\u00ad", "half; a half", "1990-", "1995"]
-    assert joined([Line(each) for each in soft], Vocabulary(soft)) == "engaged, time-and-a-half; a half 1990-1995"
+    assert joined([PageLine(each) for each in soft], Vocabulary(soft)) == "engaged, time-and-a-half; a half 1990-1995"
 
 
 def test_the_title_of_a_short_document_stays_though_its_pages_repeat_it(tmp_path: Path) -> None:

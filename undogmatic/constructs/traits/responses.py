@@ -100,15 +100,10 @@ class LabelledResponsesDataset:
         if (trait is None) == (part == "trait"):
             raise ConfigError(f"`dataset.trait` is {trait}; a trait is named for `dataset.part=trait`, and only there.")
         self.part, self.trait, self.split, self.language = part, trait, split, language
-        self.shipped = path is None
+        self.licence: Licence | None = _LICENCE if path is None else None  # none is known of a file of the user's
         self.path = data_folder() / _FILES[part] if path is None else existing_file(path, "dataset.path", (".jsonl",))
         self.name = "coherence" if trait is None else f"traits-{trait}"
         self.about = f"{trait or part}, {split} split" + (f", {language}" if language else "")
-
-    @property
-    def licence(self) -> Licence | None:
-        """That of the shipped responses; none is known of a file of the user's."""
-        return _LICENCE if self.shipped else None
 
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line, ConfigError for a trait that has none."""
@@ -123,12 +118,9 @@ class LabelledResponsesDataset:
                     f"`dataset.trait` (by default the rubric's name) is {brief(self.trait)}, of which {self.path.name} "
                     f"has no items. Traits: {listed(known)}. {f'Did you mean {close[0]}?' if close else hint}"
                 )
-        items = (
-            (f"{self.path}:{number}", self._item(f"{self.path}:{number}", row))
-            for number, row in rows
-            if self.split in ("all", row.get("split")) and self.language in (None, row.get("language"))
-        )
-        return unique(items, f"{self.path} ({self.about})")
+        items = ((f"{self.path}:{number}", row) for number, row in rows if self.split in ("all", row.get("split")))
+        items = ((place, row) for place, row in items if self.language in (None, row.get("language")))
+        return unique(((place, self._item(place, row)) for place, row in items), f"{self.path} ({self.about})")
 
     def _item(self, place: str, row: Mapping[str, Any]) -> Item:
         """A row as an item, its label as the overall one. Raises DataError."""

@@ -1,14 +1,16 @@
-"""Reads from sentences how things ended and in which instance, what is denied, and who is or did what."""
+"""Reads the facts of a sentence: dates, votes and numbers, how things ended, what is denied, and who is or did what."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
+from typing import Literal, NamedTuple
 
 from undogmatic.constructs.faithfulness.facts.words import (
     Language,
+    blanked,
     compiled,
     content,
     lexicon,
@@ -18,6 +20,217 @@ from undogmatic.constructs.faithfulness.facts.words import (
     word_set,
     words,
 )
+
+MOST_VOTES = 30
+ROUNDED = 0.1
+"""How far a number may lie from that of the source behind "about"."""
+UNANIMOUS, DIVIDED = (1, 0), (1, 1)
+
+
+class Value(NamedTuple):
+    """A value in a sentence. Its parts are year, month, day (None where not said) of a date; votes for and against,
+    without numbers (1, 0) for unanimous and (1, 1) for divided; or one number."""
+
+    kind: Literal["date", "vote", "number"]
+    parts: tuple[float | None, ...]
+    units: frozenset[str]  # of a number, the stems of what is counted; of anything else empty
+    said: str  # as it stands in the sentence
+    start: int  # where it stands
+
+
+def agree(one: Value, other: Value) -> bool:
+    """Whether both may be true of the same thing: a year agrees with any day in it, 9-0 with "unanimous"."""
+    if not comparable(one, other):
+        return False
+    if one.kind != "vote":
+        return all(a is None or b is None or a == b for a, b in zip(one.parts, other.parts, strict=True))
+    if counted(one) == counted(other):
+        return sorted(one.parts, key=str) == sorted(other.parts, key=str)
+    numbers, words_alone = (one, other) if counted(one) else (other, one)
+    return (numbers.parts[1] == 0) == (words_alone.parts == UNANIMOUS)
+
+
+def comparable(one: Value, other: Value) -> bool:
+    """Whether both are of one kind, and numbers of the same things."""
+    return one.kind == other.kind and (one.kind != "number" or bool(one.units & other.units))
+
+
+def counted(value: Value) -> bool:
+    """Whether it is a vote in numbers."""
+    return value.kind == "vote" and value.parts not in (UNANIMOUS, DIVIDED)
+
+
+def room(value: Value, sentence: str) -> float:
+    """How far a number of a sentence may lie from the one that it stands for: a little behind "about", else 0."""
+    before, about = plain(sentence)[max(0, value.start - 30) : value.start], lexicon("support")["about"]
+    rounded = re.search(rf"(?<!\w){about}$", f"{before} ") or re.search(f"{about}$", before)
+    return ROUNDED * (value.parts[0] or 0) if rounded else 1e-9
+
+
+@functools.lru_cache(maxsize=20_000)
+def values(sentence: str, language: Language) -> tuple[Value, ...]:
+    """The dates, votes and numbers of a sentence, citations left out."""
+    text = plain(sentence)
+    for source in (*map(compiled, lexicon()["citations"]), _YEARS):
+        text = source.sub(lambda match: " " * len(match[0]), text)
+    read: list[Value] = []
+    for finder in (_dates, _votes, _numbers):
+        for value in finder(text, language):
+            read.append(value)
+            text = blanked(text, value.start, value.start + len(value.said))
+    return tuple(sorted(read, key=lambda value: value.start))
+
+
+_YEARS = re.compile(r"(?<!\w)(?:1[6-9]|20)\d\d ?(?:-|/|to|through|until|a|ate) ?(?:(?:1[6-9]|20)\d\d|\d\d)(?![\w/-])")
+"""From a year to another: no date, and no number."""
+_BETWEEN = r"\s+e\s+|\s+and\s+|\s*-\s*|\s+"
+_CUT = re.compile(
+    r"(?:ent[ao]s?|int[ae]|\w*esim[ao]|decim[ao]|cem|cento|mil|milh\w+|\w+ty|hundred|thousand|million)"
+    r"(?:\s+(?:e|and)\s+|\s*-\s*|,?\s+)$"
+)
+"""What stands before a number that is only the end of a longer one, of which another part was not known."""
+_PERCENT = re.compile(r"%|(?:percent(?:age)?|por[ -]cento|per[ -]cent)\b")
+_COINS = {"dollar": "$", "dollars": "$", "reais": "r$", "real": "r$", "euros": "€", "pounds": "£"}
+
+
+@functools.cache
+def months() -> dict[str, int]:
+    """The names of months in both languages, by number."""
+    return {name: number for number, names in enumerate(lexicon()["months"], 1) for name in names}
+
+
+@functools.cache
+def _votes_in_words() -> dict[str, int]:
+    """The numbers in words, in both languages, that a court may have votes."""
+    named = lexicon()["numbers"]["en"] | lexicon()["numbers"]["pt"]
+    return {name: value for name, value in named.items() if value <= 15}
+
+
+@functools.cache
+def _patterns() -> dict[str, tuple[re.Pattern[str], ...]]:
+    """The forms of dates, votes and numbers, in the order in which they are looked for."""
+
+    def any_of(names: Iterable[str]) -> str:
+        return "|".join(sorted(names, key=len, reverse=True))
+
+    month, votes = any_of(months()), rf"(?:\d{{1,2}}|{any_of(_votes_in_words())})"
+    day, year = r"(?P<d>[0-3]?\d)(?:st|nd|rd|th|º|o)?", r"(?P<y>1[6-9]\d\d|20\d\d)"
+    against = r"(?: a favor| favoraveis| in favor)?(?: to|,? against|,? e| a| contra| x|,? and)+"
+    ones = any_of([*lexicon()["numbers"]["en"], *lexicon()["numbers"]["pt"]])
+    times = any_of(lexicon()["multiples"])
+    spelled = rf"(?:{ones}|mil)(?:(?:{_BETWEEN})(?:{ones}|{times}))*"
+    written = rf"(?P<digits>\d+(?:[.,]\d+)*)(?P<times>(?: (?:{times}))*)(?P<ordinal>st|nd|rd|th|[ºª])?"
+    dates = (
+        r"(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})",
+        r"(?P<a>\d{1,2})[./](?P<b>\d{1,2})[./](?P<y>\d{4})",
+        rf"(?P<m>{month})\.? {day}(?:,? (?:of )?{year})?",
+        rf"{day} (?:de |of )?(?P<m>{month})\.?(?:,? (?:de |of )?{year})?",
+        rf"(?P<m>{month})\.?,? (?:de |of )?{year}",
+        rf"(?<![\d.,$/-]){year}(?![\d,/%-]|\.\d)",
+    )
+    counts = (
+        rf"(?P<a>{votes}) vot(?:es|e|os|o){against} (?P<b>{votes})",
+        r"(?<![\w-])(?P<a>\d{1,2}) ?(?:-|x|/|:) ?(?P<b>\d{1,2})(?![\w/-])",
+        rf"(?P<a>{votes})(?: to |-to-| a |-)(?P<b>{votes})",
+    )
+    number = (
+        rf"(?<![\w.,#])(?P<money>r\$|us\$|\$|€|£)? ?(?:{written}|(?P<spelled>{spelled})(?!\w))"
+        r"(?:-| ?\([^)]{1,40}\))? ?(?P<unit>%|(?:[a-z]+[ -]?){0,3})"
+    )
+    return {
+        "date": tuple(map(compiled, dates)),
+        "vote": tuple(map(compiled, counts)),
+        "number": (re.compile(number),),
+    }
+
+
+def _dates(text: str, language: Language) -> Iterator[Value]:
+    for form in _patterns()["date"]:
+        for match in form.finditer(text):
+            parts = match.groupdict()
+            month, day = parts.get("m"), parts.get("d")
+            if "a" in parts:
+                month, day = (parts["b"], parts["a"]) if language == "pt" else (parts["a"], parts["b"])
+                month, day = (day, month) if int(month) > 12 else (month, day)
+            if day is None or 1 <= int(day) <= 31:
+                written = (parts.get("y"), month, day)
+                date = tuple(None if part is None else months().get(part) or int(part) for part in written)
+                yield Value("date", date, frozenset(), match[0], match.start())
+                text = blanked(text, *match.span())
+
+
+def _votes(text: str, language: Language) -> Iterator[Value]:
+    if re.search(lexicon()["vote_context"], text):
+        for number, form in enumerate(_patterns()["vote"]):
+            for match in form.finditer(text):
+                a, b = (int(v) if v.isdigit() else _votes_in_words()[v] for v in (match["a"], match["b"]))
+                likely = number == 0 or (max(a, b) >= 2 and (a >= b or number == 1))
+                if 2 <= a + b <= MOST_VOTES and likely:
+                    yield Value("vote", (max(a, b), min(a, b)), frozenset(), match[0], match.start())
+                    text = blanked(text, *match.span(), "#")
+    for name, parts in (("unanimous", UNANIMOUS), ("divided", DIVIDED)):
+        for match in pattern(name).finditer(text):
+            if word_set("negators", language).isdisjoint(words(text[: match.start()])[-3:]):
+                yield Value("vote", parts, frozenset(), match[0], match.start())
+            text = blanked(text, *match.span(), "#")
+
+
+def _numbers(text: str, language: Language) -> Iterator[Value]:
+    idle = word_set("stop function", language)
+    names, ending = lexicon()["ordinals"][language], "" if language == "en" else "[oa]s?"
+    several = compiled(f"(?:{'|'.join(names)}){ending}")
+    for number, name in enumerate(names, 1):
+        for match in re.finditer(rf"\b{name}{ending} (?P<unit>[a-z]+)", text):
+            if not (several.fullmatch(match["unit"]) or _CUT.search(text[: match.start()]) or match["unit"] in idle):
+                units = frozenset({f"the n-th {stem(match['unit'], language)}"})
+                yield Value("number", (number,), units, match[0], match.start())
+    for match in _patterns()["number"][0].finditer(text):
+        if match["spelled"] is not None:
+            value = _spelled(match["spelled"], language)
+            if value is None or value <= 1 or _CUT.search(text[: match.start("spelled")]):
+                continue
+        else:
+            value = digits(match["digits"])
+            for name in match["times"].split():
+                value *= lexicon()["multiples"][name]
+        after = words(match["unit"])
+        coin = match["money"] or ("%" if _PERCENT.match(match["unit"]) else None)
+        coin = coin or next((_COINS[word] for word in after[:3] if word in _COINS), None)
+        stems = (stem(word, language) for word in takewhile(lambda word: word not in idle, after[:2]))
+        units = frozenset(f"the n-th {unit}" if match["ordinal"] else unit for unit in ([coin] if coin else stems))
+        if units:
+            kept = 0 if match["money"] else len(units)
+            said = match[0][: match.start("unit") - match.start()] + (" ".join(after[:kept]) or match["unit"][:1])
+            start = match.start() + len(match[0]) - len(match[0].lstrip())
+            yield Value("number", (value,), units, said.strip(" -"), start)
+
+
+def digits(written: str) -> float:
+    """What digits come to, 1,500.00 and 1.500,00 alike.
+
+    The last of two kinds of marks is the decimal one, a single one before three digits is none.
+    """
+    whole, mark, behind = written.rpartition(max(".,", key=written.rfind))
+    kinds = {*written} & {*".,"}
+    grouped = len(kinds) == 1 and (mark in whole or len(behind) == 3)
+    return float(re.sub("[.,]", "", whole) + ("." if kinds and not grouped else "") + behind)
+
+
+def _spelled(written: str, language: Language) -> float | None:
+    """two hundred and five, duzentos e cinco: what the words come to; None where they are no number in the language."""
+    named, times = lexicon()["numbers"][language], lexicon()["multiples"]
+    total = current = 0.0
+    for word in re.split(_BETWEEN, written):
+        if word in named:
+            current += named[word]
+        elif word not in times:
+            return None
+        elif times[word] == 100:
+            current = max(current, 1) * 100
+        else:
+            total, current = total + max(current, 1) * times[word], 0
+    return total + current
+
 
 REACH = 60
 """Characters behind a participle in which "by the ..." names who did it, and in which an object stands."""
@@ -34,22 +247,23 @@ class Outcome(NamedTuple):
     said: str  # as it stands in the sentence
 
 
-Ending = tuple[str, bool, re.Match[str], str]
-"""What a pattern says of an outcome before the words around it are looked at: about, stands, the match, said."""
-
-
 @functools.lru_cache(maxsize=20_000)
 def outcomes(sentence: str, language: Language) -> tuple[Outcome, ...]:
     """The outcomes in a sentence, in no order."""
     text = plain(sentence)
     negators = word_set("negators", language)
     kept: dict[Outcome, None] = {}
-    for finder in (_decided, _asked, _qualities):
-        for about, stands, match, said in finder(text):
-            # An odd number of negators close before it, in its own clause, turns it round.
-            clause = re.split(r"[,;:]| but | mas ", text[: match.start()])[-1]
-            turned = sum(word in negators for word in words(clause)[-NEAR:]) % 2 == 1
-            kept[Outcome(about, stands != turned, _level_of(text, match), said)] = None
+    for about, stands, match, said in _endings(text):
+        before, behind = text[: match.start()], text[match.end() :][:REACH]
+        # An odd number of negators close before it, in its own clause, turns it round.
+        clause = re.split(r"[,;:]| but | mas ", before)[-1]
+        denied = sum(word in negators for word in words(clause)[-NEAR:]) % 2 == 1
+        # The instance that did it stands behind "by the"; else it is the last one named before, which acts.
+        agent = re.match(r"[^.;,]{0,30}?\b(?:by|pel[oa]|por)\b([^.;,]*)", behind)
+        levels = _courts(agent[1])[:1] if agent is not None else []
+        if not re.search(r"(?:was|were|been|is|be|foi|foram|sido|ser|seja) (?:\w+ ){0,2}$", before):
+            levels = levels or _courts(before)[-1:]
+        kept[Outcome(about, stands != denied, levels[0] if levels else "", said)] = None
     return tuple(kept)
 
 
@@ -71,21 +285,17 @@ def _matches(text: str, ways: Mapping[str, str]) -> list[tuple[bool, re.Match[st
     return [each for each in apart if not _PARTLY.search(text[max(0, each[1].start() - 15) : each[1].end() + 15])]
 
 
-def _decided(text: str) -> Iterator[Ending]:
-    """Judgments that stand or fall, guilt, claims; not where the word is used of something other than a decision:
-    "provided that", "reverse the car", "seeking reversal", "the upheld rules"."""
-    for about, ways in lexicon()["outcomes"].items():
+def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
+    """What patterns say of outcomes, before the words around them are looked at: about, stands, the match, said."""
+    for about, ways in lexicon()["outcomes"].items():  # judgments that stand or fall, guilt, claims
         for stands, match in _matches(text, ways):
+            # Of something other than a decision: "provided that", "seeking reversal", "the upheld rules".
             before = (words(text[: match.start()]) or [""])[-1]
             noun = match[0].endswith(("al", "ance", "ing"))
             elsewhere = match[0] == "provided" or before in _NOT_DECIDED or (before == "the" and not noun)
             if about != "judgment" or not elsewhere:
                 yield about, stands, match, match[0]
-
-
-def _asked(text: str) -> Iterator[Ending]:
-    """What was granted or refused, by what was asked for."""
-    ways = lexicon()["asked"]
+    ways = lexicon()["asked"]  # granted or refused, by what was asked for
     for stands, match in _matches(text, ways):
         around = (text[match.end() : match.end() + REACH], text[max(0, match.start() - REACH) : match.start()])
         for part in around if " appeal" not in around[0][:20] else ():
@@ -94,25 +304,11 @@ def _asked(text: str) -> Iterator[Ending]:
             yield from ((name, stands, match, f"{match[0]} ({name})") for name in things)
             if things:
                 break
-
-
-def _qualities(text: str) -> Iterator[Ending]:
-    """What something is said to be: lawful, void."""
-    for good, bad in lexicon()["qualities"]:
+    for good, bad in lexicon()["qualities"]:  # what something is said to be: lawful, void
         for stands, source in ((True, good), (False, bad)):
             for match in compiled(source).finditer(text):
                 if pattern("said").search(" ".join(words(text[: match.start()])[-NEAR:])):
                     yield good, stands, match, match[0]
-
-
-def _level_of(text: str, match: re.Match[str]) -> str:
-    """The instance that did it: behind "by the", else the last one named before; "" where that is no particular one."""
-    after = re.match(r"[^.;,]{0,30}?\b(?:by|pel[oa]|por)\b([^.;,]*)", text[match.end() : match.end() + REACH])
-    if after is not None and (named := _courts(after[1])):
-        return named[0]
-    passive = re.search(r"(?:was|were|been|is|be|foi|foram|sido|ser|seja) (?:\w+ ){0,2}$", text[: match.start()])
-    named = _courts(text[: match.start()])
-    return named[-1] if named and passive is None else ""
 
 
 @functools.lru_cache(maxsize=20_000)
