@@ -97,13 +97,8 @@ def _refusing_what_is_wrong(items: Sequence[Item], draw: np.random.Generator) ->
 
 def _sum(first: str, second: str) -> Judge:
     def judge(items: Sequence[Item], draw: np.random.Generator) -> Scores:
-        values = [
-            sum(
-                (SURFACES[name].of(item.text) - SURFACES[name].usual) / SURFACES[name].spread
-                for name in (first, second)
-            )
-            for item in items
-        ]
+        parts = [SURFACES[name] for name in (first, second)]
+        values = [sum((part.of(item.text) - part.usual) / part.spread for part in parts) for item in items]
         return _scale(50 + 20 * np.array(values))
 
     return judge

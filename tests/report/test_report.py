@@ -101,19 +101,14 @@ def test_how_it_was_asked_and_what_is_not_known_is_said(
 
 
 def test_every_failure_is_counted_at_the_top_and_listed(finished: Build) -> None:
-    outcomes = [
-        (Item(id="good", text="x"), verdict(50)),
-        *(_failed(n, "timeout") for n in range(2)),
-        _failed(2, "refusal"),
-    ]
+    kinds = ("timeout", "timeout", "refusal")
+    failed = [Failure(reason=kind, message=f"message {n}") for n, kind in enumerate(kinds)]  # type: ignore[arg-type]
+    outcomes: list[Any] = [(Item(id=f"bad{n}", text="x"), failure) for n, failure in enumerate(failed)]
+    outcomes.append((Item(id="good", text="x"), verdict(50)))
     markdown, shown = written(finished(outcomes))
     assert "3 of 4 judgments failed (no answer in time: 2, refused: 1)" in markdown.split("What was run")[0]
     for n in range(3):
         assert f"bad{n}" in shown and f"message {n}" in shown
-
-
-def _failed(n: int, kind: str) -> tuple[Item, Failure]:
-    return Item(id=f"bad{n}", text="x"), Failure(reason=kind, message=f"message {n}")  # type: ignore[arg-type]
 
 
 def test_hostile_texts_ids_conditions_and_messages_stay_text(finished: Build) -> None:
