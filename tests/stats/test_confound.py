@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tests.stats.conftest import held, refuses
+from tests.stats.conftest import Rng, held, refuses
 from undogmatic.stats import confound, means
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.estimate import Estimate
@@ -33,10 +33,9 @@ def _nothing(length: np.ndarray) -> np.ndarray:
 
 
 class TestAtEqual:
-    def test_it_is_ordinary_least_squares_with_hc3(self) -> None:
+    def test_it_is_ordinary_least_squares_with_hc3(self, rng: Rng) -> None:
         """Every residual is there with both signs, so that nothing is skewed; the controls say nearly all, so that
         nothing of their slopes is taken off."""
-        rng = np.random.default_rng(1)
         z, off = rng.normal(0.3, 1, (15, 2)), rng.normal(0, 4, 15)
         z, off = np.concatenate([z, z]), np.concatenate([off, -off])
         d = 12 + z @ [3e4, -5e4] + off
@@ -50,9 +49,8 @@ class TestAtEqual:
 
     @pytest.mark.parametrize("apart", [0.0, 0.2, 1.0])
     @pytest.mark.parametrize("slope", [0.0, 0.5, 1.5, 4.0])
-    def test_what_controls_take_off_is_kept_as_far_as_it_is_shown(self, slope: float, apart: float) -> None:
+    def test_what_controls_take_off_is_kept_as_far_as_it_is_shown(self, slope: float, apart: float, rng: Rng) -> None:
         """1 - 1.5 / F, where F is that of the slope or of the control's mean, whichever is larger."""
-        rng = np.random.default_rng(3)
         z, noise = rng.normal(apart, 1, 60), rng.normal(0, 4, 60)
         d = 12 + slope * z + noise
         fit = sm.OLS(d, sm.add_constant(z)).fit()
@@ -60,8 +58,7 @@ class TestAtEqual:
         found = confound.at_equal(d, z, 10)
         assert found.moved.estimate.value == pytest.approx(max(0.0, 1 - 1.5 / largest) * (d.mean() - fit.params[0]))
 
-    def test_a_control_that_says_nothing_costs_nothing(self) -> None:
-        rng = np.random.default_rng(3)
+    def test_a_control_that_says_nothing_costs_nothing(self, rng: Rng) -> None:
         noise = rng.normal(0, 4, 60)
         z = rng.normal(0, 1, 60)
         z -= z.mean() + (noise @ z) / (noise @ noise) * (noise - noise.mean())
@@ -70,9 +67,8 @@ class TestAtEqual:
         assert found.difference.estimate.low == pytest.approx(plain.difference.estimate.low, rel=0.01)
 
     @pytest.mark.parametrize(("slope", "apart"), [(2.0, 0.3), (4.0, 0.3), (2.0, 1.0)])
-    def test_shrinking_costs_no_coverage(self, slope: float, apart: float) -> None:
+    def test_shrinking_costs_no_coverage(self, slope: float, apart: float, rng: Rng) -> None:
         """Controls that are half shown are the worst: `benchmarks/coverage` has more shapes and 1,000 samples."""
-        rng = np.random.default_rng(5)
 
         def draw() -> Estimate:
             z = rng.normal(apart, 1, 30)
@@ -80,8 +76,7 @@ class TestAtEqual:
 
         assert held(20, 400, draw) >= 0.93
 
-    def test_with_groups_the_error_is_that_of_leaving_one_out(self) -> None:
-        rng = np.random.default_rng(2)
+    def test_with_groups_the_error_is_that_of_leaving_one_out(self, rng: Rng) -> None:
         groups = np.repeat(np.arange(12), [1, 2, 3] * 4)
         z = rng.normal(0.2, 1, groups.size)
         off = rng.normal(0, 5, 12)[groups] + rng.normal(0, 2, groups.size)
@@ -97,8 +92,7 @@ class TestAtEqual:
         assert found.difference.estimate.high - full == pytest.approx(stats.t.isf(0.025, freedom) * error, rel=1e-3)
         assert found.difference.estimate.n_groups == 24
 
-    def test_swapping_the_conditions_mirrors_everything(self) -> None:
-        rng = np.random.default_rng(3)
+    def test_swapping_the_conditions_mirrors_everything(self, rng: Rng) -> None:
         d, z = rng.normal(15, 5, 20), rng.normal(0.5, 1, (20, 2))
         here, there = confound.at_equal(d, z, 10), confound.at_equal(-d, -z, 10, sign=-1)
         assert there.difference.estimate.interval == pytest.approx((-here.difference.estimate).interval)
@@ -114,8 +108,9 @@ class TestAtEqual:
         assert found.foreseen == pytest.approx(0)
         assert found.difference.estimate.interval == plain.difference.estimate.interval
 
-    def test_a_prediction_that_agrees_is_kept_and_one_that_contradicts_still_tells_the_sides_apart(self) -> None:
-        rng = np.random.default_rng(6)
+    def test_a_prediction_that_agrees_is_kept_and_one_that_contradicts_still_tells_the_sides_apart(
+        self, rng: Rng
+    ) -> None:
         z = rng.normal(1, 0.2, 30)
         agrees = 20 * z + rng.normal(0, 1, 30)
         kept, as_control = (confound.at_equal(agrees, z, 10, predictions=told) for told in ([True], []))
@@ -123,8 +118,7 @@ class TestAtEqual:
         contradicts = confound.at_equal(40 - agrees, z, 10, predictions=[True])
         assert contradicts.difference.estimate.value == pytest.approx(contradicts.raw) and contradicts.extrapolated
 
-    def test_a_control_twice_or_of_zeros_changes_nothing(self) -> None:
-        rng = np.random.default_rng(4)
+    def test_a_control_twice_or_of_zeros_changes_nothing(self, rng: Rng) -> None:
         d, z = rng.normal(15, 5, 20), rng.normal(0.5, 1, 20)
         once = confound.at_equal(d, z, 10)
         again = confound.at_equal(d, np.column_stack([z, 2 * z, 0 * z]), 10)
@@ -134,8 +128,7 @@ class TestAtEqual:
         assert (plain.moved.estimate.value, plain.foreseen) == pytest.approx((0, 0))
         assert not plain.extrapolated
 
-    def test_where_the_conditions_hardly_meet_it_says_so(self) -> None:
-        rng = np.random.default_rng(5)
+    def test_where_the_conditions_hardly_meet_it_says_so(self, rng: Rng) -> None:
         d = rng.normal(15, 5, 40)
         apart = rng.uniform(0.5, 2, 40)
         assert confound.at_equal(d, apart, 10).extrapolated
@@ -158,9 +151,10 @@ class TestAtEqual:
 
     @pytest.mark.parametrize("rare", [0.05, 0.1])
     @pytest.mark.parametrize("bounds", [(-100.0, 100.0), None])
-    def test_a_rare_large_difference_is_not_missed(self, rare: float, bounds: tuple[float, float] | None) -> None:
+    def test_a_rare_large_difference_is_not_missed(
+        self, rare: float, bounds: tuple[float, float] | None, rng: Rng
+    ) -> None:
         """Nine in ten pairs differ by 26, the tenth by -34: ten pairs at equal controls often look all alike."""
-        rng = np.random.default_rng(7)
 
         def draw() -> Estimate:
             z = rng.normal(0, 1, 10)
@@ -169,9 +163,7 @@ class TestAtEqual:
 
         assert held(20 - 60 * rare, 200, draw) >= 0.93
 
-    def test_coverage_with_skewed_noise(self) -> None:
-        rng = np.random.default_rng(8)
-
+    def test_coverage_with_skewed_noise(self, rng: Rng) -> None:
         def draw() -> Estimate:
             z = rng.normal(0.4, 1, 30)
             return confound.at_equal(12 + 6 * z - 10 * rng.exponential(1, 30) + 10, z, 10).difference.estimate
@@ -204,32 +196,27 @@ def _against(estimate: float, error: float, n: int) -> Claim:
 
 
 class TestLength:
-    def test_a_judge_of_length_in_whatever_shape_keeps_nothing(self) -> None:
-        rng = np.random.default_rng(31)
+    def test_a_judge_of_length_in_whatever_shape_keeps_nothing(self, rng: Rng) -> None:
         for shape in (_vee, lambda length: -25 * np.log(length), lambda length: 40.0 * (length < 250)):
             results = [confound.at_equal_length(*_pairs(rng, 0, shape), 10, rng) for _ in range(12)]
             assert np.mean([abs(r.raw) for r in results]) > 5
             assert np.mean([r.difference.estimate.low > 10 for r in results]) <= 0.025
 
-    def test_a_judge_that_does_not_look_at_length_keeps_its_difference(self) -> None:
-        rng = np.random.default_rng(32)
+    def test_a_judge_that_does_not_look_at_length_keeps_its_difference(self, rng: Rng) -> None:
         results = [confound.at_equal_length(*_pairs(rng, 25, _nothing), 10, rng) for _ in range(25)]
         assert np.mean([r.difference.estimate.low <= 25 <= r.difference.estimate.high for r in results]) >= 0.9
         assert np.mean([r.difference.outcome == "beyond" for r in results]) >= 0.95
 
-    def test_with_many_pairs_the_parts_of_the_curve_are_the_controls(self) -> None:
-        rng = np.random.default_rng(34)
+    def test_with_many_pairs_the_parts_of_the_curve_are_the_controls(self, rng: Rng) -> None:
         pairs = _pairs(rng, 0, _vee, n=5000)
         found = confound.at_equal_length(*pairs, 10, rng)
         assert abs(found.raw) > 10
         assert found.difference.outcome == "within"
         kept = confound.at_equal_length(*_pairs(rng, 25, _nothing, n=5000), 10, rng)
-        assert kept.difference.outcome == "beyond"
-        assert kept.moved.outcome == "within"
+        assert (kept.difference.outcome, kept.moved.outcome) == ("beyond", "within")
 
-    def test_with_twelve_pairs_it_is_not_shown_to_be_below_the_margin(self) -> None:
+    def test_with_twelve_pairs_it_is_not_shown_to_be_below_the_margin(self, rng: Rng) -> None:
         """That 12 pairs do not reach significance at equal length once made 30 % of such judges confounded."""
-        rng = np.random.default_rng(33)
         results = [confound.at_equal_length(*_pairs(rng, 25, _nothing, n=12), 10, rng) for _ in range(80)]
         assert np.mean([r.difference.estimate.high < 10 for r in results]) <= 0.025
 
