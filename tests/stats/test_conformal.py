@@ -81,7 +81,7 @@ class TestScores:
         assert set(snapped.low) | set(snapped.high) <= set(LEVELS)
         in_plain, in_snapped = ((own.low <= truth[1000:]) & (truth[1000:] <= own.high) for own in (plain, snapped))
         assert np.all(in_snapped[in_plain])
-        assert np.meanwidth(snapped) < np.meanwidth(plain)
+        assert np.mean(snapped.high - snapped.low) < np.mean(plain.high - plain.low)
         # An interval between two levels becomes the nearer.
         between = conformal.intervals(_fit(np.full(9, 51.0), np.full(9, 50.0), range(9)), [35, 40], levels=LEVELS)
         assert between.low.tolist() == between.high.tolist() == [25, 50]

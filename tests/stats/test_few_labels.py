@@ -142,7 +142,7 @@ class TestDegreesOfFreedom:
         assert (fitted.estimate.df, given.estimate.df) == (8, 9)
         # t table: 97.5 % with 8 and with 9 degrees.
         assert (self._reach(fitted), self._reach(given)) == pytest.approx((2.306004, 2.262157))
-        assert width(alone.labels_only) == pytest.approxwidth(alone.estimate)
+        assert width(alone.labels_only) == pytest.approx(width(alone.estimate))
 
     def test_clustered_labels_have_those_of_their_groups(self) -> None:
         scores, label = self._mirrored(81, 60)

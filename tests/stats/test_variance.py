@@ -112,8 +112,8 @@ class TestIntervals:
     def test_groups_are_the_units(self, rng: Rng) -> None:
         scores = rng.normal(50, 10, (20, 1)) + rng.normal(0, 4, (20, 3))
         times = np.repeat(scores, 4, axis=0)
-        studies = Study(scores, ["prompt"]), Study(times, ["prompt"], np.repeat(range(20), 4)), Study(times, ["prompt"])
-        once, copies, blind = (width(study.reliability({}).phi) for study in studies)
+        studies = ((scores, None), (times, np.repeat(range(20), 4)), (times, None))
+        once, copies, blind = (width(Study(own, ["prompt"], groups=g).reliability({}).phi) for own, g in studies)
         assert copies == pytest.approx(once, rel=0.1) and blind < 0.7 * once
 
     def test_moving_and_stretching_the_scale(self, rng: Rng) -> None:
