@@ -54,7 +54,8 @@ class TestClosedForms:
         assert result.estimate.interval == pytest.approx(expected.interval)
         assert (result.labels_only.low, result.labels_only.high) == pytest.approx(expected.interval)
 
-    def test_a_judge_always_right_is_as_good_as_labelling_all_and_a_constant_one_as_the_labels(self, rng: Rng) -> None:
+    def test_a_judge_always_right_is_as_good_as_labelling_all_and_a_constant_one_as_the_labels(self) -> None:
+        rng = np.random.default_rng(63)
         label = rng.uniform(0, 100, 500)
         chosen = rng.choice(500, 20, replace=False)
         result = few_labels.estimate_mean(label, chosen, label[chosen])
@@ -243,8 +244,9 @@ class TestBudget:
         widths = [width(few_labels.estimate_mean(scores, chosen, label[chosen]).estimate) for chosen in draws]
         assert np.mean(widths) == pytest.approx(4, rel=0.08)
 
-    def test_labels_that_come_in_groups_count_as_groups(self, rng: Rng) -> None:
+    def test_labels_that_come_in_groups_count_as_groups(self) -> None:
         """Four texts of one source have nearly one error: the width takes as many groups as single texts."""
+        rng = np.random.default_rng(74)
         group = np.repeat(np.arange(1000), 4)
         scores = rng.uniform(0, 100, 1000)[group]
         label = scores + rng.normal(0, 15, 1000)[group] + rng.normal(0, 1, 4000)

@@ -273,4 +273,4 @@ class TestExchange:
         codes = np.repeat(np.arange(20), 3)
         found = [exchanged(*(job[codes] for job in self.jobs(rng, 20, 0.0)), codes=codes) for _ in range(250)]
         assert np.mean(np.array(found) < 0.05) <= 0.085
-        assert exchanged(*self.jobs(rng, 60, 2.0), codes=np.arange(60)) < 0.01
+        assert exchanged(*self.jobs(rng, 240, 2.0), codes=np.arange(240)) < 0.01
