@@ -19,8 +19,7 @@ from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge
-from undogmatic.judges.history import History, inverse_weights, read_history
-from undogmatic.judges.panel import PanelJudge
+from undogmatic.judges.panel import History, PanelJudge, inverse_weights, read_history
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.records.records import Cost, Judgment, Provenance, Verdict, text_mark

@@ -8,13 +8,10 @@ from tests.conftest import FakeChat
 from tests.judges.conftest import WORDINGS
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import WordsAsker
-from undogmatic.judges.calibration_probe import Accuracy
-from undogmatic.judges.debate import Advocate, Critic, Debate, Decision
-from undogmatic.judges.devils_advocate import Critique
-from undogmatic.judges.distributional import points_answer
+from undogmatic.judges.debate import Advocate, Critic, Debate, Decision, RedBlue
+from undogmatic.judges.devils_advocate import Accuracy, Critique, SinglePass
 from undogmatic.judges.questions import Answer, StepWording, numbers, repeats, schema
-from undogmatic.judges.red_blue import RedBlue
-from undogmatic.judges.single_pass import SinglePass
+from undogmatic.judges.score import points_answer
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.rubric import Rubric
 

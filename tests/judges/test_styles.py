@@ -12,12 +12,9 @@ from tests.judges.conftest import Bench, FixedJudge
 from undogmatic.config.build import build
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge
-from undogmatic.judges.calibration_probe import CalibrationProbeJudge
-from undogmatic.judges.debate import DebateJudge
-from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
-from undogmatic.judges.distributional import DistributionalJudge
-from undogmatic.judges.red_blue import RedBlueJudge, balance
-from undogmatic.judges.single_pass import SinglePassJudge
+from undogmatic.judges.debate import DebateJudge, RedBlueJudge, balance
+from undogmatic.judges.devils_advocate import CalibrationProbeJudge, DevilsAdvocateJudge, SinglePassJudge
+from undogmatic.judges.score import DistributionalJudge
 from undogmatic.records.records import Failure, Verdict
 from undogmatic.safety.paths import conf_folder
 

@@ -18,8 +18,8 @@ from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import asker_for
+from undogmatic.judges.devils_advocate import SinglePassJudge
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.judges.single_pass import SinglePassJudge
 from undogmatic.models.calls import Gateway
 from undogmatic.optimize.programs import (
     Lineage,

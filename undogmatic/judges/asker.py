@@ -49,12 +49,9 @@ Wordings = Mapping[str, Mapping[str, Any]]
 
 
 class Question(Unit):
-    """One step of a judge style, for a prompt and a rubric.
+    """One step of a judge style: it is worded as `asker` says, and answered by a `kind`.
 
     Args:
-        step: Name of its wording.
-        kind: Class of its answer.
-        asker: Where it comes from.
         values: Further values for the wording, the same for every item.
         known: Number fields that are always given where numbers are asked one by one.
     """
@@ -81,14 +78,11 @@ class Question(Unit):
     async def aforward(
         self, item: Item, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
     ) -> dspy.Prediction:
-        """Ask about `item`.
+        """Ask about `item`: `answer` (of class `kind`) and `distributions` (per number, where there are any).
 
         Args:
-            item: What is judged.
             context: Values for the wording's context, from earlier steps.
             known: Number fields that need not be asked, where numbers are asked one by one.
-        Returns:
-            A prediction with `answer` (of class `kind`) and `distributions` (per number, where there are any).
         Raises:
             ModelError: No answer, or none that can be read.
         """
