@@ -118,17 +118,12 @@ class Question(Unit):
 class Asker:
     """Makes the questions of a judge style for one model, prompt and rubric.
 
-    Args:
-        model, prompt, rubric: What its questions are for.
-        wordings: What they say.
-        lm: The model to be asked where it is not that of the run.
-        options: Settings that the questions share with the readout; what is not named keeps its default.
-
     Attributes:
         asks: The class of its questions.
         in_words: Whether answers hold words (reasons, issues) beside numbers.
         name: The name of the readout that the questions use.
-        defaults: Its options.
+        defaults, options: Settings that the questions share with that readout.
+        lm: The model to be asked where it is not that of the run.
         uses_prompt, deterministic: As in a readout; a base model gets the questions without the prompt's instructions.
     """
 
@@ -166,7 +161,7 @@ class Asker:
     def question(
         self, step: str, kind: type[Answer], values: Mapping[str, Any] | None = None, known: Sequence[str] = ()
     ) -> Question:
-        """The question for a step; `aforward` gives an answer of class `kind`. Arguments as in `Question`."""
+        """The question for a step; arguments as in `Question`."""
         self.questions.append(self.asks(step, kind, self, values, known))
         return self.questions[-1]
 

@@ -189,14 +189,10 @@ class History(NamedTuple):
 
 
 def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubric) -> History:
-    """Weights from the runs in `folders`, one per member in the members' order, first repeats only.
+    """Weights from the finished runs in `folders` (as typed) over the same labelled texts, one per member in the members'
+    order, first repeats only. Compared are the texts that every member judged, so that one that fails on hard texts
+    gains nothing by it.
 
-    Compared are the texts that every member judged, so that one that fails on hard texts gains nothing by it.
-
-    Args:
-        folders: Finished runs over the same labelled texts, as typed in `judge.history`.
-        members: The panel's members.
-        rubric: The panel's scale.
     Raises:
         ConfigError: A folder holds no such run, or one of another judge or on another scale.
         DataError: No, too few or differing labelled texts, texts a member was fitted on, or a member without error.
@@ -208,10 +204,7 @@ def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubri
         )
     tables = []
     for n, (typed, member) in enumerate(zip(folders, members, strict=True)):
-        folder = RunFolder.open(typed, f"`judge.history[{n}]`")
-        folder.check_finished()
-        check_scale(folder, rubric, "this panel")
-        voice = check_member(folder, member, rubric, f"judge.members[{n}]")
+        folder, voice = run_of(typed, f"judge.history[{n}]", member, f"judge.members[{n}]", rubric, "this panel")
         tables.append(_labelled_texts(folder, voice, member))
     first = tables[0]
     known = set(first["text_mark"].items())
@@ -264,8 +257,21 @@ def inverse_weights(errors: Sequence[float]) -> list[float]:
     return [value / math.fsum(inverse) for value in inverse]
 
 
-def check_scale(folder: RunFolder, rubric: Rubric, who: str) -> None:
-    """Raise ConfigError for a run on another scale than that of `who` ("this panel")."""
+def run_of(
+    typed: str, where: str, judge: Judge, key: str, rubric: Rubric, who: str
+) -> tuple[RunFolder, tuple[str, str]]:
+    """The finished run of a judge, and as which judge and criterion it is known there. Compared are scale, judge,
+    readout, settings, model, and a prompt that is used.
+
+    Args:
+        typed, where: The run's folder as typed, and the config key under which it was.
+        key: That of the judge.
+        who: What judges by this rubric, for messages ("this panel").
+    Raises:
+        ConfigError: No such run, or one of another judge or on another scale.
+    """
+    folder = RunFolder.open(typed, f"`{where}`")
+    folder.check_finished()
     if rubric_digest(folder.rubric) != rubric_digest(rubric):
         there, here = (
             f"rubric={each.name} (levels {', '.join(f'{level:g}' for level in each.levels)}, {each.direction})"
@@ -275,14 +281,9 @@ def check_scale(folder: RunFolder, rubric: Rubric, who: str) -> None:
             f"{folder.named}, a run on {there}; {who} judges on {here}. Judge the labelled texts on this one: "
             f"rubric={rubric.name}."
         )
-
-
-def check_member(folder: RunFolder, member: Judge, rubric: Rubric, key: str) -> tuple[str, str]:
-    """Judge and criterion of that run that this judge, named by its config key, is. Compared are judge, readout,
-    settings, model, and a prompt that is used. Raises ConfigError where none is."""
-    differences = {voice: _differences(judgment, member, rubric) for voice, judgment in folder.voices().items()}
+    differences = {voice: _differences(judgment, judge, rubric) for voice, judgment in folder.voices().items()}
     if same := [voice for voice, several in differences.items() if not several]:
-        return same[0]
+        return folder, same[0]
     raise ConfigError(
         f"{folder.named}, a run by another judge than {key}: {', nor '.join(map('; '.join, differences.values()))}. "
         "Name a run of that judge (for a panel, in the order of judge.members), or judge the labelled texts with it."

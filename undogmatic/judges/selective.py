@@ -13,10 +13,9 @@ from pydantic import Field, create_model
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
-from undogmatic.judges.panel import check_member, check_scale
+from undogmatic.judges.panel import run_of
 from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import Rubric
-from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.outside import read_yaml
 
 TABLE: Mapping[str, Mapping[str, Any]] = read_yaml(Path(__file__).with_name("selective.rules.yaml"))
@@ -152,10 +151,7 @@ def _share(verdict: Verdict, item: Item, name: str) -> float | None:
 def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> Promise:
     """The threshold that the run in the folder `typed`, with `analysis=escalation`, promises for a judge that decides
     alone. Raises ConfigError: no such run, one of another judge or scale, or one that could promise nothing."""
-    folder = RunFolder.open(typed, "`judge.rules.guaranteed.run`")
-    folder.check_finished()
-    check_scale(folder, rubric, "this judge")
-    judge, criterion = check_member(folder, cheap, rubric, "judge.cheap")
+    folder, (judge, criterion) = run_of(typed, "judge.rules.guaranteed.run", cheap, "judge.cheap", rubric, "this judge")
     if "escalation.needed" not in folder.metrics:
         raise ConfigError(
             f"{folder.named}, a run without analysis=escalation. Repeat its command with `analysis=escalation "

@@ -203,12 +203,11 @@ def categorised(verdict: Verdict, rubric: Rubric) -> Verdict:
     scale = rubric.scale
     if isinstance(scale, NumericScale) or verdict.category is not None:
         return verdict
-    if scale.ordered:
-        return verdict if verdict.score is None else verdict.replace(category=scale.write(verdict.score))
-    value = verdict.score if verdict.distribution is None else verdict.distribution.mode
+    value = verdict.score if scale.ordered or verdict.distribution is None else verdict.distribution.mode
     if value is None:
         return verdict
-    return verdict.replace(category=scale.write(value), score=None, raw_score=None, interval=None)
+    numbers = {} if scale.ordered else dict.fromkeys(("score", "raw_score", "interval"))
+    return verdict.replace(category=scale.write(value), **numbers)
 
 
 def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:

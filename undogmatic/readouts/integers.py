@@ -47,17 +47,11 @@ class NumberWords(Record):
 
 
 class NumberAdapter(adapter.JudgeAdapter):
-    """An adapter for signatures whose output `level` is a whole number.
+    """An adapter for signatures whose output `level` is a whole number between `ends`, asked for in sentences of `own`;
+    with `reasoning` a reason comes before the number, in demonstrations too.
 
     `the_reason` is a reason that the model gave before, `the_begun` the digits with which its number begins: what is
     asked for is what follows them.
-
-    Args:
-        words: The fixed sentences of the language.
-        own: Those of this form.
-        ends: The lowest and the highest number.
-        base: Whether the model continues a text.
-        reasoning: Whether a reason comes before the number, in demonstrations too.
     """
 
     def __init__(self, words: FixedWords, own: NumberWords, ends: tuple[int, int], base: bool, reasoning: bool) -> None:
