@@ -189,9 +189,9 @@ class History(NamedTuple):
 
 
 def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubric) -> History:
-    """Weights from the finished runs in `folders` (as typed) over the same labelled texts, one per member in the members'
-    order, first repeats only. Compared are the texts that every member judged, so that one that fails on hard texts
-    gains nothing by it.
+    """Weights from the finished runs in `folders` (as typed) over the same labelled texts, one per member in their
+    order, first repeats only. Compared are the texts that every member judged, so that one that fails on hard
+    texts gains nothing by it.
 
     Raises:
         ConfigError: A folder holds no such run, or one of another judge or on another scale.
