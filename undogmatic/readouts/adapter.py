@@ -122,10 +122,10 @@ class JudgeAdapter(dspy.Adapter):
         if self.base:
             return [{"role": "user", "content": part} for part in self._continued(signature, usable, inputs)]
         turns = [("system", self.system(signature, inputs))]
+        label = signature.output_fields.get("level")
         for demo in usable:
-            label = signature.output_fields.get("level")
-            plain = to_jsonable_python(_answers(signature, demo))
-            answer = _label(label, demo) if label is not None else json.dumps(plain, ensure_ascii=False)
+            plain = to_jsonable_python(_answers(signature, demo)) if label is None else None
+            answer = json.dumps(plain, ensure_ascii=False) if label is None else _label(label, demo)
             turns += [("user", self._asked(signature, demo)), ("assistant", answer)]
         turns.append(("user", self._asked(signature, inputs)))
         if inputs.get("the_problem"):
