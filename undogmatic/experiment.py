@@ -17,7 +17,7 @@ import pandas as pd
 from undogmatic.analyses.base import Analysis, LongTable, analyse, read_by, tabulate
 from undogmatic.analyses.independence import Failed, too_many_failed, units, withheld
 from undogmatic.analyses.plan import LEVEL, check_plan, of_plan, so_far
-from undogmatic.analyses.runs import settings as run_settings
+from undogmatic.analyses.truth import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.base import on_scale

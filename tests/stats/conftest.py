@@ -1,5 +1,6 @@
 """Property tests here try the same examples on every run: a statistic that fails by luck teaches nobody anything."""
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -23,3 +24,12 @@ def refuses(match: str, call: Callable[..., Any], *args: Any, **how: Any) -> Non
     """Asserts that a call raises a ValueError that says this."""
     with pytest.raises(ValueError, match=match):
         call(*args, **how)
+
+
+def peak_memory(call: Callable[[], Any]) -> tuple[Any, int]:
+    """What a call returns, and the most bytes that it held at once."""
+    tracemalloc.start()
+    try:
+        return call(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -1,6 +1,5 @@
 """Agreement against published examples, identities between coefficients, and typed results where none exists."""
 
-import tracemalloc
 from typing import get_args
 
 import numpy as np
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.stats.conftest import refuses
+from tests.stats.conftest import peak_memory, refuses
 from undogmatic.stats import agreement, coefficients
 
 # Hollander and Wolfe (1973), p. 187: Hunter L values and panel scores of nine lots of canned tuna.
@@ -142,12 +141,7 @@ class TestKrippendorff:
 
     def test_ten_thousand_distinct_scores_take_no_matrix_of_them(self) -> None:
         ratings = np.random.default_rng(0).normal(size=(2, 10_000))
-        tracemalloc.start()
-        try:
-            agreement.krippendorff_alpha(ratings)
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+        _, peak = peak_memory(lambda: agreement.krippendorff_alpha(ratings))
         assert peak < 20e6  # values by values would be 3.2 GB
 
     @given(VARIED)

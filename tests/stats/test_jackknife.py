@@ -1,13 +1,12 @@
 """Intervals of coefficients: by hand, at the edges, and how often they hold the coefficient."""
 
-import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from tests.stats.conftest import held, refuses
+from tests.stats.conftest import held, peak_memory, refuses
 from undogmatic.stats import agreement, calibration, coefficients, jackknife, means, ranking, review
 from undogmatic.stats.estimate import Estimate
 
@@ -291,12 +290,7 @@ class TestMemory:
     @pytest.mark.parametrize("name", PREPARED)
     def test_the_peak_grows_with_the_rows_and_not_with_their_square(self, name: str) -> None:
         data = data_of(name, 20_000, seed=2)
-        tracemalloc.start()
-        try:
-            jackknife.nearly_mean(data, PREPARED[name][0], np.random.default_rng(0))
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+        _, peak = peak_memory(lambda: jackknife.nearly_mean(data, PREPARED[name][0], np.random.default_rng(0)))
         assert peak < 20e6  # n x n positions would be 3.2 GB, 20 resamples of all positions 3.2 MB
 
     def test_curves_of_many_items_keep_a_thousand_points(self) -> None:

@@ -1,13 +1,12 @@
 """What is counted, and that texts that count alike are alike."""
 
 import random
-import tracemalloc
 from string import ascii_lowercase
 
 import numpy as np
 import pytest
 
-from tests.stats.conftest import refuses
+from tests.stats.conftest import peak_memory, refuses
 from undogmatic.stats import surface
 from undogmatic.stats.surface import copies, enough
 
@@ -219,11 +218,6 @@ def test_the_order_of_the_texts_changes_nothing() -> None:
 
 def test_many_texts_take_less_memory_than_a_number_for_every_two_of_them() -> None:
     texts = tuple(words(30, n, vocabulary=300) for n in range(3000))
-    tracemalloc.start()
-    try:
-        assert len(set(copies(texts))) == 3000
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert most < 4 * 3000**2
+    found, most = peak_memory(lambda: copies(texts))
+    assert len(set(found)) == 3000 and most < 4 * 3000**2
     assert copies(()) == ()

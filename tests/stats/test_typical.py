@@ -1,7 +1,5 @@
 """Median and Hodges-Lehmann: published values, all averages at once, mirrored data, ties, groups, and coverage."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from tests.stats.conftest import held
+from tests.stats.conftest import held, peak_memory
 from undogmatic.stats import typical
 from undogmatic.stats.estimate import Estimate
 
@@ -46,12 +44,7 @@ class TestHodgesLehmann:
 
     def test_fifty_thousand_differences_take_no_gigabytes(self) -> None:
         d = np.random.default_rng(0).normal(3, 1, size=50_000)
-        tracemalloc.start()
-        try:
-            found = typical.hodges_lehmann(d)
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+        found, peak = peak_memory(lambda: typical.hodges_lehmann(d))
         assert found == pytest.approx(3, abs=0.03)
         assert peak < 60e6  # all averages would take 10 GB
 

@@ -128,11 +128,8 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
 
     Args:
         calibration: What `fit` or `fit_content_free` returned, or the same read back from JSON.
-        raw: Raw scores, shape (n,); for `content_free`, level probabilities of shape (k,) or (n, k).
-    Returns:
-        Shape of `raw`.
-    Raises:
-        ValueError: If the kind is unknown, or the calibration lacks a key.
+        raw: Raw scores, shape (n,); for `content_free`, level probabilities of shape (k,) or (n, k). The results have
+            its shape.
     """
     kind = calibration.get("kind")
     try:
@@ -197,10 +194,8 @@ def reliability_table(
 
     Args:
         confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided by 100).
-        correct: 1 or True where it was right, shape (n,).
+        correct: 1 or True where it was right, else 0, shape (n,).
         n_bins: Number of bins, of equal width over [0, 1].
-    Raises:
-        ValueError: If a confidence is outside [0, 1], or `correct` other than 0 and 1.
     References:
         Niculescu-Mizil and Caruana (2005), doi:10.1145/1102351.1102430
     """
@@ -232,8 +227,6 @@ def error_interval(
 
     Args:
         confidence, correct, n_bins: As in `reliability_table`.
-    Raises:
-        ValueError: As `reliability_table`.
     """
     c, right = _stated_and_observed(confidence, correct)
     codes = checks.groups(groups, c.size, 2)
@@ -288,9 +281,6 @@ def error_difference(
 
     What is observed of each is too large by another amount: a bootstrap held their difference in as few as 75 % of
     samples of its 95 %. That both move together does not narrow the limits, as what noise adds to each has no sign.
-
-    Args:
-        one, other, noises: The two errors, made with the same groups, and the noise of each.
     """
     first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
     return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)

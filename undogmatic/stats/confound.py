@@ -69,7 +69,7 @@ def at_equal_length(
         lengths_a, lengths_b: Shape (n_pairs,), positive, one unit throughout.
         how: `sign`, `alpha` and `bounds`, as of `at_equal`.
     Raises:
-        ValueError: If every pair has the same length ratio, or there are too few groups.
+        ValueError: If every pair has the same length ratio.
     """
     a, b = checks.paired_vectors(scores_a, scores_b, ("scores_a", "scores_b"), minimum=4)
     _, size_a = checks.paired_vectors(a, lengths_a, ("scores_a", "lengths_a"))
@@ -129,8 +129,6 @@ def at_equal(
         differences: Shape (n_pairs,), in score units.
         controls: Control of a minus control of b, shape (n_pairs, k); 0 means equal.
         predictions: Which controls are predictions of the difference, made from other groups; none if empty.
-    Raises:
-        ValueError: If there are too few groups for an error.
     References:
         Judd, Kenny and McClelland (2001), doi:10.1037/1082-989X.6.2.115, for regressing the difference.
         Long and Ervin (2000), doi:10.1080/00031305.2000.10474549, for HC3.

@@ -76,10 +76,7 @@ class Study:
 
     Args:
         scores: One score per item and combination, shape (n_items, n_1, ..., n_k), in score units.
-        facets: Names of the axes after the first, k of them, each with at least two values.
-    Raises:
-        ValueError: For NaN (leave out items with a missing cell first), a facet with one value, fewer than
-            FEWEST_GROUPS groups, or more than MOST_FACETS facets.
+        facets: Names of the axes after the first, 1 to MOST_FACETS of them, each with at least two values.
     """
 
     def __init__(self, scores: ArrayLike, facets: Sequence[str], *, groups: Groups = None, level: float = 0.95) -> None:
