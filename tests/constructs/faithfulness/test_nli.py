@@ -13,7 +13,7 @@ import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.conftest import FakeChat
-from tests.judges.conftest import WORDINGS, Bench
+from tests.judges.conftest import Bench
 from undogmatic.api import judge_items
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
@@ -141,9 +141,8 @@ def by_model(*answers: Any, nli: bool = False, language: str = "en") -> tuple[li
     provenance = Provenance(model="", readout="", prompt="", prompt_hash="", program_hash="", config_hash="")
     bench = Bench(build(config["prompt"], "prompt"), build(config["rubric"], "rubric"), provenance)
     asker = bench.words(*answers)
-    asker.wordings = (
-        yaml.safe_load((conf_folder() / "nli/llm.yaml").read_text("utf-8"))["wordings"] if nli else WORDINGS
-    )
+    if nli:
+        asker.wordings = yaml.safe_load((conf_folder() / "nli/llm.yaml").read_text("utf-8"))["wordings"]
     judge = NliJudge(LlmEntailment(asker)) if nli else BucketJudge(asker)
     judge.judge_by(bench.rubric)
     with dspy.context(lm=LanguageModel(bench.chat)):
@@ -153,8 +152,8 @@ def by_model(*answers: Any, nli: bool = False, language: str = "en") -> tuple[li
 def test_a_models_buckets_come_with_its_errors_and_omissions() -> None:
     (accuracy, completeness), chat = by_model(ANSWER)
     assert [accuracy.criterion, completeness.criterion] == ["factual_accuracy", "completeness"]
-    assert (accuracy.score, completeness.score) == (pytest.approx(0.6), pytest.approx(0.8))
-    assert details(accuracy)["bucket"] == 3 and details(completeness)["bucket"] == 4
+    assert [accuracy.score, completeness.score] == pytest.approx([0.6, 0.8])
+    assert [details(accuracy)["bucket"], details(completeness)["bucket"]] == [3, 4]
     errors = json.loads(str(details(accuracy)["errors"]))
     assert [row["quote_found"] for row in errors] == [True, False]
     assert isinstance(accuracy.outcome, Verdict) and accuracy.outcome.review
@@ -268,6 +267,5 @@ def test_columns_that_a_rubric_lets_items_lack_are_inputs_where_they_are_filled(
     file = tmp_path / "mine.csv"
     file.write_text("id,summary,reference,opinion,system\na,S.,R.,O.,x\nb,S.,,,y\n", encoding="utf-8")
     items = TextsDataset(str(file), ["summary", "reference"], optional=["reference", "opinion"]).load()
-    assert items[0].inputs == {"summary": "S.", "reference": "R.", "opinion": "O."}
-    assert items[1].inputs == {"summary": "S."}
+    assert [each.inputs for each in items] == [{"summary": "S.", "reference": "R.", "opinion": "O."}, {"summary": "S."}]
     assert [each.metadata for each in items] == [{"system": "x"}, {"system": "y"}]

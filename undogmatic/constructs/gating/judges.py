@@ -99,11 +99,13 @@ class GatingJudge(Judge):
         asker: How the answer is asked for; without words, each number is a level question.
     """
 
-    asked: ClassVar[type[GatingAnswer]]
+    asked: ClassVar[type[GatingAnswer]] = Default
 
-    def __init_subclass__(cls, asked: type[GatingAnswer] = Default) -> None:
+    def __init_subclass__(cls, asked: type[GatingAnswer] | None = None) -> None:
         super().__init_subclass__()
-        cls.name, cls.asked, cls.criteria = f"gating_{asked.__name__.lower()}", asked, tuple(numbers(asked))
+        if asked is not None:
+            cls.name, cls.asked = f"gating_{asked.__name__.lower()}", asked
+        cls.criteria = tuple(numbers(cls.asked))
 
     def __init__(self, asker: Asker) -> None:
         super().__init__()
