@@ -31,7 +31,7 @@ from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.records.records import Item, Judgment
 from undogmatic.stats import limits
-from undogmatic.stats.integers import completed, expected_score
+from undogmatic.stats.uncertainty import completed, expected_score
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "data" / "trait" / "items.jsonl"
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from undogmatic.constructs.faithfulness.embeddings import load, package_folder
-from undogmatic.constructs.faithfulness.sentences import sentences
+from undogmatic.constructs.faithfulness.facts.words import sentences
 from undogmatic.datasets.rows import json_lines
 from undogmatic.safety.paths import data_folder
 

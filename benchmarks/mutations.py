@@ -103,7 +103,7 @@ FAULTS = {
         ("tests/analyses/test_units.py", "tests/fakes"),
     ),
     "texts are asked in file order": Fault(
-        "undogmatic/records/order.py",
+        "undogmatic/records/records.py",
         "return sorted(range(len(ids)), key=keys.__getitem__)",
         "return list(range(len(ids)))",
         ("tests/records/test_order.py",),

@@ -22,7 +22,7 @@ import numpy as np
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from undogmatic.api import judge_items
 from undogmatic.constructs.faithfulness.cases import CasesDataset
-from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, HEDGED, INVENTED
+from undogmatic.constructs.faithfulness.facts.accusations import CONTRADICTED, HEDGED, INVENTED
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.safety.outside import read_yaml
 from undogmatic.safety.paths import data_folder

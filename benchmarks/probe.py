@@ -22,7 +22,7 @@ import numpy as np
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, copies, development_items
+from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, DevelopmentDataset, development_items
 from undogmatic.constructs.shame.patterns import TfidfModel, count, share, tfidf_ridge
 from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_all, read_and_sift
 from undogmatic.models.base import Model
@@ -69,7 +69,7 @@ def development() -> tuple[list[Item], list[Scored]]:
     print(f"development: {len(items)} texts, {how} ({', '.join(authors)})")
     rubric, model, engine = _opened()
     ends, texts = (rubric.minimum, rubric.maximum), [item.text for item in items]
-    sifted = read_and_sift(model, texts, copies(items), folds, engine)
+    sifted = read_and_sift(model, texts, DevelopmentDataset().copies(items), folds, engine)
     raw = held_out_raw(sifted.texts, labels, folds, copies=sifted.copies)
     found = held_out(raw, labels, folds, ends)
     mapped = [held_out(raw, labels, folds, ends).scores for raw in (lexical(texts, labels, folds), _patterns(items))]

@@ -17,8 +17,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Judgment
 from undogmatic.review.commands import export
-from undogmatic.runs.folder import JOURNAL, MOVED, read_records
-from undogmatic.safety.outside import read_yaml
+from undogmatic.runs.folder import JOURNAL, read_records
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "old_runs"
 ADDRESS = "http://127.0.0.1:1"
@@ -88,10 +87,3 @@ def test_another_run_is_told_apart(word: str, old_run: Callable[[str], Path], st
         resume(folder, word)
     assert (folder / "run.json").read_bytes() == before
     assert stub.requests == []
-
-
-def test_the_classes_of_old_runs_are_where_they_are_said_to_have_moved_to() -> None:
-    from undogmatic.config.build import resolve
-
-    for path in read_yaml(MOVED).values():
-        resolve(path, "rubric" if path.endswith("Rubric") else "dataset")

@@ -11,8 +11,7 @@ import pytest
 import yaml
 
 from tests.optimize.conftest import CHOICES, composed, texts, write_rows
-from tests.optimize.scripted import MAGIC, REQUESTS
-from tests.optimize.test_writers import SMALL
+from tests.optimize.scripted import MAGIC, REQUESTS, Scripted
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.engine.local import LocalEngine
@@ -26,8 +25,23 @@ from undogmatic.records.records import Item, text_mark
 from undogmatic.sweep.compare import compare
 
 Optimise = Callable[..., dict[str, Any]]
-SEARCH = ["optimizer.candidates=2", "optimizer.train=12", "optimizer.validation=8", "optimizer.labeled=3"]
 COPRO = ["optimizer.breadth=2", "optimizer.depth=1", "optimizer.validation=12"]
+FEW = ["optimizer.train=12", "optimizer.validation=8"]
+SEARCH = [*FEW, "optimizer.candidates=2", "optimizer.labeled=3"]
+WRITING = {
+    "gepa": ["optimizer.calls=60", "optimizer.validation=12"],
+    "mipro": ["optimizer.candidates=3", "optimizer.trials=3", "optimizer.bootstrapped=0", "optimizer.labeled=0",
+              "optimizer.validation=12"],
+    "simba": ["optimizer.steps=2", "optimizer.candidates=2", "optimizer.batch=6", "optimizer.demonstrations=0",
+              "optimizer.validation=12"],
+    "copro": COPRO,
+}  # fmt: skip
+SHOWING = {
+    "labeled_fewshot": [*FEW, "optimizer.k=3"],
+    "bootstrap": [*FEW, "optimizer.labeled=3", "optimizer.bootstrapped=1"],
+    "random_search": SEARCH,
+}
+"""Settings of the optimisers that write instructions, and of those that show examples."""
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -39,13 +53,13 @@ def sent_for(requests: list[str], text: str) -> set[str]:
     return {each for each in requests if text in json.loads(each)["messages"][-1]["content"]}
 
 
-@pytest.mark.parametrize("name", [*SMALL, "labeled_fewshot", "bootstrap", "random_search"])
+@pytest.mark.parametrize("name", [*WRITING, *SHOWING])
 def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
     name: str, optimise: Optimise, tmp_path: Path
 ) -> None:
-    gain = optimise(name, *SMALL.get(name, SEARCH if name == "random_search" else ["optimizer.train=12"]))
+    gain = optimise(name, *(WRITING | SHOWING)[name])
     folder = tmp_path / "outputs/a/b"
-    if name in SMALL:  # the one instruction that the scripted judge needs is found and believed
+    if name != "random_search":  # the one instruction or the examples that the scripted judge needs, found and believed
         report = (folder / "report.md").read_text(encoding="utf-8")
         assert gain["improvement.gain_low"] > 10 and gain["improvement.p"] < 0.01
         assert "Supported: better." in report and "kestrel" in report
@@ -70,17 +84,9 @@ def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
         assert asked in sent_for(scored, row["text"])
     found = load(folder / "program.json").predictors["readout.predict"]
     shown = len(found.demonstrations)
-    assert (MAGIC in found.instructions) if name in SMALL else (shown > 1)
+    assert (MAGIC in found.instructions) if name in WRITING else (shown > 1)
     assert {len(json.loads(each)["messages"]) for each in REQUESTS} == {2 * shown + 1}
     assert all(found.instructions in json.loads(each)["system"] for each in REQUESTS)
-
-
-@pytest.mark.parametrize("name", ["labeled_fewshot", "bootstrap"])
-def test_those_that_show_examples_end_with_a_report(name: str, optimise: Optimise, tmp_path: Path) -> None:
-    small = ["optimizer.k=3"] if name == "labeled_fewshot" else ["optimizer.labeled=3", "optimizer.bootstrapped=1"]
-    found = optimise(name, "optimizer.train=12", "optimizer.validation=8", *small)
-    assert found["improvement.gain_low"] > 10
-    assert "Supported: better" in (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
 
 
 def test_no_text_longer_than_the_longest_is_shown(optimise: Optimise, tmp_path: Path) -> None:
@@ -283,3 +289,29 @@ def test_a_program_knows_the_texts_that_it_was_optimised_on(optimise: Optimise, 
     }
     assert recipe.fitted(theses["development"]) == 72
     assert recipe.fitted(theses["test"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("writes", "said"), [("", "gepa tried no other program"), ("Be kind.", "Nothing that optimizer")]
+)
+def test_proposals_that_cannot_be_read_are_not_called_worse(
+    writes: str, said: str, optimise: Optimise, tmp_path: Path
+) -> None:
+    optimise("gepa", *WRITING["gepa"], writes=writes)
+    assert said in (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["mipro", "copro"])
+def test_a_writer_that_cannot_be_read_at_all_ends_with_a_plain_message(
+    name: str, optimise: Optimise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scripted, "_written", lambda self, payload: "blah")
+    with pytest.raises(DataError, match=r"a proposal that cannot be read.*optimizer\.prompt_model=NAME"):
+        optimise(name, *WRITING[name])
+
+
+def test_where_the_model_cannot_write_those_that_need_no_writer_are_named(optimise: Optimise) -> None:
+    with pytest.raises(ConfigError, match=r"patterns.* cannot\. .*random_search"):
+        optimise("gepa", "optimizer.prompt_model=patterns")
+    with pytest.raises(ConfigError, match="asks no model to write prompts"):
+        optimise("bootstrap", "+optimizer.prompt_model=gpt")

@@ -62,7 +62,9 @@ def items(n: int = 60) -> list[Item]:
 def fitted(rubric: Rubric) -> Probe:
     model, view = FakeStates(), View(blocks=(1,))
     rows = [asyncio.run(model.pooled(item.text, view)) for item in items()]
-    return fit_probe(np.stack(rows), items(), rubric, origin(model, [view]), penalty=1e-4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("undogmatic.fit.probe.PENALTY", 1e-4)
+        return fit_probe(np.stack(rows), items(), rubric, origin(model, [view]))
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from undogmatic.records.order import turns
+from undogmatic.records.records import turns
 
 
 def test_every_item_has_one_turn_and_pairs_stay_together() -> None:

@@ -16,7 +16,7 @@ from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.analyses.base import LongTable, analyse
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.constructs.shame.patterns import PatternsModel
-from undogmatic.datasets.subset import SubsetDataset
+from undogmatic.datasets.base import SubsetDataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.models.base import Model
 from undogmatic.records.records import Item, Verdict

@@ -35,13 +35,13 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path, m
 def test_what_quotes_judged_texts_is_its_owners_alone(tmp_path: Path) -> None:
     write(tmp_path / "a", "x", OWN)
     with Log(tmp_path / "b") as log:
-        log.append("x")
+        log.add("x")
     assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in "ab"} == {0o600}
 
 
 def test_a_line_that_a_full_disk_cuts_off_is_taken_back(tmp_path: Path) -> None:
     with Log(tmp_path / "log") as log:
-        log.append("whole")
+        log.add("whole")
         file: Any = log._file
 
         def write_two(content: bytes) -> int:
@@ -51,7 +51,7 @@ def test_a_line_that_a_full_disk_cuts_off_is_taken_back(tmp_path: Path) -> None:
 
         log._file = Mock(wraps=file, write=write_two)
         with pytest.raises(StorageError, match="No space left"):
-            log.append("cut")
+            log.add("cut")
     assert (tmp_path / "log").read_text() == "whole\n"
 
 

@@ -19,9 +19,9 @@ def test_pairs() -> None:
 def test_the_area_under_the_curve_is_the_concordance_of_two_labels() -> None:
     rng = np.random.default_rng(1)
     labels, scores = rng.integers(2, size=60), np.round(rng.normal(size=60), 1)
-    assert quality.concordance(scores, labels).concordance == pytest.approx(roc_auc_score(labels, scores))
-    assert quality.concordance(-scores, labels).concordance == pytest.approx(1 - roc_auc_score(labels, scores))
-    assert np.isnan(quality.concordance(scores, np.ones(60)).concordance)
+    assert quality.concordance(scores, labels) == pytest.approx(roc_auc_score(labels, scores))
+    assert quality.concordance(-scores, labels) == pytest.approx(1 - roc_auc_score(labels, scores))
+    assert np.isnan(quality.concordance(scores, np.ones(60)))
 
 
 def test_crps_of_one_certain_value_is_its_closeness_and_spread_is_punished() -> None:
@@ -60,6 +60,6 @@ def test_what_an_exchange_adds_is_what_exchanging_gives() -> None:
         for _ in range(20):
             turned = draw.integers(2, size=12).astype(bool)
             mixed = np.where(turned, other, one), np.where(turned, one, other)
-            expected = np.subtract(*(quality.concordance(each, labels).concordance for each in mixed[::-1]))
+            expected = np.subtract(*(quality.concordance(each, labels) for each in mixed[::-1]))
             assert start + added[turned].sum() == pytest.approx(expected)
     assert np.isnan(quality.exchange(one, other, np.ones(12))[0])

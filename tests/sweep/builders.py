@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+import undogmatic
 from tests.analyses.builders import verdict
 from undogmatic.records.records import Cost
 from undogmatic.records.rubric import Rubric
@@ -29,6 +33,14 @@ RUBRIC = {
     "margin": 10,
     "wordings": {"en": {"definition": "d", "question": "q", "unit": "points", "meanings": list("abcde")}},
 }
+
+
+def multirun(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A sweep as it is started from the command line, in a process of its own."""
+    checkout = {"PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
+    env = os.environ | checkout | {"OPENAI_API_KEY": "none"}
+    command = [sys.executable, "-m", "undogmatic.run", "-m", "tracking=none", *words]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
 
 
 class OwnRubric(Rubric):
@@ -72,17 +84,15 @@ def write_job(folder: Path, overrides: Sequence[str], scores: pd.DataFrame | Non
     (folder / "run.json").write_text(json.dumps(known | facts))
     (folder / "metrics.json").write_text(json.dumps(metrics))
     scores.to_csv(folder / "scores.csv", index=False)
-    share = {key: metrics[key] / len(scores) for key in ("calls", "calls_cached", "input_tokens", "output_tokens")}
-    cost = Cost(
-        calls=round(share["calls"]),
-        cached=round(share["calls_cached"]),
-        input_tokens=round(share["input_tokens"]),
-        output_tokens=round(share["output_tokens"]),
-        usd=metrics.get("usd"),
-    )
-    with (folder / "judgments.jsonl").open("w", encoding="utf-8") as journal:
-        for item in scores["item_id"]:
-            journal.write(verdict(item, 50.0, cost=cost).model_dump_json() + "\n")
+    keys = {
+        "calls": "calls",
+        "cached": "calls_cached",
+        "input_tokens": "input_tokens",
+        "output_tokens": "output_tokens",
+    }
+    cost = Cost(**{name: round(metrics[key] / len(scores)) for name, key in keys.items()}, usd=metrics.get("usd"))
+    lines = [verdict(item, 50.0, cost=cost).model_dump_json() + "\n" for item in scores["item_id"]]
+    (folder / "judgments.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def metrics(share: float, **more: float) -> dict[str, float]:

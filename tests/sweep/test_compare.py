@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
-import undogmatic
 from tests.sweep.builders import (
     PAIRS,
     RUBRIC,
@@ -22,6 +19,7 @@ from tests.sweep.builders import (
     doubting,
     keys,
     metrics,
+    multirun,
     result_of,
     said,
     scored,
@@ -34,8 +32,6 @@ from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, exit_status
 from undogmatic.sweep import SweepCallback
 from undogmatic.sweep.jobs import read_jobs
-
-CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
 
 
 class TestLeaderboard:
@@ -80,12 +76,19 @@ class TestLeaderboard:
         assert result.comparisons.empty
         assert result.jobs["criterion"].tolist() == ["mine", "other"]
 
-    def test_only_what_varies_names_a_job(self, tmp_path: Path) -> None:
-        for n, prompt in enumerate(("a", "b", "b")):
-            write_job(tmp_path / str(n), ["model=m", f"prompt={prompt}", "run.resume=x"], scored(60, 50, seed=n))
+    @pytest.mark.parametrize(
+        ("key", "values", "names"),
+        [
+            ("prompt", ["a", "b", "b"], ["a", "b", "b (job 2)"]),
+            ("prompt.reasoning", ["False", "True", "1e-3"], ["reasoning=1e-3", "reasoning=False", "reasoning=True"]),
+        ],
+    )
+    def test_only_what_varies_names_a_job(self, tmp_path: Path, key: str, values: list[str], names: list[str]) -> None:
+        for n, value in enumerate(values):
+            write_job(tmp_path / str(n), ["model=m", f"{key}={value}", "run.resume=x"], scored(60, 50, seed=n))
         result = result_of(tmp_path)
-        assert result.choices == ("prompt",)
-        assert sorted(result.jobs["name"]) == ["a", "b", "b (job 2)"]
+        assert result.choices == (key,)
+        assert sorted(result.jobs["name"]) == names
 
     def test_a_sweep_in_which_nothing_ended_says_so(self, tmp_path: Path) -> None:
         result = sweep_of(tmp_path, (None, 0), (None, 0), error=["no server", None])
@@ -128,11 +131,6 @@ class TestVerdict:
         assert measure in (None, result.findings[0].values.get("measure"))
         assert told in said(result)
         assert (result.headline is None) == ("headline" in facts)
-
-    def test_the_settings_of_a_suite_are_found(self, tmp_path: Path) -> None:
-        sweep_of(tmp_path, WEAK, STRONG)
-        change_config(tmp_path, analysis={"ab": {"treatment": "naked", "baseline": "explained"}})
-        assert result_of(tmp_path).findings[0].values["measure"] == "pair_difference"
 
     def test_a_lead_that_may_be_chance_says_how_many_texts_would_decide(self, tmp_path: Path) -> None:
         result = sweep_of(tmp_path, ALIKE[0], (scored(67, 48, seed=1), 0.92))
@@ -179,19 +177,16 @@ class TestComparisons:
         (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
         assert family.values["n"] == 2
 
-    def test_a_difference_is_left_minus_right(self, tmp_path: Path) -> None:
-        rows = sweep_of(tmp_path, (scored(80, 60), 0.5), (scored(70, 50), 0.5)).comparisons.set_index("measure")
+    def test_a_difference_is_left_minus_right_and_the_same_again(self, tmp_path: Path) -> None:
+        first = sweep_of(tmp_path, (scored(80, 60), 0.5), (scored(70, 50), 0.5)).comparisons
+        rows = first.set_index("measure")
         assert rows.loc["score", "difference"] == pytest.approx(10)
         assert rows.loc["pair_difference", "shown"] == "identical"
         assert (rows["left"] == "a").all()
+        pd.testing.assert_frame_equal(first, result_of(tmp_path).comparisons)
 
     def test_errors_are_compared_where_there_are_labels(self, tmp_path: Path) -> None:
-        frames = scored(90, 10, labels=True), scored(60, 40, seed=1, labels=True)
-        row = (
-            sweep_of(tmp_path, *((frame, 0.5) for frame in frames))
-            .comparisons.set_index("measure")
-            .loc["absolute_error"]
-        )
+        row = sweep_of(tmp_path, RIGHT, WRONG).comparisons.set_index("measure").loc["absolute_error"]
         assert row["low"] < row["difference"] < row["high"] < 0
         assert row["p_holm"] < 0.01
 
@@ -218,10 +213,6 @@ class TestComparisons:
         (heat,) = [f for f in result.figures if f.kind == "heatmap"]
         assert np.isnan(heat.data["matrix"][0][2])
 
-    def test_the_same_seed_gives_the_same_intervals(self, tmp_path: Path) -> None:
-        first = sweep_of(tmp_path, (scored(80, 60), 0.5), (scored(70, 50, seed=1), 0.5)).comparisons
-        pd.testing.assert_frame_equal(first, result_of(tmp_path).comparisons)
-
 
 class TestJobs:
     def test_a_stopped_job_can_be_told_from_a_failed_one(self, tmp_path: Path) -> None:
@@ -236,21 +227,13 @@ class TestJobs:
         monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
         own = {"_target_": "tests.sweep.builders.OwnRubric", "author": "me", "margin": "${rubric.levels[1]}"}
         write_job(tmp_path / "0", ["model=a"], scored(60, 50), scale=own)
-        (job,) = read_jobs(tmp_path)
+        write_job(tmp_path / "1", ["model=b"], scored(60, 50), scale={"_target_": "undogmatic.records.Rubric"})
+        job, from_before_it_moved = read_jobs(tmp_path)
         assert (job.status, job.rubric.margin, type(job.rubric).__name__) == ("finished", 25, "OwnRubric")
-
-    def test_the_rubric_of_a_run_from_before_it_moved_is_read(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=a"], scored(60, 50), scale={"_target_": "undogmatic.records.Rubric"})
-        assert read_jobs(tmp_path)[0].rubric.name == "mine"
-
-    def test_a_config_without_a_rubric_is_named(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["model=a"], scored(60, 50))
-        (tmp_path / "0/.hydra/config.yaml").write_text("rubric: null")
-        (job,) = read_jobs(tmp_path)
-        assert job.status == "failed" and "config.yaml cannot be read (it has no section `rubric`)" in str(job.message)
+        assert from_before_it_moved.rubric.name == "mine"
 
 
-def multirun(folder: Path, *overrides: str) -> Any:
+def composed(folder: Path, *overrides: str) -> Any:
     """What Hydra hands to the callbacks, as far as they look at it."""
     hydra = {"sweep": {"dir": str(folder)}, "overrides": {"task": list(overrides)}}
     tracking = {"_target_": "undogmatic.tracking.NoTracker"}
@@ -261,7 +244,7 @@ class TestCallback:
     def test_jobs_are_told_where_they_belong_and_nothing_is_left_behind(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        callback, config = SweepCallback(), multirun(tmp_path, "model=a,b")
+        callback, config = SweepCallback(), composed(tmp_path, "model=a,b")
         callback.on_multirun_start(config)
         assert os.environ[SWEEP_FOLDER] == str(tmp_path)
         sweep_of(tmp_path, (scored(90, 10), 1.0), WRONG)
@@ -279,10 +262,10 @@ class TestCallback:
     ) -> None:
         monkeypatch.setenv(SWEEP_FOLDER, "")  # restored afterwards: this sweep has no end
         callback = SweepCallback()
-        callback.on_multirun_start(multirun(tmp_path, "model=a,b"))
-        callback.on_multirun_start(multirun(tmp_path, "model=a,b", f"run.resume={tmp_path}"))
+        callback.on_multirun_start(composed(tmp_path, "model=a,b"))
+        callback.on_multirun_start(composed(tmp_path, "model=a,b", f"run.resume={tmp_path}"))
         with pytest.raises(SystemExit) as ended:
-            callback.on_multirun_start(multirun(tmp_path, "model=a,c"))
+            callback.on_multirun_start(composed(tmp_path, "model=a,c"))
         assert ended.value.code == 2
         assert "holds another sweep: model=a,b" in capsys.readouterr().err
 
@@ -298,7 +281,7 @@ class TestCallback:
     ) -> None:
         (tmp_path / "run.json").write_text("{}")
         with pytest.raises(SystemExit) as ended:
-            SweepCallback().on_multirun_start(multirun(tmp_path, word))
+            SweepCallback().on_multirun_start(composed(tmp_path, word))
         assert ended.value.code == 2
         assert told in capsys.readouterr().err
 
@@ -317,13 +300,8 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     lines = [json.dumps({"id": str(n), "text": f"Conforme o Tema {n} do STF, porque sim."}) for n in range(4)]
     (tmp_path / "good.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "bad.jsonl").write_text("not json", encoding="utf-8")
-    settings = "model=patterns dataset=texts dataset.path=good.jsonl,bad.jsonl analysis=none tracking=none".split()
-
-    def run(*more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "undogmatic.run", "-m", *settings, "hydra.sweep.dir=swept", *more]
-        return subprocess.run(command, cwd=tmp_path, env=CHECKOUT, capture_output=True, text=True, check=False)
-
-    first = run()
+    settings = "model=patterns dataset=texts dataset.path=good.jsonl,bad.jsonl analysis=none hydra.sweep.dir=swept"
+    first = multirun(tmp_path, *settings.split())
     assert first.returncode == 2, first.stderr
     assert "Traceback" not in first.stderr
     assert "bad.jsonl:1: not JSON" in first.stdout
@@ -331,7 +309,7 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     assert first.stderr.rstrip().endswith("run.resume=swept")
     assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "failed"]
     (tmp_path / "bad.jsonl").write_text(lines[0], encoding="utf-8")
-    again = run()
+    again = multirun(tmp_path, *settings.split())
     assert again.returncode == 0, again.stderr
     assert "0 judged" in again.stderr  # the first job is answered from its journal
     assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "finished"]

@@ -1,23 +1,44 @@
-"""One correction for all that a sweep tests: what counts, what does not, and that nothing is found where nothing is."""
+"""One correction for all that a sweep tests: what counts, what does not, and that nothing is found where nothing is.
+
+Copies of a job change nothing, letters say exactly what their caption says, and jobs ranked by how they follow labels
+are compared by their correlations.
+"""
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
-from tests.sweep.builders import change_config, keys, metrics, result_of, said, scored, sweep_of, write_job
+from tests.sweep.builders import (
+    RUBRIC,
+    change_config,
+    doubting,
+    keys,
+    metrics,
+    result_of,
+    said,
+    scored,
+    sweep_of,
+    texts,
+    write_job,
+)
 from undogmatic.analyses.truth import Margin
 from undogmatic.records.wordings import read
+from undogmatic.report import sweep as report
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats import compare, paired
-from undogmatic.stats.compare import UNKNOWN, Comparison, Family, identical
-from undogmatic.sweep.compare import OWN_TEXTS
-from undogmatic.sweep.family import ALPHA, BETTER, WITH_MARGIN, of_means
+from undogmatic.stats.compare import COLUMNS, UNKNOWN, Comparison, Family, identical
+from undogmatic.sweep.compare import OWN_TEXTS, worth
+from undogmatic.sweep.family import ALPHA, BETTER, FOLLOWING, LABELLED, WITH_MARGIN, Sweep, of_means
+from undogmatic.sweep.jobs import Job
 
 TEN = Margin(10.0, "rubric", 100.0)
 ALL = {*BETTER}
@@ -122,56 +143,47 @@ def swept(folder: Path, *standings: dict[str, str] | None) -> SweepResult:
     return sweep_of(folder, *jobs, standing=list(standings))
 
 
-class TestStanding:
-    @pytest.mark.parametrize("standing", ["refuted", "undecided"])
-    def test_the_best_judge_that_is_not_believed_is_named_so_first(self, tmp_path: Path, standing: str) -> None:
-        result = swept(
-            tmp_path, {"ab": "supported", "controls": standing}, {"ab": "supported", "controls": "supported"}
-        )
-        assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.verdict_clear_margin"]
-        assert result.verdicts == 2
-        assert result.findings[0].values["analyses"] == ["controls"]
-        assert "1 of 2 judges support them: b." in said(result)
-        assert result.jobs["standing"].tolist() == [standing, "supported"]
-
-    def test_a_supported_best_judge_needs_no_word(self, tmp_path: Path) -> None:
-        result = swept(tmp_path, {"ab": "supported"}, {"ab": "refuted"})
-        assert result.verdicts == 1 and "sweep.none_supported" not in keys(result)
-
-    def test_nobody_is_supported(self, tmp_path: Path) -> None:
-        assert "The own verdict of none of the 2 judges supports it." in said(
-            swept(tmp_path, {"ab": "refuted"}, {"ab": "undecided"})
-        )
-
-    def test_analyses_without_a_claim_note_none(self, tmp_path: Path) -> None:
-        result = swept(tmp_path, None, None)
-        assert result.verdicts == 1 and "standing" not in result.jobs
-        assert "verdict_clear" in keys(result)[0]
-
-    def test_the_best_of_several_is_said_to_be_flattered(self, tmp_path: Path) -> None:
-        assert "too good on average" in said(swept(tmp_path, None, None))
+@pytest.mark.parametrize("standing", ["refuted", "undecided"])
+def test_the_best_judge_that_is_not_believed_is_named_so_first(tmp_path: Path, standing: str) -> None:
+    result = swept(tmp_path, {"ab": "supported", "controls": standing}, {"ab": "supported", "controls": "supported"})
+    assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.verdict_clear_margin"]
+    assert result.verdicts == 2
+    assert result.findings[0].values["analyses"] == ["controls"]
+    assert "1 of 2 judges support them: b." in said(result)
+    assert result.jobs["standing"].tolist() == [standing, "supported"]
 
 
-class TestGroups:
-    def test_groups_of_the_run_are_the_units(self, tmp_path: Path) -> None:
-        frames = [scored(60, 50, seed=n) for n in range(2)]
-        groups = "pair " + (frames[0]["pair_id"].astype(int) // 3).astype(str)
-        assert set(sweep_of(tmp_path, *((own.assign(group=groups), 0.9) for own in frames)).comparisons["n"]) == {4}
-
-    def test_texts_without_pair_stand_for_themselves(self, tmp_path: Path) -> None:
-        frames = [scored(60, 50, seed=n).drop(columns="pair_id") for n in range(2)]
-        rows = sweep_of(tmp_path, *((own.assign(group=own["item_id"]), 0.9) for own in frames)).comparisons
-        assert rows["measure"].tolist() == ["score"] and rows["n"].tolist() == [24]
-
-    def test_scores_without_groups_are_named(self, tmp_path: Path) -> None:
-        ((_, message),) = sweep_of(tmp_path, (scored(60, 50).drop(columns="group"), 0.9)).failed
-        assert "scores.csv cannot be read (an item without `group`)" in message
+def test_a_supported_best_judge_needs_no_word_and_nobody_may_be_supported(tmp_path: Path) -> None:
+    result = swept(tmp_path / "a", {"ab": "supported"}, {"ab": "refuted"})
+    assert result.verdicts == 1 and "sweep.none_supported" not in keys(result)
+    nobody = swept(tmp_path / "b", {"ab": "refuted"}, {"ab": "undecided"})
+    assert "The own verdict of none of the 2 judges supports it." in said(nobody)
 
 
-def test_conditions_may_be_named_as_lists(tmp_path: Path) -> None:
-    settings = {"treatment": ["imitation", "naked"], "baseline": ["explanation", "explained"], "margin": 5}
+def test_analyses_without_a_claim_note_none_and_the_best_of_several_is_flattered(tmp_path: Path) -> None:
+    result = swept(tmp_path, None, None)
+    assert result.verdicts == 1 and "standing" not in result.jobs
+    assert "verdict_clear" in keys(result)[0]
+    assert "too good on average" in said(result)
+
+
+def test_groups_of_the_run_are_the_units_and_texts_without_pair_stand_for_themselves(tmp_path: Path) -> None:
+    frames = [scored(60, 50, seed=n) for n in range(2)]
+    groups = "pair " + (frames[0]["pair_id"].astype(int) // 3).astype(str)
+    grouped = sweep_of(tmp_path / "a", *((own.assign(group=groups), 0.9) for own in frames))
+    assert set(grouped.comparisons["n"]) == {4}
+    alone = [(own.drop(columns="pair_id").assign(group=own["item_id"]), 0.9) for own in frames]
+    rows = sweep_of(tmp_path / "b", *alone).comparisons
+    assert rows["measure"].tolist() == ["score"] and rows["n"].tolist() == [24]
+    ((_, message),) = sweep_of(tmp_path / "c", (frames[0].drop(columns="group"), 0.9)).failed
+    assert "scores.csv cannot be read (an item without `group`)" in message
+
+
+@pytest.mark.parametrize("of_several", [False, True])
+def test_conditions_may_be_named_as_lists_also_in_a_suite(tmp_path: Path, of_several: bool) -> None:
+    chosen = {"treatment": ["imitation", "naked"], "baseline": ["explanation", "explained"], "margin": 5}
     sweep_of(tmp_path, *((scored(60 + 20 * n, 50, seed=n), 0.9) for n in range(2)))
-    change_config(tmp_path, analysis={"suite": {"ab": settings}})
+    change_config(tmp_path, analysis={"suite": {"ab": chosen}} if of_several else {"ab": chosen})
     result = result_of(tmp_path)
     assert "pair_difference" in set(result.comparisons["measure"])
     margins = {f.values["measure"]: f.values["margin"] for f in result.findings if f.key == "sweep.tests_margin"}
@@ -213,3 +225,153 @@ def test_all_that_a_sweep_can_say_has_words_and_a_verdict_begins_as_one() -> Non
         assert sentences == expected
         verdicts = [section[key] for key in expected if key.startswith("verdict_")]
         assert all(text.startswith(begins[language]) for text in verdicts)
+
+
+ARMS = list("ABCDEF")
+PAIRS = list(combinations(ARMS, 2))
+P = st.one_of(st.just(float("nan")), st.sampled_from([0.001, 0.049, ALPHA, 0.2, 1.0]))
+
+
+def of_arms(folder: Path, arms: str) -> SweepResult:
+    """A sweep whose arms differ by letter; a letter named again is a copy, which took another time."""
+    for n, arm in enumerate(arms):
+        seed = ord(arm)
+        facts = {"metrics": metrics(0.5) | {"calibration.judged": 24.0, "calibration.review_gain": 0.1 * n}}
+        frame = scored(60 + seed % 3 * 10, 40, seed=seed, labels=True)
+        seconds = np.random.default_rng(n).uniform(1, 2 + n, len(frame))
+        write_job(folder / str(n), [f"arm={arm}", f"seed={n}"], frame.assign(seconds=seconds), **facts)
+        doubting(seed, informed=False).to_csv(folder / str(n) / "items_calibration.csv", index=False)
+    return result_of(folder)
+
+
+def test_a_copy_gets_the_intervals_of_its_twin_and_changes_nobody_elses(tmp_path: Path) -> None:
+    plain, copied = of_arms(tmp_path / "plain", "abc"), of_arms(tmp_path / "copied", "abacc")
+    of = {f"{arm}, seed={n}": arm for arm, n in zip("abcacc", (0, 1, 2, 2, 3, 4), strict=True)}
+    expected, found = (by_pair(result.comparisons, of) for result in (plain, copied))
+    assert {measure for measure, *_ in expected} == {*BETTER} - {"ece", *FOLLOWING}
+    assert found.keys() == expected.keys()
+    for key, several in found.items():
+        assert len(set(several)) == 1, key
+        assert several[0] == pytest.approx(expected[key][0], abs=1e-12), key
+    copied_pair = [of[row.left] == of[row.right] for row in copied.comparisons.itertuples()]
+    assert copied.comparisons.loc[copied_pair, "p"].isna().all()
+    assert plain.comparisons["p_holm"].astype(float).min() < 0.05
+    sizes = [next(f for f in result.findings if f.key == "sweep.family").values["n"] for result in (plain, copied)]
+    assert sizes[0] == sizes[1] == 3 * len({measure for measure, *_ in expected})
+    alphas = [next(f for f in result.findings if f.key.startswith("sweep.alpha")) for result in (plain, copied)]
+    assert alphas[0] == alphas[1]
+
+
+def by_pair(table: pd.DataFrame, of: dict[str, str]) -> dict[tuple[str, str, str], list[tuple[float, ...]]]:
+    """Measure and two arms -> difference, interval and p-values of each row, as first minus second in order of name."""
+    found: dict[tuple[str, str, str], list[tuple[float, ...]]] = {}
+    for row in table.itertuples():
+        one, other = of[row.left], of[row.right]
+        if one == other:
+            continue
+        ends = (row.difference, row.low, row.high) if one < other else (-row.difference, -row.high, -row.low)
+        numbers = (*ends, row.p, row.p_holm)
+        rounded = tuple(round(float("nan") if v is None else float(v), 9) for v in numbers)
+        found.setdefault((row.measure, min(one, other), max(one, other)), []).append(rounded)
+    return {key: [tuple(-1 if np.isnan(v) else v for v in row) for row in rows] for key, rows in found.items()}
+
+
+def test_copies_of_one_job_have_no_overall_agreement(tmp_path: Path) -> None:
+    assert not any(key.startswith("sweep.alpha") for key in keys(of_arms(tmp_path, "aa")))
+
+
+@settings(deadline=None)
+@given(st.fixed_dictionaries(dict.fromkeys(PAIRS, P)), st.permutations(ARMS))
+def test_two_jobs_share_a_letter_exactly_if_their_test_was_not_significant(
+    p: dict[tuple[str, str], float], order: list[str]
+) -> None:
+    groups = letters(p, order)
+    for (one, other), value in p.items():
+        assert bool(set(groups[one]) & set(groups[other])) == (not value < ALPHA)
+    assert "a" in groups[order[0]]
+
+
+def test_jobs_that_were_not_all_compared_get_no_letters() -> None:
+    assert letters(dict.fromkeys(PAIRS[1:], 0.2), ARMS) is None
+
+
+def letters(p: dict[tuple[str, str], float], order: list[str]) -> dict[str, str] | None:
+    """The letters of review gain, the best first in `order`."""
+    rows = [dict.fromkeys(COLUMNS, 0.0) | {"left": a, "right": b, "p_holm": v} for (a, b), v in p.items()]
+    tests = pd.DataFrame(rows).assign(measure="review_gain")
+    assert BETTER["review_gain"] == 1
+    jobs = {}
+    for place, name in enumerate(order):
+        told = {"calibration.judged": 24.0, "calibration.review_gain": -float(place)}
+        jobs[name] = Job(place, {}, {}, {}, told, pd.DataFrame(), "finished")
+    table = worth(jobs, tests)["worth_order"].set_index("name")
+    return table["review_gain_group"].to_dict() if "review_gain_group" in table else None
+
+
+TEXTS = 60
+
+
+def labelled(noise: float, seed: int, groups: int = TEXTS // 3) -> pd.DataFrame:
+    """Sixty labelled texts, three of one source, scored with so much noise."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"item_id": [f"i{n}" for n in range(TEXTS)], "pair_id": None, "condition": "gold:x"})
+    frame["group"] = [f"g{n % groups}" for n in range(TEXTS)]
+    frame["label"] = np.random.default_rng(99).uniform(0, 100, TEXTS)
+    frame["score"] = (50 + 0.3 * (frame["label"] - 50) + rng.normal(scale=noise, size=TEXTS)).clip(0, 100)
+    return frame.assign(seconds=0.1)[[*texts().columns[:3], "group", "label", "score", "seconds"]]
+
+
+def followed(folder: Path, *frames: pd.DataFrame, headline: str = LABELLED) -> SweepResult:
+    for n, frame in enumerate(frames):
+        rho = float(frame["score"].corr(frame["label"], method="spearman"))
+        numbers = {LABELLED: rho, f"{LABELLED}_low": rho - 0.1, f"{LABELLED}_high": rho + 0.1}
+        numbers |= {"labelled.pearson": float(frame["score"].corr(frame["label"])), "labelled.mae": 20.0}
+        write_job(folder / str(n), [f"prompt={n}"], frame, metrics=numbers, headline=headline)
+    return result_of(folder)
+
+
+def test_the_better_follower_is_shown_by_its_correlations(tmp_path: Path) -> None:
+    good, poor = labelled(2, 1), labelled(60, 2)
+    result = followed(tmp_path, good, poor)
+    rows = result.comparisons.set_index("measure")
+    for measure, kind in (("spearman", "spearman"), ("pearson", "pearson")):
+        row = rows.loc[measure]
+        apart = good["score"].corr(good["label"], method=kind) - poor["score"].corr(poor["label"], method=kind)  # type: ignore[arg-type]
+        sign = 1 if row["left"] == "prompt=0" else -1
+        assert sign * row["difference"] == pytest.approx(apart)
+        assert row["n"] == TEXTS // 3
+        assert row["shown"] == ("better" if sign == 1 else "worse")
+        assert row["p_holm"] < 0.05
+    assert "sweep.verdict_clear" in keys(result)
+    table = result.tables["following"].set_index("name")
+    assert table.loc["prompt=0", "spearman"] > table.loc["prompt=1", "spearman"]
+    report.write(result, tmp_path)
+    assert "How far do the scores follow the labels?" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_few_groups_show_nothing_that_many_texts_would(tmp_path: Path) -> None:
+    many = followed(tmp_path / "many", labelled(20, 1), labelled(45, 2))
+    few = followed(tmp_path / "few", labelled(20, 1, groups=4), labelled(45, 2, groups=4))
+    assert "spearman" in set(many.comparisons["measure"])
+    assert "spearman" not in set(few.comparisons["measure"])
+
+
+def test_equal_judges_hardly_ever_differ() -> None:
+    facts = {"headline": LABELLED}
+    shown = []
+    for seed in range(8):
+        scores = [labelled(20, 2 * seed + n).set_index("item_id") for n in (100, 101)]
+        jobs = {str(n): Job(n, {}, {"rubric": RUBRIC}, facts, {}, frame, "finished") for n, frame in enumerate(scores)}
+        table = Sweep(jobs).family.table
+        rows = table[table["measure"].isin(FOLLOWING)]
+        assert len(rows) == 2
+        shown.append(bool((rows["shown"] != "open").any()))
+    assert sum(shown) <= 1
+
+
+def test_neither_copies_nor_jobs_ranked_by_something_else_are_compared_by_correlations(tmp_path: Path) -> None:
+    result = followed(tmp_path / "a", labelled(2, 1), labelled(60, 2), headline="labelled.mae")
+    assert not {"spearman", "pearson"} & set(result.comparisons["measure"])
+    assert "following" not in result.tables
+    copies = followed(tmp_path / "b", labelled(10, 1), labelled(10, 1))
+    assert set(copies.comparisons["shown"]) == {"identical"}

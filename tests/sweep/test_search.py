@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,7 @@ import pytest
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
-import undogmatic
-from tests.sweep.builders import metrics, result_of, scored, write_job
+from tests.sweep.builders import metrics, multirun, result_of, scored, write_job
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.rubric import Rubric
@@ -26,7 +23,6 @@ from undogmatic.sweep.jobs import SearchState, Trial, read_search, write_search
 from undogmatic.sweep.search import Space, read_space
 
 pytest.importorskip("optuna")
-CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
 
 
 def space(*words: str) -> Space:
@@ -119,12 +115,9 @@ class TestTrials:
             read_search(tmp_path)
 
 
-DEFAULTS = ["analysis=labelled", "tracking=none", "model=patterns", "dataset=labelled", "run.limit=30"]
-
-
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "undogmatic.run", "-m", "hydra/sweeper=optuna", *DEFAULTS, *words]
-    return subprocess.run(command, cwd=folder, env=CHECKOUT, capture_output=True, text=True, timeout=120)
+    settings = "hydra/sweeper=optuna analysis=labelled model=patterns dataset=labelled run.limit=30"
+    return multirun(folder, *settings.split(), *words)
 
 
 def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_path: Path) -> None:

@@ -17,13 +17,14 @@ import pandas as pd
 import pytest
 
 import undogmatic
+from tests.report.conftest import Build, asked
+from tests.report.conftest import finished as reported  # noqa: F401  the fixture
 from undogmatic.analyses.base import tabulate
 from undogmatic.engine.journal import redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.results import AnalysisResult
-from undogmatic.records.rubric import Rubric
-from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
+from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.safety.secrets import redacted, scrub_data
 from undogmatic.tracking import MlflowTracker, NoTracker
@@ -60,7 +61,7 @@ def client(migrated: Path, tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Make:
+def finished(tmp_path: Path, provenance: Provenance, reported: Build) -> Make:  # noqa: F811
     """A finished run of `n` items, the last of which failed, with its files on disk."""
 
     def make(n: int = 3, folder: str = "outputs/run", **changes: Any) -> FinishedRun:
@@ -89,36 +90,19 @@ def finished(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Make:
         (place / "scores.csv").write_text("item_id,score\n", encoding="utf-8")
         model = {"api_key": "sk-123", "max_tokens": 400, "notes": "x" * 9000}
         values: dict[str, Any] = {
-            "name": "fake-run",
             "folder": place,
-            "language": "en",
             "config": {"seed": 0, "model": model, "empty": None},
-            "choices": {"model": "fake", "dataset": "pairs"},
-            "identity": "i" * 64,
-            "rubric": rubric,
             "items": items,
             "judgments": judgments,
             "frame": tabulate(items, judgments, 1),
             "results": [AnalysisResult("ab", {"ab.share": 0.9})],
             "metrics": {"judged": float(n - 1), "ab.share": 0.9},
-            "prompt_id": "toy",
-            "prompt_hash": "h" * 64,
-            "asked": [asked('Judge the text. {"shame_score": 0-100}')],
-            "fitted": 0,
-            "model_name": "fake-chat",
-            "dataset_digest": "d" * 64,
+            "asked": [asked("Judge the text.", uses_prompt=True)],
             "versions": {"python": "3.11", "git": "0123456789abcdef0123456789abcdef01234567+changes"},
-            "started": 1_800_000_000.0,
-            "seconds": 12.0,
-            "repeatability": Repeatability(None, None, None, 0.0, True),
         }
-        return FinishedRun(**(values | changes))
+        return reported(**(values | changes))
 
     return make
-
-
-def asked(text: str, uses_prompt: bool = True) -> Asked:
-    return Asked("structured", "fake-chat", "toy", uses_prompt, text)
 
 
 def only_run(client: Any) -> Any:
@@ -138,43 +122,33 @@ def everything_in(folder: Path) -> bytes:
 
 
 class TestLog:
-    def test_a_run_arrives_whole(self, finished: Make, client: Any) -> None:
+    def test_a_run_arrives_whole_without_secrets(self, finished: Make, client: Any) -> None:
         said = MlflowTracker().log(finished())
         run = only_run(client)
         assert run.info.run_id in said
         assert said.startswith("undogmatic ui")
-        assert (run.info.run_name, run.info.status) == ("fake-run", "FINISHED")
-        assert run.info.end_time - run.info.start_time == 12_000
+        assert (run.info.run_name, run.info.status) == ("local-anchored_pt-score-pairs", "FINISHED")
+        assert run.info.end_time - run.info.start_time == 4_000
         assert run.data.metrics == {"judged": 2.0, "ab.share": 0.9}
-        assert run.data.params["model"] == "fake"
-        assert run.data.params["seed"] == "0"
-        assert run.data.params["empty"] == "null"
+        shown = {"model": "local", "seed": "0", "empty": "null", "model.api_key": "***", "model.max_tokens": "400"}
+        assert shown.items() <= run.data.params.items()
+        assert len(run.data.params["model.notes"]) == 6000
+        assert run.data.params["model.notes"].endswith("[cut: 9000 characters]")
+        assert b"sk-123" not in everything_in(Path("mlruns"))
         assert run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef0123456789abcdef01234567"
-        assert run.data.tags["undogmatic.dataset_digest"] == "d" * 64
+        assert run.data.tags["undogmatic.dataset_digest"] == "e" * 64
         files = {file.path for file in client.list_artifacts(run.info.run_id)}
         assert files >= {"report.html", "scores.csv", "judgments.jsonl", "judgments.json", "config.yaml", "figures"}
         (data,) = run.inputs.dataset_inputs
-        assert (data.dataset.name, data.dataset.digest) == ("pairs", "d" * 36)
+        assert (data.dataset.name, data.dataset.digest) == ("pairs", "e" * 36)
         assert not Path("mlflow.db").exists()  # MLflow's own default store, which nothing here means
-
-    def test_the_table_has_a_row_per_judgment_with_text_and_reason(self, finished: Make, client: Any) -> None:
-        MlflowTracker().log(finished())
-        path = client.download_artifacts(only_run(client).info.run_id, "judgments.json")
+        path = client.download_artifacts(run.info.run_id, "judgments.json")
         table = json.loads(Path(path).read_text(encoding="utf-8"))
         rows = [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
         assert [row["item_id"] for row in rows] == ["item-0", "item-1", "item-2"]
         assert rows[1]["score"] == 10.0
         assert rows[1]["text"] == f"{SECRET_TEXT} 1"
         assert (rows[2]["score"], rows[2]["error"]) == (None, "unparseable")
-
-    def test_long_values_are_cut_visibly_and_secrets_are_hidden(self, finished: Make, client: Any) -> None:
-        MlflowTracker().log(finished())
-        params = only_run(client).data.params
-        assert len(params["model.notes"]) == 6000
-        assert params["model.notes"].endswith("[cut: 9000 characters]")
-        assert params["model.api_key"] == "***"
-        assert params["model.max_tokens"] == "400"
-        assert b"sk-123" not in everything_in(Path("mlruns"))
 
     def test_a_folder_logged_again_replaces_its_run_and_keeps_its_traces(self, finished: Make, client: Any) -> None:
         run = finished()
@@ -189,20 +163,16 @@ class TestLog:
         assert len(again) == 3
         assert [t.info.tags["reviewed"] for t in again if t.info.trace_id == trace] == ["by a person"]
 
-    def test_jobs_of_a_sweep_point_to_their_parent(
-        self, finished: Make, client: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv(SWEEP_RUN, "the-parent")
-        MlflowTracker().log(finished())
-        assert only_run(client).data.tags["mlflow.parentRunId"] == "the-parent"
-
-    def test_the_folder_is_found_from_anywhere(
+    def test_jobs_of_a_sweep_point_to_their_parent_and_the_folder_is_found_from_anywhere(
         self, finished: Make, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run = finished(folder="here")
+        monkeypatch.setenv(SWEEP_RUN, "the-parent")
         monkeypatch.chdir(tmp_path)
         MlflowTracker().log(dataclasses.replace(run, folder=Path("here")))
-        assert only_run(client).data.tags["undogmatic.folder"] == str(tmp_path / "here")
+        logged = only_run(client).data.tags
+        assert logged["mlflow.parentRunId"] == "the-parent"
+        assert logged["undogmatic.folder"] == str(tmp_path / "here")
 
 
 class TestTraces:
@@ -237,25 +207,26 @@ class TestTraces:
 
 
 class TestPrompts:
-    def test_one_version_per_content(self, finished: Make, client: Any) -> None:
-        MlflowTracker().log(finished(folder="a"))
-        MlflowTracker().log(finished(folder="b"))
-        MlflowTracker().log(finished(folder="c", asked=[asked("Judge otherwise.")]))
-        assert client.get_prompt_version("toy-toy", 1).template == 'Judge the text. {"shame_score": 0-100}'
-        assert client.get_prompt_version("toy-toy", 2).template == "Judge otherwise."
+    def test_one_version_per_content_and_a_deleted_one_hides_none_of_those_after_it(
+        self, finished: Make, client: Any
+    ) -> None:
+        for folder, text in (("a", "Judge."), ("b", "Judge."), ("c", "Judge otherwise.")):
+            MlflowTracker().log(finished(folder=folder, asked=[asked(text, uses_prompt=True)]))
+        assert client.get_prompt_version("shame-anchored_pt", 1).template == "Judge."
+        assert client.get_prompt_version("shame-anchored_pt", 2).template == "Judge otherwise."
         experiment = client.get_experiment_by_name("undogmatic").experiment_id
         linked = [run.data.tags["undogmatic.prompt"] for run in client.search_runs([experiment])]
-        assert sorted(linked) == ["toy-toy, version 1", "toy-toy, version 1", "toy-toy, version 2"]
-
-    def test_a_deleted_version_hides_none_of_those_after_it(self, finished: Make, client: Any) -> None:
-        for folder, text in (("a", "Judge."), ("b", "Judge otherwise.")):
-            MlflowTracker().log(finished(folder=folder, asked=[asked(text)]))
-        client.delete_prompt_version("toy-toy", "1")
-        MlflowTracker().log(finished(folder="c", asked=[asked("Judge otherwise.")]))
-        assert [version.version for version in client.search_prompt_versions("toy-toy")] == [2]
+        assert sorted(linked) == [
+            "shame-anchored_pt, version 1",
+            "shame-anchored_pt, version 1",
+            "shame-anchored_pt, version 2",
+        ]
+        client.delete_prompt_version("shame-anchored_pt", "1")
+        MlflowTracker().log(finished(folder="d", asked=[asked("Judge otherwise.", uses_prompt=True)]))
+        assert [version.version for version in client.search_prompt_versions("shame-anchored_pt")] == [2]
 
     def test_a_prompt_that_no_model_saw_is_not_registered(self, finished: Make, client: Any) -> None:
-        MlflowTracker().log(finished(asked=[asked("Judge.", uses_prompt=False)]))
+        MlflowTracker().log(finished(asked=[asked("Judge.")]))
         assert list(client.search_prompts()) == []
         assert only_run(client).data.tags["undogmatic.uses_prompt"] == "false"
 
@@ -318,12 +289,20 @@ class TestSweep:
 
 
 class TestErrors:
-    def test_an_address_that_cannot_work_is_refused_before_anything_is_judged(self) -> None:
+    def test_an_address_that_cannot_work_is_refused_before_anything_is_judged(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for uri in ("./mlruns", "file:///tmp/mlruns", "htp://host"):
             with pytest.raises(ConfigError, match=r"`tracking\.uri` is"):
                 MlflowTracker(uri=uri)
         with pytest.raises(ConfigError, match=r"`tracking\.traces` is -1"):
             MlflowTracker(traces=-1)
+        address = "http://user:hidden@localhost:1"
+        with pytest.raises(ConfigError, match="MLFLOW_TRACKING_URI in the environment") as caught:
+            MlflowTracker(address)
+        assert "hidden" not in str(caught.value)
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+        assert MlflowTracker(address).uri == address
 
     def test_a_broken_database_says_where_the_results_are(self, finished: Make) -> None:
         Path("broken.db").write_bytes(b"this is not a database" * 100)
@@ -352,9 +331,7 @@ class TestErrors:
 
 def test_no_tracker_does_nothing(finished: Make, tmp_path: Path) -> None:
     tracker = NoTracker()
-    assert tracker.log(finished()) is None
-    assert tracker.open_sweep("s", tmp_path, {}) is None
-    assert tracker.close_sweep(None, "FINISHED") is None
+    assert tracker.log(finished()) is tracker.open_sweep("s", tmp_path, {}) is tracker.close_sweep(None, "F") is None
     assert not Path("mlruns").exists()
 
 
@@ -386,15 +363,6 @@ def test_four_processes_may_meet_at_a_fresh_store(tmp_path: Path) -> None:
 def test_importing_the_package_does_not_import_mlflow() -> None:
     program = "import sys, undogmatic.tracking; sys.exit('mlflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], env=CHECKOUT, check=False).returncode == 0
-
-
-def test_a_password_in_the_address_must_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    address = "http://user:hidden@localhost:1"
-    with pytest.raises(ConfigError, match="MLFLOW_TRACKING_URI in the environment") as caught:
-        MlflowTracker(address)
-    assert "hidden" not in str(caught.value)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
-    assert MlflowTracker(address).uri == address
 
 
 class TestComparing:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from undogmatic.analyses.calibration import FEWEST_CONFIDENCES
-from undogmatic.stats import calibration, jackknife, means, resampling, review
+from undogmatic.stats import calibration, jackknife, means, review
 from undogmatic.stats.coefficients import PEARSON
 from undogmatic.stats.ranking import RANK_CORRELATION
 
@@ -27,7 +27,7 @@ class Whole(NamedTuple):
     The p-value comes from exchanging rows where `exchanged`, else it is the level at which the interval meets 0.
     """
 
-    statistic: resampling.Prepared
+    statistic: jackknife.Prepared
     apart: Callable[[jackknife.LeftOut, jackknife.LeftOut, float, float], means.Bounds]
     fewest: int = 2
     exchanged: bool = True
@@ -57,7 +57,7 @@ def _gains(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span:
 
 
 def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    return jackknife.difference_of_means(one, other, level, (-span, span)).interval
+    return jackknife.mean_of(one, level, (-span, span), less=other).interval
 
 
 def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:

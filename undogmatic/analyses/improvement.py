@@ -243,11 +243,11 @@ def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha
     codes = checks.labels(rows["group"].tolist(), "groups", len(rows))
 
     def of(side: int) -> Callable[[Array], float]:
-        return lambda part: quality.concordance(part[:, side], part[:, 2]).concordance
+        return lambda part: quality.concordance(part[:, side], part[:, 2])
 
     seed = rng.integers(2**32)  # both sides leave out the same groups
     old, new = (jackknife.LeftOut(data, of(side), np.random.default_rng(seed), codes) for side in (0, 1))
-    said = jackknife.difference_of_means(new, old, 1 - alpha, (-1.0, 1.0))
+    said = jackknife.mean_of(new, 1 - alpha, (-1.0, 1.0), less=old)
     margin = found.margin.value
     outcome = said.against(margin)
     start, by_text = quality.exchange(data[:, 0], data[:, 1], data[:, 2])

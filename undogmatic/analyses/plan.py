@@ -18,7 +18,7 @@ from undogmatic.analyses.base import Analysis, LongTable, analyse
 from undogmatic.analyses.ruling import PLAN, verdict
 from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
-from undogmatic.records.order import turns
+from undogmatic.records.records import turns
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats.means import Anytime, mean_so_far_of_groups

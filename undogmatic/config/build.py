@@ -14,15 +14,15 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from typing_extensions import get_protocol_members
 
 from undogmatic.config.project import allowed, permits, refused
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.wordings import languages
-from undogmatic.safety.outside import has_halves, read_yaml
+from undogmatic.safety.outside import brief, has_halves, read_yaml
 from undogmatic.safety.secrets import learn
 
 LARGEST_SEED = 2**32 - 1
@@ -33,26 +33,21 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class RunSection(_Section):
-    """`run.*`: how often and how much to judge, and which run to continue."""
-
+class _RunSection(_Section):
     resume: str | None = None
     repeats: int = Field(default=1, ge=1, le=10_000)
     limit: int | None = Field(default=None, ge=1)
     name: str | None = Field(default=None, max_length=200)
 
 
-class ReportSection(_Section):
-    """`report.*`."""
+def _known(language: str) -> str:
+    if language not in languages():
+        raise ValueError(f"there are reports in {', '.join(languages())}")
+    return language
 
-    language: str = "en"
 
-    @field_validator("language")
-    @classmethod
-    def _known(cls, language: str) -> str:
-        if language not in languages():
-            raise ValueError(f"there are reports in {', '.join(languages())}")
-        return language
+class _ReportSection(_Section):
+    language: Annotated[str, AfterValidator(_known)] = "en"
 
 
 class Hypothesis(_Section):
@@ -83,28 +78,27 @@ class Hypothesis(_Section):
         return "" if self.null is None else f"{sign} {self.null:g}"
 
 
+def _named_apart(hypotheses: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
+    names = [each.name for each in hypotheses]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"two hypotheses are called {twice!r}")
+    return hypotheses
+
+
 class Plan(_Section):
     """`plan.*`: what is to be shown, stated before anything is judged."""
 
-    hypotheses: tuple[Hypothesis, ...] = Field(min_length=1, max_length=100)
+    hypotheses: Annotated[tuple[Hypothesis, ...], AfterValidator(_named_apart)] = Field(min_length=1, max_length=100)
     family: str = Field(default="main", max_length=100)
     alpha: float = Field(default=0.05, gt=0, lt=1)
-
-    @field_validator("hypotheses")
-    @classmethod
-    def _named_apart(cls, hypotheses: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
-        names = [each.name for each in hypotheses]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f"two hypotheses are called {twice!r}")
-        return hypotheses
 
 
 class Settings(_Section):
     """The whole composed config; the groups stay plain mappings until `build` makes them."""
 
     seed: int = Field(ge=0, le=LARGEST_SEED)
-    run: RunSection
-    report: ReportSection
+    run: _RunSection
+    report: _ReportSection
     model: dict[str, Any]
     prompt: dict[str, Any]
     judge: dict[str, Any]
@@ -156,14 +150,21 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     check_values(arguments, group)
     taken = places(target)
     arguments = {k: _nested(v, f"{group}.{k}", taken.get(k, taken["**"])) for k, v in arguments.items()}
-    options: list[str] = []
+    fields: dict[str, Any] = {}
     try:
         if issubclass(target, BaseModel):
-            options = list(target.model_fields)
+            fields = target.model_fields
             return target.model_validate(arguments)
-        return target(**_checked(target, group, arguments, parts), **parts)
+        parameters = [parameter for parameter in _parameters(target) if parameter.name not in parts]
+        named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
+        fields = {p.name: (p.annotation, ... if p.default is p.empty else p.default) for p in named}
+        extra: Any = "forbid" if named == parameters else "allow"
+        config = ConfigDict(extra=extra, arbitrary_types_allowed=True, protected_namespaces=())
+        checked = create_model("Arguments", __config__=config, **fields).model_validate(arguments)
+        fields = {}
+        return target(**{name: getattr(checked, name) for name in arguments}, **parts)
     except ValidationError as error:
-        raise ConfigError(explain(error, group, options)) from None
+        raise ConfigError(explain(error, group, list(fields))) from None
     except UndogmaticError:
         raise
     except (Exception, SystemExit) as error:
@@ -187,26 +188,6 @@ KINDS = {
 """What the class of each group must be: a class to come from, or what it must be able to do."""
 
 
-def _check_kind(target: type, group: str, kind: str | type) -> None:
-    """Raise ConfigError for a class that is of another kind than its group."""
-    if isinstance(kind, str) and kind not in KINDS:
-        return
-    module, *names = KINDS[kind] if isinstance(kind, str) else (kind.__module__, kind.__name__)
-    refusal = f"`{group}._target_` is '{target.__module__}.{target.__qualname__}', which cannot be used here: it"
-    is_base = module and kind not in ("prompt", "rubric") and [target.__module__, target.__name__] == [module, *names]
-    if is_base or getattr(target, "_is_protocol", False):
-        raise ConfigError(
-            f"{refusal} only says what such a class must be able to do. Name one that does it, as the files of conf/ "
-            "do."
-        )
-    if module and not issubclass(target, getattr(importlib.import_module(module), names[0])):
-        raise ConfigError(f"{refusal} is no {module}.{names[0]}.")
-    able = {name for each in target.__mro__ if not each.__module__.startswith("dspy.") for name in vars(each)}
-    if not module and (lacking := [name for name in names if name not in able]):
-        raise ConfigError(f"{refusal} has no `{lacking[0]}`.")
-
-
-LONGEST_SHOWN = 200
 LARGEST = 1e12
 """The largest number that means anything in a config; what has a closer bound says so itself."""
 LONGEST = 100_000
@@ -240,18 +221,34 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     the last word of the key says. Raises ConfigError where it may not be built, cannot be imported, or is of another
     kind."""
     if not isinstance(path, str) or "." not in path:
-        is_what, section = "missing (is the file empty?)" if path is None else short(path), group.partition(".")[0]
+        is_what, section = "missing (is the file empty?)" if path is None else brief(path), group.partition(".")[0]
         raise ConfigError(f"`{group}._target_` is {is_what}; it must name a class, as in the files of conf/{section}/.")
     path = _renamed().get(path, path)
     target = _imported(path, f"{group}._target_")
     if not inspect.isclass(target):
         raise ConfigError(f"`{group}._target_` is {path!r}, which is not a class.")
+    whole_name = f"{target.__module__}.{target.__qualname__}"
     if not permits(f"{target.__module__}.{path.rpartition('.')[2]}"):
         raise ConfigError(
-            f"`{group}._target_` is {path!r}, which is {target.__module__}.{target.__qualname__} under another name; "
-            f"only classes of {', '.join(allowed())} may be built from a config."
+            f"`{group}._target_` is {path!r}, which is {whole_name} under another name; only classes of "
+            f"{', '.join(allowed())} may be built from a config."
         )
-    _check_kind(target, group, kind or _last_word(group))
+    kind = kind or _last_word(group)
+    if isinstance(kind, str) and kind not in KINDS:
+        return target
+    module, *names = KINDS[kind] if isinstance(kind, str) else (kind.__module__, kind.__name__)
+    refusal = f"`{group}._target_` is '{whole_name}', which cannot be used here: it"
+    is_base = module and kind not in ("prompt", "rubric") and [target.__module__, target.__name__] == [module, *names]
+    if is_base or getattr(target, "_is_protocol", False):
+        raise ConfigError(
+            f"{refusal} only says what such a class must be able to do. Name one that does it, as the files of conf/ "
+            "do."
+        )
+    if module and not issubclass(target, getattr(importlib.import_module(module), names[0])):
+        raise ConfigError(f"{refusal} is no {module}.{names[0]}.")
+    able = {name for each in target.__mro__ if not each.__module__.startswith("dspy.") for name in vars(each)}
+    if not module and (lacking := [name for name in names if name not in able]):
+        raise ConfigError(f"{refusal} has no `{lacking[0]}`.")
     return target
 
 
@@ -291,30 +288,25 @@ def _imported(path: str, key: str) -> Any:
         raise
     except (Exception, SystemExit) as error:
         why = f"which cannot be imported: {_raised(error)}."
-        if isinstance(error, ModuleNotFoundError):
-            why = f"which cannot be imported: {_where(error)}{error}."
-            if error.name is not None and f"{module}.".startswith(f"{error.name}."):
-                why = (
-                    f"which cannot be imported: there is no module {error.name}. A module of yours lies beside "
-                    "undogmatic.toml, or is installed."
-                )
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            why = (
+                f"which cannot be imported: there is no module {error.name}. A module of yours lies beside "
+                "undogmatic.toml, or is installed."
+            )
         elif isinstance(error, AttributeError) and error.obj is sys.modules.get(module) and error.name == name:
             why = f"and the module {module} has no {name}."
         raise ConfigError(f"`{key}` is {path[:200]!r}, {why}") from None
 
 
 def _raised(error: BaseException) -> str:
-    """Where something was raised in somebody's code, its type, and the first line of what it says."""
+    """Where something was raised in somebody's code, if that is known; its type, and the first line of what it says."""
     what = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
-    return f"{_where(error)}{type(error).__name__}{f': {what}' if what else ''}"
-
-
-def _where(error: BaseException) -> str:
-    """File and line of what was raised in somebody's code, with a colon behind; nothing where it is not known."""
-    if isinstance(error, SyntaxError) and error.filename is not None:
-        return f"{error.filename}:{error.lineno}: "
     places = [place for place in traceback.extract_tb(error.__traceback__) if not place.filename.startswith("<")]
-    return f"{places[-1].filename}:{places[-1].lineno}: " if len(places) > 1 else ""
+    where = f"{places[-1].filename}:{places[-1].lineno}: " if len(places) > 1 else ""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        where = f"{error.filename}:{error.lineno}: "
+    kind = "" if isinstance(error, ModuleNotFoundError) else type(error).__name__  # whose text says it all
+    return where + ": ".join(filter(None, (kind, what)))
 
 
 def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
@@ -376,36 +368,14 @@ def inside(hints: Sequence[Any], step: str | int) -> Iterator[Any]:
 
 def _takes(hint: Any, target: type) -> bool:
     """Whether objects of the class may stand where this is the annotation."""
-    if not inspect.isclass(hint) or hint is object:
-        return False
     if not getattr(hint, "_is_protocol", False):
-        return issubclass(target, hint)
+        return inspect.isclass(hint) and hint is not object and issubclass(target, hint)
     able = [name for name in get_protocol_members(hint) if callable(getattr(hint, name, None))]
     return bool(able) and all(any(name in vars(each) for each in target.__mro__) for name in able)
 
 
 def _last_word(key: str) -> str:
     return re.sub(r"\[\d+\]$", "", key).rpartition(".")[2]
-
-
-def _checked(target: Any, group: str, arguments: dict[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Check arguments against the constructor's annotations; returns them with their types coerced."""
-    parameters = [parameter for parameter in _parameters(target) if parameter.name not in parts]
-    named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
-    fields: dict[str, Any] = {p.name: (p.annotation, ... if p.default is p.empty else p.default) for p in named}
-    extra: Any = "forbid" if named == parameters else "allow"
-    config = ConfigDict(extra=extra, arbitrary_types_allowed=True, protected_namespaces=())
-    try:
-        checked = create_model("Arguments", __config__=config, **fields).model_validate(arguments)
-    except ValidationError as error:
-        raise ConfigError(explain(error, group, list(fields))) from None
-    return {name: getattr(checked, name) for name in arguments}
-
-
-def short(value: Any) -> str:
-    """A value in a message, the middle left out where it is long."""
-    shown = repr(value)
-    return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}..."
 
 
 _KIND_OF_VALUE = re.compile(r"float|int|str|bool|constrained-(str|int|float)|(dict|list|tuple)\[.*\]")
@@ -435,7 +405,7 @@ def explain(error: ValidationError, group: str = "", options: list[str] | None =
         else:
             message = problem["msg"].removeprefix("Value error, ")
             if kind == "sequence_str":
-                message = f"it must be a list. In brackets: {key}=[{short(problem['input'])[1:-1]}]"
-            message = message if len(message) <= 2 * LONGEST_SHOWN else f"{message[: 2 * LONGEST_SHOWN]}..."
-            lines[key] = f"`{key}` is {short(problem['input'])}: {message[:1].lower() + message[1:]}."
+                message = f"it must be a list. In brackets: {key}=[{brief(problem['input'])[1:-1]}]"
+            message = message if len(message) <= 400 else f"{message[:400]}..."
+            lines[key] = f"`{key}` is {brief(problem['input'])}: {message[:1].lower() + message[1:]}."
     return "\n".join(lines.values())

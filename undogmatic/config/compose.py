@@ -25,10 +25,11 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from undogmatic.config.groups import FOLDERS, NO_USERS, SCHEME, GroupFiles, refuse, search, short, source_of
+from undogmatic.config.groups import FOLDERS, NO_USERS, SCHEME, GroupFiles, refuse, search, source_of
 from undogmatic.config.project import folders
 from undogmatic.config.wall import HYDRA, check
 from undogmatic.errors import ConfigError
+from undogmatic.safety.command import as_typed
 from undogmatic.safety.guard import without_secrets
 from undogmatic.safety.paths import conf_folder
 from undogmatic.safety.secrets import scrub_words
@@ -166,7 +167,7 @@ def _check_places(defaults: Iterable[Any], folders: Sequence[Path]) -> None:
         OmegaConf.update(tried, place, {}, force_add=True)
         if HYDRA in tried:
             files = [file for folder in folders if (file := folder / f"{path}.yaml").is_file()]
-            refuse(short(files[0]) if files else path, f"its place `{place}`")
+            refuse(as_typed(files[0]) if files else path, f"its place `{place}`")
 
 
 Plugins.instance().register(GroupFiles)

@@ -179,10 +179,8 @@ class Callbacks:
 def _shown(config: DictConfig, typed: argparse.Namespace) -> str:
     part: Any = _without(config, typed.cfg)
     package = typed.package if typed.package != "_global_" else None
-    if package is not None:
-        part = OmegaConf.select(part, package)
-        if part is None:
-            raise ConfigError(f"package '{package}' not found in config")
+    if package is not None and (part := OmegaConf.select(part, package)) is None:
+        raise ConfigError(f"package '{package}' not found in config")
     if not OmegaConf.is_config(part):
         return str(part)
     if typed.resolve:
@@ -193,13 +191,11 @@ def _shown(config: DictConfig, typed: argparse.Namespace) -> str:
 def _without(config: DictConfig, what: str) -> DictConfig:
     """The part of a config to show: the job's, Hydra's own, or all."""
     with flag_override(config, ["struct", "readonly"], [False, False]):
-        if what == "job":
-            del config[HYDRA]
-        elif what == HYDRA:
-            for key in [key for key in config if key != HYDRA]:
-                del config[key]
-            with flag_override(config.hydra, ["struct", "readonly"], False):
-                del config.hydra["hydra_help"], config.hydra["help"]
+        for key in [key for key in config if what in ("job", HYDRA) and (key == HYDRA) == (what == "job")]:
+            del config[key]
+    if what == HYDRA:
+        with flag_override(config.hydra, ["struct", "readonly"], False):
+            del config.hydra["hydra_help"], config.hydra["help"]
     return config
 
 

@@ -23,7 +23,8 @@ from omegaconf.errors import OmegaConfBaseException
 from undogmatic.config.project import how_to_allow, permits
 from undogmatic.config.wall import HYDRA, check, resolved
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
-from undogmatic.safety.outside import YAML_BYTES, Unreadable, read_text, yaml_value
+from undogmatic.safety.command import as_typed
+from undogmatic.safety.outside import YAML_BYTES, read_text, yaml_value
 from undogmatic.safety.paths import conf_folder
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ class GroupFiles(ConfigSource):
         for name in () if self.is_shipped else _shipped_files(conf_folder()):
             if Path(self.path, name).is_file():
                 raise ConfigError(
-                    f"{short(Path(self.path, name))} would take the place of the program's own {conf_folder() / name}. "
-                    "Give it a name of its own, and choose it by that."
+                    f"{as_typed(Path(self.path, name))} would take the place of the program's own "
+                    f"{conf_folder() / name}. Give it a name of its own, and choose it by that."
                 )
 
     @staticmethod
@@ -65,15 +66,15 @@ class GroupFiles(ConfigSource):
         if not self.is_config(config_path):
             raise ConfigLoadError(f"Config not found : {self.path}/{config_path}")
         path = self._file(config_path)
-        node, text = _mapping(path)
+        shown, (node, text) = as_typed(path), _mapping(path)
         try:
             header = ConfigSource._get_header_dict(text[:_HEADER])
         except ValueError as error:
-            raise ConfigError(f"{short(path)}: a line `# @...` at the top is not understood: {error}.") from None
+            raise ConfigError(f"{shown}: a line `# @...` at the top is not understood: {error}.") from None
         group = config_path.rpartition("/")[0]
         if group and not self.is_shipped:
-            _check_file(node, group, header.get("package"), short(path))
-        config = _config(node, short(path))
+            _check_file(node, group, header.get("package"), shown)
+        config = _config(node, shown)
         searched = OmegaConf.select(config, f"{HYDRA}.searchpath") if not group else None
         if isinstance(searched, ListConfig):
             OmegaConf.update(config, f"{HYDRA}.searchpath", [source_of(str(place)) for place in searched])
@@ -134,7 +135,7 @@ def given_file(group: str, path: Path) -> str:
     ConfigError where it is no YAML mapping, or says more than a file of a group may."""
     from hydra.core.config_store import ConfigStore
 
-    shown = short(path)
+    shown = as_typed(path)
     node, _ = _mapping(path)
     if "defaults" in node:
         raise ConfigError(f"{shown}: only a file in a folder of groups may have a `defaults` list.")
@@ -205,34 +206,28 @@ def groups(inside: str = "") -> Iterator[tuple[str, list[str]]]:
 
 def keys_of(group: str, name: str) -> frozenset[str]:
     """The keys that the file of an option lists; none where it cannot be read."""
-    source = _find(group, name, _latest)
     try:
-        return frozenset(map(str, source.load_config(f"{group}/{name}").config)) if source is not None else frozenset()
+        return frozenset(map(str, _loaded(group, name, group, _latest, composed=True)))
     except ConfigError:
         return frozenset()
 
 
-def _loaded(group: str, name: str, key: str, users: Sequence[str]) -> Any:
-    source = _find(group, name, users)
+def _loaded(group: str, name: str, key: str, users: Sequence[str], composed: bool = False) -> Any:
+    """What the file of an option says; one with a `defaults` list is for Hydra, which composes it, alone."""
+    source = next((source for source in _sources(users) if source.is_config(f"{group}/{name}")), None)
     if source is None:
         known = options(group, users)
         close = difflib.get_close_matches(str(name), known, 1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        listed = f"Known: {', '.join(known)}."
-        if not known:
-            listed = f"There is none yet: write {group}/NAME.yaml in a folder of yours."
+        listed = f"Known: {', '.join(known)}." if known else f"Write {group}/NAME.yaml in a folder of yours."
         raise ConfigError(f"`{key}` is {name!r:.200}, which is not in conf/{group}/.{hint} {listed}")
     loaded = source.load_config(f"{group}/{name}").config
-    if "defaults" in loaded:
+    if "defaults" in loaded and not composed:
         raise ConfigError(
             f"`{key}` is {name!r}, whose file has a `defaults` list; only a file chosen as {group}={name} may have "
             "one. Write its keys out."
         )
     return loaded
-
-
-def _find(group: str, name: str, users: Sequence[str]) -> GroupFiles | None:
-    return next((source for source in _sources(users) if source.is_config(f"{group}/{name}")), None)
 
 
 def _sources(users: Sequence[str]) -> list[GroupFiles]:
@@ -246,25 +241,17 @@ def _shipped_files(folder: Path) -> tuple[str, ...]:
     return tuple(str(path.relative_to(folder)) for path in folder.rglob("*.yaml"))
 
 
-def short(path: Path) -> str:
-    """The path as one would type it: relative to the working directory if it lies below."""
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
 def _leads_inside(config_path: str) -> bool:
     return all(_STEP.fullmatch(step) for step in config_path.split("/")) if config_path else True
 
 
 def _mapping(path: Path) -> tuple[dict[str, Any], str]:
     """What a file holds, and its text. Raises ConfigError."""
-    shown = short(path)
+    shown = as_typed(path)
     try:
-        text = read_text(Path(shown), YAML_BYTES)
-        node = _value(text)
+        node, text = read_text(shown, YAML_BYTES, lambda text: (_value(text), text))
     except DataError as error:
         raise ConfigError(str(error)) from None
-    except Unreadable as error:
-        raise ConfigError(error.at(shown)) from None
     if not isinstance(node, dict | None):
         what = "a list" if isinstance(node, list) else "a single value"
         raise ConfigError(f"{shown}: it must hold keys and values, and is {what}.")
@@ -275,8 +262,8 @@ _value = functools.lru_cache(maxsize=64)(yaml_value)
 """The value of a YAML text; a sweep composes the same files for each of its jobs."""
 
 
-def _config(node: Mapping[str, Any], shown: str) -> DictConfig:
-    for key in _odd_keys(node):
+def _config(node: Mapping[str, Any], shown: Path) -> DictConfig:
+    for key in _odd_keys(node, str):
         raise ConfigError(f"{shown}: the key {key!r} is no word; put quotes around it, or choose another.")
     try:
         return OmegaConf.create(dict(node))
@@ -285,20 +272,17 @@ def _config(node: Mapping[str, Any], shown: str) -> DictConfig:
         raise ConfigError(f"{shown}: {first}.") from None
 
 
-def _odd_keys(node: Any) -> Iterator[Any]:
+def _odd_keys(node: Any, kinds: Any) -> Iterator[Any]:
+    """The keys that are of other kinds; deeper in it a number may be one."""
     if isinstance(node, dict):
-        yield from (key for key in node if not isinstance(key, str | int | float))
-    if isinstance(node, dict | list):
-        for value in node.values() if isinstance(node, dict) else node:
-            yield from _odd_keys(value)
+        yield from (key for key in node if not isinstance(key, kinds))
+    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _odd_keys(value, str | int | float)
 
 
-def _check_file(node: Mapping[str, Any], group: str, package: str | None, shown: str) -> None:
+def _check_file(node: Mapping[str, Any], group: str, package: str | None, shown: Path) -> None:
     """Refuse a file of a group that speaks to Hydra by its key `hydra` or by Hydra's groups in `defaults`; where its
     own place lies in Hydra's section is seen when all is composed. Raises ConfigError."""
-    for key in node:
-        if not isinstance(key, str):
-            raise ConfigError(f"{shown}: the key {key!r} is no word; put quotes around it, or choose another.")
     if group.split("/", maxsplit=1)[0] == HYDRA:
         raise ConfigError(
             f"{shown}: a folder of groups may have no options of Hydra's own groups ({group}); set its keys on the "
@@ -313,7 +297,7 @@ def _check_file(node: Mapping[str, Any], group: str, package: str | None, shown:
             raise ConfigError(f"{shown}: `defaults` names {written!r}, which is no option of a group.")
 
 
-def refuse(shown: str, what: str) -> NoReturn:
+def refuse(shown: str | Path, what: str) -> NoReturn:
     """Raise ConfigError for a file of a group that speaks to Hydra."""
     raise ConfigError(
         f"{shown}: a file of a group may not set Hydra's own keys, which run code: leave out {what}. Set them on the "
@@ -337,7 +321,7 @@ def _only_sweeps(node: Any) -> bool:
     return False
 
 
-def _defaults(node: Mapping[str, Any], group: str, shown: str) -> Iterator[tuple[str, str]]:
+def _defaults(node: Mapping[str, Any], group: str, shown: Path) -> Iterator[tuple[str, str]]:
     """Each entry of the `defaults` list: as it is written, and the path of the option in full."""
     entries = node.get("defaults", [])
     if not isinstance(entries, list):

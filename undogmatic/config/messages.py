@@ -17,21 +17,14 @@ from undogmatic.config.groups import keys_of, options
 from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.safety.outside import has_halves
 
-
-def combined(words: Sequence[str]) -> list[str]:
-    """The overrides with each list of analyses as one option: analysis=[a,b] becomes analysis=a+b, which is made here
-    with a key per analysis, so that analysis.a.level=0.9 sets it. Hydra hands its store of configs on to the processes
-    of a sweep's jobs, whatever the launcher."""
-    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in _readable(words)]
-
-
-MESSAGE = 600
 LONGEST = 20_000
 """Characters of a word: reading one takes time that grows with its brackets."""
 
 
-def _readable(words: Sequence[str]) -> Sequence[str]:
-    """The words, where each can be read at all. Raises ConfigError."""
+def combined(words: Sequence[str]) -> list[str]:
+    """The overrides with each list of analyses as one option: analysis=[a,b] becomes analysis=a+b, which is made here
+    with a key per analysis, so that analysis.a.level=0.9 sets it. Hydra hands its store of configs on to the processes
+    of a sweep's jobs, whatever the launcher. Raises ConfigError for a word that cannot be read at all."""
     for word in words:
         if len(word) > LONGEST:
             raise ConfigError(f"`{_key(word)[:80]}` is given in {len(word):,} characters; {LONGEST:,} are the most.")
@@ -39,17 +32,14 @@ def _readable(words: Sequence[str]) -> Sequence[str]:
             raise ConfigError(f"{word[:80]!r} is no text in UTF-8, so it cannot be a word of a command.")
         if max(word.count(bracket) for bracket in "[{(") > 500:
             raise ConfigError(f"`{_key(word)[:80]}` is given with more than 500 brackets; put it into a file.")
-    return words
+    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in words]
 
 
 def _combined(word: str) -> str:
     word = re.sub(r"\[([^\[\]]+)\]", lambda found: "+".join(re.split(r"\s*,\s*", found[1].strip())), word)
     for option in re.findall(r"[\w/-]+(?:\+[\w/-]+)+", word.partition("=")[2]):
-        names = dict.fromkeys(option.split("+"))
-        node = {
-            "defaults": [f"/analysis/{name}@{name.rpartition('/')[2]}" for name in names],
-            "_target_": "undogmatic.analyses.suite.SeveralAnalyses",
-        }
+        parts = [f"/analysis/{name}@{name.rpartition('/')[2]}" for name in dict.fromkeys(option.split("+"))]
+        node = {"defaults": parts, "_target_": "undogmatic.analyses.suite.SeveralAnalyses"}
         folder, _, name = f"analysis/{option}".rpartition("/")
         ConfigStore.instance().store(name, node, group=folder)
     return word
@@ -81,18 +71,18 @@ def explain(error: Exception, words: Sequence[str]) -> str:
         return f"`{error.full_key}` refers to a key that is not there: {reason}." if lost else reason
     said = str(error).partition("Config search path:")[0]
     if there := re.match(r"Could not append to config\. An item is already at '([^']+)'", said):
-        typed = next((word for word in words if _key(word) == there[1]), None)
-        by = f"you typed {typed}" if typed is not None else f"a file that you chose says +{there[1]}"
-        said = f"`{there[1]}` is there already, so `+` cannot add it ({by}). To set it whether or not it is there: "
-        said += f"++{there[1]}=..."
-    lines = [line.strip() for line in said.splitlines()]
-    if not any(lines):
+        key = there[1]
+        typed = next((f"you typed {word}" for word in words if _key(word) == key), f"a file that you chose says +{key}")
+        said = f"`{key}` is there already, so `+` cannot add it ({typed}). To set it whether or not it is there: "
+        said += f"++{key}=..."
+    said = " ".join(filter(None, (line.strip() for line in said.splitlines())))
+    if not said:
         return f"these words cannot be composed ({type(error).__name__}): {' '.join(words)[:300]}"
     reason = f" {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) else ""
     if str(error).startswith("Unable to configure"):  # what logging says of its config
         levels = "DEBUG, INFO, WARNING, ERROR and CRITICAL"
         reason = f": {cause}. See hydra.job_logging and hydra.hydra_logging; levels are {levels}."
-    return (" ".join(filter(None, lines)) + reason)[:MESSAGE]
+    return (said + reason)[:600]
 
 
 def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
@@ -124,9 +114,9 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     if not section:
         known += [group for group in options("") if group not in known]
     if not known and "_target_" not in plain:
-        if section.startswith("hydra.") or accepted(node, section, key):
-            return f"{said} `{section}` holds nothing yet. To add to it: +{full}=VALUE."
-        return f"{said} `{section}` is a single value: {section}=VALUE."
+        takes = section.startswith("hydra.") or accepted(node, section, key)
+        step = f"holds nothing yet. To add to it: +{full}=VALUE." if takes else f"is a single value: {section}=VALUE."
+        return f"{said} `{section}` {step}"
     group = section.partition(".")[0]
     if any(_key(word) == group and "," in re.sub(r"\[.*?\]", "", word) for word in words):
         # Hydra checks a sweep's words without the options swept over; one of these may well have the key.
@@ -134,10 +124,9 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     # Else perhaps a name on the way was left out: concurrency=3, analysis.alpha=0.01.
     deeper = [f"{name!s}.{key}" for name, value in plain.items() if isinstance(value, dict) and key in value]
     close = [f"{section}.{name}".lstrip(".") for name in difflib.get_close_matches(key, known, 1) or deeper]
-    if close and typed is not None and full in typed:
-        step = f"Did you mean {typed.replace(full, close[0], 1)}?"
-    elif close:
-        step = f"Did you mean `{close[0]}`?"
+    if close:
+        corrected = typed.replace(full, close[0], 1) if typed is not None and full in typed else f"`{close[0]}`"
+        step = f"Did you mean {corrected}?"
     elif accepted(node, section, key):
         step = f"To add a key that its file does not list: +{full}=VALUE."
     else:
@@ -145,9 +134,13 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
         having = [f"{group}={name}" for name in options_here if key in keys_of(group, name)]
         step = f"{', '.join(having)} {'has' if len(having) == 1 else 'have'} it." if having else ""
     listed = f"Known{f' in {section}' if section else ''}: {', '.join(known)}." if known else ""
+    if not known and section.startswith("judge"):
+        listed = f"Its file lists no keys. To add: {', '.join(f'+{section}.{part}=NAME' for part in OF_A_JUDGE)}."
     return " ".join(filter(None, [said, step, listed]))
 
 
+OF_A_JUDGE = ("prompt", "model", "readout")
+"""What every judge may have of its own (`engine.recipe`)."""
 SUPPLIED = ("Readout", "Asker", "Rubric")
 """What a run hands to a judge, so that no key may."""
 
@@ -168,8 +161,8 @@ def accepted(node: DictConfig, section: str, key: str) -> bool:
         return False
     hints = taken.get(way[0], taken["**"])
     if len(way) == 1:
-        if section.startswith("judge") and key in ("prompt", "model", "readout"):
-            return True  # of its own (`engine.recipe`)
+        if section.startswith("judge") and key in OF_A_JUDGE:
+            return True
         return bool(hints) and {getattr(hint, "__name__", "") for hint in hints}.isdisjoint(SUPPLIED)
     for step in way[1:]:
         hints = [*inside(hints, step)]

@@ -80,9 +80,9 @@ def permits(path: str) -> bool:
 def refused(path: str, key: str) -> str:
     """What is said of a path that is not permitted."""
     hidden = any(part.startswith("_") for part in path.split("."))
-    return f"`{key}` is {path[:200]!r}; only classes of {', '.join(allowed())} may be built from a config" + (
-        ", and no name in it may start with an underscore." if hidden else f". {how_to_allow(path.partition('.')[0])}"
-    )
+    hint = f". {how_to_allow(path.partition('.')[0])}"
+    hint = ", and no name in it may start with an underscore." if hidden else hint
+    return f"`{key}` is {path[:200]!r}; only classes of {', '.join(allowed())} may be built from a config{hint}"
 
 
 def how_to_allow(package: str) -> str:
@@ -122,11 +122,10 @@ def _read(file: Path, _changed: int) -> Project | None:
         if "\0" in str(folder) or not folder.is_dir():
             raise ConfigError(f"{file.name}: `conf` names {str(folder)!r}, which is not a folder.")
     modules = _texts(file, content, "modules")
-    for module in modules:
-        if not _MODULE.fullmatch(module):
-            raise ConfigError(
-                f"{file.name}: `modules` names {module!r}; it must be a Python package or module, as in `import {OWN}`."
-            )
+    if odd := next((module for module in modules if not _MODULE.fullmatch(module)), None):
+        raise ConfigError(
+            f"{file.name}: `modules` names {odd!r}; it must be a Python package or module, as in `import {OWN}`."
+        )
     return Project(file.parent, tuple(conf), tuple(modules))
 
 

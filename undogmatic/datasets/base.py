@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
+from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import LONGEST_NAME, OVERALL, UNNAMED, Item, Judgment
 from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.records.wordings import Licence, Licensed
 from undogmatic.safety.outside import brief
 
 
@@ -45,8 +49,8 @@ def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
         file = Path(path).expanduser()
         if file.is_file():
             return file
-        what = "is a folder" if file.is_dir() else "is a pipe or a device" if file.exists() else "does not exist"
-        what = "is a link to what does not exist" if file.is_symlink() and not file.exists() else what
+        missing = "is a link to what does not exist" if file.is_symlink() else "does not exist"
+        what = "is a folder" if file.is_dir() else "is a pipe or a device" if file.exists() else missing
         folder = file.parent if file.parent.is_dir() else Path.cwd()
         beside = sorted(p.name for p in islice(folder.iterdir(), 1000) if p.suffix in patterns and p.is_file())
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user's home
@@ -73,17 +77,17 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         return Item.model_validate(fields | {"place": place})
     except ValidationError as error:
         problem = error.errors()[0]
-        key = _as_typed(problem["loc"])
-        if problem["type"] == "missing":
-            raise DataError(
-                f"{place}: the field `{key}` is missing. Fields: id, text (or inputs); optional: condition, pair, "
-                "label."
-            ) from None
+        parts = list(map(str, problem["loc"]))
+        key = ".".join(parts[:3] if parts[:1] == ["labels"] else parts)  # behind a label is which type was tried
+        # In files the short forms are usual.
+        short = {"inputs": "text", f"labels.{OVERALL}.{UNNAMED}": "label"}.get(key, key.removeprefix("inputs."))
         what = problem["msg"].removeprefix("Value error, ")
-        if not problem["loc"] or problem["loc"] == ("metadata",):  # of ours: it says what it is about
-            raise DataError(f"{place}: {what}.") from None
-        what = what[:1].lower() + (what[1:] if len(what) < 200 else f"{what[1:200]}...")
-        raise DataError(f"{place}: `{key}` is {brief(problem['input'])}: {what}.") from None
+        if problem["type"] == "missing":
+            what = f"the field `{short}` is missing. Fields: id, text (or inputs); optional: condition, pair, label"
+        elif key not in ("", "metadata"):  # of ours: it says what it is about
+            what = what[:1].lower() + (what[1:] if len(what) < 200 else f"{what[1:200]}...")
+            what = f"`{short}` is {brief(problem['input'])}: {what}"
+        raise DataError(f"{place}: {what}.") from None
 
 
 FEWEST_LABELS = 5
@@ -117,10 +121,8 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
         if len(unsaid) < FEWEST_LABELS or any(item.label_scale is not None for item in unsaid):
             continue
         numbers = [value for item in unsaid for value in item.labels[criterion].values() if not isinstance(value, str)]
-        what = "labels" if criterion == OVERALL else f"labels of {criterion}"
-        if (odd := seem_rescaled(numbers, rubric, what)) is not None:
-            file = (unsaid[0].place or "dataset").rpartition(":")[0] or "dataset"
-            raise DataError(f"{file}: {odd} {both_ways_out(numbers, rubric, 'dataset.label_scale={ends}')}")
+        file = (unsaid[0].place or "dataset").rpartition(":")[0] or "dataset"
+        check_scale(file, numbers, rubric, criterion, "labels", "dataset.label_scale={ends}")
     return found
 
 
@@ -135,44 +137,69 @@ def seem_rescaled(given: Sequence[float], rubric: Rubric, what: str = "labels") 
     )
 
 
-def both_ways_out(given: Sequence[float], rubric: Rubric, option: str) -> str:
-    """How to say that numbers are on another scale, and how that they are meant as they are; `option` takes {ends}."""
+def check_scale(place: str, given: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str) -> None:
+    """Raise DataError where all numbers of a criterion seem to be on another scale, with the `option` that says so or
+    that they are meant as they are, and takes {ends}."""
+    odd = seem_rescaled(given, rubric, what if criterion == OVERALL else f"{what} of {criterion}")
+    if odd is None:
+        return
     low, tenth = rubric.minimum, (rubric.maximum - rubric.minimum) / 10
     start = low + tenth / 10 if min(given) >= low + tenth / 10 else low
     # The usual scales of raters end at 1, 5, 7 and 10; which one it is, only who made the file knows.
     end = next(low + tenth * step / 10 for step in (1, 5, 7, 10) if max(given) <= low + tenth * step / 10)
     other, same = (option.replace("{ends}", f"[{a:g},{b:g}]") for a, b in ((start, end), (low, rubric.maximum)))
-    return (
-        f"If they are on another scale, give its ends, e.g. {other}: they are mapped linearly. If they are meant as "
-        f"they are: {same}."
+    raise DataError(
+        f"{place}: {odd} If they are on another scale, give its ends, e.g. {other}: they are mapped linearly. If they "
+        f"are meant as they are: {same}."
     )
 
 
-def _as_typed(place: Sequence[int | str]) -> str:
-    """The field of a record by the name it has in a file, where the short forms `text` and `label` are usual."""
-    parts = list(map(str, place))
-    if parts[:1] == ["labels"]:
-        del parts[3:]  # which type was tried
-    key = ".".join(parts).removeprefix("inputs.")
-    return {"inputs": "text", f"labels.{OVERALL}.{UNNAMED}": "label"}.get(key, key)
-
-
 def unique(items: Iterable[tuple[str, Item]], source: str) -> list[Item]:
-    """The items of (place, item) pairs; a repeated id is a DataError that names both places.
-
-    Args:
-        items: What was read.
-        source: Where from, for the DataError on there being none.
-    """
-    first: dict[str, str] = {}
-    result = []
+    """The items of (place, item) pairs. Raises DataError for a repeated id, with both places, and where the `source`
+    that they come from has none."""
+    first: dict[str, tuple[str, Item]] = {}
     for place, item in items:
         if item.id in first:
-            raise DataError(
-                f"{place}: the id {brief(item.id)} was already used at {first[item.id]}; ids must be unique."
-            )
-        first[item.id] = place
-        result.append(item)
-    if not result:
+            where = first[item.id][0]
+            raise DataError(f"{place}: the id {brief(item.id)} was already used at {where}; ids must be unique.")
+        first[item.id] = place, item
+    if not first:
         raise DataError(f"{source} holds no items.")
-    return result
+    return [item for _, item in first.values()]
+
+
+class SubsetDataset:
+    """`n` items of `dataset`, each condition in turn giving one, in an order drawn from `seed`.
+
+    So every condition has about n / conditions items, whatever its share in the whole; a condition that runs out leaves
+    its turns to the others. Growing `n` adds items and takes none away. Pairs are not kept together.
+
+    Args:
+        dataset: The whole.
+        n: How many items.
+        seed: Another number draws other items.
+    """
+
+    def __init__(self, dataset: Dataset, n: int, seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0) -> None:
+        if n < 1:
+            raise ConfigError(f"`dataset.n` is {n}; give at least 1.")
+        self.dataset, self.n, self.seed = dataset, n, seed
+        self.words_of = dataset  # whose words its conditions have
+        self.name = f"{dataset.name}-{n}"
+        self.about = f"{n} of {dataset.about}, drawn with seed {seed}"
+
+    @property
+    def licence(self) -> Licence | None:
+        """That of the whole."""
+        return self.dataset.licence if isinstance(self.dataset, Licensed) else None
+
+    def load(self) -> list[Item]:
+        """The items. Raises ConfigError if there are fewer than `n`."""
+        items = self.dataset.load()
+        if len(items) < self.n:
+            raise ConfigError(f"`dataset.n` is {self.n}, but {self.dataset.about} has {len(items)} items.")
+        turns: dict[str | None, count[int]] = defaultdict(count)
+        places = {item.id: hashlib.sha256(f"{self.seed}:{item.id}".encode()).hexdigest() for item in items}
+        drawn = sorted(items, key=lambda item: places[item.id])
+        in_turn = sorted((next(turns[item.condition]), places[item.id], n) for n, item in enumerate(drawn))
+        return [drawn[n] for _, _, n in in_turn[: self.n]]

@@ -9,14 +9,15 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator
 
-from undogmatic.errors import DataError
+from undogmatic.datasets.base import existing_file
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import as_number
 from undogmatic.safety.outside import (
     ROW_BYTES,
     Unreadable,
@@ -177,19 +178,17 @@ def _shared(array: Any) -> list[Any]:
 def _fitting(about: Any) -> int:
     """How many rows are read at once: few where they are large, or could repeat a large value inside a structure."""
     groups = [about.row_group(n) for n in range(about.num_row_groups)]
-    whole = sum(group.total_byte_size for group in groups)
     parts = [group.column(n) for group in groups for n in range(group.num_columns)]
-    repeated = [part.total_uncompressed_size for part in parts if "." in part.path_in_schema]
-    return max(1, min(1000, about.num_rows * BATCH_BYTES // max(1, whole), BATCH_BYTES // max(1, *repeated, 1)))
+    whole = max(1, sum(group.total_byte_size for group in groups))
+    largest = max((part.total_uncompressed_size for part in parts if "." in part.path_in_schema), default=1)
+    return max(1, min(1000, about.num_rows * BATCH_BYTES // whole, BATCH_BYTES // max(1, largest)))
 
 
 def have(place: str, needed: Sequence[str], columns: Sequence[str]) -> None:
     """Raise DataError unless the columns are there, and none of them twice."""
-    twice = [name for name, count in Counter(columns).items() if count > 1 and name]
-    if twice:
+    if twice := [name for name, count in Counter(columns).items() if count > 1 and name]:
         raise DataError(f"{place}: two columns are called {brief(twice[0])}; rename one of them.")
-    missing = [name for name in needed if name not in columns]
-    if missing and "inputs" not in columns:
+    if (missing := [name for name in needed if name not in columns]) and "inputs" not in columns:
         raise DataError(f"{place}: no column `{missing[0]}`; columns: {listed(columns)}.")
 
 
@@ -203,6 +202,14 @@ SUFFIXES = (".jsonl", ".csv", ".parquet")
 TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0", "", "none", "nan")
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
 """Columns, of which the first that a row has counts."""
+
+
+def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
+    """The table that a user names under a `key`. Raises ConfigError where there is none, or it is of another kind."""
+    file = existing_file(path, key, kinds)
+    if file.suffix not in kinds:
+        raise ConfigError(f"`{key}` is {brief(path)}; known formats: {', '.join(kinds)}. Save a sheet as CSV, UTF-8.")
+    return file
 
 
 def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -220,8 +227,7 @@ def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> I
         yield from json_lines(path) if path.suffix == ".jsonl" else parquet_rows(path, needed)
         return
     rows = csv_rows(path, ",;\t")
-    header = next(rows, None)
-    if header is None:
+    if (header := next(rows, None)) is None:
         among = f", among them `{needed[0]}`" if needed else ""
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
     place, columns = f"{path}:{header.first}", header.cells
@@ -266,14 +272,6 @@ class Row(NamedTuple):
 def empty(value: Any) -> bool:
     """Whether a cell says nothing."""
     return value is None or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
-
-
-def as_number(value: Any) -> Any:
-    """Files of text give numbers as text."""
-    if isinstance(value, str) and "_" not in value:
-        with suppress(ValueError):
-            return number if math.isfinite(number := float(value)) else value
-    return value
 
 
 def why_failed(row: Row, names: Sequence[str]) -> str | None:

@@ -1,16 +1,23 @@
-"""Reads a user's own items (JSON Lines, CSV, Parquet): what is judged and, optionally, id, condition, pair, labels."""
+"""Reads a user's own items (JSON Lines, CSV, Parquet): what is judged and, optionally, id, condition, pair, labels.
+
+Finds labelled texts to fit something on, too: those that ship for a rubric, or a file of the user's.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import SUFFIXES, table_rows
+from omegaconf import OmegaConf
+
+from undogmatic.config.build import build
+from undogmatic.datasets.base import Dataset, make_item, unique
+from undogmatic.datasets.rows import table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import UNNAMED, Item
+from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 
 _FIELDS = ("id", "condition", "pair", "parent", "maker", "label", "labels")
@@ -52,19 +59,15 @@ class TextsDataset:
             )
         self.inputs, self.label_scale = tuple(name for name in inputs if name not in optional), label_scale
         self.optional = tuple(optional)
-        self.path = existing_file(path, key, SUFFIXES)
+        self.path = table_file(path, key)
         self.about = self.path.name
-        if self.path.suffix not in SUFFIXES:
-            raise DataError(f"`{key}` is {path!r}; known formats: {', '.join(SUFFIXES)}.")
 
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line."""
-        return unique(self._rows(), str(self.path))
-
-    def _rows(self) -> Iterator[tuple[str, Item]]:
-        for number, row in table_rows(self.path, self.inputs):
-            place, named = f"{self.path}:{number}", {} if row.get("id") is not None else {"id": str(number)}
-            yield place, item_of(place, row | named, self.inputs, self.label_scale, self.optional)
+        rows = ((f"{self.path}:{number}", number, row) for number, row in table_rows(self.path, self.inputs))
+        named = ((place, row if row.get("id") is not None else row | {"id": str(n)}) for place, n, row in rows)
+        read = ((place, item_of(place, row, self.inputs, self.label_scale, self.optional)) for place, row in named)
+        return unique(read, str(self.path))
 
 
 def item_of(
@@ -100,11 +103,63 @@ def item_of(
     for key in [k for k in given if k.startswith(_RATED)]:
         criterion, _, rater = key.removeprefix(_RATED).partition(".")
         rated.setdefault(criterion, {})[rater or UNNAMED] = given.pop(key)
-    if rated and not isinstance(fields.setdefault("labels", {}), dict):
-        raise DataError(f"{place}: `labels` is {brief(fields['labels'])}; it must be an object of criteria.")
     if rated:
-        fields["labels"] = fields["labels"] | rated
+        if not isinstance(nested := fields.get("labels", {}), dict):
+            raise DataError(f"{place}: `labels` is {brief(nested)}; it must be an object of criteria.")
+        fields["labels"] = nested | rated
     fields |= {key: str(fields[key]) for key in ("id", "condition", "pair") if type(fields.get(key)) is int}
     noted = given.pop("metadata", {})
     fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | given
     return make_item(place, fields | {"inputs": shown, "label_scale": label_scale})
+
+
+@runtime_checkable
+class Copying(Protocol):
+    """A dataset that knows what can be put into its texts and has no part in them."""
+
+    def copies(self, items: Sequence[Item]) -> list[str]: ...
+
+
+def labelled_items(path: str | None, rubric: Rubric) -> list[Item]:
+    """What to fit on: the user's labelled file, or the development texts that ship with labels for the rubric.
+
+    Raises:
+        ConfigError: No file was given, and no labels ship for the rubric.
+        DataError: A text without label, named.
+    """
+    if path is None:
+        return _shipped(rubric).load()
+    items = TextsDataset(path, rubric.inputs, optional=rubric.optional).load()
+    for item in items:
+        if item.label is None:
+            raise DataError(f"{path}: the item {brief(item.id)} has no `label`; fitting needs one for every text.")
+    return items
+
+
+def shipped_copies(path: str | None, rubric: Rubric, items: Sequence[Item]) -> list[str] | None:
+    """A copy of each text of `labelled_items` with something put into it that has no part in it; None where none
+    were written for the rubric."""
+    dataset = None if path is not None or rubric.labelled is None else _shipped(rubric)
+    return dataset.copies(items) if isinstance(dataset, Copying) else None
+
+
+def _shipped(rubric: Rubric) -> Dataset:
+    if rubric.labelled is None:
+        raise ConfigError(f"no labelled texts ship for rubric={rubric.name}, which needs its own: give --data FILE.")
+    from undogmatic.config.groups import plain
+
+    node = plain("dataset", rubric.labelled, "rubric.labelled")
+    whole = OmegaConf.create({"rubric": {"name": rubric.name}, "dataset": node})
+    resolved: Any = OmegaConf.to_container(whole["dataset"], resolve=True)
+    return build(resolved, "dataset")  # type: ignore[no-any-return]
+
+
+def check_labels(items: Sequence[Item], rubric: Rubric) -> None:
+    """Raise DataError for a label outside the rubric."""
+    for item in items:
+        if item.label is None or not rubric.contains(item.label):
+            raise DataError(
+                f"{item.place or 'dataset'}: the item {brief(item.id)} has the label {item.label}; the rubric "
+                f"{rubric.name!r} runs from {rubric.minimum:g} to {rubric.maximum:g}. Rescale the labels or choose "
+                "another rubric=."
+            )

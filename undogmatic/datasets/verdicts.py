@@ -14,22 +14,33 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.datasets.base import FEWEST_LABELS, both_ways_out, existing_file, make_item, seem_rescaled
+from undogmatic.datasets.base import FEWEST_LABELS, check_scale, make_item
 from undogmatic.datasets.rows import (
     SUFFIXES,
     Names,
     Row,
     as_detail,
     as_json,
-    as_number,
     empty,
     listed,
     repeat_of,
+    table_file,
     table_rows,
     why_failed,
 )
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Provenance, Record, Verdict, digest
+from undogmatic.records.records import (
+    OVERALL,
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    Provenance,
+    Record,
+    Verdict,
+    as_number,
+    digest,
+)
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 
@@ -138,7 +149,12 @@ class VerdictsDataset:
     def judgments(self, rubric: Rubric) -> list[Judgment]:
         """What the tables say of them, in units of the rubric. Raises DataError naming file and line."""
         said = self._tables[1]
-        self._check_scales(said, rubric)
+        for criterion in dict.fromkeys(key.criterion for key in said):
+            values = [as_number(e.given) for key, e in said.items() if key.criterion == criterion and not e.failed]
+            numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+            if criterion not in self.scales and len(numbers) >= FEWEST_LABELS:
+                option = f"'+dataset.scales.{criterion}={{ends: {{ends}}}}'"
+                check_scale(self.about, numbers, rubric, criterion, "scores", option)
         mark = digest([[*key, str(each.given), each.failed, each.details] for key, each in said.items()])
         hashes = {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
         found = []
@@ -147,19 +163,6 @@ class VerdictsDataset:
             outcome = self._outcome(each, key.criterion, rubric)
             found.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
         return found
-
-    def _check_scales(self, said: Mapping[_Key, _Said], rubric: Rubric) -> None:
-        """Raise DataError where the scores of a criterion all seem to be on another scale than the rubric's."""
-        for criterion in dict.fromkeys(key.criterion for key in said):
-            own = [each for key, each in said.items() if key.criterion == criterion and not each.failed]
-            values = [as_number(each.given) for each in own]
-            numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-            if criterion in self.scales or len(numbers) < FEWEST_LABELS:
-                continue
-            what = "scores" if criterion == OVERALL else f"scores of {criterion}"
-            if (odd := seem_rescaled(numbers, rubric, what)) is not None:
-                option = f"'+dataset.scales.{criterion}={{ends: {{ends}}}}'".replace("{{ends}}", "{ends}")
-                raise DataError(f"{self.about}: {odd} {both_ways_out(numbers, rubric, option)}")
 
     @cached_property
     def _tables(self) -> tuple[list[Item], dict[_Key, _Said]]:
@@ -251,8 +254,7 @@ class VerdictsDataset:
             yield name, row.get(self.columns.score), failed, repeat_of(row, repeat)
             return
         for criterion, names in self.wide.items():
-            if row.has(names):
-                # A failed judge does not make another's score fail.
+            if row.has(names):  # a failed judge does not make another's score fail
                 yield criterion, row.get(names), None if criterion in self.judges else failed, repeat_of(row, repeat)
         for n, time in enumerate(self.again, 1):
             failed = why_failed(row, time.get("failed", ()))
@@ -292,16 +294,14 @@ class VerdictsDataset:
 def _table_files(paths: Sequence[str]) -> list[Path]:
     """The files of paths, of folders all that are tables. Raises ConfigError."""
     found: list[Path] = []
-    kinds = ", ".join(SUFFIXES)
     for typed in paths:
         folder = Path(typed).expanduser()
         if folder.is_dir():
             inside = sorted(each for each in folder.iterdir() if each.suffix in SUFFIXES and each.is_file())
             if not inside:
+                kinds = ", ".join(SUFFIXES)
                 raise ConfigError(f"`dataset.path` is {typed!r}, a folder without a table ({kinds}). Name another.")
         else:
-            inside = [existing_file(typed, "dataset.path", SUFFIXES)]
-            if inside[0].suffix not in SUFFIXES:
-                raise ConfigError(f"`dataset.path` is {typed!r}; known formats: {kinds}.")
+            inside = [table_file(typed, "dataset.path")]
         found += inside
     return found

@@ -7,6 +7,7 @@ of items that were under way: a call is noted before it is sent, a price as soon
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,30 +40,12 @@ LONGEST_HELD = 200_000
 """Characters of a line whose exchange stays in memory as well; parsed, a long one takes nine times its length."""
 
 
-class _Appended:
-    """What is appended to a file inside `with`, if it has one."""
-
-    path: Path | None
-    mode = files.OWN
-    _log: Log | None = None
-
-    def __enter__(self) -> Self:
-        if self.path is not None:
-            self._log = Log(self.path, self.mode).__enter__()
-        return self
-
-    def __exit__(self, *raised: Any) -> None:
-        log, self._log = self._log, None
-        if log is not None:
-            log.__exit__(*raised)
-
-
-class Journal(_Appended, Generic[R]):
+class Journal(Log, Generic[R]):
     """One JSON line per record, in the order in which they were made. The file is created, or continued if it exists; a
     torn last line, of a process that was killed, is cut off. Without a path the records are kept in memory only."""
 
     def __init__(self, path: Path | None, record: type[R]) -> None:
-        self.path = path
+        super().__init__(path)
         self.done: dict[Key, R] = {}
         if path is not None and path.exists():
             cut_torn_line(path)
@@ -81,11 +64,8 @@ class Journal(_Appended, Generic[R]):
         """Write one record; a later one of the same item, step, criterion and repeat replaces an earlier when read. The
         record as it was written: see `written`. Raises StorageError."""
         record, line = written(record)
-        if self.path is not None:
-            assert self._log is not None, "append is for use inside `with journal`"
-            self._log.append(line)
-            record = _held(record, len(line))
-        self.done[record.key] = record
+        self.add(line)
+        self.done[record.key] = record = record if self.path is None else _held(record, len(line))
         return record
 
 
@@ -95,13 +75,10 @@ class Journals:
     judged texts and what models said of them."""
 
     def __init__(self, folder: Path | None, steps: Sequence[Step] = (), redact: bool = False) -> None:
-        def file(name: str) -> Path | None:
-            return None if folder is None else folder / name
-
         self.folder, self.redact, self.steps = folder, redact, tuple(steps)
-        self.judgments = Journal(file(JOURNAL), Judgment)
-        self.made = {step.name: Journal(file(f"steps/{step.name}.jsonl"), Made) for step in steps}
-        self.ledger = Ledger(file(LEDGER), self.costs())
+        self.judgments = Journal(folder and folder / JOURNAL, Judgment)
+        self.made = {step.name: Journal(folder and folder / f"steps/{step.name}.jsonl", Made) for step in steps}
+        self.ledger = Ledger(folder and folder / LEDGER, self.costs())
 
     def append(self, record: Judgment | Made) -> Judgment | Made:
         """Write a record to the journal that it belongs to; what was written (see `Journal.append`)."""
@@ -141,22 +118,19 @@ class Journals:
         reached = [pair for item in items for pair in self.judged(item)]
         found: list[Judgment] = []
         for repeat in range(repeats):
-            for item, failure in reached:
-                for judge in judges:
-                    if failure is not None:
-                        found += judge.unmade(item, failure, repeat)
-                        continue
-                    keys = ((item.id, judge.name, criterion, repeat) for criterion in judge.criteria)
-                    found += [self.judgments.done[key] for key in keys if key in self.judgments.done]
+            for (item, failure), judge in itertools.product(reached, judges):
+                keys = ((item.id, judge.name, criterion, repeat) for criterion in judge.criteria)
+                made = [self.judgments.done[key] for key in keys if key in self.judgments.done]
+                found += made if failure is None else judge.unmade(item, failure, repeat)
         return [item for item, _ in reached], found
 
     def __enter__(self) -> Journals:
         with contextlib.ExitStack() as opened:
             if self.folder is not None:
                 opened.enter_context(held(self.folder))
-            journals: list[_Appended] = [self.judgments, *self.made.values(), self.ledger]
-            for journal in journals:
-                opened.enter_context(journal)
+            logs: list[Log] = [self.judgments, *self.made.values(), self.ledger]
+            for log in logs:
+                opened.enter_context(log)
             self._opened = opened.pop_all()
         return self
 
@@ -179,7 +153,7 @@ def written(record: R) -> tuple[R, str]:
     try:
         line = record.model_dump_json()
         if len(line) > LONGEST_LINE:
-            record = _without_exchange(record, "left out, because it is too long for a journal")
+            record = _held(record, len(line), LONGEST_LINE, "it is too long for a journal")
             line = record.model_dump_json()
         if len(line) <= LONGEST_LINE:
             return record, line
@@ -191,32 +165,26 @@ def written(record: R) -> tuple[R, str]:
     return record, record.model_dump_json()
 
 
-def _held(record: R, length: int) -> R:
+def _held(record: R, length: int, most: int = LONGEST_HELD, why: str = "it is long; the journal has it") -> R:
     """The record as it stays in memory: without an exchange that is long, which the journal has."""
-    left_out = "left out, because it is long; the journal has it"
-    return record if length <= LONGEST_HELD else _without_exchange(record, left_out)
+    if length <= most:
+        return record
+    left = {"request": {}, "reply": f"left out, because {why}"}
+    return record.model_copy(update={"calls": tuple(call.model_copy(update=left) for call in record.calls)})
 
 
-def _without_exchange(record: R, why: str) -> R:
-    calls = tuple(call.model_copy(update={"request": {}, "reply": why}) for call in record.calls)
-    return record.model_copy(update={"calls": calls})
-
-
-class Ledger(_Appended):
+class Ledger(Log):
     """The sums so far, and the file that they are read from and added to; `costs` are what the journals say, for a
     run that has no ledger yet. Raises DataError with file and line, where the file holds something else."""
 
-    mode = files.ALL
-
     def __init__(self, path: Path | None, costs: Iterable[Cost]) -> None:
-        self.path = path
+        super().__init__(path, files.ALL)
         self._first: str | None = None
         self.calls, self.usd = 0, 0.0
         if path is None or not path.exists():
             known = list(costs)
             self.calls, self.usd = sum(cost.calls for cost in known), math.fsum(cost.usd or 0.0 for cost in known)
-            if self.calls or self.usd:
-                self._first = _spent(self.calls, self.usd)
+            self._first = _spent(self.calls, self.usd) if self.calls or self.usd else None
             return
         cut_torn_line(path)
         for number, line in read_lines(path):
@@ -236,13 +204,13 @@ class Ledger(_Appended):
         """Add to the sums. Raises StorageError."""
         self.calls += calls
         self.usd += usd
-        if self._log is not None:
-            self._log.append(ONE_CALL if calls == 1 and not usd else _spent(calls, usd))
+        if self._file is not None:
+            self.add(ONE_CALL if calls == 1 and not usd else _spent(calls, usd))
 
     def __enter__(self) -> Self:
         super().__enter__()
-        if self._log is not None and self._first is not None:
-            self._log.append(self._first)
+        if self._first is not None:
+            self.add(self._first)
             self._first = None
         return self
 
@@ -291,19 +259,15 @@ def redact_item(item: Item) -> Item:
 def redact_judgment(judgment: Judgment) -> Judgment:
     """The judgment with every text from the item or the model `redacted`; scores, kinds and costs stay."""
     outcome = judgment.outcome
-    hidden: Verdict | Failure
     if isinstance(outcome, Verdict):
-        rationale = None if outcome.rationale is None else redacted(outcome.rationale)
-        issues = tuple(map(redacted, outcome.issues))
         details = {k: v if k in _OWN_WORDS else redact(v) for k, v in outcome.details.items()}
-        hidden = outcome.model_copy(update={"rationale": rationale, "issues": issues, "details": details})
+        hidden = {"rationale": redact(outcome.rationale), "issues": (*redact(outcome.issues),), "details": details}
     else:
-        raw = None if outcome.raw is None else redacted(outcome.raw)
-        hidden = outcome.model_copy(update={"message": redacted(outcome.message), "raw": raw})
+        hidden = {"message": redact(outcome.message), "raw": redact(outcome.raw)}
     calls = []
     for call in judgment.calls:
-        kind, _, said = (call.error or "").partition(": ")  # "transport: what the server said"
-        error = None if call.error is None else f"{kind}: {redacted(said)}"
+        kind, _, text = (call.error or "").partition(": ")  # "transport: what the server said"
+        error = None if call.error is None else f"{kind}: {redacted(text)}"
         sent = {"request": redact(call.request), "reply": redact(call.reply), "error": error}
         calls.append(call.model_copy(update=sent))
-    return judgment.model_copy(update={"outcome": hidden, "calls": tuple(calls)})
+    return judgment.model_copy(update={"outcome": outcome.model_copy(update=hidden), "calls": tuple(calls)})

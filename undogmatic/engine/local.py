@@ -26,7 +26,7 @@ from undogmatic.models.base import Model, Nobody
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Failure, Item, Items, Judgment, Made
+from undogmatic.records.records import Item, Items, Judgment, Made
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import cache_folder
 
@@ -36,7 +36,28 @@ ELSEWHERE = "elsewhere"  # what stands for the model in tables of runs whose jud
 MAX_FAILURES = 0.2  # the share of judgments that may fail where nobody set one
 
 
-class LocalEngine:
+class Engine:
+    """Base of the engines: its `stream` yields the records that are made now, each when it is in its journal."""
+
+    stream: Any
+
+    async def arun(
+        self,
+        recipe: Recipe,
+        items: Sequence[Item],
+        journals: Journals,
+        repeats: int = 1,
+        each: Callable[[Judgment | Made], None] | None = None,
+    ) -> tuple[list[Item], list[Judgment]]:
+        """`stream` to its end, every record handed to `each`; what was judged, and judgments (`Journals.results`)."""
+        async with aclosing(self.stream(recipe, items, journals, repeats)) as records:
+            async for record in records:
+                if each is not None:
+                    each(record)
+        return journals.results(items, recipe.build().judges, repeats)
+
+
+class LocalEngine(Engine):
     """Runs the steps and judges of a recipe over items with a bounded number in flight.
 
     Args:
@@ -147,31 +168,12 @@ class LocalEngine:
             if cache is not None:
                 cache.close()
 
-    async def arun(
-        self,
-        recipe: Recipe,
-        items: Sequence[Item],
-        journals: Journals,
-        repeats: int = 1,
-        each: Callable[[Judgment | Made], None] | None = None,
-    ) -> tuple[list[Item], list[Judgment]]:
-        """`stream` to its end, every record handed to `each`; what was judged, and judgments (`Journals.results`)."""
-        async with aclosing(self.stream(recipe, items, journals, repeats)) as records:
-            async for record in records:
-                if each is not None:
-                    each(record)
-        return journals.results(items, recipe.build().judges, repeats)
-
 
 def _gone(outcome: Any, lost: int, model: Model) -> RunStopped:
-    assert isinstance(outcome, Failure)
-    broken = outcome.reason == "fault"
-    what = (
-        "could not be judged because something broke down over them" if broken else f"got no answer from {model.name}"
-    )
-    then = (
-        "correct it (in a judge, readout or step of your own) and rerun" if broken else "rerun when the server answers"
-    )
+    what, then = f"got no answer from {model.name}", "rerun when the server answers"
+    if outcome.reason == "fault":
+        what = "could not be judged because something broke down over them"
+        then = "correct it (in a judge, readout or step of your own) and rerun"
     return RunStopped(f"{lost} items in a row {what}; the last: {outcome.message}. What was judged is kept; {then}.")
 
 
@@ -237,26 +239,19 @@ class _Agenda:
             self.later.append((item, repeat + 1))
 
 
-class NamedJudge(Judge):
-    """A judge of which only the name that its judgments bear and what it judged are known; it cannot be asked."""
-
-    def __init__(self, name: str, criteria: Sequence[str], rubric: Rubric) -> None:
-        super().__init__()
-        self.name, self.criteria, self.rubric = name, tuple(criteria), rubric
-
-
 def parts_of(judgments: Sequence[Judgment], rubric: Rubric) -> Parts:
-    """The judges of judgments that were made elsewhere, by name: nothing in it could be asked."""
-    criteria: dict[str, dict[str, None]] = {}
-    for judgment in judgments:
-        criteria.setdefault(judgment.judge, {})[judgment.criterion] = None
-    where = {judgment.judge: judgment.provenance for judgment in judgments}
-    judges = [JudgeStep(NamedJudge(name, list(of), rubric), where[name]) for name, of in criteria.items()]
+    """The judges of judgments that were made elsewhere, by name and with what they judged: none can be asked."""
+    judges = []
+    for name, provenance in {judgment.judge: judgment.provenance for judgment in judgments}.items():
+        judge = Judge()
+        judge.name, judge.rubric = name, rubric
+        judge.criteria = tuple(dict.fromkeys(each.criterion for each in judgments if each.judge == name))
+        judges.append(JudgeStep(judge, provenance))
     prompt = Prompt(id="none", language=next(iter(rubric.wordings)))
     return Parts(rubric, prompt, Nobody(ELSEWHERE), cast(Readout, None), tuple(judges), asks=False)
 
 
-class NotingEngine:
+class NotingEngine(Engine):
     """Notes judgments that were made elsewhere, of one or more judges; nobody is asked."""
 
     def __init__(self, judgments: Sequence[Judgment]) -> None:
@@ -272,19 +267,12 @@ class NotingEngine:
             )
         return there
 
-    async def arun(
-        self,
-        recipe: Recipe,
-        items: Sequence[Item],
-        journals: Journals,
-        repeats: int = 1,
-        each: Callable[[Judgment | Made], None] | None = None,
-    ) -> None:
+    async def stream(
+        self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
+    ) -> AsyncGenerator[Judgment | Made]:
         """Note in the journal what it does not hold yet."""
         kept = {item.id for item in items}
         with journals:
             for judgment in self.judgments:
                 if judgment.item_id in kept and judgment.key not in journals.judgments.done:
-                    record = journals.append(judgment)
-                    if each is not None:
-                        each(record)
+                    yield journals.append(judgment)

@@ -31,7 +31,7 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
     """
     from undogmatic.config.build import build, settings
     from undogmatic.config.door import compose_config
-    from undogmatic.datasets.labels import check_labels, labelled_items
+    from undogmatic.datasets.tabular import check_labels, labelled_items
     from undogmatic.engine.recipe import judged
 
     config = compose_config(overrides)
@@ -72,11 +72,8 @@ def fit(
         raise DataError(
             f"{len(rows)} of {len(items)} texts were judged; a calibration needs at least {LEAST}.{_why(judgments)}"
         )
-    raw, gold = (
-        np.array([score for _, score in rows]),
-        np.array([float(i.label) for i, _ in rows if i.label is not None]),
-    )
     known = [item for item, _ in rows]
+    raw, gold = np.array([score for _, score in rows]), np.array([float(i.label) for i in known if i.label is not None])
     folds = np.array([int(digest(i.pair if i.pair is not None else i.id)[:8], 16) % 5 for i in known])
     held_out = np.empty_like(raw)
     for fold in np.unique(folds):
@@ -85,14 +82,10 @@ def fit(
         held_out[inside] = calibrators.apply(fitted, raw[inside])
     before, after = float(np.abs(raw - gold).mean()), float(np.abs(held_out - gold).mean())
     first = next(j for j in judgments if isinstance(j.outcome, Verdict))
-    data = _origin(first, method) | {
-        "labels": digest([[i.id, i.text, i.label] for i in known]),
-        "texts": sorted(text_mark(i.text) for i in known),
-        "n": len(rows),
-        "mean_absolute_error": {"raw": before, "cross_validated": after},
-        "parameters": calibrators.fit(method, raw, gold, scale),
-    }
-    return data, (
+    data = _origin(first, method) | {"labels": digest([[i.id, i.text, i.label] for i in known])}
+    data |= {"texts": sorted(text_mark(i.text) for i in known), "n": len(rows)}
+    data |= {"mean_absolute_error": {"raw": before, "cross_validated": after}}
+    return data | {"parameters": calibrators.fit(method, raw, gold, scale)}, (
         f"{method} calibration on {len(rows)} texts: mean absolute error {before:.1f} raw, "
         f"{after:.1f} calibrated (cross-validated)"
     )
@@ -115,9 +108,8 @@ def fit_content_free(items: Sequence[Item], judgments: Sequence[Judgment]) -> tu
 
 def _origin(judgment: Judgment, method: Method) -> dict[str, Any]:
     """What the file says of how the texts were judged and what was fitted."""
-    return {name: getattr(judgment.provenance, name) for name in ("model", "prompt", "prompt_hash", "readout")} | {
-        "method": method
-    }
+    names = ("model", "prompt", "prompt_hash", "readout")
+    return {name: getattr(judgment.provenance, name) for name in names} | {"method": method}
 
 
 def _why(judgments: Sequence[Judgment]) -> str:

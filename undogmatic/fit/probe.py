@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from scipy import linalg, stats
 
-from undogmatic.datasets.labels import check_labels
+from undogmatic.datasets.tabular import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.readouts.base import shown_text
@@ -39,7 +39,7 @@ from undogmatic.safety import files
 LEAST = 20
 VIEWS = (View(blocks=(5, 7, 9, 11)),)
 COMPONENTS = 256
-PENALTY = 0.05
+PENALTY = 0.05  # added to the kernel's diagonal, whose entries are 1
 THRESHOLDS = 19
 STEEPNESS = 12.0
 DECAY = 0.3  # of the kernel, in units of the mean squared length of the fitted texts
@@ -50,12 +50,10 @@ PIECE_COMPONENTS = 128
 SIEVE_PENALTY = 30.0
 SIEVE_FOLDS = 5
 DOUBT = 2.0  # taken from the log odds that a piece belongs to the text
-
-
 Read = TypeVar("Read")
 
 
-def fit_regression(features: np.ndarray, labels: np.ndarray, penalty: float = PENALTY) -> Regression:
+def fit_regression(features: np.ndarray, labels: np.ndarray, copies: np.ndarray | None = None) -> Regression:
     """Kernel ridge regression of "the label lies above the threshold", for thresholds at the labels' quantiles.
 
     Thresholds, because labels crowd at both ends of a scale: squared error on the scale itself would spend the model on
@@ -64,8 +62,11 @@ def fit_regression(features: np.ndarray, labels: np.ndarray, penalty: float = PE
     Args:
         features: Shape (n, n_features).
         labels: Shape (n,).
-        penalty: Added to the kernel's diagonal, whose entries are 1.
+        copies: Features of a copy of each text with other text put into it, shape (n, n_features), fitted with the same
+            labels.
     """
+    if copies is not None:
+        features, labels = np.vstack([features, copies]), np.tile(labels, 2)
     features = np.asarray(features, dtype=np.float64)
     n = len(features)
     mean, scale = features.mean(axis=0), features.std(axis=0) + 1e-6
@@ -82,38 +83,25 @@ def fit_regression(features: np.ndarray, labels: np.ndarray, penalty: float = PE
     places = (np.arange(THRESHOLDS) + 0.5) / THRESHOLDS
     above = (labels[:, None] > np.quantile(labels, places, method="inverted_cdf")).astype(np.float64)
     bias = above.mean(axis=0)
-    dual = np.linalg.solve(kernel(rows, rows, decay) + penalty * np.eye(n), above - bias)
+    dual = np.linalg.solve(kernel(rows, rows, decay) + PENALTY * np.eye(n), above - bias)
     return Regression(mean, scale, components, supports, dual, bias, np.array([decay]), np.array([STEEPNESS]))
 
 
 def held_out_raw(
-    features: np.ndarray,
-    labels: np.ndarray,
-    folds: np.ndarray,
-    penalty: float = PENALTY,
-    copies: np.ndarray | None = None,
+    features: np.ndarray, labels: np.ndarray, folds: np.ndarray, copies: np.ndarray | None = None
 ) -> np.ndarray:
-    """Raw score of every text by a fit that has not seen its fold.
+    """Raw score of every text by a fit that has not seen its fold, nor the copies of its texts.
 
     Args:
-        features: Shape (n, n_features).
-        labels: Shape (n,).
+        features, labels, copies: As in `fit_regression`.
         folds: One code per text, shape (n,).
-        penalty: As in `fit_regression`.
-        copies: Features of a copy of each text with other text put into it, shape (n, n_features), fitted with the same
-            labels and left out with the text.
     """
-    rows, told = _fitted_on(features, labels, copies)
-    raw, codes = np.empty(len(labels)), np.resize(folds, len(told))
+    raw = np.empty(len(labels))
     for fold in np.unique(folds):
-        seen, inside = codes != fold, folds == fold
-        raw[inside] = fit_regression(rows[seen], told[seen], penalty).raw(features[inside])
+        inside = folds == fold
+        seen = None if copies is None else copies[~inside]
+        raw[inside] = fit_regression(features[~inside], labels[~inside], seen).raw(features[inside])
     return raw
-
-
-def _fitted_on(features: np.ndarray, labels: np.ndarray, copies: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels with those of the copies below them."""
-    return (features, labels) if copies is None else (np.vstack([features, copies]), np.tile(labels, 2))
 
 
 def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
@@ -133,9 +121,7 @@ def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
         n = left.size
         reach = min(n, int(np.ceil((n + 1) * (1 + COVERAGE) / 2)))
         rows.append((np.median(scores[members]), left[n - reach], left[reach - 1], np.sqrt(np.mean(left**2))))
-    return Calibration(
-        raw_knots, score_knots, *(np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
-    )
+    return Calibration(raw_knots, score_knots, *np.array(rows, dtype=np.float64).T.copy())
 
 
 class HeldOut(NamedTuple):
@@ -162,7 +148,6 @@ def fit_probe(
     items: Sequence[Item],
     rubric: Rubric,
     about: dict[str, Any],
-    penalty: float = PENALTY,
     copies: np.ndarray | None = None,
     sieve: Sieve | None = None,
 ) -> Probe:
@@ -173,7 +158,7 @@ def fit_probe(
         items: Labelled texts.
         rubric: The scale of the labels.
         about: model, model_sha256, views and versions for the file.
-        penalty, copies: As in `held_out_raw`; figures and calibration are those of the texts themselves.
+        copies: As in `fit_regression`; figures and calibration are those of the texts themselves.
         sieve: What weighed the pieces of the texts and copies for these features.
     Raises:
         DataError: Fewer than LEAST texts, a label outside the rubric, or no spread in the labels.
@@ -183,8 +168,8 @@ def fit_probe(
     labels = _labels(items, rubric)
     folds, how, authors = fold_codes(items)
     with threadpool_limits(1):  # sums in another order give other last bits, and a file should be reproducible
-        raw = held_out_raw(features, labels, folds, penalty, copies)
-        regression = fit_regression(*_fitted_on(features, labels, copies), penalty)
+        raw = held_out_raw(features, labels, folds, copies)
+        regression = fit_regression(features, labels, copies)
     scores, (low, high) = held_out(raw, labels, folds, (rubric.minimum, rubric.maximum))
     figures = {
         "spearman": float(stats.spearmanr(scores, labels).statistic),
@@ -196,7 +181,7 @@ def fit_probe(
         format=FORMAT,
         rubric=rubric.name,
         rubric_digest=rubric_digest(rubric),
-        penalty=penalty,
+        penalty=PENALTY,
         labels=digest([[i.id, i.text, i.label] for i in items]),
         texts=tuple(sorted(text_mark(item.text) for item in items)),
         n=len(items),
@@ -222,8 +207,7 @@ def fold_codes(items: Sequence[Item]) -> tuple[np.ndarray, str, tuple[str, ...]]
         return np.array([names.index(a) for a in authors if a is not None]), "one author left out at a time", names
     groups = [str(item.metadata.get("group") or item.pair or item.id) for item in items]
     ordered = sorted(set(groups), key=digest)
-    code = {group: place % 10 for place, group in enumerate(ordered)}
-    return np.array([code[group] for group in groups]), "ten folds by group", names
+    return np.array([ordered.index(group) % 10 for group in groups]), "ten folds by group", names
 
 
 def author_of(item: Item) -> str | None:
@@ -247,7 +231,7 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     """
     from undogmatic.config.build import build, settings
     from undogmatic.config.door import compose_config
-    from undogmatic.datasets.labels import labelled_items, shipped_copies
+    from undogmatic.datasets.tabular import labelled_items, shipped_copies
 
     if out.suffix != ".safetensors":
         raise ConfigError(f"`--out` is '{out}'; a probe is a .safetensors file.")
@@ -397,11 +381,8 @@ def sift(own: Sequence[Pieces], copied: Sequence[Pieces], foreign: Sequence[np.n
     rows = np.vstack([basis.rows(read) for read in readings])
     share = np.concatenate([*(np.zeros(len(read.tokens)) for read in own), *foreign])
     turns = np.tile(folds % SIEVE_FOLDS, 2)
-    of_pieces = np.repeat(turns, [len(read.tokens) for read in readings])
-    sieves = {}
-    for turn in np.unique(turns).tolist():
-        seen = of_pieces != turn
-        sieves[turn] = fit_sieve(basis, rows[seen], share[seen])
+    seen = np.repeat(turns, [len(read.tokens) for read in readings]) != np.arange(SIEVE_FOLDS)[:, None]
+    sieves = {turn: fit_sieve(basis, rows[seen[turn]], share[seen[turn]]) for turn in {*turns.tolist()}}
     features = np.stack([sieves[turn].features(read) for turn, read in zip(turns.tolist(), readings, strict=True)])
     return Sifted(fit_sieve(basis, rows, share), features[: len(own)], features[len(own) :])
 

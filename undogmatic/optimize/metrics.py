@@ -7,6 +7,7 @@ leaves it out and counts it.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -82,8 +83,8 @@ class Metric(NamedTuple):
         scores = [None if verdict is None else verdict.score for verdict in said]
         if self.measure is None:
             known = [(score, terms.label(item)) for item, score in zip(items, scores, strict=True) if score is not None]
-            order = quality.concordance(*map(list, zip(*known, strict=True))) if len(known) > 1 else None
-            return order.concordance * len(known) / len(items) if order is not None and order.n_pairs else 0.0
+            order = quality.concordance(*map(list, zip(*known, strict=True))) if len(known) > 1 else math.nan
+            return 0.0 if math.isnan(order) else order * len(known) / len(items)
         if self.of == "text":
             return 0.0 if said[0] is None else self.measure(said[0], terms.label(items[0]), terms)
         sides = terms.sides(items)

@@ -194,8 +194,7 @@ class Search:
 
     @contextlib.contextmanager
     def _connected(self, engine: LocalEngine, folder: Path) -> Iterator[Budget]:
-        """The models with a gateway whose calls stand in the run's ledger; what all attempts have spent so far. The
-        engine's own budget goes on from the ledger when it begins to judge."""
+        """Connect the models so that their calls stand in the run's ledger, and give what all attempts have spent."""
         model: Model = self.parts.model
         if self.writer is not None and self.writer is not model:
             model = SeveralModels([model, self.writer])

@@ -20,7 +20,7 @@ from undogmatic.analyses.independence import Group, groups
 from undogmatic.config.build import Settings, build
 from undogmatic.config.groups import named, plain
 from undogmatic.datasets.base import on_scale
-from undogmatic.datasets.labels import labelled_items
+from undogmatic.datasets.tabular import labelled_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.metrics import BLOCK, METRICS, Metric, Terms, metric, units
 from undogmatic.records.records import Item, digest, items_digest, text_mark
@@ -38,7 +38,6 @@ FEWEST = 4
 SHARES = {"train": 0.6, "validation": 0.4}
 """Of development texts that serve both."""
 OWN_SPLIT, HELD_OUT = "development", "test"
-LOOKS = "looks.jsonl"
 
 
 class Splits(NamedTuple):
@@ -230,9 +229,7 @@ def deal(items: Sequence[Item], shares: Mapping[str, float], rng: np.random.Gene
     that is random within each stratum, to the side that lacks most of its share.
 
     Args:
-        items: What is dealt.
         shares: Of the items, by side; they sum to 1.
-        rng: The source of randomness.
     Returns:
         The items of every side, in their order in `items`.
     """
@@ -290,8 +287,7 @@ def check_leaks(development: Sequence[Item], test: Sequence[Item]) -> None:
 
 
 def _told_apart(items: Sequence[Item], others: Sequence[Item]) -> dict[str, Item]:
-    """The items by names that neither another of them nor one of the others has: two files may number alike, and then
-    the same id says nothing of the texts."""
+    """The items by names that no other item has: two files may number alike, and then an id says nothing of a text."""
     taken, named = {item.id for item in others}, dict[str, Item]()
     for n, item in enumerate(items):
         name = item.id
@@ -333,7 +329,7 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
         DataError, StorageError: The file cannot be read or written.
     """
     above = folder.resolve().parents
-    path = next((parent for parent in above if parent.name == "outputs"), above[0]) / LOOKS
+    path = next((parent for parent in above if parent.name == "outputs"), above[0]) / "looks.jsonl"
     texts = {text_mark(digest(item.inputs)) for item in test}
     if claim is None:
         return len(_looks(path, construct, texts))
@@ -341,7 +337,7 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
     if own not in _looks(path, construct, texts):
         note = {"look": own, "construct": construct, "texts": sorted(texts), "run": str(folder)}
         with Log(path, files.ALL) as log:
-            log.append(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
+            log.add(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
     return list(_looks(path, construct, texts)).index(own) + 1  # read again: other runs may note theirs
 
 

@@ -19,7 +19,7 @@ from undogmatic.readouts.logprobs import LogprobsReadout, check_examples, distri
 from undogmatic.readouts.prompt import FixedWords, Prompt
 from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.stats.integers import Completed, completed, ends, integer_masses, longest_digits
+from undogmatic.stats.uncertainty import Completed, completed, ends, integer_masses, longest_digits
 
 MOST_NUMBERS = 1000
 """On a longer scale three digits say too little about a number."""

@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -56,28 +56,32 @@ def _name(given: str) -> str:
     return given
 
 
+def _writable(text: str) -> bool:
+    """Whether every file can hold the text."""
+    return "\0" not in text and not has_halves(text)
+
+
 def _text(given: str) -> str:
-    if "\0" in given or has_halves(given):
+    if not _writable(given):
         raise ValueError("it holds a NUL or half of a character (a lone surrogate)")
     return given
 
 
-def _number_if_it_is(given: Any) -> Any:
-    """Files of text give numbers as text. True is no number, but may be one of two categories."""
-    if isinstance(given, bool):
-        return str(given).lower()
+def as_number(given: Any) -> Any:
+    """The number that a text is; files of text give numbers so."""
     if isinstance(given, str) and "_" not in given:
         with contextlib.suppress(ValueError):
             return number if math.isfinite(number := float(given)) else given
     return given
 
 
-def _plain(given: Any) -> Any:
+def _label(given: Any) -> Any:
+    """True is no number, but may be one of two categories."""
+    return str(given).lower() if isinstance(given, bool) else as_number(given)
+
+
+def _as_json(given: Any, where: str = "metadata", depth: int = 0) -> Any:
     """Metadata as JSON can hold it: dates as text, what is no number as nothing. Raises ValueError naming the field."""
-    return _as_json(given, "metadata", 0) if isinstance(given, Mapping) else given
-
-
-def _as_json(given: Any, where: str, depth: int) -> Any:
     if hasattr(given, "tolist"):  # an array or a number of NumPy's
         given = given.tolist()
     if isinstance(given, list | tuple | Mapping):
@@ -85,7 +89,7 @@ def _as_json(given: Any, where: str, depth: int) -> Any:
             raise ValueError(f"`{where[:80]}...` is nested too deeply")
         if not isinstance(given, Mapping):
             return [_as_json(value, where, depth + 1) for value in given]
-        if wrong := [key for key in map(str, given) if has_halves(key) or "\0" in key]:
+        if wrong := [key for key in map(str, given) if not _writable(key)]:
             raise ValueError(f"`{where}` has the key {brief(wrong[0])}, which cannot be written")
         return {str(key): _as_json(value, f"{where}.{key}", depth + 1) for key, value in given.items()}
     return _scalar(given, where)
@@ -100,8 +104,7 @@ def _scalar(given: Any, where: str) -> Any:
         return None if (text := given.isoformat()) == "NaT" else text  # pandas' missing date is a date
     if isinstance(given, datetime.timedelta):
         return str(given)
-    fits = isinstance(given, str) and not has_halves(given) and "\0" not in given
-    if fits or (isinstance(given, int) and given.bit_length() <= LONGEST_INTEGER):
+    if _writable(given) if isinstance(given, str) else isinstance(given, int) and given.bit_length() <= LONGEST_INTEGER:
         return given
     what = f"{brief(given)} ({type(given).__name__})"
     raise ValueError(f"`{where}` is {what}, which not every file of a run can hold; correct it or leave it out")
@@ -110,7 +113,7 @@ def _scalar(given: Any, where: str) -> Any:
 Name = Annotated[str, AfterValidator(_name)]
 """What stands in tables, file names and tags: one line, not endless."""
 Text = Annotated[str, AfterValidator(_text)]
-Label = Annotated[float | Name, BeforeValidator(_number_if_it_is)]
+Label = Annotated[float | Name, BeforeValidator(_label)]
 """What a person said: a number of the rubric's scale, or the name of a category."""
 
 
@@ -135,7 +138,7 @@ class Item(Record):
     labels: dict[Name, dict[Name, Label]] = Field(default_factory=dict)
     parent: Name | None = None
     maker: Name | None = None
-    metadata: Annotated[dict[str, Any], BeforeValidator(_plain)] = Field(default_factory=dict)
+    metadata: Annotated[dict[str, Any], BeforeValidator(_as_json)] = Field(default_factory=dict)
     place: str | None = Field(default=None, exclude=True, repr=False)
     label_scale: tuple[float, float] | None = Field(default=None, exclude=True, repr=False)
 
@@ -168,7 +171,6 @@ class Item(Record):
 
     @property
     def label(self) -> float | None:
-        """What people said overall; see `labelled`."""
         return self.labelled(OVERALL)
 
     def labelled(self, criterion: str) -> float | None:
@@ -207,6 +209,27 @@ class Item(Record):
 def items_digest(items: Iterable[Item]) -> str:
     """SHA-256 over the items in their order."""
     return digest([item.form() for item in items])
+
+
+def turns(ids: Sequence[str], pairs: Sequence[str | None]) -> list[int]:
+    """Find the order in which a run asks: pair by pair, pairs and the texts of a pair in the order of a hash.
+
+    Files list texts by condition, or the two texts of a pair in the same order throughout. A judge that drifts while
+    it works would then differ between conditions, and a run that a budget stops would have judged the file's beginning.
+
+    Args:
+        ids: Of the items.
+        pairs: Pair of each, or None for an item that stands alone.
+    Returns:
+        Positions of the items, the first to be asked first.
+    """
+
+    def place(what: str, name: str) -> bytes:
+        return hashlib.sha256(f"{what} {name}".encode()).digest()
+
+    units = [item if pair is None else pair for item, pair in zip(ids, pairs, strict=True)]
+    keys = [(place("unit", unit), unit, place("item", item)) for item, unit in zip(ids, units, strict=True)]
+    return sorted(range(len(ids)), key=keys.__getitem__)
 
 
 class ScoreDistribution(Record):

@@ -8,10 +8,11 @@ numbers mean anything beyond the names.
 from __future__ import annotations
 
 import math
+import operator
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from undogmatic.records.records import Record
 
@@ -164,11 +165,12 @@ class Anchors(Record):
 
 
 class Band(Record):
-    """A named part of a numeric scale, ends included."""
+    """A named part of a numeric scale, ends included; files call its ends low and high."""
 
+    model_config = ConfigDict(serialize_by_alias=True)
     name: str
-    low: float
-    high: float
+    lowest: float = Field(alias="low")
+    highest: float = Field(alias="high")
 
 
 class Bands(Record):
@@ -179,22 +181,21 @@ class Bands(Record):
 
     def check(self, scale: Scale) -> None:
         """Raise ValueError unless it fits the scale."""
-        ascending = sorted(self.bands, key=lambda band: band.low)
-        if ascending[0].low != scale.minimum or max(band.high for band in ascending) != scale.maximum:
+        ends = sorted(((band.lowest, band.highest) for band in self.bands), key=operator.itemgetter(0))
+        if ends[0][0] != scale.minimum or max(highest for _, highest in ends) != scale.maximum:
             raise ValueError(f"bands must cover the scale {scale.span()}, got {', '.join(self.names())}")
-        for one, following in pairwise(ascending):
-            gap = following.low - one.high
-            if one.low >= one.high or gap > (getattr(scale, "step", None) or 0.0) + 1e-9 or following.high <= one.high:
-                raise ValueError(f"bands must follow one another without a gap, got {', '.join(self.names())}")
+        gap = (getattr(scale, "step", None) or 0.0) + 1e-9
+        if any(low >= high or start - high > gap or end <= high for (low, high), (start, end) in pairwise(ends)):
+            raise ValueError(f"bands must follow one another without a gap, got {', '.join(self.names())}")
 
     def names(self) -> tuple[str, ...]:
         """What the meanings stand beside, e.g. HIGH (70-100)."""
-        return tuple(f"{band.name} ({band.low:g}-{band.high:g})" for band in self.bands)
+        return tuple(f"{band.name} ({band.lowest:g}-{band.highest:g})" for band in self.bands)
 
     def of(self, value: float) -> int:
         """Index of the band that holds `value`; the higher of two that share it."""
-        holding = [n for n, band in enumerate(self.bands) if band.low <= value <= band.high]
-        return max(holding, key=lambda n: self.bands[n].low)
+        holding = [n for n, band in enumerate(self.bands) if band.lowest <= value <= band.highest]
+        return max(holding, key=lambda n: self.bands[n].lowest)
 
 
 Guide = Annotated[Anchors | Bands, Field(discriminator="kind")]
@@ -204,24 +205,12 @@ def _whole(value: float) -> bool:
     return math.isclose(value, round(value), abs_tol=1e-9)
 
 
-class _Grown(Record):
-    """Is written without its newer fields where they are empty, so that the hash of an older one is what it was."""
-
-    _newer: ClassVar[tuple[str, ...]] = ()
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in write(self).items() if value or name not in self._newer}
+def _newer(default: Any) -> Any:
+    """A field that is not written where it is empty, so that the hash of a rubric from before it is what it was."""
+    return Field(default=default, exclude_if=operator.not_)
 
 
-class Level(NamedTuple):
-    """One rung of the scale: its value in score units and what it means."""
-
-    value: float
-    meaning: str
-
-
-class Wording(_Grown):
+class Wording(Record):
     """A rubric's words in one language.
 
     Attributes:
@@ -242,10 +231,8 @@ class Wording(_Grown):
     meanings: tuple[str, ...] = ()
     headings: dict[str, str] = Field(default_factory=dict)
     unit: str | None = None
-    distinctions: tuple[str, ...] = ()
-    prose: str = ""
-
-    _newer: ClassVar = ("distinctions", "prose")
+    distinctions: tuple[str, ...] = _newer(())
+    prose: str = _newer("")
 
     @model_validator(mode="before")
     @classmethod
@@ -260,7 +247,7 @@ ANSWERED = ("confidence", "rationale", "level")
 """Fields that an answer has beside the score."""
 
 
-class Rubric(_Grown):
+class Rubric(Record):
     """What the score means.
 
     Attributes:
@@ -294,12 +281,10 @@ class Rubric(_Grown):
     wordings: dict[str, Wording] = Field(min_length=1)
     margin: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     rivals: tuple[str, ...] = ()
-    field_words: str | None = None
+    field_words: str | None = _newer(None)
     optional: tuple[str, ...] = ()
-    partial: bool = False
+    partial: bool = _newer(False)
     labelled: str | None = Field(default=None, exclude=True)
-
-    _newer: ClassVar = ("partial", "field_words")
 
     @model_validator(mode="before")
     @classmethod
@@ -340,12 +325,10 @@ class Rubric(_Grown):
 
     @property
     def minimum(self) -> float:
-        """Lowest score."""
         return self.scale.minimum
 
     @property
     def maximum(self) -> float:
-        """Highest score."""
         return self.scale.maximum
 
     @property
@@ -365,25 +348,16 @@ class Rubric(_Grown):
         misread = numeric and any(value in places and places.index(value) != n for n, value in enumerate(values))
         return tuple(places if len(values) <= 10 and not misread else "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(values)])
 
-    def anchors(self, language: str) -> tuple[Level, ...]:
-        """The levels with their meanings in `language`."""
-        meanings = self.wordings[language].meanings
-        if isinstance(self.guide, Anchors):
-            return tuple(Level(v, m) for v, m in zip(self.levels, meanings, strict=True))
-        levels = []
-        for n, value in enumerate(self.levels):
-            meaning = self.scale.write(value)
-            if isinstance(self.guide, Bands):
-                band = self.guide.of(value)
-                meaning = f"{meaning}, {self.guide.bands[band].name}: {meanings[band]}"
-            elif meanings:
-                meaning = f"{meaning}: {meanings[n]}"
-            levels.append(Level(value, meaning))
-        return tuple(levels)
-
     def meanings(self, language: str) -> list[str]:
         """What the levels mean in `language`."""
-        return [level.meaning for level in self.anchors(language)]
+        meanings = self.wordings[language].meanings
+        if isinstance(self.guide, Anchors):
+            return list(meanings)
+        shown = list(map(self.scale.write, self.levels))
+        if isinstance(self.guide, Bands):
+            places = list(map(self.guide.of, self.levels))
+            return [f"{one}, {self.guide.bands[n].name}: {meanings[n]}" for one, n in zip(shown, places, strict=True)]
+        return [f"{one}: {meaning}" for one, meaning in zip(shown, meanings, strict=True)] if meanings else shown
 
     def guided(self, language: str) -> tuple[tuple[str, str], ...]:
         """What the guide names, each with its meaning in `language`: ("25", ...), ("HIGH (70-100)", ...), ("yes", ...).
@@ -391,16 +365,14 @@ class Rubric(_Grown):
         return tuple(zip(self._guided(), self.wordings[language].meanings, strict=False))
 
     def _guided(self) -> tuple[str, ...]:
-        if self.guide is not None:
-            return self.guide.names()
-        return () if isinstance(self.scale, NumericScale) else self.scale.categories
+        return self.guide.names() if self.guide is not None else getattr(self.scale, "categories", ())
 
     def contains(self, score: float) -> bool:
         """Whether `score` lies on the scale, ends included; an average may lie between its values."""
         return self.minimum <= score <= self.maximum
 
     def share(self, score: float) -> float:
-        """A score on 0-1."""
+        """A score as a share of the scale, 0-1."""
         return min(1.0, max(0.0, (score - self.minimum) / (self.maximum - self.minimum)))
 
     def units(self, share: float) -> float:

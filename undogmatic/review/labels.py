@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from undogmatic.datasets.base import existing_file, seem_rescaled
-from undogmatic.datasets.rows import Line, csv_rows, json_lines, listed
+from undogmatic.datasets.base import seem_rescaled
+from undogmatic.datasets.rows import Line, csv_rows, json_lines, listed, table_file
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import Filled, Label
 from undogmatic.records.records import OVERALL, Item
@@ -46,9 +46,7 @@ class Checked(NamedTuple):
 def read_sheet(path: str) -> tuple[Path, list[Filled]]:
     """Read a filled file: CSV (comma, semicolon or tab) or JSON Lines with the columns NEEDED. Raises ConfigError where
     there is no such file, DataError naming file and line."""
-    file = existing_file(path, "LABELS", SUFFIXES)
-    if file.suffix not in SUFFIXES:
-        raise DataError(f"LABELS is {brief(path)}; known formats: {', '.join(SUFFIXES)}. Save the sheet as CSV, UTF-8.")
+    file = table_file(path, "LABELS", SUFFIXES)
     table = file.suffix == ".csv"
     with opened(file) as content:
         about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
@@ -210,7 +208,7 @@ def append(folder: Path, labels: Iterable[Label]) -> None:
     if lines:
         whole = not path.is_file() or path.read_bytes()[-1:] in (b"", b"\n")
         with files.Log(path) as file:
-            file.append(lines if whole else f"\n{lines}")
+            file.add(lines if whole else f"\n{lines}")
 
 
 def _empty(cell: Any) -> bool:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, reduce
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -35,9 +35,6 @@ _NUMBERS = tuple("score revised_score label confidence calls seconds truth right
 _WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
 TABLE_BYTES = 1_000_000_000
 _NEEDED = {SCORES: "score", LABELS: "label"}
-
-
-MOVED = Path(__file__).with_name("moved.yaml")  # name of a class in older folders -> its name now
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), str),
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), str),
@@ -100,8 +97,7 @@ class RunFolder:
     def sweep(self) -> Mapping[str, Any] | None:
         """Its `sweep.json`; None if it is no sweep's."""
         found = self.json(SWEEP_MANIFEST)
-        lacking = [key for key in ("overrides", "started", "mlflow_run") if found and key not in found]
-        if lacking:
+        if lacking := [key for key in ("overrides", "started", "mlflow_run") if found and key not in found]:
             raise self._damaged(SWEEP_MANIFEST, f"it lacks {', '.join(lacking)}")
         return found if self.has(SWEEP_MANIFEST) else None
 
@@ -149,10 +145,8 @@ class RunFolder:
 
     def noted(self, name: str, *keys: str) -> Any:
         """What stands at the end of these keys in a YAML file; None if nothing does."""
-        found: Any = self.mapping(name)
-        for key in keys:
-            found = found.get(key) if isinstance(found, dict) else None
-        return found
+        start: Any = self.mapping(name)
+        return reduce(lambda node, key: node.get(key) if isinstance(node, dict) else None, keys, start)
 
     @property
     def overrides(self) -> list[str]:
@@ -176,12 +170,12 @@ class RunFolder:
             raise ConfigError(f"{self.named}: `{key}` of its {COMPOSED} cannot be resolved here ({why}).") from None
 
     def section(self, key: str) -> dict[str, Any]:
-        """A section of the composed config, resolved; classes by the names that they have now. Raises ConfigError as
-        `value` does, and DataError if there is none."""
+        """A section of the composed config, resolved. Raises ConfigError as `value` does, and DataError if there is
+        none."""
         plain = self.value(key)
         if not isinstance(plain, dict):
             raise self._damaged(COMPOSED, f"it has no section `{key}`")
-        return _of_now(plain, read_yaml(MOVED))  # type: ignore[no-any-return]
+        return {str(name): inner for name, inner in plain.items()}
 
     @cached_property
     def rubric(self) -> Rubric:
@@ -224,8 +218,10 @@ class RunFolder:
         if not voices:
             there = ", ".join(dict.fromkeys(voice[1] for voice in self.voices()))
             raise DataError(f"{self.named}, a run that judged {there}, not {criterion}. Name one with that criterion.")
-        voice = (judge, criterion) if (judge, criterion) in voices else self._one_voice(voices)
-        own = [j for j in self.judgments if j.repeat == 0 and (j.judge, j.criterion) == voice]
+        if (judge, criterion) not in voices:
+            self._check_one(voices)
+            ((judge, _),) = voices
+        own = [j for j in self.judgments if (j.repeat, j.judge, j.criterion) == (0, judge, criterion)]
         return pd.Series({j.item_id: j.score for j in own}, dtype="float64")
 
     def table(self, name: str) -> pd.DataFrame:
@@ -240,8 +236,7 @@ class RunFolder:
             found = pd.read_csv(text, dtype=kinds, keep_default_na=False, na_values=[""], index_col=False)
         except (DataError, ValueError, OverflowError) as error:
             raise self._damaged(name, error) from None
-        lacking = [column for column in ("item_id", _NEEDED.get(name, "item_id")) if column not in found]
-        if lacking:
+        if lacking := [column for column in ("item_id", _NEEDED.get(name, "item_id")) if column not in found]:
             raise self._damaged(name, f"no column {lacking[0]}")
         if found["item_id"].isna().any():
             raise self._damaged(name, "a row without item_id")
@@ -304,27 +299,24 @@ class RunFolder:
         for column, value in wanted.items():
             if value is not None and column in found:
                 found = found[found[column] == value]
-        said = found[[column for column in ("judge", "criterion") if column in found]].drop_duplicates()
-        self._one_voice(said.itertuples(index=False, name=None))
-        if found["item_id"].duplicated().any():
-            raise self._damaged(name, f"{found.loc[found['item_id'].duplicated(), 'item_id'].iloc[0]!r} is in it twice")
+        voices = found[[column for column in ("judge", "criterion") if column in found]]
+        self._check_one(list(dict.fromkeys(voices.itertuples(index=False, name=None))))
+        twice = found.loc[found["item_id"].duplicated(), "item_id"]
+        if len(twice):
+            raise self._damaged(name, f"{twice.iloc[0]!r} is in it twice")
         return found.set_index("item_id")
 
-    def _one_voice(self, said: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:
-        voices = list(dict.fromkeys(said))
+    def _check_one(self, voices: Sequence[tuple[str, ...]]) -> None:
         if len(voices) > 1:
             listed = ", ".join(" on ".join(map(str, voice)) for voice in voices)
             raise DataError(
                 f"{self.named}, a run with several scores per item ({listed}). Name one of a single judge and "
                 "criterion, or judge with one of these."
             )
-        return voices[0] if voices else None
 
     def _damaged(self, name: str, why: object) -> DataError:
-        return DataError(
-            f"{self.named}: its {name} cannot be read ({str(why).splitlines()[0]}). Put back a whole copy, or repeat "
-            "that run."
-        )
+        what = f"its {name} cannot be read ({str(why).splitlines()[0]})"
+        return DataError(f"{self.named}: {what}. Put back a whole copy, or repeat that run.")
 
 
 def read_records(path: Path, record: type[R]) -> Iterator[R]:
@@ -339,20 +331,9 @@ def read_records(path: Path, record: type[R]) -> Iterator[R]:
             yield record.model_validate_json(line)
         except ValidationError as error:
             first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise DataError(
-                f"{path}:{number}: not {what} ({place + ': ' if place else ''}"
-                f"{first['msg'].removeprefix('Value error, ')}). "
-                "Delete the line to have its item judged again."
-            ) from None
-
-
-def _of_now(value: Any, moved: Mapping[str, str]) -> Any:
-    """A node of a config whose classes have the names of now."""
-    if not isinstance(value, dict):
-        return value
-    now = {"_target_": moved.get(value["_target_"], value["_target_"])} if "_target_" in value else {}
-    return {str(key): _of_now(inner, moved) for key, inner in value.items()} | now
+            why = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
+            hint = "Delete the line to have its item judged again."
+            raise DataError(f"{path}:{number}: not {what} ({why}). {hint}") from None
 
 
 def _beside(path: Path) -> str:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Self
 
 from undogmatic.errors import StorageError
 from undogmatic.safety.secrets import scrub
@@ -79,14 +79,16 @@ class Log:
     """A file to which lines are appended, each whole: what a full disk cut off is taken back.
 
     A line is handed to the operating system as soon as it is written, so that killing the process loses at most the
-    line being written. The file is created with `mode`, or continued, inside `with`.
+    line being written. The file is created with `mode`, or continued, inside `with`. Without a path nothing is kept.
     """
 
-    def __init__(self, path: Path, mode: int = OWN) -> None:
+    def __init__(self, path: Path | None, mode: int = OWN) -> None:
         self.path, self.mode = path, mode
         self._file: IO[bytes] | None = None
 
-    def __enter__(self) -> Log:
+    def __enter__(self) -> Self:
+        if self.path is None:
+            return self
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(self.path, "ab", buffering=0, opener=_opener(self.mode))
@@ -94,9 +96,11 @@ class Log:
             raise refused(self.path, error) from None
         return self
 
-    def append(self, line: str) -> None:
+    def add(self, line: str) -> None:
         """Write one line without secrets. Raises StorageError; the file then ends with the last whole line."""
-        assert self._file is not None, "append is for use inside `with log`"
+        if self.path is None:
+            return
+        assert self._file is not None, "add is for use inside `with log`"
         content = scrub(line).encode("utf-8", "replace") + b"\n"
         before = 0
         try:
@@ -110,9 +114,9 @@ class Log:
             raise refused(self.path, error) from None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if self._file is None:
-            return
         file, self._file = self._file, None
+        if file is None or self.path is None:
+            return
         try:
             os.fsync(file.fileno())
         except OSError as failed:

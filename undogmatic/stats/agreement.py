@@ -18,13 +18,10 @@ from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
-Measurement = Literal["nominal", "ordinal", "interval"]
+Measurement = Literal["ordinal", "interval"]
 Kind = Literal["pearson", "spearman", "kendall"]
-_COEFFICIENTS: dict[Kind, Callable[..., Any]] = {
-    "pearson": stats.pearsonr,
-    "spearman": stats.spearmanr,
-    "kendall": stats.kendalltau,
-}
+_COEFFICIENTS: dict[Kind, Callable[..., Any]]
+_COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 
 
 class Coefficient(NamedTuple):
@@ -78,17 +75,10 @@ def nearest_level(scores: ArrayLike, levels: ArrayLike) -> Array:
     """The level of the scale nearest to each score, for coefficients on categories; a tie goes to the lower level.
 
     Args:
-        scores, levels: Shape (n,), and (k,), strictly increasing; in score units.
-    Returns:
-        Shape (n,), values taken from `levels`.
-    Raises:
-        ValueError: If the levels do not increase strictly.
+        scores, levels: Shape (n,), and (k,), strictly increasing (else a ValueError); in score units.
     """
     s, values = checks.vector(scores, "scores"), checks.increasing(levels)
-    above = np.clip(np.searchsorted(values, s), 1, max(1, values.size - 1))
-    if values.size == 1:
-        return np.full(s.size, values[0])
-    return np.asarray(np.where(s - values[above - 1] <= values[above] - s, values[above - 1], values[above]))
+    return np.asarray(values[np.argmin(np.abs(values - s[:, None]), axis=1)])
 
 
 def weighted_kappa(
@@ -116,8 +106,7 @@ def weighted_kappa(
     if np.unique(order).size != order.size:
         raise ValueError("`categories` repeats a category.")
     for name, values in (("a", first), ("b", second)):
-        unknown = values[~np.isin(values, order)]
-        if unknown.size:
+        if (unknown := values[~np.isin(values, order)]).size:
             raise ValueError(f"`{name}` holds {unknown[0]:g}, which is not one of `categories` {order.tolist()}.")
     x, y = (np.argmax(values[:, None] == order, axis=1) for values in (first, second))
     if np.all(x == x[0]) and np.all(y == x[0]):
@@ -130,16 +119,14 @@ def weighted_kappa(
 def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement = "interval") -> Coefficient:
     """Krippendorff's alpha: agreement of any number of raters, with ratings missing at will.
 
-    Missing ratings are NaN; this is the one place where NaN is an input. A unit rated once is left out. `ordinal`
-    measures distance by how many ratings lie between two values, so it depends on the ratings, not on the scale.
-
-    Computed from sums of squares in time and memory linear in the ratings. The package `krippendorff` builds matrices
-    of units by distinct values and of values by values, 3 GB each for 20,000 texts on a fine scale; the two differ by
-    rounding (1e-15).
+    A unit rated once is left out. Computed from sums of squares in time and memory linear in the ratings. The package
+    `krippendorff` builds matrices of units by distinct values and of values by values, 3 GB each for 20,000 texts on a
+    fine scale; the two differ by rounding (1e-15).
 
     Args:
         ratings: Shape (n_raters, n_units), n_raters >= 2, NaN where a rater gave none.
-        measurement: How far apart two values are.
+        measurement: How far apart two values are; `ordinal` by how many ratings lie between them, so that it depends on
+            the ratings, not on the scale.
     Raises:
         ValueError: If the shape is wrong, a value is infinite, or no unit has two ratings.
     References:
@@ -160,12 +147,20 @@ def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement = "interval"
         note = f"every rating is {values[0]:g}; without variation there is no agreement to measure"
         return Coefficient(None, n_units, note)
     unit = np.nonzero(~np.isnan(pairable.T))[0]
-    ratings_of_all = pairable.T[~np.isnan(pairable.T)]
-    size = np.bincount(unit)
-    observed = _disagreement(ratings_of_all, unit, values, measurement) * size / (size - 1)
-    n = ratings_of_all.size
-    (expected,) = _disagreement(ratings_of_all, np.zeros(n, dtype=np.intp), values, measurement) * n / (n - 1)
-    return Coefficient(float(1 - observed.sum() / expected), n_units)
+    places = pairable.T[~np.isnan(pairable.T)]
+    if measurement == "ordinal":
+        # As far apart as mean ranks are: Krippendorff's sum of the counts from one value to the other, less half of
+        # either's own.
+        places = stats.rankdata(places)
+
+    def disagreement(unit: Index) -> Array:
+        """Mean squared difference over all pairs of a unit's ratings (both ways), times half its size."""
+        size = np.bincount(unit)
+        centred = places - (np.bincount(unit, places) / size)[unit]
+        return np.asarray(np.bincount(unit, centred**2) * size / (size - 1))
+
+    (expected,) = disagreement(np.zeros_like(unit))
+    return Coefficient(float(1 - disagreement(unit).sum() / expected), n_units)
 
 
 def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman:
@@ -178,7 +173,6 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
 
     Args:
         a, b: Scores of the same items, shape (n,), n >= 3, in the same units.
-        level: Share between the limits, and confidence level.
     References:
         Bland and Altman (1986), doi:10.1016/S0140-6736(86)90837-8; (1999), doi:10.1177/096228029900800204
     """
@@ -199,23 +193,6 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
         for middle, reach in ((bias, t * sd / np.sqrt(n)), (bias - z * sd, limit_reach), (bias + z * sd, limit_reach))
     )
     return BlandAltman(ends, lower, upper, sd, drift, drift_p)
-
-
-def _disagreement(ratings: Array, unit: Index, values: Array, measurement: Measurement) -> Array:
-    """Mean squared difference over all pairs of a unit's ratings (each with itself, both ways), times half its size.
-
-    Two ordinal values are as far apart as their mean ranks among all ratings (Krippendorff's sum of the counts from
-    one to the other, less half of either's own); nominal ones are 1 apart.
-    """
-    codes = np.searchsorted(values, ratings)
-    size = np.bincount(unit)
-    if measurement == "nominal":
-        of_one, counts = np.unique(unit * values.size + codes, return_counts=True)
-        same = np.bincount(of_one // values.size, counts.astype(np.float64) ** 2, size.size)
-        return np.asarray((size - same / size) / 2)
-    places = stats.rankdata(values[codes]) if measurement == "ordinal" else ratings
-    centred = places - (np.bincount(unit, places) / size)[unit]
-    return np.asarray(np.bincount(unit, centred**2))
 
 
 class BackToBack(NamedTuple):
@@ -242,10 +219,8 @@ def back_to_back(
 
     Args:
         first, second: Scores of the two runs, shape (n,), n >= 3, in score units.
-        tolerance: Largest difference that counts as an exact match, in score units. An expectation over probabilities
-            seldom repeats to the last bit where the hardware differs.
-    Raises:
-        ValueError: If `tolerance` is negative.
+        tolerance: Largest difference that counts as an exact match, 0 or more, in score units. An expectation over
+            probabilities seldom repeats to the last bit where the hardware differs.
     References:
         Bland and Altman (1996), Measurement error. doi:10.1136/bmj.313.7059.744
     """

@@ -16,33 +16,26 @@ from undogmatic.stats import checks, review
 from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate, unknown
 
-MOST_COLUMNS = 30
-PER_COLUMN = 4
-"""Independent units per function of the score, at least: 46 texts allow 11 functions of it."""
-
 FEWEST = 30
 """Fewest independent units: fewer leave no room for functions of the score, and what is left of a doubt that is one
 goes with what is left of the error (`benchmarks/beyond_score.py`)."""
 
 SAME = 0.95
 """Share of a doubt's variance, foretold by the score for texts left out, from which on the doubt follows from it."""
-
 WORTHWHILE = 4.0
 """What a further function must gain in n log(residual variance) to be taken in: twice what Akaike asks."""
-
 SURE = 12.0
 """The same where the functions are to foretell: the best of hundreds of idle ones gains less."""
-
 FOLDS = 10
 
 
 class Beyond(NamedTuple):
-    """`correlation` of the doubt's ranks with the size of the error at equal score, in [-1, 1].
+    """The correlation of the doubt's ranks with the size of the error at equal score; `p_value` is that of none.
 
-    `low` to `high` is its interval of level `level`, `p_value` that of no association (two-sided). `share_of_score` is
-    the share of the variance of the doubt's ranks that the score foretells for texts left out; from SAME on the doubt
-    is a function of the score (`function`), and there is no correlation: NaN, p-value 1. `units_needed` would settle
-    with probability 0.8 that the correlation is above 0, if the estimate were true; None where no number would.
+    `share_of_score` is the share of the variance of the doubt's ranks that the score foretells for texts left out; from
+    SAME on the doubt is a function of the score (`function`), and there is no correlation: NaN, p-value 1.
+    `units_needed` would settle with probability 0.8 that the correlation is above 0, if the estimate were true; None
+    where no number would.
     """
 
     estimate: Estimate
@@ -65,9 +58,7 @@ def beyond_score(
 
     Args:
         doubt, error, score: Shape (n,); higher is less sure, 0 or more, in score units with `middle` the middle of the
-            scale.
-    Raises:
-        ValueError: If doubt or error is constant, or there are fewer than FEWEST units.
+            scale. Neither doubt nor error may be constant, and FEWEST units are needed.
     References:
         Belloni, Chernozhukov and Hansen (2014), Inference on treatment effects after selection among high-dimensional
         controls. doi:10.1093/restud/rdt044. Bell and McCaffrey (2002), Bias reduction in standard errors for linear
@@ -76,10 +67,8 @@ def beyond_score(
     u, e = review.pair(doubt, error)
     s, _e = checks.paired_vectors(score, error, ("score", "error"))
     checks.share(level, "level")
-    codes = checks.groups(groups, u.size)
+    codes = checks.groups(groups, u.size, FEWEST)
     n_units = int(codes.max()) + 1
-    if n_units < FEWEST:
-        raise ValueError(f"`groups` gives {n_units} units; at least {FEWEST} are needed.")
     if checks.is_constant(u) or checks.is_constant(e):
         raise ValueError("`doubt` or `error` is constant; there is nothing to associate.")
     ranks = stats.rankdata(u) / u.size
@@ -115,24 +104,19 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
     chance: group k falls into part k modulo FOLDS, in order of appearance.
 
     Args:
-        error, score, middle: As in `beyond_score`.
+        error, score, middle: As in `beyond_score`; of FOLDS units or more.
     Returns:
         Shape (n,), in units of the error.
-    Raises:
-        ValueError: If there are fewer units than FOLDS.
     """
     s, e = checks.paired_vectors(score, error, ("score", "error"))
-    codes = checks.groups(groups, e.size)
-    if codes.max() + 1 < FOLDS:
-        raise ValueError(f"`groups` gives {codes.max() + 1} units; at least {FOLDS} are needed.")
+    codes = checks.groups(groups, e.size, FOLDS)
     part, foretold = codes % FOLDS, np.empty(e.size)
     z = (s - middle) / (float(np.std(s)) or 1.0)
     for own in range(FOLDS):
         fitted, left = part != own, part == own
-        room = _room(np.unique(codes[fitted]).size)
-        columns = _base(z)
-        for term in _chosen(z[fitted], e[fitted], _orthonormal(columns[fitted]), room, SURE):
-            columns = np.column_stack([columns, _column(z, term)])
+        columns, room = _base(z), _room(np.unique(codes[fitted]).size)
+        terms = _chosen(z[fitted], e[fitted], _orthonormal(columns[fitted]), room, SURE)
+        columns = np.column_stack([columns, *(_column(z, term) for term in terms)])
         weights = np.linalg.lstsq(columns[fitted], e[fitted], rcond=1e-9)[0]
         # No function foretells an error beyond those it was fitted on.
         foretold[left] = np.clip(columns[left] @ weights, e[fitted].min(), e[fitted].max())
@@ -140,7 +124,8 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
 
 
 def _room(n_units: int) -> int:
-    return max(3, min(MOST_COLUMNS, n_units // PER_COLUMN))
+    """How many functions of the score so many units allow, at least four for each: 46 texts allow 11."""
+    return max(3, min(30, n_units // 4))
 
 
 def _base(z: Array) -> Array:
@@ -148,16 +133,10 @@ def _base(z: Array) -> Array:
     return np.column_stack([np.ones(z.size), z, np.abs(z)])
 
 
-class _Term(NamedTuple):
-    """A function of the score: a step up at `place`, or a bend."""
-
-    step: bool
-    place: float
-
-
-def _column(z: Array, term: _Term) -> Array:
-    over = z - term.place
-    return (over > 0).astype(np.float64) if term.step else np.maximum(over, 0)
+def _column(z: Array, term: tuple[bool, float]) -> Array:
+    """A function of the score: a step up at a place, or a bend there."""
+    step, place = term
+    return (z - place > 0).astype(np.float64) if step else np.maximum(z - place, 0)
 
 
 def _orthonormal(columns: Array) -> Array:
@@ -166,7 +145,7 @@ def _orthonormal(columns: Array) -> Array:
     return np.asarray(u[:, d > 1e-9 * d[0]])
 
 
-def _chosen(z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWHILE) -> list[_Term]:
+def _chosen(z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWHILE) -> list[tuple[bool, float]]:
     """The terms that forward selection adds to the columns of q (orthonormal) to foretell y, up to `room` columns.
 
     Steps and bends between any two scores are tried, all at once, by sums over the scores above each place.
@@ -185,7 +164,7 @@ def _chosen(z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWH
     in_steps = above(q)
     inside = np.concatenate([in_steps, above(q * z[:, None]) - places[:, None] * in_steps])
     left = norms - np.einsum("ij,ij->i", inside, inside)
-    found: list[_Term] = []
+    found: list[tuple[bool, float]] = []
     while first.size and q.shape[1] < room:
         steps = above(rest)
         products = np.concatenate([steps, above(rest * z) - places * steps])
@@ -193,7 +172,7 @@ def _chosen(z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWH
         best, total = int(np.argmax(gains)), float(rest @ rest)
         if total <= 1e-12 * float(y @ y) or -z.size * np.log(max(1 - gains[best] / total, 1e-12)) <= worthwhile:
             break
-        found.append(_Term(best < places.size, float(places[best % places.size])))
+        found.append((best < places.size, float(places[best % places.size])))
         column = _column(z, found[-1])
         column = column - q @ (q.T @ column)
         column = column - q @ (q.T @ column)

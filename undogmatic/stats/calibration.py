@@ -6,42 +6,35 @@ development labels only: `split_check` raises when a fitted item is also evaluat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from undogmatic.stats import checks, jackknife, means, resampling
+from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
 Calibration = dict[str, Any]
 Scale = tuple[float, float]
-
-# A level the model never names on content-free text would divide by zero; Zhao et al. met none over whole words.
-_CONTENT_FREE_FLOOR = 1e-4
-_MOST_IDS_NAMED = 10
-_MOST_STEPS, _SAME_DEVIANCE = 100, 1e-8  # of the reweighted least squares
+_CURVES = ("platt", "isotonic", "linear")
 
 
 def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> None:
     """Raise if anything fitted on is also evaluated on.
 
-    Pass pair ids rather than item ids where two texts of one pair must not be split.
-
     Args:
-        fit_ids, eval_ids: Of what was fitted on or chosen with, and of what the numbers are reported on.
+        fit_ids, eval_ids: Of what was fitted on or chosen with, and of what the numbers are reported on; pair ids where
+            two texts of one pair must not be split.
     Raises:
         ValueError: Naming the overlapping ids, the first ten in sorted order.
     """
-    overlap = sorted({str(i) for i in fit_ids} & {str(i) for i in eval_ids})
-    if overlap:
-        more = f" and {len(overlap) - _MOST_IDS_NAMED} more" if len(overlap) > _MOST_IDS_NAMED else ""
-        named = ", ".join(overlap[:_MOST_IDS_NAMED])
-        raise ValueError(f"`fit_ids` and `eval_ids` share {len(overlap)} ids: {named}{more}.")
+    if overlap := sorted({str(i) for i in fit_ids} & {str(i) for i in eval_ids}):
+        more = f" and {len(overlap) - 10} more" if len(overlap) > 10 else ""
+        raise ValueError(f"`fit_ids` and `eval_ids` share {len(overlap)} ids: {', '.join(overlap[:10])}{more}.")
 
 
 def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
@@ -59,7 +52,8 @@ def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
         Zhao et al. (2021), Calibrate before use. https://proceedings.mlr.press/v139/zhao21c.html
     """
     p = np.atleast_2d(_level_probabilities(content_free_probs, "content_free_probs"))
-    baseline = np.maximum(p.mean(axis=0), _CONTENT_FREE_FLOOR)
+    # A level the model never names there would divide by zero; Zhao et al. met none over whole words.
+    baseline = np.maximum(p.mean(axis=0), 1e-4)
     return {"kind": "content_free", "weights": (1.0 / baseline).tolist(), "n": len(p)}
 
 
@@ -81,7 +75,7 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
         Platt (1999), Probabilistic outputs for support vector machines. Lin, Lin and Weng (2007),
         doi:10.1007/s10994-007-5018-6. Zadrozny and Elkan (2002), doi:10.1145/775047.775151, for isotonic regression.
     """
-    checks.option(kind, "kind", tuple(_CURVES))
+    checks.option(kind, "kind", _CURVES)
     low, high = scale
     x, y = checks.paired_vectors(raw, label, ("raw", "label"), minimum=2)
     if checks.is_constant(x):
@@ -116,7 +110,7 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
     design = np.column_stack([np.ones(x.size), x])
     fitted = (share + 0.5) / 2
     deviance = np.inf
-    for _ in range(_MOST_STEPS):
+    for _ in range(100):
         weight = fitted * (1 - fitted)
         aim = special.logit(fitted) + (share - fitted) / weight
         root = np.sqrt(weight)
@@ -124,20 +118,9 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
         fitted = special.expit(design @ found)
         apart = special.rel_entr(share, fitted) + special.rel_entr(1 - share, 1 - fitted)
         before, deviance = deviance, 2 * float(np.sum(apart))
-        if abs(before - deviance) <= _SAME_DEVIANCE:
+        if abs(before - deviance) <= 1e-8:
             break
     return float(found[0]), float(found[1])
-
-
-_CURVES: dict[str, Callable[[Calibration, Array], Array]] = {
-    "platt": lambda c, x: stats.logistic.cdf(_line(c, x)) * (c["maximum"] - c["minimum"]) + c["minimum"],
-    "isotonic": lambda c, x: np.clip(np.interp(x, c["x"], c["y"]), c["minimum"], c["maximum"]),
-    "linear": lambda c, x: np.clip(_line(c, x), c["minimum"], c["maximum"]),
-}
-
-
-def _line(c: Calibration, x: Array) -> Array:
-    return np.asarray(c["slope"] * x + c["intercept"])
 
 
 def apply(calibration: Calibration, raw: ArrayLike) -> Array:
@@ -145,16 +128,19 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
 
     Args:
         calibration: What `fit` or `fit_content_free` returned, or the same read back from JSON.
-        raw: Raw scores, shape (n,); for `content_free`, level probabilities of shape (k,) or (n, k).
-    Returns:
-        Shape of `raw`.
-    Raises:
-        ValueError: If the kind is unknown, or the calibration lacks a key.
+        raw: Raw scores, shape (n,); for `content_free`, level probabilities of shape (k,) or (n, k). The results have
+            its shape.
     """
     kind = calibration.get("kind")
     try:
         if kind in _CURVES:
-            return np.asarray(_CURVES[kind](calibration, checks.vector(raw, "raw", minimum=0)))
+            x = checks.vector(raw, "raw", minimum=0)
+            if kind == "isotonic":
+                y = np.interp(x, calibration["x"], calibration["y"])
+            else:
+                y = calibration["slope"] * x + calibration["intercept"]
+            low, high = calibration["minimum"], calibration["maximum"]
+            return np.asarray(stats.logistic.cdf(y) * (high - low) + low if kind == "platt" else np.clip(y, low, high))
         if kind != "content_free":
             raise ValueError(f"`calibration` has kind {kind!r}; known are {', '.join(_CURVES)}, content_free.")
         p, weights = _level_probabilities(raw, "levels_probs"), np.asarray(calibration["weights"])
@@ -208,10 +194,8 @@ def reliability_table(
 
     Args:
         confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided by 100).
-        correct: 1 or True where it was right, shape (n,).
+        correct: 1 or True where it was right, else 0, shape (n,).
         n_bins: Number of bins, of equal width over [0, 1].
-    Raises:
-        ValueError: If a confidence is outside [0, 1], or `correct` other than 0 and 1.
     References:
         Niculescu-Mizil and Caruana (2005), doi:10.1145/1102351.1102430
     """
@@ -243,29 +227,36 @@ def error_interval(
 
     Args:
         confidence, correct, n_bins: As in `reliability_table`.
-    Raises:
-        ValueError: As `reliability_table`.
     """
     c, right = _stated_and_observed(confidence, correct)
-    found = jackknife.LeftOut(np.column_stack([c, right]), calibration_error(n_bins), rng, groups)
-    if found.n_units < 2:
-        raise ValueError(f"`groups` gives {found.n_units} units; at least 2 are needed.")
+    codes = checks.groups(groups, c.size, 2)
+    found = jackknife.LeftOut(np.column_stack([c, right]), calibration_error(n_bins), rng, codes)
     return error_limits(found, Noise(found, rng, n_bins), level)
 
 
 class Noise:
-    """Calibration errors that chance alone gives, shape (n_draws,): `perfect` of a judge that is right as often as it
-    says, `seen` of gaps per bin drawn around 0, with the covariance that units show and the tails of t.
+    """Calibration errors that chance alone gives, shape (n_draws,).
+
+    `perfect` is of draws in which each item is right with exactly its stated probability, members of a group together;
+    `seen` is of gaps per bin drawn around 0, with the covariance that units show and the tails of t.
 
     Args:
         found, n_bins: The error of items, and without each unit; of so many bins.
+    References:
+        Brocker and Smith (2007), doi:10.1175/WAF993.1, for items that are right as often as stated.
     """
 
     def __init__(self, found: jackknife.LeftOut, rng: Rng, n_bins: int, n_draws: int = 1000) -> None:
         c, right = found.data.T
-        self.perfect = error_if_perfect(c, rng, n_bins, n_draws, groups=found.codes)
+        codes = _bins(c, n_bins)[1]
+        member, batch = np.eye(n_bins)[codes], max(1, 2_000_000 // c.size)
+        perfect = []
+        for first in range(0, n_draws, batch):
+            drawn = rng.random((min(batch, n_draws - first), found.n_units))[:, found.codes] < c
+            perfect.append(np.abs((drawn - c) @ member).sum(axis=1) / c.size)
+        self.perfect = np.concatenate(perfect)
         gaps = np.zeros((found.n_units, n_bins))
-        np.add.at(gaps, (found.codes, _bins(c, n_bins)[1]), right - c)
+        np.add.at(gaps, (found.codes, codes), right - c)
         off, freedom = gaps - gaps.mean(axis=0), found.n_units - 1
         values, vectors = np.linalg.eigh(off.T @ off * found.n_units / freedom)
         drawn = rng.normal(size=(n_draws, n_bins)) @ (vectors * np.sqrt(np.clip(values, 0, None))).T
@@ -274,7 +265,7 @@ class Noise:
 
 def error_limits(found: jackknife.LeftOut, noise: Noise, level: float) -> CalibrationError:
     """`error_interval` of what was left out."""
-    left_out = jackknife.of_pseudo_values(found, level, (0.0, 1.0))
+    left_out = jackknife.mean_of(found, level, (0.0, 1.0))
     beyond = max(float(np.quantile(drawn, (1 + level) / 2)) for drawn in (noise.perfect, noise.seen))
     accuracy = proportion(found.data[:, 1], level, groups=found.codes)
     off = max(accuracy.value - accuracy.low, accuracy.high - accuracy.value)
@@ -290,41 +281,12 @@ def error_difference(
 
     What is observed of each is too large by another amount: a bootstrap held their difference in as few as 75 % of
     samples of its 95 %. That both move together does not narrow the limits, as what noise adds to each has no sign.
-
-    Args:
-        one, other, noises: The two errors, made with the same groups, and the noise of each.
     """
     first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
     return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)
 
 
-def error_if_perfect(
-    confidence: ArrayLike, rng: Rng, n_bins: int = 10, n_draws: int = 1000, *, groups: Groups = None
-) -> Array:
-    """`calibration_error` of draws in which each item is right with exactly its stated probability, shape (n_draws,).
-
-    Small bins make it larger than 0 even so. Members of a group are drawn with one number, as if they were right
-    together.
-
-    Args:
-        confidence, n_bins: As in `reliability_table`.
-    Raises:
-        ValueError: If a confidence is outside [0, 1].
-    References:
-        Brocker and Smith (2007), Increasing the reliability of reliability diagrams. doi:10.1175/WAF993.1
-    """
-    c, _ = _stated_and_observed(confidence, np.ones(np.size(confidence)))
-    codes = checks.groups(groups, c.size)
-    member = np.eye(n_bins)[_bins(c, n_bins)[1]]
-    batch = max(1, 2_000_000 // c.size)
-    found = []
-    for first in range(0, n_draws, batch):
-        drawn = rng.random((min(batch, n_draws - first), int(codes.max()) + 1))[:, codes] < c
-        found.append(np.abs((drawn - c) @ member).sum(axis=1) / c.size)
-    return np.concatenate(found)
-
-
-def calibration_error(n_bins: int) -> resampling.Prepared:
+def calibration_error(n_bins: int) -> jackknife.Prepared:
     """ECE of two columns, confidence and 1 or 0, shape (n, 2): mean absolute gap between confidence and accuracy.
 
     Bins of equal width over [0, 1] are weighted by their items. Biased upward with few items per bin: compare only
@@ -334,12 +296,12 @@ def calibration_error(n_bins: int) -> resampling.Prepared:
         Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
     """
 
-    def on(columns: Array) -> resampling.OfDraws:
+    def on(columns: Array) -> jackknife.OfDraws:
         c, right = _stated_and_observed(*columns.T)
         codes, gap = _bins(c, n_bins)[1], right - c
 
         def of_draws(drawn: Index) -> Array:
-            gaps = np.abs(resampling.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
+            gaps = np.abs(jackknife.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
             # Empty bins at the end are left out: with them the sum would be another in its last digit.
             used = codes.take(drawn).max(axis=1) + 1
             sums = np.empty(len(drawn))
@@ -349,7 +311,7 @@ def calibration_error(n_bins: int) -> resampling.Prepared:
 
         return of_draws
 
-    return resampling.Prepared(on)
+    return jackknife.Prepared(on)
 
 
 def _bins(c: Array, n_bins: int) -> tuple[Array, Index]:

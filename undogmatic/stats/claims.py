@@ -16,7 +16,6 @@ from undogmatic.stats.estimate import Estimate, Outcome
 
 WILCOXON_EFFICIENCY = 3 / math.pi
 _LARGEST_DZ = 50.0
-_WRONG_SIDE_REACH = 5.0
 
 
 def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: float = 0.05) -> float:
@@ -27,17 +26,18 @@ def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: fl
     Args:
         effect: True mean difference in score units; in standard deviations while `sd_differences` is 1.
         n_pairs: Number of pairs, at least 2.
-        sd_differences: Standard deviation of the differences, in score units.
-    Raises:
-        ValueError: If `n_pairs` is below 2 or `sd_differences` is not positive.
+        sd_differences: Standard deviation of the differences, above 0, in score units.
     References:
         Cohen (1988), Statistical power analysis, ISBN 9780805802832.
         Hodges and Lehmann (1956), doi:10.1214/aoms/1177728261, for the efficiency of the signed-rank test.
     """
-    least = _least_p(n_pairs, alpha)
-    if not (math.isfinite(effect) and math.isfinite(sd_differences) and sd_differences > 0):
-        raise ValueError(f"`effect` is {effect} and `sd_differences` {sd_differences}; finite, and the sd above 0.")
-    if least > alpha:
+    if n_pairs < 2:
+        raise ValueError(f"`n_pairs` is {n_pairs}; at least 2 are needed.")
+    if not math.isfinite(effect):
+        raise ValueError(f"`effect` is {effect}; it must be finite.")
+    if not 0 < sd_differences < math.inf:
+        raise ValueError(f"`sd_differences` is {sd_differences}; it must be positive.")
+    if n_pairs < fewest_pairs(alpha):
         return 0.0
     pairs = n_pairs * WILCOXON_EFFICIENCY
     dz = abs(effect / sd_differences)
@@ -46,7 +46,7 @@ def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: fl
     if math.isnan(found):  # this function gives up on some effects of thousands of pairs, that of `stats` does not
         found = float(stats.nct.sf(critical, pairs - 1, distance))
     # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and may come out as NaN.
-    if distance < _WRONG_SIDE_REACH:
+    if distance < 5:
         found += float(special.nctdtr(pairs - 1, distance, stats.t.ppf(alpha / 2, pairs - 1)))
     return min(found, 1.0)
 
@@ -59,21 +59,17 @@ def minimum_detectable_effect(
     Choose `sd_differences` before looking at the result being judged; "observed power" only restates the p-value.
 
     Args:
-        n_pairs: Number of pairs, at least 2.
-        sd_differences: Standard deviation of the differences, in score units; with 1 the answer is in it.
-        power: Probability of finding it.
+        n_pairs, sd_differences: As of `power_at`; with a deviation of 1 the answer is in it.
     Raises:
         ValueError: If an argument is out of range, or no result of so few pairs can be significant.
     References:
         Bloom (1995), Minimum detectable effects. doi:10.1177/0193841X9501900504
     """
-    least = _least_p(n_pairs, alpha)
+    power_at(0.0, n_pairs, sd_differences, alpha)  # refuses what is out of range
     if checks.share(power, "power") <= alpha:
         raise ValueError(f"`power` is {power}, not above `alpha` = {alpha}: no effect at all would do.")
-    if least > alpha:
+    if n_pairs < fewest_pairs(alpha):
         raise ValueError(f"`n_pairs` is {n_pairs}: too few for any signed-rank result to reach `alpha` = {alpha}.")
-    if not (math.isfinite(sd_differences) and sd_differences > 0):
-        raise ValueError(f"`sd_differences` is {sd_differences}; it must be positive.")
 
     def shortfall(dz: float) -> float:
         return power_at(dz, n_pairs, 1.0, alpha) - power
@@ -87,17 +83,10 @@ def minimum_detectable_effect(
 
 
 def fewest_pairs(alpha: float = 0.05) -> int:
-    """Fewest pairs with which a signed-rank test can be significant at all: all of them then point the same way."""
+    """Fewest pairs with which a signed-rank test can be significant at all: all of them then point the same way, so
+    that its p-value is 2**-n_pairs on each side."""
     checks.share(alpha, "alpha")
     return next(n_pairs for n_pairs in itertools.count(1) if 2 * 0.5**n_pairs <= alpha)
-
-
-def _least_p(n_pairs: int, alpha: float) -> float:
-    """The smallest p-value of the signed-rank test, 2**-n_pairs on each side."""
-    if n_pairs < 2:
-        raise ValueError(f"`n_pairs` is {n_pairs}; at least 2 are needed.")
-    checks.share(alpha, "alpha")
-    return float(2 * 0.5**n_pairs)
 
 
 Reason = Literal["", "too_few", "no_spread", "interval"]
@@ -145,15 +134,13 @@ def claim(
 ) -> Claim:
     """Hold the mean of `values` against a margin.
 
-    "beyond": the whole interval lies beyond the margin on the expected side (`sign`). "against": it lies beyond the
-    margin on the other side. "within": both one-sided tests of level alpha put the mean within the margin. Else "open".
+    The outcomes are those of `Estimate.against`: "within" means that both one-sided tests of level alpha put the mean
+    within the margin. Too few units leave everything "open".
 
     Args:
         values: Shape (n,), in score units.
         margin: 0 or more, in score units; with 0 nothing is "within".
         sign: +1 if a high value is expected, else -1.
-    Raises:
-        ValueError: If `margin` is negative.
     References:
         Schuirmann (1987), Two one-sided tests. doi:10.1007/BF01068419
     """

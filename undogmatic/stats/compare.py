@@ -15,31 +15,23 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
 
-from undogmatic.stats import checks, means, paired, resampling
+from undogmatic.stats import checks, jackknife, means, paired
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Outcome
 
-Shown = Literal["better", "worse", "higher", "lower", "equal", "open", "identical"]
+_SHOWN = {1: ("better", "worse"), -1: ("worse", "better"), 0: ("higher", "lower")}
+"""What an interval beyond the margin, and one against it, says of the left thing; by `better` of the measure."""
 
 NOISE = 9
 """Decimals beyond which two numbers are one. Scores are kept with six, so nothing real lies beyond nine; and sums of a
 thousand scores of 100 in another order differ in the twelfth, so that twelve would take some of that for a difference.
 """
 COLUMNS = ["left", "right", "measure", "difference", "low", "high", "n", "p", "p_holm", "shown", "needed"]
-COUNTED = 20
-"""Exchanges at least as far from 0 as the data, below which their share says too little."""
-_HALVINGS = 30
-"""Of the range of a p-value, which is then known to a billionth."""
 
 
 class Differences:
-    """Values of one thing less those of another on the same texts, and the independent units that the texts belong to.
-
-    Args:
-        values: Left minus right, shape (n,).
-        groups: The unit of each value, shape (n,).
-    """
+    """Values of one thing less those of another on the same texts, shape (n,), and the independent unit of each."""
 
     def __init__(self, values: ArrayLike, groups: Sequence[object] | ArrayLike) -> None:
         self.values = np.asarray(values, dtype=np.float64)
@@ -91,7 +83,6 @@ class Apart(NamedTuple):
 
 
 UNKNOWN = Apart((np.nan, np.nan), "open")
-IDENTICAL = Apart((np.nan, np.nan), "identical")
 
 
 @dataclass(frozen=True)
@@ -113,7 +104,7 @@ class Comparison:
 
 def identical(left: str, right: str, measure: str, n: int) -> Comparison:
     """The comparison of two that have the same values."""
-    return Comparison(left, right, measure, 0.0, n, None, lambda _: IDENTICAL)
+    return Comparison(left, right, measure, 0.0, n, None, lambda _: UNKNOWN._replace(outcome="identical"))
 
 
 class Family(NamedTuple):
@@ -139,7 +130,6 @@ def corrected(
     other, by its corrected p-value below `level` and an interval without 0.
 
     Args:
-        comparisons: Of every two things by every measure.
         better: Per measure +1 where more is better, -1 where less is, 0 where neither is.
         by_interval: Measures in score units, which have a margin.
         twins: Per measure the first thing with the same values as each. Comparisons of the same values are one
@@ -164,21 +154,11 @@ def corrected(
         (low, high), outcome, needed = one.limits(alpha)
         if outcome in ("beyond", "against") and one.measure not in by_interval and not adjusted[key] < level:
             outcome = "open"
-        shown = _shown(outcome, better[one.measure])
+        above, below = _SHOWN[better[one.measure]]
+        shown = {"beyond": above, "against": below, "within": "equal", "identical": "identical"}.get(outcome, "open")
         tested = (np.nan, np.nan) if one.p is None else (one.p, float(adjusted[key]))
         rows.append((one.left, one.right, one.measure, one.difference, low, high, one.n, *tested, shown, needed))
     return Family(pd.DataFrame(rows, columns=COLUMNS), size, alpha)
-
-
-def _shown(outcome: str, better: int) -> Shown:
-    """What an outcome says of the left thing against the right one."""
-    if outcome in ("beyond", "against"):
-        up = outcome == "beyond"
-        if not better:
-            return "higher" if up else "lower"
-        return "better" if up == (better > 0) else "worse"
-    said: dict[str, Shown] = {"within": "equal", "identical": "identical"}
-    return said.get(outcome, "open")
 
 
 def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, str]:
@@ -188,11 +168,11 @@ def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, st
 
 
 def exchange_p(
-    statistic: resampling.Prepared, one: Array, other: Array, codes: Index, estimate: float, draws: int
+    statistic: jackknife.Prepared, one: Array, other: Array, codes: Index, estimate: float, draws: int
 ) -> float | None:
     """p-value of a difference under exchange of both sides' rows, unit by unit; None where it is mostly undefined.
 
-    Where fewer than COUNTED of the draws are as far from 0, it is that of a normal distribution with their spread: a
+    Where fewer than 20 of the draws are as far from 0, it is that of a normal distribution with their spread: a
     correction for many comparisons asks for p-values that no number of draws can show.
 
     References:
@@ -201,7 +181,7 @@ def exchange_p(
     of_draws = statistic.on(np.concatenate([one, other]))
     swapped = np.random.default_rng(0).random((draws, int(codes.max()) + 1)) < 0.5
     parts = []
-    for part in np.array_split(swapped, 1 + draws * len(one) // resampling.AT_ONCE):
+    for part in np.array_split(swapped, 1 + draws * len(one) // jackknife.AT_ONCE):
         rows, there = np.arange(len(one)), part[:, codes]
         mine, theirs = np.where(there, rows + len(one), rows), np.where(there, rows, rows + len(one))
         with np.errstate(all="ignore"):
@@ -212,7 +192,7 @@ def exchange_p(
         return None
     as_far = int(np.sum(np.abs(drawn) >= abs(estimate) * (1 - 1e-9)))
     spread = float(np.sqrt(np.mean(drawn**2)))
-    if as_far >= COUNTED or spread == 0:
+    if as_far >= 20 or spread == 0:
         return (as_far + 1) / (drawn.size + 1)
     return float(2 * special.ndtr(-abs(estimate) / spread))
 
@@ -220,7 +200,7 @@ def exchange_p(
 def p_of_interval(limits: Callable[[float], means.Bounds]) -> float:
     """The smallest share of errors at which an interval leaves 0 out: the wider it is, the smaller is that share."""
     low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(30):  # then it is known to a billionth
         middle = (low + high) / 2
         ends = limits(middle)
         low, high = (low, middle) if ends[0] > 0 or ends[1] < 0 else (middle, high)

@@ -14,6 +14,7 @@ References:
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from itertools import compress
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -93,11 +94,10 @@ def fit(
         truth: Human labels, shape (n,), in score units.
         ids: What the items are split by (pair ids where two texts of a pair must not be parted), shape (n,).
         level: Wanted coverage.
-        scale: The ends of the scale; intervals are clipped to it.
+        scale: The ends of the scale, which hold the labels; intervals are clipped to it.
         groups: Group per item, shape (n,), known before the label is; None fits all items together.
     Raises:
-        ValueError: If there are too few items in all or in a group, naming the number needed; if a label is off the
-            scale or a range is inverted.
+        ValueError: If there are too few items in all or in a group, naming the number needed.
     References:
         Romano, Patterson and Candes (2019), Conformalized quantile regression. arXiv:1905.03222 (for ranges)
     """
@@ -107,7 +107,7 @@ def fit(
         raise ValueError(f"`scale` is {scale}; it must be (minimum, maximum) with minimum below maximum.")
     if np.any((y < scale[0]) | (y > scale[1])):
         raise ValueError(f"`truth` leaves the scale from {scale[0]:g} to {scale[1]:g}.")
-    _check_ids(ids, y.size)
+    checks.labels(ids, "ids", y.size)
     misses, names, needed = np.maximum(low - y, y - high), _names(groups, y.size), items_needed(level)
     members = {name: np.flatnonzero(names == name) for name in dict.fromkeys(names.tolist())}
     small = [f"{name!r} has {own.size}" for name, own in members.items() if own.size < needed]
@@ -138,10 +138,8 @@ def intervals(
 
     Args:
         fitted, predicted: What `fit` returned; scores, shape (n,), or ranges, shape (n, 2), as fitted.
-        groups: Group per item, shape (n,), given if and only if they were when fitting.
+        groups: Group per item, one of those fitted, shape (n,); given if and only if they were when fitting.
         levels: The levels a label can take, ascending, shape (k,).
-    Raises:
-        ValueError: If an argument does not match the fit, or a group was not fitted.
     """
     kind: Kind = "score" if np.ndim(predicted) == 1 else "range"
     if kind != fitted.kind:
@@ -150,15 +148,11 @@ def intervals(
     if (groups is not None) != fitted.grouped:
         raise ValueError("`groups` must be given when applying a fit if and only if they were when fitting.")
     names = _names(groups, low.size).tolist()
-    unknown = sorted(set(names) - set(fitted.reach))
-    if unknown:
+    if unknown := sorted(set(names) - set(fitted.reach)):
         raise ValueError(f"`groups` holds {', '.join(unknown)}; fitted are {', '.join(fitted.reach)}.")
     reach = np.array([fitted.reach[name] for name in names])
-    middle = (low + high) / 2
-    crossed = low - reach > high + reach
-    bottom, top = (
-        np.clip(np.where(crossed, middle, end), fitted.scale[0], fitted.scale[1]) for end in (low - reach, high + reach)
-    )
+    ends, middle = (low - reach, high + reach), (low + high) / 2
+    bottom, top = (np.clip(np.where(ends[0] > ends[1], middle, end), *fitted.scale) for end in ends)
     if levels is None:
         return Bounds(bottom, top)
     values = checks.increasing(levels)
@@ -191,8 +185,8 @@ def coverage(
         ValueError: If an id was fitted on (`calibration.split_check`).
     """
     low, y = checks.paired_vectors(given.low, truth, ("given.low", "truth"))
-    high, _ = checks.paired_vectors(given.high, truth, ("given.high", "truth"))
-    _check_ids(ids, y.size)
+    high = checks.vector(given.high, "given.high")
+    checks.labels(ids, "ids", y.size)
     calibration.split_check(fitted.fit_ids, ids)
     inside = (low - _ROUNDING <= y) & (y <= high + _ROUNDING)
     slices = {_EVERYTHING: np.full(y.size, True)}
@@ -201,11 +195,17 @@ def coverage(
         slices |= {name: names == name for name in dict.fromkeys(names.tolist())}
     table = []
     for name, members in slices.items():
-        own = [name_of for name_of, member in zip(ids, members, strict=True) if member]
+        own = list(compress(ids, members))
         n_fit = fitted.n.get(name, sum(fitted.n.values()))
         band = None
         if name in fitted.n:  # only what was fitted together is promised a share: all items, or a fitted group
-            band = _coverage_band(fitted.n_units.get(name, n_fit), _effective(own), fitted.level)
+            n_units, n = fitted.n_units[name], _effective(own)
+            # So few units that no rank of theirs reaches the level: the band of a rank between two of them.
+            few = n_units < items_needed(fitted.level)
+            rank = (n_units + 1) * fitted.level if few else _rank(n_units, fitted.level)
+            # The covered count of a valid fit without ties is beta-binomial: Vovk (2012), arXiv:1209.2673.
+            count = stats.betabinom(n, rank, n_units + 1 - rank)
+            band = float(count.ppf(0.025)) / n, float(count.ppf(0.975)) / n
         promise = kept(inside[members], fitted.level, margin, level, at_least=True, groups=own)
         width = float((high - low)[members].mean())
         table.append(Coverage(name, promise.share, promise, fitted.level, width, n_fit, band))
@@ -216,14 +216,6 @@ def _effective(ids: Sequence[Hashable]) -> int:
     """Kish's effective number of units: items with one id may be covered or missed together, so they count once."""
     sizes = np.array(list(Counter(ids).values()), dtype=np.float64)
     return max(1, int(sizes.sum() ** 2 / np.sum(sizes**2) + _ROUNDING))
-
-
-def _coverage_band(n_fit: int, n: int, level: float) -> tuple[float, float]:
-    """The covered count of a valid fit without ties is beta-binomial: Vovk (2012), arXiv:1209.2673."""
-    # So few units that no rank of theirs reaches the level: the band of a rank between two of them.
-    rank = _rank(n_fit, level) if n_fit >= items_needed(level) else (n_fit + 1) * level
-    count = stats.betabinom(n, rank, n_fit + 1 - rank)
-    return float(count.ppf(0.025)) / n, float(count.ppf(0.975)) / n
 
 
 def _rank(n: int, level: float) -> int:
@@ -248,8 +240,3 @@ def _ends(predicted: ArrayLike) -> tuple[Array, Array]:
     if np.any(array[:, 0] > array[:, 1]):
         raise ValueError(f"`predicted` holds {int(np.sum(array[:, 0] > array[:, 1]))} ranges with the ends swapped.")
     return array[:, 0], array[:, 1]
-
-
-def _check_ids(ids: Sequence[Hashable], n: int) -> None:
-    if len(ids) != n:
-        raise ValueError(f"`ids` holds {len(ids)} values for {n} items.")

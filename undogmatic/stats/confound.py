@@ -19,9 +19,6 @@ from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.ranking import auc
 
 MOST_CURVED = 300
-_FEWEST_ACROSS = 2
-_SHARE_ACROSS = 0.05
-_ONE_GROUP = 0.999
 _SHRINK = 1.5  # docs/fakes.md has the power, benchmarks/results/coverage.csv the coverage that it was chosen for
 
 
@@ -44,12 +41,8 @@ class AtEqual(NamedTuple):
 def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) -> Estimate:
     """How well length alone tells the conditions apart: P(a longer than b), ties counting half.
 
-    0.5 means length gives nothing away; near 0 or 1, a judge that only counts words would look good.
-
-    Args:
-        lengths_a, lengths_b: Shape (n,) each, positive.
-    Raises:
-        ValueError: If a length is not positive.
+    0.5 means length gives nothing away; near 0 or 1, a judge that only counts words would look good. Lengths are
+    positive, shape (n,) each.
     """
     return auc(_lengths(lengths_a, "lengths_a"), _lengths(lengths_b, "lengths_b"), level)
 
@@ -76,7 +69,7 @@ def at_equal_length(
         lengths_a, lengths_b: Shape (n_pairs,), positive, one unit throughout.
         how: `sign`, `alpha` and `bounds`, as of `at_equal`.
     Raises:
-        ValueError: If a length is not positive, every pair has the same length ratio, or there are too few groups.
+        ValueError: If every pair has the same length ratio.
     """
     a, b = checks.paired_vectors(scores_a, scores_b, ("scores_a", "scores_b"), minimum=4)
     _, size_a = checks.paired_vectors(a, lengths_a, ("scores_a", "lengths_a"))
@@ -87,15 +80,12 @@ def at_equal_length(
         raise ValueError("`lengths_a` / `lengths_b` is the same in every pair; length cannot be told from condition.")
     codes = checks.groups(groups, a.size)
     both = np.concatenate([log_a, log_b])[:, None]
-    predictions = []
     if a.size > MOST_CURVED:
-        parts = surface.bent(both)
-        said = parts[: a.size] - parts[a.size :]
+        parts, how["predictions"] = surface.bent(both), []
+        curved = parts[: a.size] - parts[a.size :]
     else:
-        said = outcome_difference([surface.additive(both)], a, b, codes, rng)[:, None]
-        predictions = [False, True]
-    controls = np.column_stack([ratio, said])
-    return at_equal(a - b, controls, margin, predictions=predictions, groups=codes, **how)
+        curved, how["predictions"] = outcome_difference([surface.additive(both)], a, b, codes, rng), [False, True]
+    return at_equal(a - b, np.column_stack([ratio, curved]), margin, groups=codes, **how)
 
 
 def outcome_difference(
@@ -105,8 +95,6 @@ def outcome_difference(
 
     Args:
         kernels: Similarities of all texts, those of a first, each of shape (2 n_pairs, 2 n_pairs).
-        scores_a, scores_b: Shape (n_pairs,).
-        groups: Shape (n_pairs,).
     """
     n = scores_a.size
     codes = np.asarray(groups)
@@ -141,8 +129,6 @@ def at_equal(
         differences: Shape (n_pairs,), in score units.
         controls: Control of a minus control of b, shape (n_pairs, k); 0 means equal.
         predictions: Which controls are predictions of the difference, made from other groups; none if empty.
-    Raises:
-        ValueError: If there are too few groups for an error.
     References:
         Judd, Kenny and McClelland (2001), doi:10.1037/1082-989X.6.2.115, for regressing the difference.
         Long and Ervin (2000), doi:10.1080/00031305.2000.10474549, for HC3.
@@ -158,7 +144,10 @@ def at_equal(
     codes = checks.groups(groups, d.size)
     if len(z) != d.size:
         raise ValueError(f"`differences` holds {d.size} values and `controls` {len(z)} rows.")
-    meet = _meet(_telling_columns(z, codes))
+    told = _telling_columns(z, codes)
+    along = told @ np.linalg.lstsq(told, np.ones(len(z)), rcond=None)[0]
+    # Whether pairs lie on both sides of equal, also in the direction in which the controls differ most.
+    meet = not told.shape[1] or bool(np.sum(along <= 0) >= max(2, 0.05 * len(z)))
     z = _telling_columns(_believable(d, z, predictions), codes)
     n_groups = int(codes.max()) + 1
     design = np.column_stack([np.ones(d.size), z])
@@ -252,8 +241,7 @@ def against(
 
 
 def _lengths(values: ArrayLike, name: str) -> Array:
-    size = checks.vector(values, name)
-    if np.any(size <= 0):
+    if np.any((size := checks.vector(values, name)) <= 0):
         raise ValueError(f"`{name}` holds a length of {size.min():g}; lengths must be positive.")
     return size
 
@@ -279,7 +267,7 @@ def _telling_columns(z: Array, codes: Index) -> Array:
         size = float(np.sqrt(np.mean(column**2)))
         if size <= 1e-9 * max(1.0, float(np.abs(z).max())):
             continue
-        if np.bincount(codes, column**2).max() > _ONE_GROUP * np.sum(column**2):
+        if np.bincount(codes, column**2).max() > 0.999 * np.sum(column**2):
             continue
         one = column / size
         base = np.column_stack([np.ones(len(z)), *kept])
@@ -301,11 +289,3 @@ def _pulls(design: Array, residual: Array, codes: Index) -> Array:
         without = np.linalg.solve(left, residual[rows][..., None])
         pulls[codes[rows[:, 0]]] = (inverse @ own.transpose(0, 2, 1) @ without)[..., 0]
     return pulls
-
-
-def _meet(z: Array) -> bool:
-    """Whether pairs lie on both sides of equal, also in the direction in which the controls differ most."""
-    if not z.shape[1]:
-        return True
-    along = z @ np.linalg.lstsq(z, np.ones(len(z)), rcond=None)[0]
-    return bool(np.sum(along <= 0) >= max(_FEWEST_ACROSS, _SHARE_ACROSS * len(z)))

@@ -53,9 +53,6 @@ def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
 
     Args:
         rate, confidence: As in `find_threshold`.
-        n_wrong: Units in disagreement.
-    Raises:
-        ValueError: If `n_wrong` is negative.
     """
     checks.share(rate, "rate")
     checks.share(confidence, "confidence")
@@ -88,10 +85,8 @@ def find_threshold(
     it is on the safe side, unless the groups that disagree are much larger than the others.
 
     Args:
-        doubt, right: Larger is less sure, any unit; 1 or True where the judge agrees with the truth; shape (n,).
+        doubt, right: Larger is less sure, any unit; 1 or True where the judge agrees with the truth, else 0.
         rate, confidence: The promised rate of agreement, and the probability with which that holds, in (0, 1).
-    Raises:
-        ValueError: If `right` is other than 0 and 1.
     References:
         Jung, Brahman and Choi (2024), Trust or escalate. arXiv:2407.18370
         Bauer (1991), Multiple testing in clinical trials. doi:10.1002/sim.4780100609, for fixed sequences.
@@ -110,15 +105,12 @@ def find_threshold(
     steps: list[Candidate] = []
     for threshold in thresholds:
         kept = u <= threshold
-        wrong = np.bincount(codes[kept], weights=1 - agrees[kept], minlength=n_units) > 0
-        present = np.bincount(codes[kept], minlength=n_units) > 0
-        n = int(present.sum())
-        n_right = n - int(wrong.sum())
+        n = np.unique(codes[kept]).size
+        n_right = n - np.unique(codes[kept & (agrees == 0)]).size
         low = lower_limit(n_right, n, confidence)
         steps.append(Candidate(threshold, n, n_right, low, low >= rate))
         if low < rate:
             break
-    passed = [step for step in steps if step.passed]
-    best = passed[-1].threshold if passed else None
+    best = max((step.threshold for step in steps if step.passed), default=None)
     share = 0.0 if best is None else float((u <= best).mean())
     return Escalation(best, share, rate, confidence, needed, n_units, tuple(steps))

@@ -6,13 +6,9 @@ would; a useless one leaves it as wide, since the weight of the judge (`judge_we
 drawn with unequal but known probabilities, such as more from the unsure; they are then weighted by their inverse.
 Labels picked as "the most unsure" have no such probability, and nothing here can repair that.
 
-The target is the mean over the population the items come from, not over these items alone.
-
-The unit is the group: what belongs together (texts of one pair, of one precedent) was sampled together, so increments
-are summed by group, and the degrees of freedom are the effective number of labelled groups, less one for the mean and
-one for the judge's weight where that is fitted.
-
-Before it is corrected, a judge may be mapped onto the labels' scale (`label_maps`).
+The target is the mean over the population the items come from, not over these items alone. The unit is the group: what
+belongs together (texts of one pair, of one precedent) was sampled together, so increments are summed by group. Before
+it is corrected, a judge may be mapped onto the labels' scale (`mapped_scores`).
 
 References:
     Angelopoulos et al. (2023), Prediction-powered inference. doi:10.1126/science.adi6000
@@ -29,7 +25,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from undogmatic.stats import checks, means
@@ -41,21 +37,19 @@ Calibration = Literal["none", "linear", "isotonic"]
 FEWEST_ISOTONIC = 20
 """Fewest effective labelled groups for an increasing function: with ten, intervals of skewed labels held in 89 %."""
 
-_FOLDS = 10
+FEWEST_EFFECTIVE = 5
+"""Fewest labelled groups, in equally likely ones: below, a t interval from residuals of a fitted line says nothing."""
 
 
 def mapped_scores(f: Array, index: Index, y: Array, w: Array, codes: Index, calibration: Calibration) -> Array:
-    """The scores on the labels' scale: of a labelled group by the map fitted without its fold, of others by the mean of
-    the maps. Both maps keep the weighted mean of the labels they are fitted on.
+    """The scores of a `Sample` on the labels' scale: of a labelled group by the map fitted without its fold, of others
+    by the mean of the maps. Both maps keep the weighted mean of the labels they are fitted on.
 
     In every fold a map is moved by a constant so that its mean over all items is the mean of the maps': else chance
     between the folds' maps would come in as bias.
-
-    Args:
-        f, index, y, w, codes: As of `Sample`.
     """
     names = np.unique(codes[index])
-    folds = min(_FOLDS, names.size)
+    folds = min(10, names.size)
     # By the rank of a group's mean score, so that every fold sees the whole range.
     mean_scores = np.bincount(codes, f)[names] / np.bincount(codes)[names]
     fold_of = np.empty(names.size, dtype=np.intp)
@@ -63,7 +57,8 @@ def mapped_scores(f: Array, index: Index, y: Array, w: Array, codes: Index, cali
     own = np.full(int(codes.max()) + 1, -1)
     own[names] = fold_of
     fold = own[codes]
-    maps = np.stack([_map(f[index], y, w, fold[index] != k, calibration)(f) for k in range(folds)])
+    others = [fold[index] != k for k in range(folds)]
+    maps = np.stack([_map(f, f[index][own], y[own], w[own], calibration) for own in others])
     centred = maps - maps.mean(axis=1, keepdims=True)
     result = centred.mean(axis=0)
     for k in range(folds):
@@ -71,29 +66,23 @@ def mapped_scores(f: Array, index: Index, y: Array, w: Array, codes: Index, cali
     return np.asarray(result + maps.mean())
 
 
-def _map(x: Array, y: Array, w: Array, kept: NDArray[np.bool_], calibration: Calibration) -> Callable[[Array], Array]:
-    x, y, w = x[kept], y[kept], w[kept]
+def _map(f: Array, x: Array, y: Array, w: Array, calibration: Calibration) -> Array:
+    """Scores `f` by the map that is fitted to labels y of the scores x, with weights w."""
     if np.ptp(x) == 0:
-        return lambda scores: np.full(scores.size, float(np.average(y, weights=w)))
+        return np.full(f.size, float(np.average(y, weights=w)))
     if calibration == "linear":
-        line = np.polynomial.Polynomial.fit(x, y, 1, w=np.sqrt(w))
-        return lambda scores: np.asarray(line(scores), np.float64)
+        return np.asarray(np.polynomial.Polynomial.fit(x, y, 1, w=np.sqrt(w))(f), np.float64)
     knots, place = np.unique(x, return_inverse=True)
     weights = np.bincount(place, w)
     steps = optimize.isotonic_regression(np.bincount(place, w * y) / weights, weights=weights).x
-    return lambda scores: np.interp(scores, knots, steps)
-
-
-FEWEST_EFFECTIVE = 5
-"""Fewest labelled groups, in equally likely ones: below, a t interval from residuals of a fitted line says nothing."""
+    return np.interp(f, knots, steps)
 
 
 class FewLabelsEstimate(NamedTuple):
-    """All in score units. `labels_only` and its limits use the labels alone, weighted alike, for comparison.
+    """All in score units. `labels_only` uses the labels alone, weighted alike, for comparison.
 
     `judge_mean` is the mean of the judge's scores, `judge_bias` the (weighted) mean of score minus label.
     `effective_labels` is Kish's (sum w)^2 / sum w^2 over labelled groups: how many equally likely ones these are worth.
-    `degrees` of freedom are those of the interval, and `calibration` is the map that the judge's scores went through.
     """
 
     estimate: Estimate
@@ -141,8 +130,7 @@ def estimate_mean(
         calibration: The map of scores to labels, fitted across groups: none, a line, or an increasing function.
     Raises:
         ValueError: If there are fewer than five labels (or effective labelled groups), fewer than twenty of these for
-            the isotonic map, a position is off the items or twice, a probability outside (0, 1], or a label outside the
-            bounds.
+            the isotonic map, or an argument is not as said above.
     """
     checks.share(level, "level")
     checks.option(calibration, "calibration", get_args(Calibration))
@@ -163,10 +151,10 @@ def estimate_mean(
         raise ValueError(f"`judge_weight` is {judge_weight}; it must lie in [0, 1].")
     mapped = sample if calibration == "none" else sample._replace(f=mapped_scores(*sample, calibration))
     weight = mapped.fitted_weight() if judge_weight is None else float(judge_weight)
-    alone = sample.labels_alone(level, bounds)
+    alone = means.of_sums(sample.of_labelled(y), level, bounds)
     found = mapped.corrected(weight, int(judge_weight is None), level)
     if sample.agree(bounds):
-        both = sample.labels_alone((1 + level) / 2, bounds)
+        both = means.of_sums(sample.of_labelled(y), (1 + level) / 2, bounds)
         found = alone if weight == 0 else _scarce(found, mapped, both, weight, bounds)
     return FewLabelsEstimate(
         estimate=found.replace(level=level, n=at.size, counts="labels", df=round(found.df, 9)),
@@ -181,29 +169,9 @@ def estimate_mean(
     )
 
 
-def estimate_difference(
-    scores_a: ArrayLike, scores_b: ArrayLike, labelled: ArrayLike, labels_a: ArrayLike, labels_b: ArrayLike, **how: Any
-) -> FewLabelsEstimate:
-    """Mean paired difference A minus B of human labels, from all pairs judged and a few pairs labelled on both sides.
-
-    Args:
-        scores_a, scores_b: The judge's scores of each pair's texts, shape (n_pairs,), in score units.
-        labelled, labels_a, labels_b: Positions of the labelled pairs, and their labels, shape (n_labels,).
-        how: As in `estimate_mean`, of pairs and differences.
-    Raises:
-        ValueError: As `estimate_mean`.
-    """
-    a, b = checks.paired_vectors(scores_a, scores_b, ("scores_a", "scores_b"))
-    y_a, y_b = checks.paired_vectors(labels_a, labels_b, ("labels_a", "labels_b"))
-    return estimate_mean(a - b, labelled, y_a - y_b, **how)
-
-
 def effective_labels(inclusion: ArrayLike | None, groups: Groups) -> float:
-    """How many equally likely labels of different groups these are worth (Kish); see `estimate_mean`.
-
-    Args:
-        inclusion, groups: As in `estimate_mean`, of the labelled items alone, shape (n_labels,).
-    """
+    """How many equally likely labels of different groups these are worth (Kish); arguments as of `estimate_mean`, of
+    the labelled items alone."""
     listed = list(groups)  # type: ignore[arg-type]
     return kish(label_weights(inclusion, len(listed), len(listed)), checks.labels(listed, "groups", len(listed)))
 
@@ -251,9 +219,6 @@ class Sample(NamedTuple):
         """Weighted values of labelled items, shape (n_labels,), summed by group."""
         own = np.unique(self.codes[self.at], return_inverse=True)[1]
         return means.Sums(*(np.bincount(own, each).astype(np.float64) for each in (self.w * values, self.w)))
-
-    def labels_alone(self, level: float, bounds: means.Bounds | None) -> Estimate:
-        return means.of_sums(self.of_labelled(self.y), level, bounds)
 
     def agree(self, bounds: means.Bounds | None) -> bool:
         """Whether most labels are one, or most scores equal their labels, and fewer than `means.FEW` groups differ."""
@@ -347,12 +312,10 @@ def label_budget(
 
     Args:
         scores, labelled, labels: As in `estimate_mean`, the labelled items being the pilot.
-        target_width: Wanted width, high minus low, in score units.
+        target_width: Wanted width, high minus low, above 0, in score units.
     Returns:
         None where most of the pilot's labels are the same, or most scores equal their labels, and fewer than
         `means.FEW` differ: such a pilot does not know how far labels spread.
-    Raises:
-        ValueError: As `estimate_mean`, or if the width is not positive.
     """
     checks.share(level, "level")
     if not target_width > 0:

@@ -20,8 +20,7 @@ from undogmatic.stats.checks import Array, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
 Outcome = Literal["above", "below", "open", "missing"]
-
-_CUTS = 20
+_OUTCOMES: dict[str, Outcome] = {"beyond": "above", "against": "below", "missing": "missing"}
 
 
 class Held(NamedTuple):
@@ -33,24 +32,18 @@ class Held(NamedTuple):
     """
 
     outcome: Outcome
-    n_needed: int | None
+    n_needed: int | None = None
 
 
-def hold(limits: Estimate, bound: float, power: float = 0.8) -> Held:
-    """Hold a quantity against a bound: the interval must lie wholly on one side.
-
-    Args:
-        limits, bound: The quantity, and the bound in its units.
-    """
-    if limits.low > bound:
-        return Held("above" if limits.worst_low > bound else "missing", None)
-    if limits.high < bound:
-        return Held("below" if limits.best_high < bound else "missing", None)
+def hold(limits: Estimate, bound: float) -> Held:
+    """Hold a quantity against a bound in its units: the interval must lie wholly on one side."""
+    if (outcome := limits.against(0.0, about=bound)) in _OUTCOMES:
+        return Held(_OUTCOMES[outcome])
     room = limits.value - bound
-    reach = limits.value - limits.low if room > 0 else limits.high - limits.value
     if room == 0:
-        return Held("open", None)
-    widened = reach * (1 + stats.norm.ppf(power) / stats.norm.ppf((1 + limits.level) / 2))
+        return Held("open")
+    reach = limits.value - limits.low if room > 0 else limits.high - limits.value
+    widened = reach * (1 + stats.norm.ppf(0.8) / stats.norm.ppf((1 + limits.level) / 2))
     needed = max(limits.n_groups + 1, math.ceil(limits.n_groups * (widened / room) ** 2))
     return Held("open", needed if needed <= checks.MOST_TIMES * limits.n_groups else None)
 
@@ -71,19 +64,18 @@ def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Es
     f = np.asarray(flags, dtype=np.float64)
     codes = checks.labels(groups, "groups", f.size)
     judged = ~np.isnan(f)
-    low, high = _exact(f[judged], codes[judged], level)
-    worst, best = (_exact(np.where(judged, f, float(end)), codes, level)[end] for end in (0, 1))
-    n_units = int(np.unique(codes[judged]).size)
+
+    def exact(flags: Array, codes: Index) -> tuple[float, float, int]:
+        n, tail = int(np.unique(codes).size), (1 - level) / 2
+        hits = float(flags.mean()) * n
+        low = float(stats.beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
+        high = float(stats.beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
+        return low, high, n
+
+    low, high, n_units = exact(f[judged], codes[judged])
+    worst, best = (exact(np.where(judged, f, float(end)), codes)[end] for end in (0, 1))
     value, n = float(f[judged].mean()), int(judged.sum())
     return Estimate(value, low, high, level, n_units, n, "share", worst=worst, best=best)
-
-
-def _exact(flags: Array, codes: Index, level: float) -> tuple[float, float]:
-    n, tail = int(np.unique(codes).size), (1 - level) / 2
-    hits = float(flags.mean()) * n
-    low = float(stats.beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
-    high = float(stats.beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
-    return low, high
 
 
 def area(
@@ -115,12 +107,7 @@ def area(
         return found.replace(n_groups=min(m, n))
 
     found = of(p[up], q[down], list(compress(a, up)), list(compress(b, down)))
-    if up.all() and down.all():
-        return found.replace(worst=found.low, best=found.high)
-    bottom, top = scale
-    worst, best = (
-        of(np.where(up, p, own), np.where(down, q, other), a, b) for own, other in ((bottom, top), (top, bottom))
-    )
+    worst, best = (of(np.where(up, p, own), np.where(down, q, other), a, b) for own, other in (scale, scale[::-1]))
     return found.replace(worst=worst.low, best=best.high)
 
 
@@ -150,32 +137,27 @@ def order(
     except ValueError:
         return None
     r = found.value
-    low, high = (
-        pick(end, math.tanh(_fisher(r, n_units) + side * _reach(r, n_units, level)))
-        for pick, end, side in ((min, found.low, -1), (max, found.high, 1))
-    )
-    worst, best, n = low, high, int(np.unique(codes).size)
-    if not judged.all():
-        # As far from a correlation that failures would make, on Fisher's scale, as the limit of the judged texts or as
-        # Bonett and Wright's. What is put in for a failure was not drawn; no resampling speaks of it.
-        worst, best = (
-            pick(end, math.tanh(_fisher(moved, n) + side * max(_reach(moved, n, level), far)))
-            for pick, end, side in ((min, low, -1), (max, high, 1))
-            for moved in [_spearman(imputed(s, y, against=side < 0), y)]
-            for far in [abs(_fisher(end, n) - _fisher(r, n))]
-        )
+
+    def fisher(r: float, n: int) -> float:
+        """Fisher's z of a correlation of n items, bounded where all are in perfect order."""
+        end = 1 - 1 / n**2
+        return math.atanh(min(max(r, -end), end))
+
+    def reach(r: float, n: int) -> float:
+        return float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
+
+    ends, beyond, n = [], [], int(np.unique(codes).size)
+    for pick, limit, side in ((min, found.low, -1), (max, found.high, 1)):
+        ends.append(pick(limit, math.tanh(fisher(r, n_units) + side * reach(r, n_units))))
+        beyond.append(ends[-1])
+        if not judged.all():
+            # As far from a correlation that failures would make, on Fisher's scale, as the limit of the judged texts or
+            # as Bonett and Wright's. What is put in for a failure was not drawn; no resampling speaks of it.
+            moved = _spearman(imputed(s, y, against=side < 0), y)
+            far = max(reach(moved, n), abs(fisher(ends[-1], n) - fisher(r, n)))
+            beyond[-1] = pick(ends[-1], math.tanh(fisher(moved, n) + side * far))
+    (low, high), (worst, best) = ends, beyond
     return Estimate(r, low, high, level, n_units, int(judged.sum()), "correlation", worst=worst, best=best)
-
-
-def _fisher(r: float, n: int) -> float:
-    """Fisher's z of a correlation of n items, bounded where all are in perfect order."""
-    end = 1 - 1 / n**2
-    return math.atanh(min(max(r, -end), end))
-
-
-def _reach(r: float, n: int, level: float) -> float:
-    """Half the width of its interval by Bonett and Wright's variance."""
-    return float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
 
 
 def alpha(
@@ -226,14 +208,13 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     s, y = np.array(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     failed = np.flatnonzero(np.isnan(s))
     ranked = failed[np.argsort(y[failed], kind="stable")]
-    n = ranked.size
+    n, judged = ranked.size, s[~np.isnan(s)]
     if n == 0:
         return s
-    judged = s[~np.isnan(s)]
     bottom, top = (float(judged.min()), float(judged.max())) if judged.size else (0.0, 0.0)
     step = np.arange(1, n + 1) / n
     tried: list[Array] = []
-    for cut in np.unique(np.linspace(0, n, min(n, _CUTS) + 1).round().astype(int)):
+    for cut in np.unique(np.linspace(0, n, min(n, 20) + 1).round().astype(int)):
         filled = s.copy()
         # High above all that are judged, or low below them: the other way round for the highest correlation.
         up, down = (ranked[:cut], ranked[cut:]) if against else (ranked[cut:], ranked[:cut])

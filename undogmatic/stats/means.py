@@ -29,7 +29,6 @@ ENOUGH = 10
 differences of a judge that answers in five steps got limits from the ends of the scale (`benchmarks/coverage`)."""
 SAME_SHARE = 0.01
 """Values of units closer than this share of the bounds are one value, where it is asked whether most agree."""
-_CAUTION = 10.0
 
 
 class Sums(NamedTuple):
@@ -60,13 +59,8 @@ def interval(
     (1 - others / units) ** units is at most (1 - level) / 2 (four at 95 %), and else infinite, unless all others lie
     on the opposite side.
 
-    Linear in the values; no randomness.
+    Linear in the values; no randomness. Values outside the bounds are a ValueError.
 
-    Args:
-        values: Shape (n,), in score units.
-        bounds: Lowest and highest value that could have occurred; an end that is not known is infinite.
-    Raises:
-        ValueError: If `values` lie outside the bounds.
     References:
         Hall (1992), On the removal of skewness by transformation. doi:10.1111/j.2517-6161.1992.tb01875.x
         Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples.
@@ -130,9 +124,8 @@ def studentised_limits(estimate: float, se: float, df: float, skewness: float, l
 
     Args:
         estimate, se, df, skewness: Of anything that is a mean of independent contributions, or nearly: standard error,
-            its degrees of freedom, and third central moment over the cube of the standard deviation.
-    References:
-        Hall (1992), doi:10.1111/j.2517-6161.1992.tb01875.x, equation 2.3.
+            its degrees of freedom, and third central moment over the cube of the standard deviation (Hall, equation
+            2.3).
     """
     if se == 0:
         return estimate, estimate
@@ -195,7 +188,7 @@ def _upper(own: Array, shapes: Array, bound: float, quantile: float) -> float:
 
 
 def sums(values: Array, groups: Groups) -> Sums:
-    """Sums and sizes of the groups of values, in the order of first appearance; None takes each value for itself."""
+    """Sums and sizes of the groups of values, in the order of first appearance."""
     if groups is None:
         return Sums(values, np.ones(values.size))
     codes = checks.labels(groups, "groups", values.size)
@@ -217,18 +210,15 @@ def spread(units: Sums, estimate: float) -> tuple[float, float, float]:
 
 def caution(n: float) -> float:
     """By what the skewness of n values is multiplied, as it is too small on average."""
-    return 1 + _CAUTION / n
+    return 1 + 10.0 / n
 
 
 def degrees_of_freedom(share: Array) -> float:
-    """Satterthwaite's degrees of freedom of the CR2 variance of a mean over groups whose members go together.
+    """Satterthwaite's degrees of freedom of the CR2 variance of a mean over groups whose members go together: n_groups
+    - 1 where all are of one size, fewer otherwise. Source as of `interval`.
 
     Args:
         share: Of each group in all values, shape (n_groups,), summing to 1.
-    Returns:
-        n_groups - 1 where all are of one size, fewer otherwise.
-    References:
-        Bell and McCaffrey (2002); Pustejovsky and Tipton (2018), doi:10.1080/07350015.2016.1247004
     """
     # The variance estimate is y'Ay for y = the groups' sums, with A_ij = d_i [i = j] - p_i - p_j + c. Sums of members
     # that go together vary with the square of the size. All traces are sums over groups: no matrix is made.
@@ -249,18 +239,15 @@ GRID = 1001
 """Means that are tried, over the whole scale; an end of the interval is the last that is refused, so that rounding
 widens it, by at most a thousandth of the scale."""
 
-_CAP = 0.5  # of the largest bet that cannot lose everything
-_AT_ONCE = 2**20  # cells of values by means
-
 
 class Anytime(NamedTuple):
-    """Mean of `n_total` units of which `n` are known, in the values' own units; `low` to `high` held at every look."""
+    """Mean of `n_total` values, `estimate.n` of which are known; its interval held at every look."""
 
     estimate: Estimate
     n_total: int
 
 
-def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float, *, level: float = 0.95) -> Anytime:
+def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float, *, level: float = 0.95) -> Estimate:
     """Mean of a finite number of units from those that came first, in an order that has nothing to do with values.
 
     A bet is laid against every possible mean, value by value; a mean against which the money would once have grown
@@ -270,17 +257,11 @@ def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float,
         values: Values in the order in which they came, shape (n,), each between `minimum` and `maximum`.
         n_total, minimum, maximum: How many units there are, `n` or more; ends of the scale.
         level: Confidence level, for all looks together.
-    Raises:
-        ValueError: For a value off the scale, fewer units than values, or an empty scale.
     """
-    x = checks.vector(values, "values")
     checks.share(level, "level")
-    if not maximum > minimum:
-        raise ValueError(f"`minimum` is {minimum} and `maximum` {maximum}; the scale must be wider than nothing.")
+    x = _on_scale(values, minimum, maximum)
     if n_total < x.size:
         raise ValueError(f"`n_total` is {n_total}, fewer than the {x.size} values.")
-    if x.min() < minimum or x.max() > maximum:
-        raise ValueError(f"`values` must lie between {minimum:g} and {maximum:g}.")
     span = maximum - minimum
     y = (x - minimum) / span
     possible = np.linspace(0, 1, GRID)
@@ -290,8 +271,8 @@ def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float,
     first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(mean * (GRID - 1)),) * 2
     low = min(max(float(possible[max(first - 1, 0)]), total / n_total), mean)
     high = max(min(float(possible[min(last + 1, GRID - 1)]), (total + n_total - x.size) / n_total), mean)
-    value, low, high = (minimum + span * end for end in (mean, low, high))
-    return Anytime(Estimate(value, low, high, level, x.size, x.size), n_total)
+    mean, low, high = (minimum + span * end for end in (mean, low, high))
+    return Estimate(mean, low, high, level, x.size, x.size)
 
 
 def mean_so_far_of_groups(
@@ -313,31 +294,33 @@ def mean_so_far_of_groups(
         of_all: Group of every value that there is to be, known or not, shape (n_total,).
     Returns:
         Mean, limits, and the numbers of values, not of groups; None where no group is whole.
-    Raises:
-        ValueError: As `mean_so_far`.
     """
-    v = checks.vector(values, "values")
-    if v.min() < minimum or v.max() > maximum:
-        raise ValueError(f"`values` must lie between {minimum:g} and {maximum:g}.")
+    v = _on_scale(values, minimum, maximum)
     sizes = Counter(list(of_all))  # type: ignore[arg-type]
-    sums: dict[object, float] = {}
-    seen: Counter[object] = Counter()
+    known: dict[object, list[float]] = {}
     whole, n = [], 0
-    for value, name in zip(v, list(groups), strict=True):  # type: ignore[arg-type]
-        sums[name] = sums.get(name, 0.0) + float(value) - minimum
-        seen[name] += 1
-        if seen[name] == sizes[name]:
-            whole.append(sums[name])
+    for value, name in zip(v.tolist(), list(groups), strict=True):  # type: ignore[arg-type]
+        known.setdefault(name, []).append(value - minimum)
+        if len(known[name]) == sizes[name]:
+            whole.append(sum(known[name]))
             n += sizes[name]
     if not whole:
         return None
     n_total = sizes.total()
     # No group's sum is above that of the largest group at the end of the scale; rounding may be.
     most = (maximum - minimum) * max(sizes.values())
-    found = mean_so_far(np.minimum(whole, most), len(sizes), 0.0, most, level=level).estimate
-    ends = (minimum + end * len(sizes) / n_total for end in (found.value, *found.interval))
-    value, low, high = (min(end, maximum) for end in ends)
-    return Anytime(Estimate(value, low, high, level, len(whole), n), n_total)
+    found = mean_so_far(np.minimum(whole, most), len(sizes), 0.0, most, level=level)
+    mean, low, high = (min(minimum + end * len(sizes) / n_total, maximum) for end in (found.value, *found.interval))
+    return Anytime(Estimate(mean, low, high, level, len(whole), n), n_total)
+
+
+def _on_scale(values: ArrayLike, minimum: float, maximum: float) -> Array:
+    x = checks.vector(values, "values")
+    if not maximum > minimum:
+        raise ValueError(f"`minimum` is {minimum} and `maximum` {maximum}; the scale must be wider than nothing.")
+    if x.min() < minimum or x.max() > maximum:
+        raise ValueError(f"`values` must lie between {minimum:g} and {maximum:g}.")
+    return x
 
 
 def _survives(y: Array, n_total: int, means: Array, level: float) -> NDArray[np.bool_]:
@@ -352,15 +335,16 @@ def _survives(y: Array, n_total: int, means: Array, level: float) -> NDArray[np.
     bet = np.sqrt(2 * limit / (spread * n * np.log1p(n)))
     wealth = np.zeros((2, means.size))
     survives = np.ones(means.size, dtype=np.bool_)
-    step = max(1, _AT_ONCE // means.size)
+    step = max(1, 2**20 // means.size)
     for start in range(0, y.size, step):
         part = slice(start, start + step)
         # What the next value is expected to be, if the mean of all is this and no unit comes twice.
         expected = (n_total * means[None, :] - before[part, None]) / (n_total - n[part, None] + 1)
         expected = np.clip(expected, 0, 1)
         beyond = y[part, None] - expected
-        up = np.minimum(bet[part, None], _CAP / np.maximum(expected, 1e-9))
-        down = np.minimum(bet[part, None], _CAP / np.maximum(1 - expected, 1e-9))
+        # At most half of the largest bet that cannot lose everything.
+        up = np.minimum(bet[part, None], 0.5 / np.maximum(expected, 1e-9))
+        down = np.minimum(bet[part, None], 0.5 / np.maximum(1 - expected, 1e-9))
         for row, gain in enumerate((up * beyond, -down * beyond)):
             course = wealth[row] + np.cumsum(np.log1p(gain), axis=0)
             survives &= course.max(axis=0) < limit

@@ -6,6 +6,7 @@ positive means A is higher.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -18,11 +19,7 @@ from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
 ZeroMethod = Literal["pratt", "wilcox", "zsplit"]
-
-
 Alternative = Literal["two-sided", "greater", "less"]
-
-MOST_PAIRS_EXACT = 50
 
 
 class WilcoxonResult(NamedTuple):
@@ -98,7 +95,6 @@ def wilcoxon(
 
     Args:
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
-        zero_method: What to do with differences of exactly zero.
         alternative: `greater` tests whether A is higher.
     References:
         Wilcoxon (1945), doi:10.2307/3001968. Pratt (1959), doi:10.1080/01621459.1959.10501526.
@@ -109,7 +105,7 @@ def wilcoxon(
     n_pairs, n_zero = d.size, int(np.sum(d == 0))
     if n_zero == n_pairs:
         return WilcoxonResult(0.0, 1.0, n_pairs, n_zero, zero_method, "exact")
-    if n_pairs - (n_zero if zero_method == "wilcox" else 0) > MOST_PAIRS_EXACT:
+    if n_pairs - (n_zero if zero_method == "wilcox" else 0) > 50:
         result = stats.wilcoxon(d, zero_method=zero_method, alternative=alternative, method="asymptotic")
         return WilcoxonResult(float(result.statistic), float(result.pvalue), n_pairs, n_zero, zero_method, "approx")
     positive, negative, below, above = _signed_ranks(d, zero_method)
@@ -124,11 +120,9 @@ def rank_biserial(differences: ArrayLike) -> float:
     Zero differences are dropped before ranking (Wilcoxon's treatment), whatever the test did with them.
 
     Args:
-        differences: Score A minus score B per pair, shape (n_pairs,), in score units.
+        differences: Shape (n_pairs,), in score units; not all of them zero.
     Returns:
         Effect size in [-1, 1]; 1 means every non-zero difference is positive.
-    Raises:
-        ValueError: If all differences are zero.
     References:
         Kerby (2014), The simple difference formula. doi:10.2466/11.IT.3.1
     """
@@ -146,21 +140,14 @@ def share_in_direction(differences: ArrayLike, level: float = 0.95, *, groups: G
     Ties count as not in the direction: a judge that cannot tell the texts apart has not found the direction.
 
     Args:
-        differences: Score A minus score B per pair, shape (n_pairs,); turned round where B is expected to be higher.
-    References:
-        Wilson (1927), doi:10.1080/01621459.1927.10502953.
+        differences: Shape (n_pairs,); turned round where B is expected to be higher.
     """
     d = checks.tied(checks.vector(differences, "differences"))
-    found = proportion(d > 0, level, groups=groups)
-    return ShareInDirection(found, int(np.sum(d == 0)))
+    return ShareInDirection(proportion(d > 0, level, groups=groups), int(np.sum(d == 0)))
 
 
 def summary(values: ArrayLike) -> Summary:
-    """Mean, median, quartiles and spread of one group of scores.
-
-    Args:
-        values: Shape (n,), in any unit; the results are in the same unit.
-    """
+    """Mean, median, quartiles and spread of one group of scores, all in their unit."""
     v = checks.vector(values, "values")
     q1, median, q3 = (float(q) for q in np.percentile(v, [25, 50, 75]))
     sd = float(np.std(v, ddof=1)) if v.size > 1 else None
@@ -172,8 +159,6 @@ def holm(p_values: ArrayLike) -> Array:
 
     Args:
         p_values: Shape (n_tests,), each in [0, 1].
-    Raises:
-        ValueError: If a p-value is outside [0, 1].
     References:
         Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
     """
@@ -188,9 +173,6 @@ def holm(p_values: ArrayLike) -> Array:
 
 FEWEST_FAILED, FEWEST_JUDGED, FEWEST_UNITS = 5, 10, 20
 """For the doubly robust estimate: failures (of both sides together), judged texts of each side, independent units."""
-
-_FOLDS = 5
-_LEAST_CHANCE = 0.05
 
 
 class FailureTest(NamedTuple):
@@ -222,13 +204,7 @@ def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTe
 
 
 def robust_difference(
-    a: ArrayLike,
-    b: ArrayLike,
-    covariates: tuple[ArrayLike, ArrayLike],
-    rng: Rng,
-    *,
-    groups: Groups = None,
-    level: float = 0.95,
+    a: ArrayLike, b: ArrayLike, covariates: Sequence[ArrayLike], rng: Rng, *, groups: Groups = None, level: float = 0.95
 ) -> Estimate | None:
     """Doubly robust (AIPW) mean difference over all pairs, cross-fitted over groups.
 
@@ -255,19 +231,21 @@ def robust_difference(
     if sum(int(own.sum()) for own in failed) < FEWEST_FAILED or few_judged or n_units < FEWEST_UNITS:
         return None
     surface = np.column_stack([np.asarray(own, dtype=np.float64).reshape(first.size, -1) for own in covariates])
-    fold = rng.permutation(np.arange(n_units) % _FOLDS)[codes]
-    of_a, of_b = (
-        _pseudo_values(own, np.column_stack([surface, _known(other)]), fold)
-        for own, other in ((first, second), (second, first))
-    )
+    fold = rng.permutation(np.arange(n_units) % 5)[codes]
+    of_a, of_b = (_pseudo_values(*own, surface, fold) for own in ((first, second), (second, first)))
     return means.interval(of_a - of_b, level, groups=codes)
 
 
-def _pseudo_values(scores: Array, known: Array, fold: Index) -> Array:
-    """Per pair: the expected score, and for judged ones the rest of theirs over their chance of being judged."""
-    judged = ~np.isnan(scores)
+def _pseudo_values(scores: Array, other: Array, surface: Array, fold: Index) -> Array:
+    """Per pair: the expected score, and for judged ones the rest of theirs over their chance of being judged.
+
+    The other side's score tells whether there is one, and how far it lies from the mean of them.
+    """
+    judged, there = ~np.isnan(scores), ~np.isnan(other)
     if judged.all():
         return scores
+    middle = float(other[there].mean()) if there.any() else 0.0
+    known = np.column_stack([surface, there.astype(np.float64), np.where(there, np.nan_to_num(other) - middle, 0.0)])
     from sklearn.linear_model import LogisticRegression, RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -285,15 +263,8 @@ def _pseudo_values(scores: Array, known: Array, fold: Index) -> Array:
             logistic = make_pipeline(StandardScaler(), LogisticRegression(C=1.0))
             chance = logistic.fit(known[others], judged[others]).predict_proba(known[here])[:, 1]
         rest = np.where(judged[here], np.nan_to_num(scores[here]) - expected, 0.0)
-        values[here] = expected + rest / np.maximum(chance, _LEAST_CHANCE)  # one pair must not outweigh the rest
+        values[here] = expected + rest / np.maximum(chance, 0.05)  # one pair must not outweigh the rest
     return values
-
-
-def _known(scores: Array) -> Array:
-    """What the other side's score tells: whether there is one, and how far it lies from the mean of them."""
-    judged = ~np.isnan(scores)
-    middle = float(scores[judged].mean()) if judged.any() else 0.0
-    return np.column_stack([judged.astype(np.float64), np.where(judged, np.nan_to_num(scores) - middle, 0.0)])
 
 
 def _sides(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:

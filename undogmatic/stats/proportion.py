@@ -27,9 +27,7 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
     to say the same: no more items than Kish's effective number of groups.
 
     Args:
-        flags: One truth value per item, shape (n,).
-    Raises:
-        ValueError: If a flag is neither true nor false.
+        flags: True or false per item, shape (n,).
     References:
         Wilson (1927), doi:10.1080/01621459.1927.10502953
         Korn and Graubard (1998), Confidence intervals for proportions with small expected number of positive counts
@@ -40,13 +38,12 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
     hits = int(values.sum())
     sums = means.sums(values, groups)
     n_units = sums.total.size
+    low, high = 0.0, 1.0
     if n_units == values.size:
         interval = stats.binomtest(hits, values.size).proportion_ci(confidence_level=level, method="wilson")
         low, high = float(interval.low), float(interval.high)
-    else:
-        low, high = 0.0, 1.0
-        if n_units >= 2:
-            low, high = _of_groups(sums, level)
+    elif n_units >= 2:
+        low, high = _of_groups(sums, level)
     return Estimate(hits / values.size, low, high, level, n_units, values.size, "share")
 
 
@@ -65,8 +62,6 @@ def _of_groups(sums: means.Sums, level: float) -> tuple[float, float]:
     return max(0.0, (middle - half) / (1 + reach)), min(1.0, (middle + half) / (1 + reach))
 
 
-Outcome = Literal["within", "below", "above", "open"]
-
 POWER = 0.8
 
 
@@ -78,12 +73,12 @@ class Kept(NamedTuple):
     is kept; None unless `outcome` is "open".
     """
 
-    outcome: Outcome
+    outcome: Literal["within", "below", "above", "open"]
     share: Estimate
     inner: tuple[float, float]
     promised: float
     margin: float
-    n_needed: int | None
+    n_needed: int | None = None
 
 
 def kept(
@@ -101,11 +96,9 @@ def kept(
     interval lies on that side of the promised share. Else "open": a test that finds nothing shows nothing.
 
     Args:
-        flags, promised: One truth value per item, shape (n,); the share that was promised, in [0, 1].
+        flags, promised: As of `proportion`; the share that was promised, in [0, 1].
         margin: How far from it a share may lie and still keep it, in (0, 1).
         at_least: More than promised keeps the promise, too: only the lower test counts, and nothing is "above".
-    Raises:
-        ValueError: As `proportion`, or if `promised` is out of range.
     References:
         Schuirmann (1987), doi:10.1007/BF01068419
     """
@@ -114,22 +107,19 @@ def kept(
     checks.share(margin, "margin")
     share = proportion(flags, level, groups=groups)
     tests = proportion(flags, max(2 * level - 1, 1e-6), groups=groups)
-    outcome: Outcome = "open"
+    held = share, tests.interval, promised, margin
     if tests.low > promised - margin and (at_least or tests.high < promised + margin):
-        outcome = "within"
-    elif share.high < promised:
-        outcome = "below"
-    elif share.low > promised and not at_least:
-        outcome = "above"
-    needed = None
-    if outcome == "open":
-        # Two tests must both succeed where the share is as promised: Chow, Shao and Wang (2008), section 4.2.
-        quantiles = float(stats.norm.ppf(level) + stats.norm.ppf(POWER if at_least else (1 + POWER) / 2))
-        # A share of exactly 0 or 1 has no variance, but its margin begins inside.
-        inside = float(np.clip(promised, margin / 2, 1 - margin / 2))
-        singles = (quantiles / margin) ** 2 * inside * (1 - inside)
-        needed = int(np.ceil(max(singles * share.n / share.n_groups, share.n + 1)))
-    return Kept(outcome, share, tests.interval, promised, margin, needed)
+        return Kept("within", *held)
+    if share.high < promised:
+        return Kept("below", *held)
+    if share.low > promised and not at_least:
+        return Kept("above", *held)
+    # Two tests must both succeed where the share is as promised: Chow, Shao and Wang (2008), section 4.2.
+    quantiles = float(stats.norm.ppf(level) + stats.norm.ppf(POWER if at_least else (1 + POWER) / 2))
+    # A share of exactly 0 or 1 has no variance, but its margin begins inside.
+    inside = float(np.clip(promised, margin / 2, 1 - margin / 2))
+    singles = (quantiles / margin) ** 2 * inside * (1 - inside)
+    return Kept("open", *held, int(np.ceil(max(singles * share.n / share.n_groups, share.n + 1))))
 
 
 class IntervalQuality(NamedTuple):
@@ -159,8 +149,6 @@ def interval_quality(
         low, high, truth, nominal: As in `interval_scores`; an end belongs to its interval.
         span: The widest that an interval can be, in score units: the width of the scale. Intervals that leave the scale
             may be wider; then it is the widest of them.
-    Raises:
-        ValueError: If an interval is inverted.
     References:
         Winkler (1972), doi:10.1080/01621459.1972.10481224. Gneiting and Raftery (2007), doi:10.1198/016214506000001437
     """
@@ -183,8 +171,6 @@ def interval_scores(low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: 
     Args:
         low, high, truth: Shape (n,), low <= high; NaN where there is no interval gives NaN.
         nominal: What share of labels the intervals claim to hold.
-    Returns:
-        Shape (n,).
     """
     bottom, top, y = (np.asarray(values, dtype=np.float64) for values in (low, high, truth))
     return np.asarray(top - bottom + 2 / (1 - nominal) * (np.maximum(bottom - y, 0) + np.maximum(y - top, 0)))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,14 +16,6 @@ from undogmatic.stats.checks import Array
 
 LEAST_PROBABILITY = 1e-3
 """A level that a judge thinks impossible costs as much as one of this probability: the logarithm of 0 has no mean."""
-
-
-class Ordered(NamedTuple):
-    """`concordance` is the share of pairs of unequal labels that the scores put in the labels' order, ties counting
-    half; `n_pairs` are such pairs."""
-
-    concordance: float
-    n_pairs: int
 
 
 def order(worse: float, better: float) -> float:
@@ -58,8 +49,6 @@ def log_score(values: Sequence[float], probabilities: Sequence[float], label: fl
 def crps(values: ArrayLike, probabilities: ArrayLike, label: float, span: float) -> float:
     """1 less the continuous ranked probability score as a share of the scale; for one certain value its `closeness`.
 
-    Args:
-        values, probabilities, label: As in `log_score`.
     References:
         Gneiting and Raftery (2007), Strictly proper scoring rules, equation 21. doi:10.1198/016214506000001437
     """
@@ -68,23 +57,21 @@ def crps(values: ArrayLike, probabilities: ArrayLike, label: float, span: float)
     return 1.0 - float(p @ np.abs(v - label) - 0.5 * p @ apart @ p) / span
 
 
-def concordance(scores: ArrayLike, labels: ArrayLike) -> Ordered:
-    """Are the scores in the order of the labels? With two labels this is the area under the ROC curve.
+def concordance(scores: ArrayLike, labels: ArrayLike) -> float:
+    """The share of pairs of unequal labels that the scores put in the labels' order, ties counting half.
+
+    With two labels this is the area under the ROC curve; where all labels are equal it is NaN.
 
     Args:
         scores, labels: Shape (n,) each, high where the other should be high.
-    Returns:
-        A concordance of NaN where all labels are equal.
     References:
         Harrell et al. (1982), Evaluating the yield of medical tests. doi:10.1001/jama.1982.03320430047030
     """
     s, y = checks.vector(scores, "scores"), checks.vector(labels, "labels")
     above: NDArray[np.bool_] = y[:, None] > y[None, :]
     n = int(above.sum())
-    if not n:
-        return Ordered(math.nan, 0)
     apart = s[:, None] - s[None, :]
-    return Ordered(float((np.sum(above & (apart > 0)) + 0.5 * np.sum(above & (apart == 0))) / n), n)
+    return float((np.sum(above & (apart > 0)) + 0.5 * np.sum(above & (apart == 0))) / n) if n else math.nan
 
 
 def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> tuple[float, Array]:
@@ -94,8 +81,6 @@ def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> tuple[float
     `one` and the second's of `other` do than the reverse. Exchanging both turns P round, exchanging the first gives Q,
     the second -Q: with s = 1 where a text is exchanged, P (1 - s - s') + Q (s - s').
 
-    Args:
-        one, other, labels: Shape (n,) each.
     Returns:
         The difference, and what exchanging both scores of a text adds to it, shape (n,): it is linear in which texts
         are exchanged, so that the sum of what each adds is exact. NaN where all labels are equal.

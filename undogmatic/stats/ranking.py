@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
-from undogmatic.stats import checks, jackknife, means, resampling
+from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate, unknown
 
@@ -25,8 +25,6 @@ def auc(
     Args:
         positive, negative: Scores expected to be higher, and lower, shape (n,) each.
         groups_a, groups_b: What these belong to, both or neither; a label on both sides is one group.
-    Raises:
-        ValueError: If only one of `groups_a` and `groups_b` is given.
     References:
         DeLong et al. (1988), doi:10.2307/2531595. Newcombe (2006), doi:10.1002/sim.2324.
         Obuchowski (1997), Nonparametric analysis of clustered ROC curve data. doi:10.2307/2533958
@@ -55,10 +53,8 @@ def auc(
 
 
 def mean_shift(attack: ArrayLike, treatment: ArrayLike, level: float = 0.95) -> Estimate:
-    """How far the mean of one sample lies above that of another, with Welch's interval.
+    """How far the mean of one sample lies above that of another, with Welch's interval; they need not match.
 
-    Args:
-        attack, treatment: Shape (n,) each, in score units; neither text by text nor in number need they match.
     Returns:
         NaN without texts on a side; limits of NaN where either has a single text or no spread.
     References:
@@ -81,9 +77,7 @@ def spearman_interval(x: ArrayLike, y: ArrayLike, rng: Rng, level: float = 0.95,
     The bootstrap's (BCa) held the correlation in 88 % of samples of ten groups where it said 95 %.
 
     Args:
-        x, y: Scores, and labels or other scores, of the same items, shape (n,), n >= 3.
-    Raises:
-        ValueError: If `x` or `y` is constant.
+        x, y: Scores, and labels or other scores, of the same items, shape (n,), n >= 3; neither constant.
     References:
         Bonett and Wright (2000), doi:10.1007/BF02294183, for the variance where most values are one.
     """
@@ -156,33 +150,28 @@ def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
     z = float(stats.norm.ppf((1 + level) / 2))
     balanced = (m + n) / 2 - 1
 
-    def variance(theta: float) -> float:
-        spread = 1 + balanced * (1 - theta) / (2 - theta) + balanced * theta / (1 + theta)
-        return theta * (1 - theta) * spread / (m * n)
-
     def distance(theta: float) -> float:
-        return (theta - area) ** 2 - z**2 * variance(theta)
+        spread = 1 + balanced * (1 - theta) / (2 - theta) + balanced * theta / (1 + theta)
+        return (theta - area) ** 2 - z**2 * (theta * (1 - theta) * spread / (m * n))
 
     # distance is negative just inside the interval and positive at the ends of [0, 1]; an area at an end is its limit.
-    step = 1e-9
-    low = 0.0 if area <= step else float(optimize.brentq(distance, 0.0, area - step))
-    high = 1.0 if area >= 1 - step else float(optimize.brentq(distance, area + step, 1.0))
+    low = 0.0 if area <= 1e-9 else float(optimize.brentq(distance, 0.0, area - 1e-9))
+    high = 1.0 if area >= 1 - 1e-9 else float(optimize.brentq(distance, area + 1e-9, 1.0))
     return low, high
 
 
-def _rank_correlation(columns: Array) -> resampling.OfDraws:
+def _rank_correlation(columns: Array) -> jackknife.OfDraws:
     """Spearman's correlation of the two columns; NaN where one is constant.
 
     A drawn row's rank follows from how often each distinct value was drawn, so that nothing is sorted again. Centred
     mean ranks are multiples of a half: their sums are exact, whatever the order, up to 30,000 rows.
     """
     codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]
-    sizes = [int(own.max()) + 1 for own in codes]
 
     def of_draws(drawn: Index) -> Array:
         ranks, squares = [], []
-        for own, n_codes in zip(codes, sizes, strict=True):
-            tally = resampling.Tally(own, n_codes, drawn)
+        for own in codes:
+            tally = jackknife.Tally(own, int(own.max()) + 1, drawn)
             counts = tally.counts()
             middle = np.cumsum(counts, axis=1) - counts / 2 - drawn.shape[1] / 2
             ranks.append(tally.of_rows(middle))
@@ -193,5 +182,5 @@ def _rank_correlation(columns: Array) -> resampling.OfDraws:
     return of_draws
 
 
-RANK_CORRELATION = resampling.Prepared(_rank_correlation)
+RANK_CORRELATION = jackknife.Prepared(_rank_correlation)
 """Spearman's correlation of two columns, shape (n, 2)."""

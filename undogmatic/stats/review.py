@@ -9,17 +9,16 @@ orders of the tied: within a tie, each item counts with the mean error of the ti
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from undogmatic.stats import checks, jackknife, resampling
+from undogmatic.stats import checks, jackknife
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Bounds, Estimate
-from undogmatic.stats.resampling import OfDraws
+from undogmatic.stats.jackknife import OfDraws
 
 MOST_PLACES = 1000
 """Places of a curve: one per item up to so many items, beyond that so many, evenly spaced. A band over every one of
@@ -50,7 +49,7 @@ class AurcSummary(NamedTuple):
 
 
 def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
-    """Uncertainty (higher is less sure, any unit) and error (0 or more) of the same items, shape (n,) each, checked."""
+    """Uncertainty (higher is less sure, any unit) and error (0 or more, else a ValueError) of the same items."""
     u, e = checks.paired_vectors(uncertainty, error, ("uncertainty", "error"))
     if np.any(e < 0):
         raise ValueError("`error` holds a negative value; pass its size, |score - label|.")
@@ -73,10 +72,7 @@ def curve(
     all error that is caught by reviewing the least sure items first, from none of them to all.
 
     Args:
-        of: What the curve shows.
-        uncertainty, error: As of `pair`.
-    Raises:
-        ValueError: If an error is negative, or there is nothing to catch.
+        uncertainty, error: As of `pair`; a ValueError where there is nothing to catch.
     References:
         El-Yaniv and Wiener (2010), On the foundations of noise-free selective classification.
         https://jmlr.org/papers/v11/el-yaniv10a.html
@@ -86,9 +82,7 @@ def curve(
     of_order, first = (_risk, 1) if of == "risk" else (_caught, 0)
     if of == "caught" and not e.any():
         raise ValueError("`error` is 0 throughout; there is nothing for a review to catch.")
-    units = resampling.Units(checks.groups(groups, u.size))
-    if units.n < 2:
-        raise ValueError(f"`groups` gives {units.n} units; at least 2 are needed.")
+    units = jackknife.Units(checks.groups(groups, u.size, 2))
     n = np.unique(np.round(np.linspace(0, u.size, min(u.size, MOST_PLACES) + 1)).astype(np.intp))[first:]
     share, guided = n / u.size, of_order(u, e)
     drawn = [
@@ -97,7 +91,7 @@ def curve(
         for own in guided(index)
     ]
     band = Bounds(*np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0))
-    whole, best = (values(_all(u.size))[0][n - first] for values in (guided, of_order(e, e)))
+    whole, best = (values(np.arange(u.size)[None, :])[0][n - first] for values in (guided, of_order(e, e)))
     return Curve(n, share, whole, band, best)
 
 
@@ -131,17 +125,13 @@ def aurc_summary(
 
     Args:
         uncertainty, error: As of `pair`.
-    Raises:
-        ValueError: If an error is negative.
-    References:
-        Geifman, Uziel and El-Yaniv (2019), arXiv:1805.08206
     """
     u, e = pair(uncertainty, error)
     whole, excess = (
         jackknife.nearly_mean(np.column_stack([u, e]), statistic, rng, level, groups=groups, bounds=(0.0, span))
         for statistic in (AURC, EXCESS_AURC)
     )
-    return AurcSummary(whole, excess, float(_risk(e, e)(_all(e.size))[0].mean()), float(e.mean()))
+    return AurcSummary(whole, excess, AURC.of(np.column_stack([e, e])), float(e.mean()))
 
 
 def review_gain_interval(
@@ -153,25 +143,18 @@ def review_gain_interval(
     pseudo-values, which errs below where errors are few (`benchmarks/coverage`).
 
     Args:
-        uncertainty, error: As of `pair`.
-    Raises:
-        ValueError: If an error is negative, or all are equal.
+        uncertainty, error: As of `pair`; a ValueError where all errors are equal.
     """
     u, e = pair(uncertainty, error)
     checks.share(level, "level")
     if checks.is_constant(e):
         raise ValueError("`error` is constant; no order of review catches more than another.")
     left_out = jackknife.LeftOut(np.column_stack([u, e]), GAIN, rng, groups)
-    found, other = jackknife.on_z(left_out, level), jackknife.of_pseudo_values(left_out, level, (-1.0, 1.0))
+    found, other = jackknife.on_z(left_out, level), jackknife.mean_of(left_out, level, (-1.0, 1.0))
     return found.replace(low=min(found.low, other.low), high=max(found.high, other.high))
 
 
-def _all(n: int) -> Index:
-    """All of n items as one draw."""
-    return np.arange(n)[None, :]
-
-
-def _surest_first(u: Array, e: Array) -> Callable[[Index], Array]:
+def _surest_first(u: Array, e: Array) -> OfDraws:
     """Errors in ascending order of uncertainty, each replaced by the mean over its tie: of drawn items, same shape.
 
     The items are sorted once, here, and not again for each draw.
@@ -180,7 +163,7 @@ def _surest_first(u: Array, e: Array) -> Callable[[Index], Array]:
     n_ties = int(tie.max()) + 1
 
     def of_draws(drawn: Index) -> Array:
-        tally = resampling.Tally(tie, n_ties, drawn)
+        tally = jackknife.Tally(tie, n_ties, drawn)
         size = tally.counts().ravel()
         mean = tally.sums(e.take(drawn)).ravel() / np.maximum(size, 1)
         return np.asarray(np.repeat(mean, size).reshape(drawn.shape))
@@ -188,13 +171,13 @@ def _surest_first(u: Array, e: Array) -> Callable[[Index], Array]:
     return of_draws
 
 
-def _risk(u: Array, e: Array) -> Callable[[Index], Array]:
+def _risk(u: Array, e: Array) -> OfDraws:
     """Mean error of the 1, 2, ..., n surest of drawn items, shape (n_draws, n_drawn)."""
     ordered = _surest_first(u, e)
     return lambda drawn: np.asarray(np.cumsum(ordered(drawn), axis=1) / np.arange(1, drawn.shape[1] + 1))
 
 
-def _caught(u: Array, e: Array) -> Callable[[Index], Array]:
+def _caught(u: Array, e: Array) -> OfDraws:
     """Share of the error caught by reviewing 0, 1, ..., n of drawn items, shape (n_draws, n_drawn + 1).
 
     A draw without error has nothing to catch; it is drawn as the diagonal, which claims no gain.
@@ -209,17 +192,18 @@ def _caught(u: Array, e: Array) -> Callable[[Index], Array]:
     return of_draws
 
 
-def _aurc(u: Array, e: Array) -> OfDraws:
-    risk = _risk(u, e)
+def _aurc(columns: Array) -> OfDraws:
+    risk = _risk(*columns.T)
     return lambda drawn: np.asarray(risk(drawn).mean(axis=1))
 
 
-def _excess(u: Array, e: Array) -> OfDraws:
-    risk, least = _risk(u, e), _risk(e, e)
+def _excess(columns: Array) -> OfDraws:
+    risk, least = _risk(*columns.T), _risk(columns[:, 1], columns[:, 1])
     return lambda drawn: np.asarray((risk(drawn) - least(drawn)).mean(axis=1))
 
 
-def _gain(u: Array, e: Array) -> OfDraws:
+def _gain(columns: Array) -> OfDraws:
+    u, e = columns.T
     guided, best = _caught(u, e), _caught(e, e)
 
     def of_draws(drawn: Index) -> Array:
@@ -232,15 +216,15 @@ def _gain(u: Array, e: Array) -> OfDraws:
     return of_draws
 
 
-AURC = resampling.Prepared(lambda columns: _aurc(*columns.T))
+AURC = jackknife.Prepared(_aurc)
 """Area under the risk-coverage curve of two columns, uncertainty and error, shape (n, 2): the mean risk of keeping the
 1, 2, ..., n surest items. Geifman, Uziel and El-Yaniv (2019), Bias-reduced uncertainty estimation for deep neural
 classifiers. arXiv:1805.08206"""
-EXCESS_AURC = resampling.Prepared(lambda columns: _excess(*columns.T))
+EXCESS_AURC = jackknife.Prepared(_excess)
 """AURC minus the smallest possible for these errors (0 is perfect): how good the uncertainty is, not the judge. The
 smallest is computed from the sorted errors; Geifman et al. use its limit r + (1 - r) ln(1 - r) for errors of 0 and 1 at
 rate r."""
-GAIN = resampling.Prepared(lambda columns: _gain(*columns.T))
+GAIN = jackknife.Prepared(_gain)
 """Area between guided and random review, divided by that between oracle and random, of the same columns: 1 oracle, 0
 random, down to -1 where the uncertainty leads away from the errors; NaN where the error is constant. Known as
 prediction rejection ratio: Malinin and Gales (2021), Uncertainty estimation in autoregressive structured prediction.

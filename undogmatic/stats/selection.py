@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks, resampling
+from undogmatic.stats import checks, jackknife
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Bounds, Estimate
 
-RESAMPLES = 2000
 
-
-def flattery(values: Array, groups: Index, rng: Rng, resamples: int = RESAMPLES) -> float:
+def flattery(values: Array, groups: Index, rng: Rng, resamples: int = 2000) -> float:
     """By how much the mean of the candidate that is chosen for its mean exceeds what it is, on average.
 
     Groups of texts are drawn anew; in each draw the best is chosen by its mean there, and what it shows there beyond
@@ -28,13 +26,10 @@ def flattery(values: Array, groups: Index, rng: Rng, resamples: int = RESAMPLES)
     for chance it says somewhat less than the truth (their seen means differ already).
 
     Args:
-        values: More is better, shape (n_candidates, n_texts), without NaN.
+        values: More is better, shape (n_candidates, n_texts), one at least, without NaN.
         groups: The independent unit of each text, shape (n_texts,).
-        resamples: How many draws.
     Returns:
         In units of the values; 0 for a single candidate, but for the draws' own chance.
-    Raises:
-        ValueError: There is nothing to choose from.
     References:
         Efron (1983), Estimating the error rate of a prediction rule. doi:10.1080/01621459.1983.10477973
     """
@@ -51,12 +46,8 @@ def flattery(values: Array, groups: Index, rng: Rng, resamples: int = RESAMPLES)
 
 
 def apart(one: Estimate, other: Estimate) -> Estimate:
-    """The difference of two independent estimates from their intervals, of the same level as these.
+    """The difference of two independent estimates from their intervals, finite and of the same level as these.
 
-    Args:
-        one, other: Each with its limits.
-    Raises:
-        ValueError: A number is none.
     References:
         Zou and Donner (2008), Construction of confidence limits about effect measures. doi:10.1002/sim.3095
     """
@@ -69,11 +60,7 @@ def apart(one: Estimate, other: Estimate) -> Estimate:
 
 
 def front(quality: Array, cost: Array) -> NDArray[np.bool_]:
-    """Which candidates no other beats: none is at least as good and as cheap, and better in one of the two.
-
-    Args:
-        quality, cost: More is better, and less; shape (n,) each.
-    """
+    """Which candidates no other beats: none is at least as good (high `quality`) and as cheap, and better in one."""
     good = quality[:, None] <= quality[None, :]
     cheap = cost[:, None] >= cost[None, :]
     better = (quality[:, None] < quality[None, :]) | (cost[:, None] > cost[None, :])
@@ -85,17 +72,14 @@ def letter_display(names: Sequence[str], different: Collection[tuple[str, str]])
 
     Args:
         names: Distinct, in the order in which letters are given out (best first).
-        different: Pairs that differ, in any order.
+        different: Pairs of them that differ, in any order.
     Returns:
         Name -> its letters, e.g. "ab"; {} where more letters would be needed than there are (52).
-    Raises:
-        ValueError: A pair names something else.
     References:
         Piepho (2004), An algorithm for a letter-based representation of all-pairwise comparisons, insert and absorb.
         doi:10.1198/1061860043515
     """
-    unknown = {name for pair in different for name in pair} - set(names)
-    if unknown:
+    if unknown := {name for pair in different for name in pair} - set(names):
         raise ValueError(f"pairs name {sorted(unknown)}, which are not among the names")
     groups = [frozenset(names)]
     for one, other in different:
@@ -128,9 +112,7 @@ def ranks(values: ArrayLike, rng: Rng, level: float = 0.95, n_resamples: int = 2
     of what other cases would do, and its intervals are too narrow: they describe, and tests between systems decide.
 
     Args:
-        values: Shape (n_cases, n_systems), high is good.
-    Raises:
-        ValueError: If there are no two systems.
+        values: Shape (n_cases, n_systems), two or more, high is good.
     References:
         Goldstein and Spiegelhalter (1996), League tables and their limitations. doi:10.2307/2983325
     """
@@ -139,7 +121,7 @@ def ranks(values: ArrayLike, rng: Rng, level: float = 0.95, n_resamples: int = 2
     if table.ndim != 2 or table.shape[1] < 2:
         raise ValueError(f"`values` has shape {table.shape}; a ranking needs (n_cases, at least 2 systems).")
     codes = checks.groups(groups, len(table))
-    units = resampling.Units(codes)
+    units = jackknife.Units(codes)
     means = np.concatenate([table.take(drawn, axis=0).mean(axis=1) for drawn in units.draws(rng, n_resamples)])
     means = means.round(12)  # equal means differ in the last digits by the order of their sums
     places = stats.rankdata(-means, axis=1)

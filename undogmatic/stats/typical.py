@@ -14,9 +14,6 @@ from undogmatic.stats import checks, coefficients, means
 from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
 
-# Row i of the table holds (x[i] + x[j]) / 2 for j >= i, ascending. So many averages may be made at once, per number.
-_MADE_PER_NUMBER = 8
-
 
 def hodges_lehmann(differences: ArrayLike) -> float:
     """Hodges-Lehmann estimate of the typical difference: the median of (x[i] + x[j]) / 2 over all i <= j.
@@ -38,17 +35,20 @@ def hodges_lehmann(differences: ArrayLike) -> float:
 
 
 def _selected(x: Array, rank: int) -> float:
-    """The average with `rank` smaller or equal ones before it."""
+    """The average with `rank` smaller or equal ones before it.
+
+    Row i of their table holds (x[i] + x[j]) / 2 for j >= i, ascending.
+    """
     n = x.size
     rows = np.arange(n)
     low, high = rows.copy(), np.full(n, n)  # what is in question of each row: columns low to high - 1
     while True:
         width = high - low
-        if width.sum() <= _MADE_PER_NUMBER * n:
+        if width.sum() <= 8 * n:
             row = np.repeat(rows, width)
             column = np.arange(width.sum()) + np.repeat(low - (np.cumsum(width) - width), width)
-            rest = (x[row] + x[column]) / 2
-            return float(np.partition(rest, rank - int((low - rows).sum()))[rank - int((low - rows).sum())])
+            place = rank - int((low - rows).sum())
+            return float(np.partition((x[row] + x[column]) / 2, place)[place])
         asked = width > 0
         own = (x[rows[asked]] + x[(low + width // 2)[asked]]) / 2
         order = np.argsort(own)
@@ -90,8 +90,6 @@ def median(
 
     A group counts as one observation, whatever its size: right where its values agree, else on the safe side.
 
-    Args:
-        values: Shape (n,), in any unit.
     References:
         Conover (1999), Practical nonparametric statistics, 3rd edition, Wiley.
     """
@@ -116,8 +114,6 @@ def hodges_lehmann_interval(
     A value is ruled out if the share of means of pairs above it is surely not one half. The share is a mean over
     differences of the share of the others whose mean with it is above, twice which counts (Hoeffding 1948).
 
-    Args:
-        differences: Shape (n_pairs,), in score units.
     References:
         Hoeffding (1948), doi:10.1214/aoms/1177730196
     """

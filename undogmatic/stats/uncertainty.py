@@ -1,5 +1,5 @@
 """Computes how unsure a judge is of its score: the entropy and interval of a probability over levels, one formula per
-judge style, a panel.
+judge style, a panel; and reads the odds of an answer's first tokens as probabilities of whole numbers.
 
 Scores and ranges are on a 0-10 scale, strengths, automatic metrics and intervals on 0-1. A scale is declared, never
 guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer and could be mended is named in
@@ -8,6 +8,8 @@ guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
@@ -23,7 +25,6 @@ Interval = tuple[float, float]
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
-_SUM_TOLERANCE = 1e-6
 # 0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3.
 _ROUNDING = 1e-9
 
@@ -37,8 +38,6 @@ def normalised_entropy(probabilities: ArrayLike) -> Array:
         probabilities: Shape (k,) or (n, k); each row sums to 1.
     Returns:
         Shape () or (n,).
-    Raises:
-        ValueError: If a row is not a distribution.
     References:
         Shannon (1948), doi:10.1002/j.1538-7305.1948.tb01338.x
     """
@@ -58,8 +57,6 @@ def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float 
         probabilities: Shape (k,), summing to 1.
         levels: Score of each level, strictly increasing, shape (k,), in score units.
         level: Probability the interval must hold.
-    Raises:
-        ValueError: If it is not a distribution, or the levels do not increase.
     """
     p, values = _distribution(probabilities), checks.increasing(levels)
     if p.shape != values.shape:
@@ -83,11 +80,9 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> Array:
 
     Args:
         mean, sd: Wanted expectation, and residual standard deviation, 0 or more; in score units.
-        levels: Score of each level, strictly increasing, shape (k,), in score units.
+        levels: As of `quantile_interval`.
     Returns:
         Probabilities, shape (k,), summing to 1.
-    Raises:
-        ValueError: If `sd` is negative, or the levels do not increase.
     """
     values = checks.increasing(levels)
     if not np.isfinite(mean) or not np.isfinite(sd) or sd < 0:
@@ -116,7 +111,7 @@ def _distribution(probabilities: ArrayLike) -> Array:
     if np.any(p < 0):
         raise ValueError("`probabilities` holds a negative value.")
     sums = p.sum(axis=-1)
-    if np.any(np.abs(sums - 1) > _SUM_TOLERANCE):
+    if np.any(np.abs(sums - 1) > 1e-6):
         worst = float(np.ravel(sums)[np.argmax(np.abs(sums - 1))])
         raise ValueError(f"`probabilities` sum to {worst:.6g}; each row must sum to 1.")
     return p
@@ -179,7 +174,7 @@ def critique_uncertainty(
         initial_score, critique_strength: The score before the critique, 0-10, and the damage, 0-1.
         revised_range, major_issues: The two ends that the critic defends, 0-10; how many issues were major.
     Raises:
-        ValueError: If a value is off its scale, the range has not two ends, or the count is negative.
+        ValueError: If a value is off its scale.
     """
     score = _within(initial_score, "initial_score", 10)
     strength = _within(critique_strength, "critique_strength", 1)
@@ -210,11 +205,7 @@ def points_entropy(points: Mapping[str, float] | ArrayLike) -> PointsEntropy:
     not sum to 100 are scaled to do so, and that, like points that are no multiple of 5, is noted.
 
     Args:
-        points: Points per option, shape (n_options,), or a mapping from option to points.
-    Raises:
-        ValueError: If there is no option, a value is negative or NaN, or all are zero.
-    References:
-        Shannon (1948), doi:10.1002/j.1538-7305.1948.tb01338.x
+        points: Points per option, 0 or more and not all 0, shape (n_options,), or a mapping from option to points.
     """
     values = checks.vector(list(points.values()) if isinstance(points, Mapping) else points, "points")
     total = float(values.sum())
@@ -243,8 +234,7 @@ def debate_uncertainty(advocate_score: float, critic_score: float, final_score: 
     Raises:
         ValueError: If a score is off the scale.
     """
-    advocate = _within(advocate_score, "advocate_score", 10)
-    critic = _within(critic_score, "critic_score", 10)
+    advocate, critic = _within(advocate_score, "advocate_score", 10), _within(critic_score, "critic_score", 10)
     final = _within(final_score, "final_score", 10)
     gap = advocate - critic
     interval = (min(critic, advocate) / 10, max(critic, advocate) / 10)
@@ -276,14 +266,12 @@ def aggregate_uncertainty(
         scores, levels: Score (0-1) and uncertainty level per judge, shape (n_judges,).
         review_flags: Whether each judge asked for review; empty if none was asked.
         issues: Issues per judge, joined in order with repetitions; a text counts as one issue.
-    Raises:
-        ValueError: If there is no score, one is off 0-1, a level is unknown, or the lengths differ.
     """
     values = checks.vector(scores, "scores")
     if np.any((values < 0) | (values > 1)):
         raise ValueError(f"`scores` are {values.tolist()}; they must lie in [0, 1]. Rescale others by their own scale.")
-    for name, given in (("levels", levels), ("review_flags", review_flags)):
-        if len(given) != values.size and (name == "levels" or len(given)):
+    for name, given in (("levels", levels), ("review_flags", review_flags or levels)):
+        if len(given) != values.size:
             raise ValueError(f"`{name}` holds {len(given)} values for {values.size} scores.")
     for level in levels:
         checks.option(level, "levels", LEVELS)
@@ -309,3 +297,97 @@ def _within(value: float, name: str, maximum: float) -> float:
     if not 0 <= number <= maximum:  # NaN fails this too
         raise ValueError(f"`{name}` is {value}; it must lie in [0, {maximum:g}].")
     return number
+
+
+class Completed(NamedTuple):
+    """Numbers that are read to their end, and beginnings of which it is not known how they go on; both as digits with
+    their probability."""
+
+    numbers: dict[str, float]
+    begun: dict[str, float]
+
+
+def expected_score(token_probabilities: Mapping[str, float], low: int, high: int, min_mass: float) -> float | None:
+    """The mean of the whole numbers of a range, weighted by the probabilities of the tokens that spell them.
+
+    Args:
+        token_probabilities, low, high: As of `integer_masses`.
+        min_mass: Least probability on the range, 0 to 1.
+    Returns:
+        A number between `low` and `high`, or None where the range carries less than `min_mass`, or nothing.
+    """
+    masses = integer_masses(token_probabilities, low, high)
+    total = math.fsum(masses.values())
+    if total < min_mass or total <= 0:
+        return None
+    return math.fsum(number * mass for number, mass in masses.items()) / total
+
+
+def integer_masses(token_probabilities: Mapping[str, float], low: int, high: int) -> dict[int, float]:
+    """The probability of each whole number of a range that some token spells.
+
+    White space around a token is ignored, and spellings of one number are added up; "7.5", "-5" and words are no whole
+    numbers, and count as off the range.
+
+    Args:
+        token_probabilities: Probability by token; they need not sum to 1.
+        low, high: The range, ends included.
+    Raises:
+        ValueError: A probability that is none, or an empty range.
+    """
+    if low > high:
+        raise ValueError(f"the range must not be empty, got {low} to {high}")
+    masses: dict[int, float] = {}
+    for token, probability in token_probabilities.items():
+        if not 0 <= probability <= 1 + 1e-6:
+            raise ValueError(f"{probability!r} is no probability (of the token {token!r})")
+        text = _number(token)
+        if text is not None and low <= int(text) <= high:
+            masses[int(text)] = masses.get(int(text), 0.0) + probability
+    return masses
+
+
+def completed(
+    first: Mapping[str, float], after: Mapping[str, Mapping[str, float]], high: int, longest: int
+) -> Completed:
+    """Numbers of a range from 0 that a tokenizer splits, put together from the odds of their pieces.
+
+    Args:
+        first: Probability of the answer's first token.
+        after: Per beginning of a number (digits), the probabilities of the token after it, as far as they were asked.
+        high: The highest number.
+        longest: Digits of the longest token that the tokenizer is known to have. A beginning that is shorter is a
+            number by itself: the longer one would have been one token.
+    """
+    numbers: dict[str, float] = {}
+    begun: dict[str, float] = {}
+    waiting = [(text, mass) for token, mass in first.items() if (text := _number(token)) is not None]
+    while waiting:
+        digits, mass = waiting.pop()
+        if digits not in after:
+            grows = not digits.startswith("0") and int(digits) * 10 <= high  # some number begins so and goes on
+            into = begun if longest <= len(digits) and grows else numbers
+            into[digits] = into.get(digits, 0.0) + mass
+            continue
+        for token, share in after[digits].items():
+            if re.fullmatch("[0-9]+", token) and len(digits) < 18:
+                waiting.append((digits + token, mass * share))
+            elif ends(token):
+                numbers[digits] = numbers.get(digits, 0.0) + mass * share
+    return Completed(numbers, begun)
+
+
+def longest_digits(tokens: Mapping[str, float]) -> int:
+    """Digits of the longest token that is a number, 0 where none is."""
+    return max((len(text) for text in map(_number, tokens) if text is not None), default=0)
+
+
+def ends(token: str) -> bool:
+    """Whether a number before this token is at its end: white space, a marker of the end, nothing. A full stop, a comma
+    or a stroke may be the middle of 7.5 or 8/10, so that what stands before them is no number yet."""
+    return re.fullmatch(r"\s.*|<\|?/?[a-zA-Z_]+\|?>|", token.replace("\u2581", " "), re.DOTALL) is not None
+
+
+def _number(token: str) -> str | None:
+    text = token.replace("\u2581", " ").strip()
+    return text if re.fullmatch("[0-9]{1,18}", text) else None

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -76,10 +76,7 @@ class Study:
 
     Args:
         scores: One score per item and combination, shape (n_items, n_1, ..., n_k), in score units.
-        facets: Names of the axes after the first, k of them, each with at least two values.
-    Raises:
-        ValueError: For NaN (leave out items with a missing cell first), a facet with one value, fewer than
-            FEWEST_GROUPS groups, or more than MOST_FACETS facets.
+        facets: Names of the axes after the first, 1 to MOST_FACETS of them, each with at least two values.
     """
 
     def __init__(self, scores: ArrayLike, facets: Sequence[str], *, groups: Groups = None, level: float = 0.95) -> None:
@@ -92,35 +89,36 @@ class Study:
             raise ValueError(f"every facet needs two values; `scores` has shape {x.shape}.")
         self.facets, self.levels = tuple(facets), x.shape[1:]
         self.n_items, self.level = x.shape[0], checks.share(level, "level")
-        self._codes = codes = checks.groups(groups, self.n_items)
+        self._codes = codes = checks.groups(groups, self.n_items, FEWEST_GROUPS)
         self.n_groups = int(np.unique(codes).size)
-        if self.n_groups < FEWEST_GROUPS:
-            raise ValueError(f"`groups` holds {self.n_groups} groups; at least {FEWEST_GROUPS} are needed.")
-        self._subsets = [
-            frozenset(own)
-            for size in range(len(facets) + 1)
-            for own in itertools.combinations(range(len(facets)), size)
-        ]
-        own_squares = self._squares(x)
-        sizes = np.bincount(codes).astype(np.float64)
-        squares = np.stack([np.bincount(codes, column) for column in own_squares.T], axis=1)
-        cells = x.reshape(self.n_items, -1)
-        sums = np.stack([np.bincount(codes, column) for column in cells.T], axis=1)
+        sizes = range(len(facets) + 1)
+        subsets = [own for size in sizes for own in itertools.combinations(range(len(facets)), size)]
+        self._subsets = [frozenset(own) for own in subsets]
+        # Components are in this order: subsets of facets with items, then the same without, but for the empty one.
+        named = [tuple(self.facets[f] for f in own) for own in subsets]
+        self._sources: list[Source] = [*((ITEM, *own) for own in named), *named[1:]]
+        squares, sums = (
+            np.stack([np.bincount(codes, column) for column in table.T], axis=1)
+            for table in (self._squares(x), x.reshape(self.n_items, -1))
+        )
         total = np.array([float(self.n_items)])
         self._estimated, self._mean_squares, self._degrees = self._estimates(
             total, squares.sum(axis=0)[None], sums.sum(axis=0)[None]
         )
+        self.constant = bool(np.maximum(self._estimated[0], 0).sum() <= 0)  # all scores are the same
         # Without each group in turn.
-        self._left_out, _, _ = self._estimates(total - sizes, squares.sum(axis=0) - squares, sums.sum(axis=0) - sums)
+        self._left_out, _, _ = self._estimates(
+            total - np.bincount(codes), squares.sum(axis=0) - squares, sums.sum(axis=0) - sums
+        )
 
     def components(self) -> list[Component]:
         """All of them: the items', then by the number of facets in them, with and without items."""
         values = np.maximum(self._estimated[0], 0)
         whole = float(values.sum())
-        order = sorted(range(values.size), key=lambda k: (len(self._source(k)), ITEM not in self._source(k)))
+        order = sorted(range(values.size), key=lambda k: (len(self._sources[k]), ITEM not in self._sources[k]))
         return [
             Component(
-                self._source(k),
+                self._sources[k],
                 self._limits_of_variance(float(self._estimated[0, k]), self._left_out[:, k]),
                 float(values[k]) / whole if whole > 0 else math.nan,
                 float(self._estimated[0, k]),
@@ -129,11 +127,6 @@ class Study:
             )
             for k in order
         ]
-
-    @property
-    def constant(self) -> bool:
-        """Whether all scores are the same, so that there is nothing to divide."""
-        return bool(np.maximum(self._estimated[0], 0).sum() <= 0)
 
     def reliability(self, design: Mapping[str, int] | None = None) -> Reliability:
         """Of the mean over so many of each facet; a facet that is not named counts once. None: over all in the data."""
@@ -154,8 +147,7 @@ class Study:
             raise ValueError(f"`facet` is {facet!r}; it must be one of {', '.join(self.facets)}.")
         # The variance of items, the error that shrinks as more of the facet are averaged, and the error that stays.
         signal = shrinks = stays = 0.0
-        for k, value in enumerate(np.maximum(self._estimated[0], 0)):
-            source = self._source(k)
+        for source, value in zip(self._sources, np.maximum(self._estimated[0], 0), strict=True):
             if source == (ITEM,):
                 signal = float(value)
             elif absolute or ITEM in source:
@@ -166,24 +158,12 @@ class Study:
     def cheapest(self, target: float, absolute: bool = True) -> dict[str, int] | None:
         """The design with the fewest scores per item (MOST_SCORES at most) that reaches a reliability, or None."""
         checks.share(target, "target")
-        best: dict[str, int] | None = None
-        fewest, reached = MOST_SCORES + 1, 0.0
-        for counts in _designs(len(self.facets), MOST_SCORES):
-            product = math.prod(counts)
-            if product > fewest:
-                continue
-            design = dict(zip(self.facets, counts, strict=True))
-            value = float(special.expit(self._ratio(self._estimated, design, absolute)[0]))
-            if value >= target - 1e-12 and (product < fewest or value > reached):
-                best, fewest, reached = design, product, value
-        return best
-
-    def _source(self, k: int) -> Source:
-        """Components are numbered: subsets of facets with items, then the same without (but for the empty one)."""
-        n = len(self._subsets)
-        with_items = k < n
-        subset = self._subsets[k] if with_items else self._subsets[k - n + 1]
-        return ((ITEM,) if with_items else ()) + tuple(self.facets[f] for f in sorted(subset))
+        for size in range(1, MOST_SCORES + 1):
+            designs = [dict(zip(self.facets, counts, strict=True)) for counts in _designs(len(self.facets), size)]
+            values = [float(special.expit(self._ratio(self._estimated, design, absolute)[0])) for design in designs]
+            if max(values) >= target - 1e-12:
+                return designs[int(np.argmax(values))]
+        return None
 
     def _squares(self, x: Array) -> Array:
         """Sum over the cells of each row of its squared effect of every subset of facets, shape (n_rows, n_subsets)."""
@@ -214,7 +194,7 @@ class Study:
         size = np.abs(squares).sum(axis=1, keepdims=True)
         total = np.where(total <= 1e-12 * size, 0, total)
         mean_squares = total / degrees
-        names = [frozenset(self._source(k)) for k in range(total.shape[1])]
+        names = list(map(frozenset, self._sources))
         cells = math.prod(self.levels)
         sizes = dict(zip(self.facets, self.levels, strict=True))
         columns = []
@@ -228,10 +208,9 @@ class Study:
     def _ratio(self, estimated: Array, design: Mapping[str, int], absolute: bool) -> Array:
         """Logarithm of items' variance over error variance, shape (n_sets,); infinite where one of them is 0."""
         error = np.zeros(len(estimated))
-        for k in range(1, estimated.shape[1]):
-            source = self._source(k)
+        for source, column in zip(self._sources[1:], estimated.T[1:], strict=True):
             if absolute or ITEM in source:
-                error += np.maximum(estimated[:, k], 0) / math.prod(design[f] for f in source if f != ITEM)
+                error += np.maximum(column, 0) / math.prod(design[f] for f in source if f != ITEM)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.log(np.maximum(estimated[:, 0], 0)) - np.log(error))
 
@@ -261,11 +240,9 @@ class Study:
         return means.studentised_limits(estimate, se, df, skewness, self.level)
 
 
-def _designs(n_facets: int, most: int) -> Iterator[tuple[int, ...]]:
-    """All counts per facet with a product of at most `most`."""
-    if n_facets == 0:
-        yield ()
-        return
-    for count in range(1, most + 1):
-        for rest in _designs(n_facets - 1, most // count):
-            yield (count, *rest)
+def _designs(n_facets: int, size: int) -> list[tuple[int, ...]]:
+    """All counts per facet with the product `size`."""
+    if n_facets == 1:
+        return [(size,)]
+    counts = [count for count in range(1, size + 1) if size % count == 0]
+    return [(count, *rest) for count in counts for rest in _designs(n_facets - 1, size // count)]

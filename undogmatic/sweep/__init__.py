@@ -104,8 +104,7 @@ class SweepCallback(Callback):
 
 @contextlib.contextmanager
 def _stopping() -> Iterator[None]:
-    """Print an error and end the command with its status: the user's, also one that a resolver raised, and a fault of
-    ours, which as a warning would let a run begin that nobody has checked."""
+    """Print an error, the user's (also of a resolver) or a fault of ours, and end the command with its status."""
     try:
         yield
     except Exception as error:

@@ -122,8 +122,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
 
 
 def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
-    """The jobs by what sets them apart ("tfidf, anchored_pt"), and by their number where that does not; of several
-    judges or criteria in one job each by its name too."""
+    """The jobs by what sets them apart ("tfidf, anchored_pt"), else by their number; parts of a job by name too."""
     by_name: dict[str, Job] = {}
     for job in jobs:
         values = [(key.rpartition(".")[2], job.overrides.get(key, "default")) for key in choices]
@@ -134,8 +133,7 @@ def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
 
 
 def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep) -> None:
-    """Say that the best was chosen by what it is praised for, how the others stand to it, and whom their own verdicts
-    support."""
+    """Say that the best was chosen by its score, how the others stand to it, and whom their own verdicts support."""
     ranked = table.loc[(table["status"] == "finished") & table["headline"].notna(), "name"].tolist()
     if sweep.headline is None or len(ranked) < 2 or "criterion" in table:
         return
@@ -187,8 +185,7 @@ def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
 
 
 def _tell_tests(tell: Telling, sweep: Sweep) -> None:
-    """Say what all the tests show, measure by measure (and criterion by criterion, as each has its margin), and how
-    they were corrected."""
+    """Say what the tests of each measure show (of each criterion, which has its margin), and how all are corrected."""
     family = sweep.family
     table = family.table[family.table["p"].notna()]
     several = "_of" if len(sweep.margins) > 1 else ""
@@ -210,8 +207,7 @@ def _tell_tests(tell: Telling, sweep: Sweep) -> None:
 
 
 def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
-    """Say which job leaves the least risk, and draw the error caught by share reviewed, a line per job; at most seven
-    can be told apart, so the best seven."""
+    """Say which job leaves the least risk, and draw the error caught by share reviewed, a line for each of the best."""
     areas, gains = (
         {name: job.metrics[metric] for name, job in finished.items() if metric in job.metrics}
         for metric in ("calibration.aurc", "calibration.review_gain")
@@ -382,7 +378,7 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     """
     kinds: tuple[agreement.Kind, ...] = ("pearson", "spearman", "kendall")
     rows = []
-    for left, right, a, b in pairs:
+    for left, right, a, b, _ in pairs:
         levels = jobs[left].rubric.levels
         steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
         limits = agreement.bland_altman(a, b)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -41,12 +41,14 @@ DRAWS, FEWEST_DRAWS, DRAWS_OF_ALL = 1000, 100, 66_000
 
 
 class Pair(NamedTuple):
-    """Two jobs on the same items: the scores of both in the same order, failures of either left out."""
+    """What two jobs say of the same items, in one order: their scores without failures of either, or (`judged_both`)
+    tables; `texts` is None where these are all that both judged."""
 
     left: str
     right: str
-    a: Array
-    b: Array
+    a: Any
+    b: Any
+    texts: tuple[str, ...] | None = None
 
     @property
     def identical(self) -> bool:
@@ -206,21 +208,10 @@ def units_of(job: Job, measure: str = "score") -> pd.Series:
     return codes[pair.notna()].groupby(pair[pair.notna()].to_numpy(), sort=False).first()
 
 
-class Both(NamedTuple):
-    """What two jobs say of the same texts, in one order, `unit` as a number; `texts` is None where these are all that
-    both judged."""
-
-    left: str
-    right: str
-    a: pd.DataFrame
-    b: pd.DataFrame
-    texts: tuple[str, ...] | None = None
-
-
-def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], truth: str) -> Iterator[Both]:
+def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], truth: str) -> Iterator[Pair]:
     """Every two jobs on the texts that both judged and whose true score (column `truth`) both take for the same.
 
-    `judged` has per job a row per text (index), with the column `unit`, its independent unit.
+    `judged` has per job a row per text (index), with the column `unit`, its independent unit; this becomes a number.
     """
     units = pd.Index(sorted({unit for items in judged.values() for unit in items["unit"]}))
     judged = {name: own.assign(unit=units.get_indexer(own["unit"])).sort_index() for name, own in judged.items()}
@@ -232,7 +223,7 @@ def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], tru
             both = one.index.intersection(other.index)
             a, b, texts = one.loc[both], other.loc[both], tuple(both)
         if len(a) >= FEWEST_OF_ALL and np.allclose(a[truth], b[truth]):
-            yield Both(left, right, a, b, texts)
+            yield Pair(left, right, a, b, texts)
 
 
 def uncertain(jobs: Mapping[str, Job]) -> dict[str, pd.DataFrame]:
@@ -240,7 +231,7 @@ def uncertain(jobs: Mapping[str, Job]) -> dict[str, pd.DataFrame]:
     return {name: job.items.join(job.scores["seconds"]) for name, job in jobs.items() if not job.items.empty}
 
 
-def of_all(both: Both, measure: str, span: float, draws: int, left_outs: LeftOuts) -> Comparison | None:
+def of_all(both: Pair, measure: str, span: float, draws: int, left_outs: LeftOuts) -> Comparison | None:
     """Two jobs by a measure of all texts, left minus right; None where it does not exist.
 
     Args:

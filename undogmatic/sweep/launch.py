@@ -92,8 +92,7 @@ def _check(config: DictConfig, one: _Swept, fixed: Sequence[str], others: Sequen
 
 
 def _sent(config: DictConfig, words: Sequence[str]) -> list[str] | None:
-    """The readout of a job with these overrides, and what it would send beside the judged texts; None where that cannot
-    be said."""
+    """The readout of a job with these overrides, and what it sends beside the judged texts; None if not known."""
     from undogmatic.config import compose
     from undogmatic.config.build import settings
     from undogmatic.config.wall import resolved

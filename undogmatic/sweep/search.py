@@ -255,8 +255,7 @@ class OptunaSweeper(Sweeper):
         write_search(self.folder, self.state)
 
     def _launch(self, trials: Sequence[Trial], folders: Sequence[str], more: Sequence[str], first: int = -1) -> None:
-        """Run trials in these folders of the sweep; what went wrong is in their folders. Hydra numbers jobs from
-        `first` on, by default from the number of the trial."""
+        """Run trials in these folders; Hydra numbers them from `first` on, by default from the number of the trial."""
         jobs = [
             [*self.space.fixed, *_words(trial.params), *more, f"hydra.sweep.subdir={folder}"]
             for trial, folder in zip(trials, folders, strict=True)

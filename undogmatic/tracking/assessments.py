@@ -19,7 +19,7 @@ from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label, 
 from undogmatic.records.records import Failure, Item, Judgment
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.secrets import redacted, scrub_data
-from undogmatic.tracking.store import Store, database, opened, without_secrets
+from undogmatic.tracking.store import Store, WithoutSecrets, database, opened
 from undogmatic.tracking.traces import log_traces, mark_of, trace_id
 from undogmatic.tracking.tracker import NOTE, cut, still_there, where
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from mlflow.tracing.client import TracingClient
 
 SCORE, FLAG = "judge_score", "judge_flag"
-NOBODY = "default"  # MLflow's name of a source that was not named
 LONGEST_SOURCE = 250  # characters, MLflow's limit
 _AT_ONCE = 100
 
@@ -119,8 +118,7 @@ def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None)
 
 @contextlib.contextmanager
 def _logged(folder: Path, uri: str | None, kept: str) -> Iterator[tuple[Store, str]]:
-    """The store to which a run was logged, and the id of its run there. Raises ConfigError where there is none, and
-    DataError where the folder's note does not say where."""
+    """The store and the id of a run in MLflow. Raises ConfigError for none, DataError for a note that does not say."""
     if not (folder / NOTE).is_file():
         raise ConfigError("this run was not logged to MLflow (tracking=none).")
     note = RunFolder(folder).json(NOTE)
@@ -151,12 +149,9 @@ def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[A
     others: Counter[str] = Counter()
     for trace, item in items.items():
         by_id = {a.assessment_id: a for a in found.get(trace, ())}
-        for assessment in found.get(trace, ()):
-            if assessment.source.source_type != "HUMAN" or assessment.valid is False:
-                continue
-            if assessment.name != HUMAN:
-                others[assessment.name] += 1
-                continue
+        standing = [a for a in by_id.values() if a.source.source_type == "HUMAN" and a.valid is not False]
+        others.update(assessment.name for assessment in standing if assessment.name != HUMAN)
+        for assessment in (assessment for assessment in standing if assessment.name == HUMAN):
             first: Assessment = assessment
             while first.overrides in by_id:  # the assessment whose place this one took
                 first = by_id[first.overrides]
@@ -174,8 +169,8 @@ def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[A
 
 def _cells(assessment: Any, first: Assessment, export: Assessment | None) -> dict[str, Any]:
     """A person's assessment as the cells of a row; `first` is the one whose place it took in the end."""
-    who = assessment.source.source_id or ""
-    cells = {"label": assessment.value, "labeller": "" if who == NOBODY else who, "comment": assessment.rationale}
+    who = assessment.source.source_id or ""  # MLflow names one that was not named "default"
+    cells = {"label": assessment.value, "labeller": "" if who == "default" else who, "comment": assessment.rationale}
     # A later export's probability is not the one with which the item came before the person who labelled it.
     before = export is not None and (first.create_time_ms or 0) < (export.last_update_time_ms or 0)
     return cells if export is None or before else cells | _about(export)
@@ -216,22 +211,20 @@ def _assess(
     from mlflow.entities import Feedback
     from mlflow.tracing.client import TracingClient
 
-    client = without_secrets(TracingClient(store.uri))
+    client = WithoutSecrets(TracingClient(store.uri))
     notes = [(mark, assessments) for mark, assessments in notes if mark in traced]
-    for mark, assessments in notes:
-        for assessment in assessments:
-            new, place = assessment, (assessment.name, assessment.source.source_id)
-            same = (a for a in traced[mark] if (a.name, a.source.source_id) == place and a.valid is not False)
-            before = next(same, None)
-            if before is None:
-                client.log_assessment(trace_id(mark), new)
-                continue
-            if before.feedback is not None and new.expectation is not None:
-                # A person gave the label as feedback: MLflow updates neither kind to the other.
-                value, about = new.expectation.value, new.metadata
-                new = Feedback(new.name, value, rationale=before.rationale, metadata=about)
-            if _said(before) != _said(new):
-                client.update_assessment(trace_id(mark), str(before.assessment_id), new)
+    for mark, note in ((mark, note) for mark, assessments in notes for note in assessments):
+        new, place = note, (note.name, note.source.source_id)
+        same = (a for a in traced[mark] if (a.name, a.source.source_id) == place and a.valid is not False)
+        before = next(same, None)
+        if before is None:
+            client.log_assessment(trace_id(mark), new)
+            continue
+        if before.feedback is not None and new.expectation is not None:
+            # A person gave the label as feedback: MLflow updates neither kind to the other.
+            new = Feedback(new.name, new.expectation.value, rationale=before.rationale, metadata=new.metadata)
+        if _said(before) != _said(new):
+            client.update_assessment(trace_id(mark), str(before.assessment_id), new)
     return len({mark for mark, _ in notes})
 
 

@@ -69,11 +69,10 @@ def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
 
 
 def _is(version: Any, program: Program) -> bool:
-    """Whether a registered program is this one: the same instructions and demonstrations for the same model. What
-    somebody registered by hand may be no program at all."""
+    """Whether a registered program is this one: the same instructions and demonstrations for the same model."""
     try:
         registered = json_value(str(version.template))
-    except Unreadable:
+    except Unreadable:  # somebody registered what is no program
         return False
     return isinstance(registered, dict) and all(
         registered.get(name) == program[name] for name in ("predictors", "model", "readout")

@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +28,6 @@ SAID_AFTER, LOCK_SECONDS = 3.0, 600.0
 _UNQUOTED = "".join(chr(n) for n in range(32, 127) if chr(n) not in "%?")
 _THEIRS = ("mlflow", "opentelemetry")
 _TABLES = ("alembic_version", "experiments")
-
 # Read by MLflow when it is imported. Nothing is sent home, its INFO lines stay off the screen, and a server that does
 # not answer is given up after seconds, not minutes: the results are on disk and can be logged later.
 _ENVIRONMENT = {
@@ -96,27 +96,21 @@ def check_store(uri: str | None) -> None:
     """
     uri = uri if uri is not None else default_uri()
     file = database(uri)
-    why = _without_driver(uri) if file is None else _unusable(file)
+    why = None if file is None else _unusable(file)
+    if uri.partition(":")[0].partition("+")[0] in ("postgresql", "mysql", "mssql"):
+        from sqlalchemy.engine import make_url
+        from sqlalchemy.exc import ArgumentError
+
+        try:
+            make_url(uri).get_dialect().import_dbapi()
+        except ImportError as error:
+            why = f"and the driver of this kind of database is not installed ({error}). Install it with pip."
+        except (ArgumentError, ValueError) as error:
+            why = f"which is no address of a database ({str(error).splitlines()[0]})."
     if why is not None:
         raise ConfigError(
             f"`tracking.uri` is {scrub_data(uri)!r}, {why} Name another store, or do without MLflow: tracking=none."
         )
-
-
-def _without_driver(uri: str) -> str | None:
-    """What is wrong with the address of a database, as far as this machine knows it."""
-    if uri.partition(":")[0].partition("+")[0] not in ("postgresql", "mysql", "mssql"):
-        return None
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        make_url(uri).get_dialect().import_dbapi()
-    except ImportError as error:
-        return f"and the driver of this kind of database is not installed ({error}). Install it with pip."
-    except (ArgumentError, ValueError) as error:
-        return f"which is no address of a database ({str(error).splitlines()[0]})."
-    return None
 
 
 def _unusable(file: Path) -> str | None:
@@ -180,11 +174,15 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
     try:
         with contextlib.ExitStack() as stack:
             if file is not None:
-                _make(file)
+                # Its owner's alone, like the journals that it repeats, before SQLite opens it.
+                (file.parent / "artifacts").mkdir(mode=0o700, parents=True, exist_ok=True)
+                os.close(os.open(file, os.O_CREAT | os.O_RDWR, OWN))
+                with contextlib.suppress(PermissionError):  # another one's file
+                    file.chmod(OWN)
                 stack.enter_context(_alone(file, kept))
             from mlflow import MlflowClient
 
-            client = without_secrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
+            client: Any = WithoutSecrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
             yield Store(client, _experiment(client, experiment, file), uri, address)
     except Exception as error:  # whatever MLflow, a driver or a server comes up with
         if isinstance(error, UndogmaticError) or _ours(error):
@@ -196,22 +194,11 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
         ) from None
 
 
-def _make(file: Path) -> None:
-    """Make a local store's files its owner's alone, like the journals that they repeat, before SQLite opens one."""
-    (file.parent / "artifacts").mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(file, os.O_CREAT | os.O_RDWR, OWN))
-    with contextlib.suppress(PermissionError):  # another one's file
-        file.chmod(OWN)
-
-
 def _ours(error: Exception) -> bool:
     """Whether a line of this package raised it, not one of MLflow or below, nor the system."""
-    if isinstance(error, OSError | sqlite3.Error):
-        return False
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    return place is not None and str(place.tb_frame.f_globals.get("__name__")).partition(".")[0] == "undogmatic"
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    ours = str(frame.f_globals.get("__name__")).partition(".")[0] == "undogmatic"
+    return ours and not isinstance(error, OSError | sqlite3.Error)
 
 
 @contextlib.contextmanager
@@ -266,12 +253,9 @@ def _experiment(client: MlflowClient, name: str, file: Path | None) -> str:
     return str(found.experiment_id)
 
 
-def without_secrets(client: Any) -> Any:
-    """Wrap a client of MLflow so that no call of it is made with a secret in its arguments."""
-    return _Scrubbing(client)
+class WithoutSecrets:
+    """Wraps a client of MLflow so that no call of it is made with a secret in its arguments."""
 
-
-class _Scrubbing:
     def __init__(self, client: Any) -> None:
         self._client = client
 
@@ -281,7 +265,7 @@ class _Scrubbing:
             return found
 
         def call(*given: Any, **named: Any) -> Any:
-            return found(*(_scrubbed(each) for each in given), **{k: _scrubbed(v) for k, v in named.items()})
+            return found(*map(_scrubbed, given), **{k: _scrubbed(v) for k, v in named.items()})
 
         return call
 

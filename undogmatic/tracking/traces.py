@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Verdict, digest
-from undogmatic.tracking.store import Store, without_secrets
+from undogmatic.tracking.store import Store, WithoutSecrets
 
 if TYPE_CHECKING:
     from mlflow.entities import Span
@@ -62,7 +62,7 @@ def log_traces(
     if not spans:
         return 0
     try:
-        without_secrets(TracingClient(store.uri)).log_spans(store.experiment_id, spans)
+        WithoutSecrets(TracingClient(store.uri)).log_spans(store.experiment_id, spans)
     except NotImplementedError:
         return 0
     ids = list(map(trace_id, judgments))

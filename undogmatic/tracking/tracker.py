@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import yaml
 from pydantic import Field
 
 from undogmatic.engine.journal import redact_item, redact_judgment
@@ -35,20 +36,18 @@ if TYPE_CHECKING:
 
     from undogmatic.runs.outcome import FinishedRun, SweepResult
 
-PROGRAMS = ("program.json", "baseline.json", "splits.json", "optimisation.json")
 PLAN = "plan.json"  # in a run's folder: the plan that was locked
 NOTE = "mlflow.json"  # in a run's folder: where it was logged
+PROGRAMS = ("program.json", "baseline.json", "splits.json", "optimisation.json")
 FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json", *PROGRAMS)
-QUOTING = ("report.html", "report.md", "judgments.jsonl", "baseline.json", "program.json")  # they hold judged texts
+QUOTING = ("report.html", "report.md", "judgments.jsonl", *PROGRAMS[:2])  # they hold judged texts
 FOLDERS = ("figures", "tables")
-LONGEST_PARAM = 6000  # characters, MLflow's limit
-LONGEST_TAG = 5000
-LONGEST_DIGEST = 36
-LONGEST_KEY = 250
+LONGEST_PARAM, LONGEST_TAG, LONGEST_KEY, LONGEST_DIGEST = 6000, 5000, 250, 36  # characters, MLflow's limits
 AT_ONCE = 100  # parameters in one request, MLflow's limit
-_NUMBERS = ("score raw_score low high confidence uncertainty is_uncertain revised_score usd seconds").split()
-KEY = ("item_id", "judge", "criterion", "repeat")
-TABLE = ("item_id", "judge", "criterion", "pair_id", "condition", "label", "repeat", *_NUMBERS, "error")
+TABLE = (
+    "item_id judge criterion pair_id condition label repeat score raw_score low high confidence uncertainty "
+    "is_uncertain revised_score usd seconds error"
+).split()
 
 
 class NoTracker:
@@ -136,12 +135,23 @@ class MlflowTracker:
             log_params(store, run_id, params(run))
             log_metrics(store, run_id, compared(run))
             store.client.log_table(run_id, table(run), "judgments.json")
-            self._log_files(store, run_id, run)
+            _log_folder(store, run_id, run.folder, [f for f in FILES if not (self.redact and f in QUOTING)], FOLDERS)
+            if self.redact:
+                lines = "".join(f"{j.model_dump_json()}\n" for j in run.judgments)
+                store.client.log_text(run_id, lines, "judgments.jsonl")
+            config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
+            store.client.log_text(run_id, config, "config.yaml")
+            store.client.log_text(run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt")
             log_dataset(store, run_id, run)
             log_prompt(store, run_id, run)
             log_programs(store, run_id, run)
             with doing("logging the run: traces"):
-                self._log_traces(store, run_id, run)
+                chosen = {mark_of(store.experiment_id, j): j for j in choose(run.judgments, self.traces)}
+                written = log_traces(store, run_id, run.items, chosen, run.started)
+                told = f"{written} of {len(run.judgments)}"
+                if written < len(chosen):
+                    told += " (this server is older than MLflow 3.4, which first took traces in batches)"
+                store.client.set_tag(run_id, "undogmatic.traces", told)
             store.client.set_terminated(run_id, "FINISHED", int((run.started + run.seconds) * 1000))
             if before is not None:
                 store.client.delete_run(before)
@@ -184,26 +194,6 @@ class MlflowTracker:
                 _log_folder(store, run_id, result.folder, FILES[:2], FOLDERS[:1])
             store.client.set_terminated(run_id, status)
             return where(store, run_id)
-
-    def _log_files(self, store: Store, run_id: str, run: FinishedRun) -> None:
-        """The files of the run's folder, the composed config and the prompt."""
-        import yaml
-
-        _log_folder(store, run_id, run.folder, [f for f in FILES if not (self.redact and f in QUOTING)], FOLDERS)
-        if self.redact:
-            lines = [j.model_dump_json() for j in run.judgments]
-            store.client.log_text(run_id, "\n".join(lines) + "\n", "judgments.jsonl")
-        config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
-        store.client.log_text(run_id, config, "config.yaml")
-        store.client.log_text(run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt")
-
-    def _log_traces(self, store: Store, run_id: str, run: FinishedRun) -> None:
-        chosen = {mark_of(store.experiment_id, j): j for j in choose(run.judgments, self.traces)}
-        written = log_traces(store, run_id, run.items, chosen, run.started)
-        said = f"{written} of {len(run.judgments)}"
-        if written < len(chosen):
-            said += " (this server is older than MLflow 3.4, which first took traces in batches)"
-        store.client.set_tag(run_id, "undogmatic.traces", said)
 
 
 def _log_folder(store: Store, run_id: str, place: Path, names: Sequence[str], folders: Sequence[str]) -> None:
@@ -307,9 +297,9 @@ def run_name(run: FinishedRun) -> str:
     sweep = RunFolder(Path(parent)).sweep
     typed = set(sweep["overrides"]) if sweep is not None else set()
     own = [word.lstrip("+~") for word in RunFolder(run.folder).overrides if word not in typed]
-    own = [word for word in own if not word.startswith(("run.resume=", "run.limit=null"))]
-    said = " ".join(f"{key.rpartition('.')[2]}={value}" for key, _, value in (word.partition("=") for word in own))
-    return cut(str(scrub_data(said)), LONGEST_KEY) or run.name
+    words = [word.partition("=") for word in own if not word.startswith(("run.resume=", "run.limit=null"))]
+    told = [f"{key.rpartition('.')[2]}={value}" for key, _, value in words]
+    return cut(str(scrub_data(" ".join(told))), LONGEST_KEY) or run.name
 
 
 def compared(run: FinishedRun) -> dict[str, float]:
@@ -345,11 +335,10 @@ def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float]) -> None
 def sweep_metrics(result: SweepResult) -> dict[str, float]:
     """How many jobs ended how, and the best job's numbers."""
     metrics = {"sweep.jobs": float(result.count), "sweep.failed": float(len(result.failed))}
-    finished = result.jobs[result.jobs["status"] == "finished"] if len(result.jobs) else result.jobs
-    if result.headline is not None and len(finished) and finished["headline"].notna().any():
-        best = finished[["headline", "low", "high"]].iloc[0].dropna()
-        names = {"headline": "", "low": "_low", "high": "_high"}
-        metrics |= {f"best.{result.headline}{names[column]}": float(value) for column, value in best.items()}
+    finished = result.jobs[result.jobs["status"] == "finished"]
+    if result.headline is not None and finished["headline"].notna().any():
+        best = finished[["headline", "low", "high"]].iloc[0].set_axis(["", "_low", "_high"]).dropna()
+        metrics |= {f"best.{result.headline}{end}": float(value) for end, value in best.items()}
     return metrics
 
 
@@ -357,16 +346,13 @@ def table(run: FinishedRun) -> pd.DataFrame:
     """The judgments as a table: numbers, the judged text and the reason given."""
     texts = {item.id: item.text for item in run.items}
     reasons = {
-        (j.item_id, j.judge, j.criterion, j.repeat): j.outcome.rationale
-        if isinstance(j.outcome, Verdict)
-        else j.outcome.message
-        for j in run.judgments
+        j.key: getattr(j.outcome, "rationale" if isinstance(j.outcome, Verdict) else "message") for j in run.judgments
     }
     several = len(run.frame[["judge", "criterion"]].drop_duplicates()) > 1
     shown = [column for column in TABLE if column in run.frame and (several or column not in ("judge", "criterion"))]
     table = run.frame[shown].copy()
-    keys = list(run.frame[list(KEY)].itertuples(index=False, name=None))
-    table["text"] = [texts[key[0]] for key in keys]
+    keys = run.frame[["item_id", "judge", "criterion", "repeat"]].itertuples(index=False, name=None)
+    table["text"] = [texts[item] for item in run.frame["item_id"]]
     table["rationale"] = [reasons.get(key) for key in keys]
     return table.astype(object).where(table.notna(), None)
 
@@ -377,16 +363,9 @@ def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
     from mlflow.data.pandas_dataset import from_pandas
     from mlflow.entities import DatasetInput, InputTag
 
-    rows = pd.DataFrame(
-        {
-            "item_id": [str(i.id) for i in run.items],
-            "condition": [i.condition or "" for i in run.items],
-            "label": [float("nan") if i.label is None else float(i.label) for i in run.items],
-        }
-    )
-    name = run.choices.get("dataset", "dataset")
-    data = from_pandas(rows, name=name, digest=run.dataset_digest[:LONGEST_DIGEST])
-    entity = data._to_mlflow_entity()
+    rows = [(i.id, i.condition or "", math.nan if i.label is None else float(i.label)) for i in run.items]
+    table, name = pd.DataFrame(rows, columns=["item_id", "condition", "label"]), run.choices.get("dataset", "dataset")
+    entity = from_pandas(table, name=name, digest=run.dataset_digest[:LONGEST_DIGEST])._to_mlflow_entity()
     store.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])
 
 

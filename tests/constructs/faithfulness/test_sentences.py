@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from undogmatic.constructs.faithfulness.sentences import sentences
+from undogmatic.constructs.faithfulness.facts.words import sentences
 
 HARD: dict[str, list[str]] = yaml.safe_load(Path(__file__).with_name("hard.yaml").read_text(encoding="utf-8"))
 CASES = [case for cases in HARD.values() for case in cases]

@@ -37,68 +37,33 @@ from undogmatic.runs.folder import read_records
 from undogmatic.safety.paths import conf_folder
 
 CHOICES = {"model": "m", "prompt": "gating_en", "judge": "gating", "dataset": "gating", "analysis": "gating"}
-STYLES = ("default", "validation", "qualitative", "orthogonal", "binary", "uncertainty")
-ANSWERS: dict[str, dict[str, Any]] = {
-    "default": {
-        "issues": ["no NK cells"],
-        "summary": "Misses a lineage.",
-        "completeness": 1,
-        "accuracy": 8,
-        "scientific": 7.5,
-        "overall": 6,
-    },
-    "validation": {"reasoning": "Most names agree.", "f1": 0.7, "structure": 1, "critical_recall": 0.5, "overall": 6},
-    "qualitative": {
-        "strengths": ["clean"],
-        "errors": ["B cells below T cells"],
-        "missing": ["NK cells"],
-        "advice": "Move them.",
-        "coverage": "fair",
-        "logic": "poor",
-        "overall": "good",
-    },
-    "orthogonal": {
-        "issues": [],
-        "summary": "Fine.",
-        "plausibility": 10,
-        "marker_use": 9,
-        "gate_order": 10,
-        "usefulness": 5,
-        "overall": 8,
-    },
-    "binary": {
-        "reasons": ["no NK cells"],
-        "cleaning_gates": "yes",
-        "main_lineages": "no",
-        "parents_right": "yes",
-        "panel_respected": "yes",
-        "overall": "no",
-    },
+WORDS: dict[str, dict[str, Any]] = {
+    "default": {"issues": ["no NK cells"], "summary": "Misses a lineage."},
+    "validation": {"reasoning": "Most names agree."},
+    "qualitative": {"strengths": ["clean"], "errors": ["B cells below T"], "missing": ["NK cells"], "advice": "Move."},
+    "orthogonal": {"issues": [], "summary": "Fine."},
+    "binary": {"reasons": ["no NK cells"]},
 }
-DOUBTS = {
-    "biological_issues": [{"severity": "major", "text": "T cells above live cells"}],
-    "missing_critical_gates": ["Singlets"],
-    "invented_gates": ["T cells"],
-    "marker_concerns": ["CD25 is not in the panel"],
-    "hallucination_risk": 4,
-    "revised_overall": 3,
-    "confidence": 60,
-    "expert_review": "yes",
+NUMBERS: dict[str, list[tuple[str, Any, float]]] = {  # each criterion as it is answered, and as a share
+    "default": [("completeness", 1, 0.1), ("accuracy", 8, 0.8), ("scientific", 7.5, 0.75), ("overall", 6, 0.6)],
+    "validation": [("f1", 0.7, 0.7), ("structure", 1, 1), ("critical_recall", 0.5, 0.5), ("overall", 6, 0.6)],
+    "qualitative": [("coverage", "fair", 0.5), ("logic", "poor", 0.25), ("overall", "good", 0.75)],
+    "orthogonal": [
+        *(("plausibility", 10, 1), ("marker_use", 9, 0.9), ("gate_order", 10, 1), ("usefulness", 5, 0.5)),
+        ("overall", 8, 0.8),
+    ],
+    "binary": [
+        *((name, "yes", 1) for name in ("cleaning_gates", "parents_right", "panel_respected")),
+        *((name, "no", 0) for name in ("main_lineages", "overall")),
+    ],
 }
-SHARES = {
-    "default": {"completeness": 0.1, "accuracy": 0.8, "scientific": 0.75, "overall": 0.6},
-    "validation": {"f1": 0.7, "structure": 1, "critical_recall": 0.5, "overall": 0.6},
-    "qualitative": {"coverage": 0.5, "logic": 0.25, "overall": 0.75},
-    "orthogonal": {"plausibility": 1, "marker_use": 0.9, "gate_order": 1, "usefulness": 0.5, "overall": 0.8},
-    "binary": {"cleaning_gates": 1, "main_lineages": 0, "parents_right": 1, "panel_respected": 1, "overall": 0},
-}
-CLASSES: dict[str, type[gating.GatingJudge]] = {
-    "default": gating.DefaultJudge,
-    "validation": gating.ValidationJudge,
-    "qualitative": gating.QualitativeJudge,
-    "orthogonal": gating.OrthogonalJudge,
-    "binary": gating.BinaryJudge,
-}
+ANSWERS = {style: WORDS[style] | {name: answer for name, answer, _ in each} for style, each in NUMBERS.items()}
+SHARES = {style: {name: share for name, _, share in each} for style, each in NUMBERS.items()}
+CLASSES: dict[str, type[gating.GatingJudge]] = {style: getattr(gating, f"{style.title()}Judge") for style in WORDS}
+STYLES = (*CLASSES, "uncertainty")
+DOUBTS: dict[str, Any] = {"hallucination_risk": 4, "revised_overall": 3, "confidence": 60, "expert_review": "yes"}
+DOUBTS |= {"biological_issues": [{"severity": "major", "text": "T cells above live cells"}]}
+DOUBTS |= {"missing_critical_gates": ["Singlets"], "invented_gates": ["T cells"], "marker_concerns": ["No CD25."]}
 INPUTS = {
     "sample": "species: human",
     "panel": "CD3, CD4, CD19",
@@ -107,11 +72,8 @@ INPUTS = {
 }
 
 
-def wordings(style: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((conf_folder() / f"judge/gating/{style}.yaml").read_text("utf-8"))[
-        "wordings"
-    ]
-    return found
+def wordings(style: str) -> Any:
+    return yaml.safe_load((conf_folder() / f"judge/gating/{style}.yaml").read_text("utf-8"))["wordings"]
 
 
 @functools.cache
@@ -132,6 +94,10 @@ def asker(bench: Bench, style: str, *answers: Any) -> Any:
     return made
 
 
+def of_style(bench: Bench, style: str = "default", **changes: Any) -> gating.GatingJudge:
+    return CLASSES[style](asker(bench, style, ANSWERS[style] | changes))
+
+
 def judged(bench: Bench, judge: Judge, inputs: dict[str, str] = INPUTS, **metadata: Any) -> dict[str, Judgment]:
     judge.judge_by(bench.rubric)
     item = Item(id="a", inputs=inputs, metadata=metadata)
@@ -139,30 +105,30 @@ def judged(bench: Bench, judge: Judge, inputs: dict[str, str] = INPUTS, **metada
         return {j.criterion: j for j in asyncio.run(JudgeStep(judge, bench.provenance).process(item))}
 
 
-def verdict(judgment: Judgment) -> Verdict:
-    assert isinstance(judgment.outcome, Verdict), judgment.outcome
-    return judgment.outcome
+def verdict(*run: Any, **metadata: Any) -> Verdict:
+    """The overall verdict of `judged`."""
+    outcome = judged(*run, **metadata)[OVERALL].outcome
+    assert isinstance(outcome, Verdict), outcome
+    return outcome
 
 
 @pytest.mark.parametrize("style", list(CLASSES))
 def test_each_style_gives_a_judgment_per_criterion_from_one_answer(own: Bench, style: str) -> None:
-    found = judged(own, CLASSES[style](asker(own, style, ANSWERS[style])))
+    found = judged(own, of_style(own, style))
     assert {name: j.score for name, j in found.items()} == pytest.approx(
         {name: 10 * share for name, share in SHARES[style].items()}
     ), "each on its own scale: a 1 on 0-10 is 0.1"
     assert len(own.chat.requests) == 1
-    whole = verdict(found[OVERALL])
     others = {name: share for name, share in SHARES[style].items() if name != OVERALL}
-    assert whole.details == pytest.approx(others)
+    assert found[OVERALL].outcome.details == pytest.approx(others)  # type: ignore[union-attr]
     said = own.chat.requests[0]["messages"][-1]["content"]
     assert all(text in said for text in INPUTS.values())
 
 
 def test_issues_and_summary_are_kept(own: Bench) -> None:
-    whole = verdict(judged(own, gating.DefaultJudge(asker(own, "default", ANSWERS["default"])))[OVERALL])
+    whole = verdict(own, of_style(own))
     assert (whole.issues, whole.rationale) == (("no NK cells",), "Misses a lineage.")
-    words = verdict(judged(own, gating.QualitativeJudge(asker(own, "qualitative", ANSWERS["qualitative"])))[OVERALL])
-    assert words.issues == ("B cells below T cells", "missing: NK cells")
+    assert verdict(own, of_style(own, "qualitative")).issues == ("B cells below T", "missing: NK cells")
 
 
 @pytest.mark.parametrize(
@@ -180,8 +146,7 @@ def test_an_answer_off_its_scale_fails_all_criteria(
     bench: Bench, style: str, change: dict[str, Any], reason: str
 ) -> None:
     bench.prompt, bench.rubric = parts("en")
-    found = judged(bench, CLASSES[style](asker(bench, style, ANSWERS[style] | change)))
-    outcomes = [j.outcome for j in found.values()]
+    outcomes = [j.outcome for j in judged(bench, of_style(bench, style, **change)).values()]
     assert all(isinstance(outcome, Failure) and outcome.reason == reason for outcome in outcomes), outcomes[0]
     assert len(bench.chat.requests) == 2, "it is told once what is wrong"
 
@@ -189,7 +154,7 @@ def test_an_answer_off_its_scale_fails_all_criteria(
 def test_uncertainty_argues_against_the_initial_score_and_revises_it(own: Bench) -> None:
     start = Verdict(score=7.0, issues=("shallow",), details={"accuracy": 0.8})
     judge = UncertaintyJudge(FixedJudge(start), asker(own, "uncertainty", DOUBTS))
-    whole = verdict(judged(own, judge)[OVERALL])
+    whole = verdict(own, judge)
     assert (whole.score, whole.interval, whole.confidence) == (3, (pytest.approx(3), pytest.approx(7)), 60)
     assert whole.uncertainty == "medium" and whole.review, "strength 0.4, width 4, one major issue; a person is wanted"
     assert whole.doubt == pytest.approx(0.4)
@@ -201,10 +166,9 @@ def test_uncertainty_argues_against_the_initial_score_and_revises_it(own: Bench)
 
 
 def test_the_critic_sees_every_initial_score_and_names_the_gates_that_may_be_invented(own: Bench) -> None:
-    made = asker(own, "uncertainty", DOUBTS)
-    start = gating.DefaultJudge(asker(own, "default", ANSWERS["default"]))
-    own.chat.answer = _in_turn(own, ANSWERS["default"], DOUBTS)
-    whole = verdict(judged(own, UncertaintyJudge(start, made))[OVERALL])
+    made, start = asker(own, "uncertainty", DOUBTS), of_style(own)
+    own.chat.answer = _in_turn(ANSWERS["default"], DOUBTS)
+    whole = verdict(own, UncertaintyJudge(start, made))
     asked = own.chat.requests[-1]["messages"][-1]["content"]
     assert "completeness 1, accuracy 8, scientific 7.5, overall 6" in asked
     assert whole.details["invented_gates"] == "T cells"
@@ -212,30 +176,27 @@ def test_the_critic_sees_every_initial_score_and_names_the_gates_that_may_be_inv
 
 
 def test_the_expensive_style_is_called_where_the_judge_and_the_metric_disagree(own: Bench) -> None:
-    cheap = gating.DefaultJudge(asker(own, "default", ANSWERS["default"]))
+    cheap = of_style(own)
     strict = UncertaintyJudge(FixedJudge(Verdict(score=6.0)), asker(own, "uncertainty", ANSWERS["default"], DOUBTS))
     cheap.asker = strict.asker
-    rules = Rules(disagrees_with_f1={}, high_score={})
-    judge = SelectiveJudge(cheap, strict, own.rubric, rules)
-    calm = verdict(judged(own, judge, automatic_f1=0.6, hallucination_rate=0.0)[OVERALL])
+    judge = SelectiveJudge(cheap, strict, own.rubric, Rules(disagrees_with_f1={}, high_score={}))
+    calm = verdict(own, judge, automatic_f1=0.6, hallucination_rate=0.0)
     assert (calm.score, calm.details["rules_fired"]) == (6, "")
-    own.chat.answer = _in_turn(own, ANSWERS["default"], DOUBTS)
-    fired = verdict(judged(own, judge, automatic_f1=0.4, hallucination_rate=0.0)[OVERALL])
+    own.chat.answer = _in_turn(ANSWERS["default"], DOUBTS)
+    fired = verdict(own, judge, automatic_f1=0.4, hallucination_rate=0.0)
     assert fired.details["rules_fired"] == "disagrees_with_f1" and fired.score == 3
 
 
-def _in_turn(bench: Bench, *answers: dict[str, Any]) -> Any:
+def _in_turn(*answers: dict[str, Any]) -> Any:
     texts = [json.dumps(answer) for answer in answers]
     return lambda _: (texts.pop(0), None)
 
 
 def test_styles_together_are_one_panel(own: Bench) -> None:
-    members = [
-        gating.DefaultJudge(asker(own, "default", ANSWERS["default"])),
-        UncertaintyJudge(FixedJudge(Verdict(score=6.0)), asker(own, "uncertainty", DOUBTS)),
-    ]
-    own.chat.answer = _in_turn(own, ANSWERS["default"], DOUBTS)
-    whole = verdict(judged(own, PanelJudge(members, own.rubric))[OVERALL])
+    cheap = of_style(own)
+    members = [cheap, UncertaintyJudge(FixedJudge(Verdict(score=6.0)), asker(own, "uncertainty", DOUBTS))]
+    own.chat.answer = _in_turn(ANSWERS["default"], DOUBTS)
+    whole = verdict(own, PanelJudge(members, own.rubric))
     assert whole.score == pytest.approx(4.5)
     assert whole.interval == (pytest.approx(3.5), pytest.approx(5.5)), "mean 0.45 +- 0.1, no judgment of high level"
     assert whole.review, "one member asks for a person"
@@ -250,13 +211,13 @@ def test_in_levels_every_number_is_a_question(own: Bench, style: str) -> None:
     found = judged(own, CLASSES[style](made))
     assert [j.score for j in found.values()] == pytest.approx([10 * (0.75 * 1 + 0.25 * 0.75)] * len(found))
     assert len(own.chat.requests) == len(numbers(CLASSES[style].asked))
-    assert verdict(found[OVERALL]).confidence is not None
+    assert found[OVERALL].outcome.confidence is not None  # type: ignore[union-attr]
 
 
 def test_uncertainty_in_levels_asks_four_questions_of_a_base_model(own: Bench) -> None:
     made = own.levels(lambda _: {4: 3.0, 3: 1.0})
     made.wordings = wordings("uncertainty")
-    whole = verdict(judged(own, UncertaintyJudge(FixedJudge(Verdict(score=2.0)), made))[OVERALL])
+    whole = verdict(own, UncertaintyJudge(FixedJudge(Verdict(score=2.0)), made))
     assert whole.score == pytest.approx(9.375) and whole.confidence == pytest.approx(93.75)
     assert len(own.chat.requests) == 4 and whole.review and whole.uncertainty == "high", "the score moved by seven"
 
@@ -264,28 +225,25 @@ def test_uncertainty_in_levels_asks_four_questions_of_a_base_model(own: Bench) -
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(
     ("text", "defect"),
-    [("", "empty"), ('{"name": "All', "truncated"), ("A -> B\nB -> A", "cyclic"), ("No idea.", "not_a_hierarchy")],
+    [("(empty)", "not_a_hi"), ('{"name": "All', "truncated"), ("A -> B\nB -> A", "cyclic"), ("No idea.", "not_a_hi")],
 )
 def test_a_prediction_that_is_no_hierarchy_fails_with_its_reason_and_nobody_is_asked(
-    bench: Bench, rubric: Rubric, style: str, text: str, defect: str
+    bench: Bench, style: str, text: str, defect: str
 ) -> None:
-    made = asker(bench, style, DOUBTS)
-    start = FixedJudge(Verdict(score=5.0))
+    made, start = asker(bench, style, DOUBTS), FixedJudge(Verdict(score=5.0))
     judge = UncertaintyJudge(start, made) if style == "uncertainty" else CLASSES[style](made)
-    inputs = {key: value for key, value in INPUTS.items() if key != "prediction"} | {"unparsed": text or "(empty)"}
-    wanted = defect if text else "not_a_hierarchy"
-    for given in (inputs, *([inputs | {"prediction": text}] if text else [])):
+    inputs = {key: value for key, value in INPUTS.items() if key != "prediction"} | {"unparsed": text}
+    for given in (inputs, inputs | {"prediction": text}):
         outcome = judged(bench, judge, given)[OVERALL].outcome
-        assert isinstance(outcome, Failure) and outcome.reason == "input" and f"{wanted}: " in outcome.message
+        assert isinstance(outcome, Failure) and outcome.reason == "input" and f"; {defect}" in outcome.message
     assert not bench.chat.requests and start.asked == 0
 
 
 def cases(folder: Path, predictions: list[Any]) -> str:
     """A folder with one case per prediction."""
     tree = {"name": "All Events", "children": [{"name": "Singlets", "children": ["T cells", "B cells"]}]}
-    truths = [
-        {"test_case_id": f"c{n}", "panel": ["CD3", "CD19"], "gating_hierarchy": tree} for n in range(len(predictions))
-    ]
+    case = {"panel": ["CD3", "CD19"], "gating_hierarchy": tree}
+    truths = [case | {"test_case_id": f"c{n}"} for n in range(len(predictions))]
     rows = [{"test_case_id": f"c{n}", "id": f"p{n}", "prediction": given} for n, given in enumerate(predictions)]
     for name, lines in (("ground_truth", truths), ("predictions", rows)):
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
@@ -305,8 +263,7 @@ def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(tmp_path
     found: dict[str, list[str]] = {}
     for j in read_records(tmp_path / "run" / "judgments.jsonl", Judgment):
         if j.criterion == OVERALL:
-            outcome = j.outcome
-            found.setdefault(j.item_id, []).append(outcome.reason if isinstance(outcome, Failure) else "score")
+            found.setdefault(j.item_id, []).append(getattr(j.outcome, "reason", "score"))
     for n, wanted in enumerate(["score", "score", *["unparseable"] * 4]):
         assert found[f"p{n}"] == [wanted] * len(STYLES), kinds[n]
     assert set(found["p6"]) <= {"off_scale", "unparseable", "score"}, "what is off its scale need not be the score"
@@ -340,7 +297,7 @@ def test_the_embedded_model_is_asked_in_levels_and_ends_in_a_report(tmp_path: Pa
     overrides = ["experiment=gating", "judge=gating/uncertainty", "run.limit=1", "tracking=none"]
     run_experiment(compose_config(overrides), CHOICES, tmp_path / "run")
     (judgment,) = read_records(tmp_path / "run" / "judgments.jsonl", Judgment)
-    found = verdict(judgment)
+    assert isinstance(found := judgment.outcome, Verdict)
     assert found.score is not None and 0 <= found.score <= 10 and found.confidence is not None
     assert {"completeness", "accuracy", "scientific", "hallucination_risk", "initial_score"} <= found.details.keys()
     assert "Undecided:" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@ off the topic, no penalty for a cut-off)."""
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from pathlib import Path
@@ -30,16 +31,38 @@ from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 
+PLAIN = Prompt(id="plain", language="en")
 RUBRICS = sorted((conf_folder() / "rubric" / "trait").glob("*.yaml"))
 TRAITS = (
     "condescension deception_cues empathy evasiveness formality hedging overconfidence refusal sycophancy verbosity"
 )
 
 
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
 def rubric_of(path: Path, **changes: Any) -> Rubric:
-    found = build(yaml.safe_load(path.read_text(encoding="utf-8")) | changes, "rubric")
+    found = build(read(path) | changes, "rubric")
     assert isinstance(found, Rubric)
     return found
+
+
+def connected(model: Any) -> Any:
+    model.connect(Gateway())
+    return model
+
+
+def bound(model: Any, rubric: Rubric, own: Any = None) -> Any:
+    """A readout (whole numbers unless given) of a model for a rubric."""
+    own = readout() if own is None else own
+    own.bind(connected(model), PLAIN, rubric)
+    return own
+
+
+def score(judge: Any, model: Any, inputs: dict[str, str], rubric: Rubric) -> Verdict:
+    judge.judge_by(rubric)
+    return reading_of(judge, model, Item(id="a", inputs=inputs))
 
 
 def test_ten_traits_ship_each_with_its_guide_and_its_examples() -> None:
@@ -52,8 +75,7 @@ def test_ten_traits_ship_each_with_its_guide_and_its_examples() -> None:
         for wording in rubric.wordings.values():
             assert len(wording.distinctions) >= 2
             assert len(wording.prose) > 200
-        file = conf_folder() / "prompt" / "trait" / path.name
-        prompt = build(yaml.safe_load(file.read_text(encoding="utf-8")), "prompt")
+        prompt = build(read(conf_folder() / "prompt" / "trait" / path.name), "prompt")
         assert isinstance(prompt, Prompt)
         prompt.check(rubric)
         scores = sorted(float(demo.score) for demo in prompt.demonstrations)
@@ -66,7 +88,7 @@ def test_no_example_is_among_the_labelled_responses() -> None:
     shown = {
         demo["inputs"]["response"]
         for path in (conf_folder() / "prompt").rglob("*.yaml")
-        for demo in yaml.safe_load(path.read_text(encoding="utf-8")).get("demonstrations", ())
+        for demo in read(path).get("demonstrations", ())
         if "response" in demo.get("inputs", {})
     }
     assert len(shown) > 60
@@ -76,9 +98,9 @@ def test_no_example_is_among_the_labelled_responses() -> None:
             assert not any(response in file.read_text(encoding="utf-8") for response in shown)
 
 
-def changed(bands: list[dict[str, Any]], meanings: list[str]) -> Rubric:
-    node = yaml.safe_load(RUBRICS[0].read_text(encoding="utf-8"))
-    words = {language: words | {"meanings": meanings} for language, words in node["wordings"].items()}
+def halves(names: tuple[str, str], meanings: list[str]) -> Rubric:
+    bands = [{"name": name, "low": low, "high": low + 50} for name, low in zip(names, (0, 50), strict=True)]
+    words = {code: words | {"meanings": meanings} for code, words in read(RUBRICS[0])["wordings"].items()}
     return rubric_of(RUBRICS[0], guide={"kind": "bands", "bands": bands}, wordings=words)
 
 
@@ -87,23 +109,19 @@ def changed(bands: list[dict[str, Any]], meanings: list[str]) -> Rubric:
     [(("LOW", "REST"), "has no HIGH"), (("REST", "HIGH"), "has no LOW"), (("A", "B"), "HIGH and no LOW")],
 )
 def test_a_guide_without_high_or_low_is_named_at_the_start(names: tuple[str, str], said: str) -> None:
-    rubric = changed(
-        [{"name": names[0], "low": 0, "high": 50}, {"name": names[1], "low": 50, "high": 100}], ["one", "other"]
-    )
     with pytest.raises(ConfigError, match=rf"rubric=condescension {said}|rubric=condescension has no {said}"):
-        check_guide(rubric)
+        check_guide(halves(names, ["one", "other"]))
 
 
 def test_an_empty_meaning_and_a_rubric_without_bands_are_named_too() -> None:
-    halves = [{"name": "LOW", "low": 0, "high": 50}, {"name": "HIGH", "low": 50, "high": 100}]
     with pytest.raises(ConfigError, match=r"says nothing of HIGH in `wordings\.en\.meanings`"):
-        check_guide(changed(halves, ["little", " "]))
+        check_guide(halves(("LOW", "HIGH"), ["little", " "]))
     with pytest.raises(ConfigError, match="has none"):
         check_guide(TEN)
 
 
 def test_a_run_with_such_a_file_ends_before_anything_is_asked(tmp_path: Path) -> None:
-    node = yaml.safe_load(RUBRICS[0].read_text(encoding="utf-8"))
+    node = read(RUBRICS[0])
     node["guide"]["bands"][2]["name"] = "VERY"
     (tmp_path / "conf" / "rubric").mkdir(parents=True)
     (tmp_path / "conf" / "rubric" / "mine.yaml").write_text(yaml.safe_dump(node), encoding="utf-8")
@@ -115,31 +133,15 @@ def test_a_run_with_such_a_file_ends_before_anything_is_asked(tmp_path: Path) ->
 
 def test_a_response_may_stand_alone_after_a_question_or_in_a_scenario() -> None:
     rubric = rubric_of(RUBRICS[0])
-    forms = [
-        {"response": "r"},
-        {"question": "q", "response": "r"},
-        {"scenario": "s", "response": "r"},
-        {"scenario": "s", "question": "q", "response": "r"},
-    ]
-    seen = []
-    for inputs in forms:
+    headings = ("scenario", "question", "response")
+    for names in (("response",), ("question", "response"), ("scenario", "response"), headings):
         model = NumbersChat(lambda _: {20: 1.0})
-        model.connect(Gateway())
-        own = readout()
-        own.bind(model, Prompt(id="plain", language="en"), rubric)
-        judge = TraitJudge(own)
-        judge.judge_by(rubric)
-        assert reading_of(judge, model, Item(id="a", inputs=inputs)).score == 20  # type: ignore[arg-type]
+        judge = TraitJudge(bound(model, rubric))
+        assert score(judge, model, {name: name[0] for name in names}, rubric).score == 20
         shown = model.requests[0][-1]["content"]
-        seen.append([heading for heading in ("Scenario:", "Question:", "Response:") if heading in shown])
-    assert seen == [
-        ["Response:"], ["Question:", "Response:"], ["Scenario:", "Response:"], ["Scenario:", "Question:", "Response:"],
-    ]  # fmt: skip
-    model = NumbersChat(lambda _: {20: 1.0})
-    model.connect(Gateway())
-    own.bind(model, Prompt(id="plain", language="en"), rubric)
+        assert [name for name in headings if f"{name.title()}:" in shown] == list(names)
     with pytest.raises((UnfitInput, ConfigError), match="response"):
-        reading_of(own, model, Item(id="a", inputs={"question": "q"}))
+        score(judge, model, {"question": "q"}, rubric)
 
 
 def test_what_an_older_rubric_hashes_to_does_not_change() -> None:
@@ -152,13 +154,9 @@ def test_what_an_older_rubric_hashes_to_does_not_change() -> None:
     assert len(CuratedDataset(parts=["labelled"]).load()) > 0
 
 
-PLAIN = Prompt(id="plain", language="en")
-
-
+@functools.cache
 def rubric() -> Rubric:
-    found = build(yaml.safe_load((conf_folder() / "rubric" / "coherence.yaml").read_text(encoding="utf-8")), "rubric")
-    assert isinstance(found, Rubric)
-    return found
+    return rubric_of(conf_folder() / "rubric" / "coherence.yaml")
 
 
 def judged(
@@ -178,14 +176,10 @@ def judged(
         return next(iter(odds)), {label: math.log(mass) for label, mass in odds.items() if mass > 0}
 
     model = FakeChat(reply, base=base)
-    model.connect(Gateway())
-    own = LogprobsReadout(zero_shot=True) if base else readout()
-    own.bind(model, PLAIN, rubric())
+    own = bound(model, rubric(), LogprobsReadout(zero_shot=True) if base else None)
     judge = CoherenceJudge(own, LevelsAsker(model, PLAIN, rubric(), WORDINGS), **options)
-    judge.judge_by(rubric())
-    found = reading_of(judge, model, Item(id="a", inputs=inputs))
     judged.requests = model.requests  # type: ignore[attr-defined]
-    return found
+    return score(judge, model, inputs, rubric())
 
 
 BOTH = {"question": "How do I bake bread?", "response": "Mix, knead, wait and bake."}
@@ -260,21 +254,11 @@ def test_a_tenth_of_the_mass_suffices_and_less_fails() -> None:
 
 
 def test_in_words_relevance_is_one_of_two_words() -> None:
-    answers = iter(["OFF_TOPIC", "ENGAGES"])
-    model = FakeChat(lambda _: ("", None))
-    model.connect(Gateway())
-    own = readout()
-    numbers = NumbersChat(lambda _: {90: 1.0})
-    numbers.connect(Gateway())
-    own.bind(numbers, PLAIN, rubric())
-    scores = []
-    for said in answers:
-        chat = FakeChat(lambda _, said=said: (json.dumps({"off_topic": said}), {"90": 0.0}))
-        chat.connect(Gateway())
+    own = bound(NumbersChat(lambda _: {90: 1.0}), rubric())
+    for said, expected in (("OFF_TOPIC", 50), ("ENGAGES", 90)):
+        chat = connected(FakeChat(lambda _, said=said: (json.dumps({"off_topic": said}), {"90": 0.0})))
         judge = CoherenceJudge(own, WordsAsker(chat, PLAIN, rubric(), WORDINGS))
-        judge.judge_by(rubric())
-        scores.append(reading_of(judge, chat, Item(id="a", inputs=BOTH)).score)  # type: ignore[arg-type]
-    assert scores == [pytest.approx(50), pytest.approx(90)]
+        assert score(judge, chat, BOTH, rubric()).score == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -301,23 +285,16 @@ def test_a_cut_off_is_not_punished() -> None:
     def odds(asked: str) -> dict[int, float]:
         return {90: 1.0} if asked.rpartition("\n<</")[0].endswith(".") else {20: 1.0}
 
-    scores = []
     for response in ("It rains. The streets are wet.", "It rains. The streets are wet. And so the"):
         model = NumbersChat(odds)
-        model.connect(Gateway())
-        own = readout()
-        own.bind(model, PLAIN, rubric())
-        judge = CoherenceJudge(own, LevelsAsker(model, PLAIN, rubric(), WORDINGS))
-        judge.judge_by(rubric())
-        scores.append(reading_of(judge, model, Item(id="a", inputs={"response": response})).score)  # type: ignore[arg-type]
-    assert scores == [pytest.approx(90)] * 2
+        judge = CoherenceJudge(bound(model, rubric()), LevelsAsker(model, PLAIN, rubric(), WORDINGS))
+        assert score(judge, model, {"response": response}, rubric()).score == pytest.approx(90)
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_a_chat_model_is_asked_in_words_that_begin_differently(language: str) -> None:
     """The probability is read from the first token, which must tell the two answers apart."""
-    words = yaml.safe_load((conf_folder() / "judge" / "coherence.yaml").read_text(encoding="utf-8"))["wordings"]
-    asked = words[language]["relevance"]["levels"]["off_topic"]
+    asked = read(conf_folder() / "judge" / "coherence.yaml")["wordings"][language]["relevance"]["levels"]["off_topic"]
     engages, off_topic = asked["labels"]
     assert engages[0] != off_topic[0]
     assert all(f"{label}" in asked["answer_with"] for label in asked["labels"])

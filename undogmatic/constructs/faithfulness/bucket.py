@@ -11,32 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from undogmatic.constructs.faithfulness.compared import (
-    REFERENCE,
-    SUMMARY,
-    Covered,
-    Means,
-    Sides,
-    coverage,
-    needed,
-    sides,
-    table,
-)
+from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, coverage, needed, sides, table
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
-from undogmatic.constructs.faithfulness.facts.contradictions import Hedge, hedges
-from undogmatic.constructs.faithfulness.facts.inventions import inventions
-from undogmatic.constructs.faithfulness.facts.outcomes import outcomes
-from undogmatic.constructs.faithfulness.facts.words import (
-    HEDGED,
-    INVENTED,
-    is_sure,
-    language_of,
-    lexicon,
-    pattern,
-    plain,
-)
+from undogmatic.constructs.faithfulness.facts.accusations import HEDGED, INVENTED, Hedge, hedges, inventions, is_sure
+from undogmatic.constructs.faithfulness.facts.reading import outcomes
+from undogmatic.constructs.faithfulness.facts.words import language_of, lexicon, pattern, plain, sentences
 from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding, in_words
-from undogmatic.constructs.faithfulness.sentences import sentences
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
@@ -198,6 +178,7 @@ class BucketRulesJudge(Judge):
         found = await self.nli.compare(item, own)
         similarities = await self.embeddings.similarities(*own)
         covered = coverage(similarities, self.threshold, inclusive=False)
+        missed = [sentence for sentence, is_in in zip(own.reference, covered.covered, strict=True) if not is_in]
         opinion = item.inputs.get(OPINION, "").strip()
         beside = self._beside(own, opinion, found)
         hedged = self._hedged(own, hedges(own.reference, own.summary, similarities, self.aligned))
@@ -208,7 +189,7 @@ class BucketRulesJudge(Judge):
         verdicts = {}
         for criterion, name, rows, more in (
             (CRITERIA[0], "errors", errors, sources),
-            (CRITERIA[1], "omissions", self._omissions(own, covered), {}),
+            (CRITERIA[1], "omissions", self._omissions(own, missed, covered.score), {}),
         ):
             bucket = INCOHERENT if covered.score == 0 else min([row["bucket"] for row in rows], default=FLAWLESS)
             issues = [f"{'doubt: ' if row.get('doubt') else ''}{row.get('problem') or row['omission']}" for row in rows]
@@ -217,12 +198,13 @@ class BucketRulesJudge(Judge):
         return verdicts
 
     def _contradictions(self, own: Sides, found: Sequence[SentenceFinding]) -> list[Fault]:
-        rows, other = [], self.contradicted.get("other", 3)
+        rows = []
         for sentence, each in zip(own.reference, found, strict=True):
             if each.contradicted or each.doubted:
                 quote = "" if each.match is None else own.summary[each.match]
+                bucket = self.contradicted.get(each.kind, self.contradicted.get("other", 3))
                 row = {"quote": quote, "problem": each.why, "correct": sentence, "kind": each.kind}
-                rows.append(_fault(row, self.contradicted.get(each.kind, other), each.contradicted))
+                rows.append(row | _cost(bucket, each.contradicted))
         return rows
 
     def _beside(self, own: Sides, opinion: str, found: Sequence[SentenceFinding]) -> list[Fault]:
@@ -240,23 +222,27 @@ class BucketRulesJudge(Judge):
             named = "fabricated_citation" if kind == "citation" else "invented_detail"
             row = {"quote": own.summary[place], "problem": f"{kind}: {', '.join(said)} stands {where}", "kind": named}
             bucket = self.invented.get(kind, 3) if opinion else FLAWLESS
-            faults.append(_fault(row, bucket, is_sure(INVENTED, kind, self.sure)))
+            faults.append(row | _cost(bucket, is_sure(INVENTED, kind, self.sure)))
         return faults
 
     def _hedged(self, own: Sides, found: Sequence[Hedge]) -> list[Fault]:
-        costs = len(found) >= self.several or any(each.outcome for each in found)
-        rows = []
-        for each in found:
-            problem = f"hedging: {', '.join(map(repr, each.said))}; the reference says it without"
-            row = {"quote": own.summary[each.place], "problem": problem, "correct": own.reference[each.reference]}
-            bucket = self.hedged if costs else FLAWLESS
-            rows.append(_fault(row | {"kind": "hedging"}, bucket, is_sure(HEDGED, "hedging", self.sure)))
-        return rows
+        costly = len(found) >= self.several or any(each.outcome for each in found)
+        cost = _cost(self.hedged if costly else FLAWLESS, is_sure(HEDGED, "hedging", self.sure))
+        return [
+            {
+                "quote": own.summary[each.place],
+                "problem": f"hedging: {', '.join(map(repr, each.said))}; the reference says it without",
+                "correct": own.reference[each.reference],
+                "kind": "hedging",
+                **cost,
+            }
+            for each in found
+        ]
 
-    def _omissions(self, own: Sides, covered: Covered) -> list[Fault]:
-        rows: list[Fault] = []
+    def _omissions(self, own: Sides, missed: Sequence[str], share: float) -> list[Fault]:
+        """Of a reference of which so large a share is covered, the `missed` sentences not being."""
         said, language = plain(" ".join(own.summary)), language_of(" ".join(own.reference))
-        missed = [sentence for sentence, is_in in zip(own.reference, covered.covered, strict=True) if not is_in]
+        rows: list[Fault] = []
         for name, kind in (("dissents", "dissent"), ("concurs", "concurrence")):
             first = next((sentence for sentence in own.reference if pattern(name).search(plain(sentence))), None)
             if first is not None and not pattern(name).search(said):
@@ -265,8 +251,8 @@ class BucketRulesJudge(Judge):
         for sentence in missed:
             if outcomes(sentence, language) and all(row["omission"] != sentence for row in rows):
                 rows.append({"omission": sentence, "kind": "outcome", "bucket": decisive})
-        if covered.score < MUCH:
-            bucket = decisive if covered.score < LITTLE else self.missing.get("much", 4)
+        if share < MUCH:
+            bucket = decisive if share < LITTLE else self.missing.get("much", 4)
             named = {row["omission"] for row in rows}
             rows += [{"omission": each, "kind": "much", "bucket": bucket} for each in missed if each not in named]
         return rows
@@ -275,6 +261,6 @@ class BucketRulesJudge(Judge):
         return (*self.nli.readouts(), Means("embeddings", self.embeddings, self.prompt))
 
 
-def _fault(row: Fault, bucket: int, sure: bool) -> Fault:
-    """The row with its bucket; a doubt says that it is one, and leaves the best."""
-    return row | {"bucket": bucket if sure else FLAWLESS, "doubt": not sure}
+def _cost(bucket: int, sure: bool) -> Fault:
+    """What a fault adds to its row: the bucket that it leaves, and whether it is a doubt, which leaves the best."""
+    return {"bucket": bucket if sure else FLAWLESS, "doubt": not sure}

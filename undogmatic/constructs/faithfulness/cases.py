@@ -5,27 +5,25 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from undogmatic.constructs.faithfulness.document import SUFFIXES as DOCUMENTS
 from undogmatic.constructs.faithfulness.document import read_document
-from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import listed
-from undogmatic.datasets.tabular import SUFFIXES, table_rows
+from undogmatic.datasets.base import make_item, unique
+from undogmatic.datasets.rows import listed, table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
 from undogmatic.safety.outside import brief, read_bytes, read_text
 from undogmatic.safety.paths import data_folder
 
-DOCUMENTS = (".pdf", ".txt", ".md")
 TEXTS = (".txt", ".md")
 SHIPPED = "shipped"
-MOST_FILES = 100_000
-"""That are looked at in one folder."""
+MOST_FILES = 100_000  # that are looked at in one folder
 _LICENCE = {
     "en": "The shipped cases are part of this project (CC BY 4.0). They are invented, parties and decisions included.",
     "pt": "Os casos que acompanham o programa são parte deste projeto (CC BY 4.0). São inventados, com partes e "
@@ -87,7 +85,7 @@ class CasesDataset:
             if summaries != SHIPPED and "." not in summaries and get_close_matches(summaries.lower(), [SHIPPED], 1):
                 raise ConfigError(f"`dataset.summaries` is {brief(summaries)}. Did you mean {SHIPPED}?")
             typed = str(shipped / "summaries.jsonl") if summaries == SHIPPED else summaries
-            self.summaries = _table(typed, "dataset.summaries")
+            self.summaries = table_file(typed, "dataset.summaries")
         what = "cases" if summaries is None else f"summaries ({Path(summaries).name})"
         self.about = f"{SHIPPED if path is None else self.path.name} {what}, {split} split"
         ours = path is None and self.summaries in (None, shipped / "summaries.jsonl")
@@ -123,28 +121,19 @@ def _table_or_folder(path: str) -> Path:
     with contextlib.suppress(OSError, RuntimeError, ValueError):  # said by existing_file
         if (folder := Path(path).expanduser()).is_dir():
             return folder
-    return _table(path, "dataset.path")
-
-
-def _table(path: str, key: str) -> Path:
-    file = existing_file(path, key, SUFFIXES)
-    if file.suffix not in SUFFIXES:
-        raise ConfigError(f"`{key}` is {brief(path)}; a table is one of: {', '.join(SUFFIXES)}.")
-    return file
+    return table_file(path, "dataset.path")
 
 
 def _of_table(path: Path, column: str) -> Iterator[Case]:
-    for number, row in table_rows(path, ("case",)):
-        place, cells = f"{path}:{number}", _filled(row)
-        name = _name(place, cells, "case", f"case, {column}, reference")
-        document, reference = cells.pop(column, None), cells.pop("reference", None)
+    for place, name, cells in _rows(path, ("case",), f"case, {column}, reference"):
+        document, reference = cells.pop(column, None), cells.pop("reference", "")
         if document is not None:
             document = _file_beside(place, path.parent, document, column, DOCUMENTS)
-        if reference is not None and not isinstance(reference, str):
+        if not isinstance(reference, str):
             raise DataError(f"{place}: `reference` is {brief(reference)}; it must be a text or the name of a file.")
-        reference = (reference or "").strip()
+        reference = reference.strip()
         if reference.lower().endswith(TEXTS) and "\n" not in reference:
-            reference = _text(place, _file_beside(place, path.parent, reference, "reference", TEXTS))
+            reference = _reference(place, path.parent, reference)
         yield Case(name, place, document, reference or None, cells)
 
 
@@ -156,15 +145,15 @@ def _of_folder(folder: Path) -> Iterator[Case]:
             f"{folder}: no sub-folder in it. Give each case one, with its document ({', '.join(DOCUMENTS)}) and "
             "reference.txt; or a table with case, document, reference."
         )
-    for own in inside:
-        files = [each for each in _entries(own) if each.is_file() and each.suffix.lower() in DOCUMENTS]
+    for sub in inside:
+        files = [each for each in _entries(sub) if each.is_file() and each.suffix.lower() in DOCUMENTS]
         references = [each for each in files if each.stem.lower() == "reference"]
         documents = [each for each in files if each not in references]
         for what, several in (("documents", documents), ("references", references)):
             if len(several) > 1:
-                raise DataError(f"{own}: {len(several)} {what} ({listed([each.name for each in several])}); leave one.")
-        reference = _text(str(own), references[0]) if references else None
-        yield Case(own.name, str(own), next(iter(documents), None), reference, {})
+                raise DataError(f"{sub}: {len(several)} {what} ({listed([each.name for each in several])}); leave one.")
+        reference = _reference(str(sub), sub, references[0].name) if references else None
+        yield Case(sub.name, str(sub), next(iter(documents), None), reference, {})
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -175,9 +164,11 @@ def _entries(folder: Path) -> list[Path]:
         raise DataError(f"{folder}: cannot be read ({error.strerror or error}).") from None
 
 
-def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a row that are filled."""
-    return {str(k): v for k, v in row.items() if v is not None and not (isinstance(v, float) and math.isnan(v))}
+def _rows(path: Path, needed: tuple[str, ...], columns: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The rows of a table: the place of each, the name of its case, and its other cells that are filled."""
+    for number, row in table_rows(path, needed):
+        cells = {str(k): v for k, v in row.items() if v is not None and not (isinstance(v, float) and math.isnan(v))}
+        yield f"{path}:{number}", _name(f"{path}:{number}", cells, "case", columns), cells
 
 
 def _name(place: str, cells: dict[str, Any], key: str, columns: str) -> str:
@@ -205,10 +196,9 @@ def _file_beside(place: str, folder: Path, written: Any, key: str, kinds: tuple[
     return file
 
 
-def _text(place: str, file: Path) -> str:
-    """The reference in a text file. Raises DataError where it is empty, no text, or of another kind."""
-    if file.suffix.lower() not in TEXTS:
-        raise DataError(f"{place}: `reference` is {brief(file.name)}; known kinds: {', '.join(TEXTS)}.")
+def _reference(place: str, folder: Path, written: str) -> str:
+    """The reference in a text file. Raises DataError where it is missing, empty, no text, or of another kind."""
+    file = _file_beside(place, folder, written, "reference", TEXTS)
     if not (text := read_text(file).strip()):
         raise DataError(f"{place}: `reference` is {brief(file.name)}, which is empty.")
     return text
@@ -226,40 +216,31 @@ def _case_item(case: Case, column: str) -> Item:
     return make_item(case.place, fields)
 
 
-def _summary_items(path: Path, cases: Mapping[str, Case], chosen: Collection[str]) -> Iterator[tuple[str, Item]]:
+def _summary_items(path: Path, cases: Mapping[str, Case], chosen: Mapping[str, Case]) -> Iterator[tuple[str, Item]]:
     """The summaries of the chosen cases with their places; those of others are only checked. Raises DataError naming
     file and line."""
     first: dict[tuple[str, str], str] = {}
-    columns = "case, system (or model), text"
-
-    @cache
-    def opinion(name: str) -> str | None:
-        document = cases[name].document
-        return None if document is None else read_document(document).text
-
-    for number, row in table_rows(path, ("case", "text")):
-        place, cells = f"{path}:{number}", _filled(row)
-        name = _name(place, cells, "case", columns)
+    columns, read = "case, system (or model), text", cache(read_document)
+    for place, name, cells in _rows(path, ("case", "text"), columns):
         if name not in cases:
             close = get_close_matches(name, cases, 1)
             hint = f"Did you mean {brief(close[0])}?" if close else f"Cases: {listed(list(cases))}."
             raise DataError(f"{place}: the case {brief(name)} is not among the cases. {hint}")
         key = "system" if "system" in cells else "model"
         system = _name(place, cells, key, columns) if key in cells else path.stem
-        text = cells.pop("text", None)
-        whose = f"summary of {brief(name)} by {brief(system)}"
+        text, whose = cells.pop("text", None), f"summary of {brief(name)} by {brief(system)}"
         if not isinstance(text, str) or not text.strip():
             raise DataError(f"{place}: the {whose} has no words; `text` must hold it.")
-        if (name, system) in first:
-            raise DataError(f"{place}: a {whose} was already given at {first[name, system]}.")
-        first[name, system] = place
-        if name in chosen:
-            inputs = {"summary": text, "reference": cases[name].reference, "opinion": opinion(name)}
+        if (before := first.setdefault((name, system), place)) != place:
+            raise DataError(f"{place}: a {whose} was already given at {before}.")
+        if (case := chosen.get(name)) is not None:
+            opinion = None if case.document is None else read(case.document).text
+            inputs = {"summary": text, "reference": case.reference, "opinion": opinion}
             about = {"case": name, "system": system, "word_count": len(text.split())}
             fields = {
                 "id": f"{name}/{system}",
                 "inputs": {key: value for key, value in inputs.items() if value is not None},
                 "pair": name,
-                "metadata": cases[name].about | cells | about,
+                "metadata": case.about | cells | about,
             }
             yield place, make_item(place, fields)

@@ -1,4 +1,4 @@
-"""Holds a text against a reference, sentence by sentence: what several judges share, and the judge of coverage."""
+"""Holds a text against a reference: what several judges share, ROUGE, and the judges of coverage and BERTScore."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
-from undogmatic.constructs.faithfulness.sentences import sentences
+from undogmatic.constructs.faithfulness.facts.words import sentences
 from undogmatic.errors import ConfigError, UnfitInput, UnparseableAnswer
 from undogmatic.judges.base import Judge, Source
 from undogmatic.models.base import Model
@@ -21,10 +21,12 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
 
 SUMMARY, REFERENCE = "summary", "reference"
+ROUGE = ("rouge1", "rouge2", "rougeL")
 
 
 class Means(NamedTuple):
-    """A judge's source (`judges.base.Source`) that is no language model: rules, embeddings, a classifier."""
+    """A judge's source (`judges.base.Source`) that is no language model: rules, embeddings, a classifier. Nothing in it
+    is fitted on texts that it could be asked about, and nothing is put to a model."""
 
     name: str
     model: Model
@@ -34,11 +36,9 @@ class Means(NamedTuple):
     lm: LanguageModel | None = None
 
     def fitted_on(self) -> frozenset[str]:
-        """Nothing in it is fitted on texts that it could be asked about."""
         return frozenset()
 
     def shown(self) -> str:
-        """Nothing is put to a model."""
         return ""
 
 
@@ -47,6 +47,11 @@ class Sides(NamedTuple):
 
     reference: list[str]
     summary: list[str]
+
+    @property
+    def lengths(self) -> dict[str, float | str]:
+        """How many there are, as a verdict's details keep it."""
+        return {"reference_sentences": float(len(self.reference)), "summary_sentences": float(len(self.summary))}
 
 
 def sides(item: Item, least: int) -> Sides:
@@ -58,13 +63,11 @@ def sides(item: Item, least: int) -> Sides:
     Raises:
         UnfitInput: An input is missing, or has no sentence that long.
     """
-    divided = []
-    for name in (REFERENCE, SUMMARY):
-        text = needed(item, name)
-        divided.append(sentences(text, least))
-        if not divided[-1]:
-            raise UnfitInput(f"the {name} has no sentence of at least {least} characters: {text[:80]!r}")
-    return Sides(*divided)
+    both = Sides(*(sentences(needed(item, name), least) for name in (REFERENCE, SUMMARY)))
+    if short := next((name for name, own in both._asdict().items() if not own), None):
+        text = item.inputs[short][:80]
+        raise UnfitInput(f"the {short} has no sentence of at least {least} characters: {text!r}")
+    return both
 
 
 def needed(item: Item, name: str) -> str:
@@ -86,12 +89,6 @@ def uncontradicted(contradicted: Sequence[bool]) -> float:
     if not len(contradicted):
         raise ValueError("a reference of no sentences has no share")
     return 1 - sum(map(bool, contradicted)) / len(contradicted)
-
-
-def told(own: Sides, rows: Sequence[Mapping[str, Any]], **counts: float) -> dict[str, float | str]:
-    """What a verdict on sentences keeps: counts, how many sentences each side has, and a row per sentence."""
-    lengths = {"reference_sentences": float(len(own.reference)), "summary_sentences": float(len(own.summary))}
-    return counts | lengths | {"sentences": table(rows)}
 
 
 class Covered(NamedTuple):
@@ -158,12 +155,35 @@ class CoverageJudge(Judge):
         columns = own.reference, best, found.similarity.tolist(), found.covered.tolist()
         names = ("sentence", "best_match", "similarity", "covered")
         rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-        details = told(own, rows, covered=float(found.covered.sum()))
+        details = {"covered": float(found.covered.sum())} | own.lengths | {"sentences": table(rows)}
         missed = tuple(row["sentence"] for row in rows if not row["covered"])
         return {"coverage": Verdict(score=self.rubric.units(found.score), issues=missed, details=details)}
 
     def readouts(self) -> Sequence[Source]:
         return (Means("embeddings", self.embeddings, self.prompt),)
+
+
+def comparable(inputs: Mapping[str, str]) -> bool:
+    """Whether both texts are there."""
+    return SUMMARY in inputs and REFERENCE in inputs
+
+
+def rouge(texts: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
+    """F of each of ROUGE (stemmed) of every summary against its reference; {} where one of the two is not there.
+
+    References:
+        Lin (2004), ROUGE: A package for automatic evaluation of summaries. https://aclanthology.org/W04-1013/
+    """
+    try:
+        from rouge_score.rouge_scorer import RougeScorer
+    except ModuleNotFoundError:
+        raise ConfigError(
+            "analysis=baselines computes ROUGE with the package rouge-score, which is not installed: "
+            "pip install 'undogmatic[faithfulness]'. To use stored columns only: analysis.of={bertscore: [...]}."
+        ) from None
+    scorer = RougeScorer(list(ROUGE), use_stemmer=True)
+    made = [scorer.score(own[REFERENCE], own[SUMMARY]) if comparable(own) else {} for own in texts]
+    return [{name: float(score.fmeasure) for name, score in each.items()} for each in made]
 
 
 class BertScoreJudge(Judge):

@@ -1,4 +1,7 @@
-"""Weighs the pillars of every text into one number, and ranks the systems that made the texts by it."""
+"""Averages the criteria of a text into pillars, weighs these into one number, and ranks systems by it.
+
+A pillar may have several judges. Its score is the mean of theirs, and a judge's the mean of the pillar's criteria.
+"""
 
 from __future__ import annotations
 
@@ -7,62 +10,57 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from undogmatic.analyses.base import LongTable, NotNegative, Share, check_groups, family_level
+from undogmatic.analyses.base import DIGITS, LongTable, NotNegative, Share, Unsuited, check_groups, family_level
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.analyses.truth import Margin, check_order, margin_of
-from undogmatic.constructs.faithfulness.pillars import (
-    SYSTEM,
-    Missing,
-    Pillars,
-    Scores,
-    crossed,
-    draw_heatmap,
-    group_of_case,
-    known,
-)
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, Telling, metric_name
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means
-from undogmatic.stats.claims import Claim, Outcome
-from undogmatic.stats.compare import NOISE, Apart, Comparison, Differences
+from undogmatic.stats.claims import Claim
+from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import ranks
 
+Missing = Literal["missing", "renormalise"]
+Number = TypeVar("Number", float, Estimate)
+CASE, SYSTEM, WORDS = "metadata.case", "metadata.system", "metadata.word_count"
 ITEMS = "items_composite.csv"
 MOST_CASES = 30
 """With more, neither rows of a heatmap nor marks of a case can be read."""
 
 
+class Scores(NamedTuple):
+    """Of every item, index `item_id` throughout: `about` has columns case, system, group, words; `pillars` one per
+    pillar (NaN where it is missing); `composite` the weighted mean (NaN where it is missing). `voices` has a table per
+    pillar with a column per judge. `patched` items got a composite though a judgment was missing."""
+
+    about: pd.DataFrame
+    pillars: pd.DataFrame
+    composite: pd.Series
+    voices: Mapping[str, pd.DataFrame]
+    patched: int
+
+
 class SystemPair(NamedTuple):
     """Two systems, left minus right over cases: the claim (None where there is one group), and what the margin allows
-    to say of it."""
+    to say of it, with the number of cases that would decide where it is open."""
 
     left: str
     right: str
     differences: Differences
     claim: Claim | None
-    outcome: Outcome
+    apart: Apart
 
-    @property
-    def needed(self) -> int | None:
-        """Cases that would decide; None where it is decided, or no number would."""
-        return self.claim.n_needed if self.claim is not None and self.outcome == "open" else None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Of the difference; NaN where there is one group."""
-        return (np.nan, np.nan) if self.claim is None else self.claim.estimate.interval
-
-    def apart(self, alpha: float) -> Apart:
-        """What the table of tests says of them, whatever its `alpha`."""
-        return Apart(self.interval, self.outcome, self.needed)
+    def limits(self, alpha: float) -> Apart:
+        """`apart`, whatever share of errors the table of tests leaves to it."""
+        return self.apart
 
 
 class Systems(NamedTuple):
@@ -78,14 +76,6 @@ class Systems(NamedTuple):
     n: int
     groups: int
 
-    def tests(self) -> pd.DataFrame:
-        """A row per pair, with Holm's correction of the p-values; what is shown is decided by the intervals."""
-        pairs = [
-            Comparison(one.left, one.right, "", one.differences.mean, self.n, one.differences.p, one.apart)
-            for one in self.pairs
-        ]
-        return compare.corrected(pairs, {"": 1}, by_interval=("",), alpha=self.alpha).table.drop(columns="measure")
-
     @property
     def ahead(self) -> list[SystemPair]:
         """The first system against every other, the second one first."""
@@ -93,31 +83,29 @@ class Systems(NamedTuple):
 
     def needed(self) -> list[int | None]:
         """Cases that would decide each pair of the first system that is open."""
-        return [pair.needed for pair in self.ahead if pair.outcome == "open"]
+        return [pair.apart.needed for pair in self.ahead if pair.apart.outcome == "open"]
 
     def sentence(self) -> dict[str, Any]:
         """What sentences say of the first system and the one that comes next."""
-        difference, claim = self.ahead[0].differences.mean, self.ahead[0].claim
-        first, second = self.order[:2]
+        (first, second), claim = self.order[:2], self.ahead[0].claim
         values = {"first": first, "mean": float(self.means[first]), "n": self.n, "margin": self.margin}
-        values |= {"second": second, "difference": difference}
+        values |= {"second": second, "difference": self.ahead[0].differences.mean}
         if claim is None:
             return values | {"interval": (None, None), "pair_level": 1 - self.alpha}
         return values | {"interval": claim.estimate.interval, "pair_level": claim.estimate.level}
 
     def few(self) -> dict[str, Any]:
         """What is said where no claim could be shown with so few groups."""
-        nearest = self.ahead[0].claim
-        values = {name: self.sentence()[name] for name in ("first", "mean", "second", "difference")}
-        fewest = 2 if nearest is None else nearest.fewest
-        return values | {"groups": self.groups, "systems": len(self.order), "fewest": fewest}
+        nearest, values = self.ahead[0].claim, self.sentence()
+        counts = {"groups": self.groups, "systems": len(self.order), "fewest": 2 if nearest is None else nearest.fewest}
+        return {name: values[name] for name in ("first", "mean", "second", "difference")} | counts
 
 
 COMPOSITE = Rules("composite.verdict_", (
     Rule("one", "undecided", lambda e: len(e.order) < 2),
     Rule("none", "undecided", lambda e: not e.n),
-    Rule("first", "supported", lambda e: all(pair.outcome == "beyond" for pair in e.ahead), Systems.sentence),
-    Rule("equal", "refuted", lambda e: all(pair.outcome == "within" for pair in e.pairs),
+    Rule("first", "supported", lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead), Systems.sentence),
+    Rule("equal", "refuted", lambda e: all(pair.apart.outcome == "within" for pair in e.pairs),
          lambda e: {"systems": len(e.order), "margin": e.margin, "n": e.n}),
     Rule("few", "undecided", lambda e: any(p.claim is None or p.claim.reason == "too_few" for p in e.pairs),
          Systems.few),
@@ -142,11 +130,41 @@ def compare_systems(table: pd.DataFrame, groups: Sequence[str], margin: Margin, 
     alpha = (1 - level) / max(1, len(names))
     pairs = []
     for left, right in names:
-        differences = Differences(table[left] - table[right], [str(group) for group in groups])
+        differences, apart = Differences(table[left] - table[right], list(map(str, groups))), UNKNOWN
         claim = differences.claim(margin.value, alpha, margin.span, power)
-        outcome: Outcome = claim.outcome if claim is not None and margin.allows(claim.outcome) else "open"
-        pairs.append(SystemPair(left, right, differences, claim, outcome))
+        if claim is not None:
+            outcome = claim.outcome if margin.allows(claim.outcome) else "open"
+            apart = Apart(claim.estimate.interval, outcome, claim.n_needed if outcome == "open" else None)
+        pairs.append(SystemPair(left, right, differences, claim, apart))
     return Systems(pairs, order, dict(table.mean()), margin.value, alpha, len(table), len(set(map(str, groups))))
+
+
+def _means(columns: Mapping[Any, pd.Series], index: pd.Index) -> pd.DataFrame:
+    """Means as a table, rounded where they are made: (2/5 + 4/5) / 2 shall tie with 3/5."""
+    return pd.DataFrame(columns, index=index).round(DIGITS)
+
+
+def _about(frame: pd.DataFrame) -> pd.DataFrame:
+    """Case, system, group and length of every item, in input order."""
+    first = frame.drop_duplicates("item_id").set_index("item_id")
+    case = first[CASE] if CASE in first else first["pair_id"]
+    case = case.where(case.notna(), pd.Series(first.index, index=first.index)).astype(str)
+    words = first[WORDS] if WORDS in first else first["words"]
+    about = pd.DataFrame({"case": case, "system": first[SYSTEM].astype(str), "group": first["group"], "words": words})
+    if (twice := about[about.duplicated(["case", "system"])]).size:
+        row = twice.iloc[0]
+        both = about.index[(about["case"] == row["case"]) & (about["system"] == row["system"])][:2]
+        raise DataError(
+            f"the items {', '.join(both)} are both by {row['system']!r} about {row['case']!r}; systems are compared on "
+            "one text per case."
+        )
+    return about
+
+
+def crossed(about: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
+    """Values of items as a table of cases by systems, both in input order; NaN where there is none."""
+    table = about.assign(value=values).pivot(index="case", columns="system", values="value")
+    return table.reindex(index=about["case"].unique(), columns=about["system"].unique())
 
 
 @dataclass(frozen=True)
@@ -154,7 +172,11 @@ class CompositeAnalysis:
     """Weighted mean of pillars, ranking of systems with intervals over cases, tests between every two.
 
     Args:
-        weights, criteria, judges, missing: See `pillars.Pillars`.
+        weights: Pillar -> its weight; they sum to 1.
+        criteria: Pillar -> its criteria; those of its own name where none are given.
+        judges: Pillar -> the judges that count; without an entry all that give its criteria.
+        missing: What a missing judgment makes of a composite: "missing", or "renormalise": the mean of what is there,
+            with the weights of the pillars that are.
         bands: Name -> lowest composite that bears it.
         margin: Smallest difference between systems that matters, in score units; None takes the rubric's.
         level: Confidence level of every interval, and of all tests between systems together.
@@ -177,50 +199,106 @@ class CompositeAnalysis:
     against: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        self.pillars  # noqa: B018  checks the weights
+        told = ", ".join(f"{pillar} {weight:g}" for pillar, weight in self.weights.items())
+        if not self.weights or any(weight <= 0 for weight in self.weights.values()):
+            raise ConfigError(
+                f"`weights` are {{{told}}}; every pillar needs a weight above 0 (leave out what has none)."
+            )
+        if not math.isclose(total := math.fsum(self.weights.values()), 1, abs_tol=1e-9):
+            raise ConfigError(f"`weights` sum to {total:g} ({told}); they must sum to 1.")
+        for key, named in (("criteria", self.criteria), ("judges", self.judges or {})):
+            if unknown := sorted(named.keys() - self.weights.keys()):
+                raise ConfigError(f"`{key}` names {unknown[0]!r}, which has no weight; weights: {told}.")
         lows = list(self.bands.values())
         if lows != sorted(lows, reverse=True) or len(set(lows)) < len(lows):
             raise ConfigError(f"`analysis.bands` is {dict(self.bands)}; give the highest band first.")
 
     @property
-    def pillars(self) -> Pillars:
-        """What the composite is made of."""
-        return Pillars(self.weights, self.criteria, {} if self.judges is None else self.judges, self.missing)
+    def weighing(self) -> pd.Series:
+        """The weight of each pillar."""
+        return pd.Series(dict(self.weights), dtype=float)
+
+    def of(self, pillar: str) -> list[str]:
+        """The criteria of a pillar."""
+        return list(self.criteria.get(pillar, [pillar]))
+
+    def scores(self, judged: LongTable, repeat: int = 0) -> Scores:
+        """Pillars and composite of every item, from one repeat."""
+        about, scored = _about(judged.frame), judged.frame[judged.frame["repeat"] == repeat]
+        wide = scored.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(about.index)
+        return self._weighed(about, {pillar: self._voices(wide, pillar) for pillar in self.weights}, self.missing)
+
+    def _weighed(self, about: pd.DataFrame, voices: Mapping[str, pd.DataFrame], missing: Missing) -> Scores:
+        patch = missing == "renormalise"
+        pillars = _means({p: own.mean(axis=1, skipna=patch) for p, own in voices.items()}, about.index)
+        there = (pillars.notna() * self.weighing).sum(axis=1)
+        composite = ((pillars.fillna(0) * self.weighing).sum(axis=1) / there).round(DIGITS)
+        if not patch:
+            composite = composite.where(pillars.notna().all(axis=1))
+        gaps = pd.DataFrame({p: own.isna().any(axis=1) | own.empty for p, own in voices.items()}, index=about.index)
+        return Scores(about, pillars, composite, voices, int((gaps.any(axis=1) & composite.notna()).sum()))
+
+    def _voices(self, wide: pd.DataFrame, pillar: str) -> pd.DataFrame:
+        """Each judge's score of a pillar, a column per judge; NaN where one of its criteria is missing."""
+        judges = (self.judges or {}).get(pillar, dict.fromkeys(wide.columns.get_level_values("judge")))
+        columns = {judge: [(judge, criterion) for criterion in self.of(pillar)] for judge in judges}
+        there = {judge: pairs for judge, pairs in columns.items() if all(pair in wide.columns for pair in pairs)}
+        return _means({judge: wide[pairs].mean(axis=1, skipna=False) for judge, pairs in there.items()}, wide.index)
+
+    def by_judge(self, scores: Scores) -> dict[str, Scores]:
+        """Pillars and composite with each judge alone, of pillars with several; {} where none has."""
+        judges = [judge for own in scores.voices.values() if own.shape[1] > 1 for judge in own.columns]
+        alone = {}
+        for judge in dict.fromkeys(judges):
+            own = {p: v[[judge]] if v.shape[1] > 1 and judge in v else v for p, v in scores.voices.items()}
+            alone[str(judge)] = self._weighed(scores.about, own, "missing")
+        return alone
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited without systems or criteria, ConfigError for a judge that is not there."""
         check_order(self.name, judged.rubric)
-        self.pillars.check(self.name, judged)
-        made = judged.frame[SYSTEM].dropna().unique()
+        judged.need(self.name, SYSTEM)
+        frame, there = judged.frame, set(judged.frame["criterion"].dropna())
+        for pillar in self.weights:
+            lacking = [criterion for criterion in self.of(pillar) if criterion not in there]
+            if lacking and self.missing == "missing":
+                raise Unsuited(
+                    f"analysis={self.name} needs the criterion {lacking[0]!r} for the pillar {pillar!r}, and no judge "
+                    f"gives it (there are: {', '.join(sorted(there))}). Give weights to other pillars that sum to 1 "
+                    "(weights, criteria), or say that what is missing is left out (missing=renormalise)."
+                )
+            for judge in (self.judges or {}).get(pillar, ()):
+                if judge not in set(frame["judge"]):
+                    options = ", ".join(map(str, frame["judge"].dropna().unique()))
+                    raise ConfigError(f"`judges.{pillar}` names {judge!r}; there are: {options}.")
+        made = frame[SYSTEM].dropna().unique()
         check_groups(self.name, SYSTEM.removeprefix("metadata."), made, "compare fewer systems")
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `composite.best`, the mean of the system that comes first."""
         self.check(judged)
-        tell, scores, margin = Telling(self.name), self.pillars.scores(judged), margin_of(judged.rubric, self.margin)
+        tell, scores, margin = Telling(self.name), self.scores(judged), margin_of(judged.rubric, self.margin)
         table = crossed(scores.about, -judged.sign * scores.composite)
         whole = table.dropna()
-        groups = group_of_case(scores.about, whole.index)
-        systems = compare_systems(whole, groups, margin, self.level, self.power)
+        systems = self._compare(scores, whole, margin)
         ruling = verdict(COMPOSITE, systems._replace(means=dict(-judged.sign * whole.mean())))
         if scores.composite.isna().any() and ruling.standing != "undecided":
             ruling = self._withheld(ruling, judged, scores, margin)
         self._set_out(tell, scores, table, margin)
         if len(whole) and table.shape[1] > 1:
-            self._rank(tell, judged, scores, whole, groups, systems, rng)
-        by_judge = self._by_judge(tell, judged, scores)
+            self._rank(tell, judged, scores, whole, systems, rng)
+        alone = self.by_judge(scores)
+        means_alone = self._by_judge(tell, judged, alone)
         cases = crossed(scores.about, scores.composite)
         tell.tables["cases"] = cases.rename_axis(columns=None).reset_index()
         tell.tables["cases"].attrs["names"] = list(cases.columns)
         if 0 < len(cases) <= MOST_CASES:
             _draw_dots(tell, "cases", cases)
-            for judge, own in self.pillars.by_judge(scores).items():
+            for judge, own in alone.items():
                 grid, name = crossed(own.about, own.composite), metric_name(f"cases_{judge}")
                 draw_heatmap(tell, name, grid, "composite", judge=judge, caption="cases_of")
-            if len(by_judge):
-                wide = by_judge.pivot(index="system", columns="voice", values="composite")
-                wide = wide.reindex(index=by_judge["system"].unique(), columns=by_judge["voice"].unique())
-                _draw_dots(tell, "by_judge", wide)
+            if len(means_alone):
+                _draw_dots(tell, "by_judge", means_alone)
         self._compare_with_earlier(tell, judged, scores, margin)
         items = scores.about[["case", "system"]].assign(**dict(scores.pillars.items()), composite=scores.composite)
         headline = "composite.best" if "composite.best" in tell.metrics else None
@@ -231,15 +309,16 @@ class CompositeAnalysis:
         """The band of a composite; "below" under the lowest one."""
         return next((name for name, low in self.bands.items() if value >= low - 1e-12), "below")
 
+    def _compare(self, scores: Scores, whole: pd.DataFrame, margin: Margin) -> Systems:
+        return compare_systems(whole, _groups(scores, whole), margin, self.level, self.power)
+
     def _set_out(self, tell: Telling, scores: Scores, table: pd.DataFrame, margin: Margin) -> None:
         """Tell what the composite is made of, and what was left out of it."""
         incomplete, total = int(table.isna().any(axis=1).sum()), len(scores.composite)
         missing = int(scores.composite.isna().sum())
-        tell.number(table.shape[1], "systems")
-        tell.number(len(table) - incomplete, "cases")
-        tell.number(incomplete, "cases_left_out")
-        tell.number(missing, "missing")
-        tell.number(scores.patched, "renormalised")
+        counts = {"systems": table.shape[1], "cases": len(table) - incomplete, "cases_left_out": incomplete}
+        for name, count in (counts | {"missing": missing, "renormalised": scores.patched}).items():
+            tell.number(count, name)
         tell.say("weights", weights={pillar: f"{weight:g}" for pillar, weight in self.weights.items()})
         for pillar, own in scores.voices.items():
             if own.shape[1] > 1:
@@ -258,90 +337,89 @@ class CompositeAnalysis:
         judged: LongTable,
         scores: Scores,
         whole: pd.DataFrame,
-        groups: list[str],
         systems: Systems,
         rng: np.random.Generator,
     ) -> None:
         """Tell of every system, the best first, over the cases that all systems have."""
+        groups, of = _groups(scores, whole), [f"of_{pillar}" for pillar in self.weights]
         places = ranks(whole.to_numpy(), rng, self.level, self.resamples, groups=groups)
-        pillars = _pillars_of_systems(scores, whole.index)
+        pillars = _pillars_of_systems(scores, whole.index).add_prefix("of_")
         ends = judged.rubric.minimum, judged.rubric.maximum
+        tell.say("over", n=systems.n, groups=systems.groups)
         rows: list[dict[str, Any]] = []
-        for n, system in enumerate(whole.columns):
+        for n in np.argsort(places.place, kind="stable"):
+            system = str(whole.columns[n])
             own = -judged.sign * whole[system].to_numpy()
-            mean, low, high = own.mean(), np.nan, np.nan
+            mean = Estimate(float(own.mean()), np.nan, np.nan)
             if len(set(groups)) > 1:
                 within = ends[0] <= own.min() and own.max() <= ends[1]
-                low, high = means.interval(own, self.level, groups=groups, bounds=ends if within else None).interval
-            bands = {"band": mean, "band_low": low, "band_high": high}
-            row = {"place": places.place[n], "system": system, "n": len(whole), "composite": mean}
-            row |= {"low": low, "high": high}
-            row |= {name: "" if math.isnan(end) else self.band(end) for name, end in bands.items()}
-            row |= {"place_low": places.ends.low[n], "place_high": places.ends.high[n], "first_share": places.first[n]}
-            rows.append(row | {f"of_{pillar}": pillars.loc[system, pillar] for pillar in self.weights})
-        tell.tables["ranking"] = ranking = pd.DataFrame(rows).sort_values("place", kind="stable", ignore_index=True)
-        tell.tables["tests"] = systems.tests()
-        tell.say("over", n=systems.n, groups=systems.groups)
-        for row in ranking.to_dict("records"):
-            system = str(row["system"])
-            mean = Estimate(row["composite"], row["low"], row["high"])
-            if "composite.best" not in tell.metrics:
+                held = means.interval(own, self.level, groups=groups, bounds=ends if within else None)
+                mean = mean.replace(low=held.low, high=held.high)
+            place, low, high, first = (float(of_all[n]) for of_all in (places.place, *places.ends, places.first))
+            bands = {f"band{end}": "" if math.isnan(x) else self.band(x) for end, x in mean.metrics("").items()}
+            row: dict[str, Any] = {"place": place, "system": system, "n": len(whole), **mean.row("composite"), **bands}
+            row |= {"place_low": low, "place_high": high, "first_share": first, **pillars.loc[system].to_dict()}
+            rows.append(row)
+            if len(rows) == 1:
                 tell.number(mean, "best")
             tell.number(mean, "mean", system)
-            tell.number(row["place"], "place", system)
-            tell.number(row["first_share"], "first_share", system)
-            for pillar in self.weights:
-                tell.number(row[f"of_{pillar}"], "pillar", pillar, system)
-            shown = {"band": f"band_{row['band']}", "places": (row["place_low"], row["place_high"])}
-            tell.say("system", mean.values("composite"), shown, system=row["system"], first=row["first_share"])
+            tell.number(place, "place", system)
+            tell.number(first, "first_share", system)
+            for pillar, column in zip(self.weights, of, strict=True):
+                tell.number(row[column], "pillar", pillar, system)
+            shown = {"band": f"band_{bands['band']}", "places": (low, high), "system": system, "first": first}
+            tell.say("system", mean.values("composite"), shown)
+        tell.tables["ranking"] = ranking = pd.DataFrame(rows)
+        pairs = [
+            Comparison(one.left, one.right, "", one.differences.mean, systems.n, one.differences.p, one.limits)
+            for one in systems.pairs
+        ]
+        tests = compare.corrected(pairs, {"": 1}, by_interval=("",), alpha=systems.alpha).table
+        tell.tables["tests"] = tests.drop(columns="measure")
         tell.metrics = {name: value for name, value in tell.metrics.items() if not math.isnan(value)}
         tell.say("places_note", n=systems.n)
-        open_ = sum(pair.outcome == "open" for pair in systems.pairs)
+        open_ = sum(pair.apart.outcome == "open" for pair in systems.pairs)
         levels = [pair.claim.estimate.level for pair in systems.pairs if pair.claim is not None]
         tell.say("tests", n=len(systems.pairs), open=open_, level=min(levels, default=1 - systems.alpha))
         tell.say("no_truth")
         columns = {"labels": "system", "estimate": "composite", "low": "low", "high": "high"}
         forest = {name: ranking[column].tolist() for name, column in columns.items()}
         tell.draw("ranking", "forest", **forest, x_label="composite")
-        broken = ranking.set_index("system")[[*(f"of_{pillar}" for pillar in self.weights), "composite"]]
-        draw_heatmap(tell, "pillars", broken, "mean_of_cases")
+        draw_heatmap(tell, "pillars", ranking.set_index("system")[[*of, "composite"]], "mean_of_cases")
 
-    def _by_judge(self, tell: Telling, judged: LongTable, scores: Scores) -> pd.DataFrame:
-        """Means of every system with each judge alone, over what that judge judged; its own place among them."""
+    def _by_judge(self, tell: Telling, judged: LongTable, alone: Mapping[str, Scores]) -> pd.DataFrame:
+        """Tell the means of every system with each judge alone, over what that judge judged, and its place among them.
+        The composites are returned, a row per system and a column per judge."""
         rows: list[dict[str, Any]] = []
-        for judge, own in self.pillars.by_judge(scores).items():
+        for judge, own in alone.items():
             table = crossed(own.about, own.composite).dropna()
             pillars = _pillars_of_systems(own, table.index).add_prefix("of_")
             places = (judged.sign * table.mean()).round(NOISE).rank(method="min")
             for system in table.columns if len(table) else ():
                 row = {"voice": judge, "system": system, "n": len(table), "place": places[system]}
                 rows.append(row | pillars.loc[system].to_dict() | {"composite": table[system].mean()})
-        by_judge = pd.DataFrame(rows)
-        if rows:
-            tell.tables["by_judge"] = by_judge
-            for row in rows:
-                tell.number(known(row["composite"]), "by_judge", row["voice"], row["system"])
-            first = by_judge[by_judge["place"] == 1].groupby("voice", sort=False)["system"].agg(", ".join)
-            if first.nunique() == 1:
-                tell.say("firsts_same", n=len(first), system=first.iloc[0])
-            else:
-                tell.say("firsts_differ", n=len(first), firsts=first.to_dict())
-        return by_judge
+                tell.number(known(rows[-1]["composite"]), "by_judge", judge, system)
+        if not rows:
+            return pd.DataFrame()
+        tell.tables["by_judge"] = by_judge = pd.DataFrame(rows)
+        first = by_judge[by_judge["place"] == 1].groupby("voice", sort=False)["system"].agg(", ".join)
+        if first.nunique() == 1:
+            tell.say("firsts_same", n=len(first), system=first.iloc[0])
+        else:
+            tell.say("firsts_differ", n=len(first), firsts=first.to_dict())
+        wide = by_judge.pivot(index="system", columns="voice", values="composite")
+        return wide.reindex(index=by_judge["system"].unique(), columns=by_judge["voice"].unique())
 
     def _withheld(self, ruling: Ruling, judged: LongTable, scores: Scores, margin: Margin) -> Ruling:
         """The verdict if it stands with the missing pillars at the ends of the scale that speak most against it."""
         ends = judged.rubric.minimum, judged.rubric.maximum
-        weights = pd.Series(dict(self.weights), dtype=float)
         low, high = (
-            crossed(scores.about, -judged.sign * (scores.pillars.fillna(end) * weights).sum(axis=1)).dropna()
+            crossed(scores.about, -judged.sign * (scores.pillars.fillna(end) * self.weighing).sum(axis=1)).dropna()
             for end in (ends if judged.sign < 0 else ends[::-1])
         )
-        groups = group_of_case(scores.about, low.index)
         first = ruling.evidence.order[0]
         for one in low.columns if ruling.standing == "refuted" else [first]:
-            worst = high.copy()
-            worst[one] = low[one]
-            again = verdict(COMPOSITE, compare_systems(worst, groups, margin, self.level, self.power))
+            again = verdict(COMPOSITE, self._compare(scores, high.assign(**{one: low[one]}), margin))
             same = again.standing == "refuted" or again.evidence.order[0] == first
             if again.standing != ruling.standing or not same:
                 empty = scores.composite.isna()
@@ -362,16 +440,21 @@ class CompositeAnalysis:
             for system, own in change.groupby(scores.about["system"].reindex(change.index), sort=False):
                 groups = scores.about["group"].reindex(own.index).tolist()
                 both = pd.DataFrame({"now": own.to_numpy(), "then": 0.0})
-                (pair,) = (systems := compare_systems(both, groups, margin, level, self.power)).pairs
-                (low, high), shown = pair.interval, str(systems.tests()["shown"].iloc[0])
-                higher = {"better": "higher", "worse": "lower"}
-                if pair.left != "now":
-                    (low, high), higher = (-high, -low), {"better": "lower", "worse": "higher"}
+                ((left, *_, apart),) = compare_systems(both, groups, margin, level, self.power).pairs
+                (low, high), words = apart.interval, {"within": "equal", "beyond": "higher", "against": "lower"}
+                if left != "now":
+                    (low, high), words = (-high, -low), {"within": "equal", "beyond": "lower", "against": "higher"}
                 row = {"run": name, "system": system, "n": len(own), "then": float(there.reindex(own.index).mean())}
                 row |= {"now": float(scores.composite.reindex(own.index).mean()), "difference": float(own.mean())}
-                rows.append(row | {"low": low, "high": high, "shown": higher.get(shown, shown)})
+                rows.append(row | {"low": low, "high": high, "shown": words.get(apart.outcome, "open")})
         if rows:
             tell.tables["history"] = pd.DataFrame(rows)
+
+
+def _groups(scores: Scores, cases: pd.DataFrame) -> list[str]:
+    """The independent unit of each case of a table."""
+    groups = scores.about.drop_duplicates("case").set_index("case")["group"]
+    return groups.reindex(cases.index).astype(str).tolist()
 
 
 def _pillars_of_systems(scores: Scores, cases: pd.Index) -> pd.DataFrame:
@@ -380,20 +463,19 @@ def _pillars_of_systems(scores: Scores, cases: pd.Index) -> pd.DataFrame:
     return scores.pillars[kept].groupby(scores.about.loc[kept, "system"]).mean()
 
 
+def known(number: Number) -> Number | None:
+    """None for a number that does not exist for these data, so that a `Telling` leaves it out."""
+    return None if math.isnan(number.value if isinstance(number, Estimate) else number) else number
+
+
 def _draw_dots(tell: Telling, name: str, table: pd.DataFrame) -> None:
     """Add a figure with a row per index and a mark per column."""
     series = {str(column): values.astype(float).tolist() for column, values in table.items()}
     tell.draw(name, "dots", labels=[str(row) for row in table.index], series=series, x_label="composite")
 
 
-class OfComposite:
-    """What the analyses of a composite have in common; each is a dataclass with the fields `composite` and `level`."""
-
-    name: ClassVar[str]
-    long: ClassVar[bool] = True
-    composite: CompositeAnalysis
-    level: float
-
-    def check(self, judged: LongTable) -> None:
-        """As the composite."""
-        self.composite.check(judged)
+def draw_heatmap(tell: Telling, name: str, grid: pd.DataFrame, label: str, **more: Any) -> None:
+    """Add a table as a picture; its colours run over 0-1 where all numbers lie there."""
+    limits = (0.0, 1.0) if grid.max().max() <= 1 else None
+    matrix, ends = grid.to_numpy(dtype=float).tolist(), {"rows": grid.index.tolist(), "columns": grid.columns.tolist()}
+    tell.draw(name, "heatmap", **({**ends, "matrix": matrix, "label": label, "limits": limits} | more))

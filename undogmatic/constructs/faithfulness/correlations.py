@@ -1,5 +1,5 @@
-"""Correlates what the judges of a composite say: its pillars with one another, with cheap scores of surface likeness,
-and with the length of the texts."""
+"""Asks of a composite whether it deserves belief: do its pillars go together, do the judges of a pillar agree, and each
+with itself, would a cheap score of surface likeness do as well, and do judges count words?"""
 
 from __future__ import annotations
 
@@ -11,19 +11,43 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
 
-from undogmatic.analyses.association import Association, associate, crosses, partial
-from undogmatic.analyses.base import DIGITS, Correlation, LongTable, Share, Unsuited, family_level
+from undogmatic.analyses.association import associate, crosses, partial
+from undogmatic.analyses.base import DIGITS, Correlation, LongTable, NotNegative, Share, Unsuited, family_level
+from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
-from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, OfComposite
-from undogmatic.constructs.faithfulness.pillars import draw_heatmap, known, square
+from undogmatic.analyses.truth import margin_of
+from undogmatic.constructs.faithfulness.compared import ROUGE, comparable, rouge
+from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap, known
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import paired
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats import agreement, coefficients, jackknife, limits, paired
+from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.estimate import Estimate, unknown
+from undogmatic.stats.proportion import proportion
 
-ROUGE = ("rouge1", "rouge2", "rougeL")
+NOISE = 12
+"""Decimals of a change of a score that count."""
+_NEAR = 1e-6
+_ALPHA = "judges alpha=alpha.value n level interval=alpha.interval"
 
+AGREEMENT = Rules("agreement.verdict_", (
+    Rule("none", "undecided", lambda e: e.alpha is None, "judges"),
+    Rule("few", "undecided", lambda e: e.groups < e.needed, f"{_ALPHA} groups needed"),
+    Rule("agree", "supported", lambda e: e.tentative == e.reliable == "above", _ALPHA),
+    Rule("roughly", "supported", lambda e: e.tentative == "above", f"{_ALPHA} bound"),
+    Rule("missing", "undecided", lambda e: e.tentative == "missing", _ALPHA),
+    Rule("disagree", "refuted", lambda e: e.tentative == "below", f"{_ALPHA} bound"),
+    Rule("open", "undecided", always, f"{_ALPHA} bound"),
+))  # fmt: skip
+CONSISTENCY = Rules("consistency.verdict_", (
+    Rule("moves", "refuted", lambda e: e.moved, "margin=margin.value level names=moved"),
+    Rule("same", "supported", lambda e: e.margin.equivalence and e.within, "judges margin=margin.value level"),
+    Rule("few", "undecided", lambda e: e.few, "groups fewest judges"),
+    Rule("open", "undecided", always, "judges margin=margin.value level"),
+))  # fmt: skip
 PILLARS = Rules("pillars.verdict_", (
     Rule("against", "refuted", lambda e: e.against, "level pillars=against"),
     Rule("together", "supported", lambda e: e.n and not e.open, "n level"),
@@ -42,23 +66,244 @@ LENGTH = Rules("length_bias.verdict_", (
 
 
 @dataclass(frozen=True)
-class CorrelationsAnalysis(OfComposite):
-    """Spearman's correlation of every two pillars (and of every two judges' pillars), and of each with the mean of the
-    others. A pillar that falls where the others rise is flagged; whether it does so beyond chance, its interval says.
+class OfComposite:
+    """What the analyses of a composite have in common: each tells what it finds, and rules on it by `rules`. `headline`
+    is a metric that sums it up, where there is one.
 
     Args:
         composite: What the composite is made of.
-        level: Confidence level of every interval; of those of pillars with the rest, together.
+        level: Confidence level of every interval; of several of a kind, where an analysis says so, together.
     """
 
-    name: ClassVar[str] = "pillars"
+    name: ClassVar[str]
+    long: ClassVar[bool] = True
+    headline: ClassVar[str]
+    rules: ClassVar[Rules]
     composite: CompositeAnalysis
     level: Share = 0.95
 
+    def check(self, judged: LongTable) -> None:
+        """As the composite."""
+        self.composite.check(judged)
+
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
-        """One result; headline `pillars.lowest`, the lowest correlation of a pillar with the mean of the others."""
+        """One result."""
         self.check(judged)
-        tell, scores = Telling(self.name), self.composite.pillars.scores(judged)
+        tell = Telling(self.name)
+        evidence = self.find(tell, judged, self.composite.scores(judged), rng)
+        ruling = verdict(self.rules, SimpleNamespace(level=self.level, **evidence))
+        name = f"{self.name}.{self.headline}"
+        headline = name if name in tell.metrics else None
+        return [tell.result(*ruling.decided, headline=headline, items=evidence.get("items"))]
+
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+        """Add to what is told; the evidence for the verdict, and `items` where numbers per item are kept."""
+        raise NotImplementedError
+
+
+def square(pairs: pd.DataFrame, names: Sequence[str], column: str) -> pd.DataFrame:
+    """A coefficient of every two, told by the columns left and right, as a matrix with 1 on its diagonal."""
+    matrix = pd.DataFrame(np.eye(len(names)), index=list(names), columns=list(names))
+    for left, right, value in pairs[["left", "right", column]].itertuples(index=False, name=None):
+        matrix.loc[left, right] = matrix.loc[right, left] = value
+    return matrix
+
+
+@dataclass(frozen=True)
+class AgreementAnalysis(OfComposite):
+    """Agreement of the judges of one pillar, over the texts that both of a pair judged; failures are counted. Names the
+    judge that agrees least with the rest. Headline `agreement.alpha`.
+
+    Args:
+        pillar: The pillar with several judges.
+        categories: The values that a criterion may have, in score units, for kappa; () leaves kappa out.
+    """
+
+    name, headline, rules = "agreement", "alpha", AGREEMENT
+    pillar: str = "judge"
+    categories: Sequence[float] = ()
+
+    def check(self, judged: LongTable) -> None:
+        """Raises Unsuited with fewer than two judges of the pillar."""
+        super().check(judged)
+        voices = self.composite.scores(judged).voices.get(self.pillar, pd.DataFrame())
+        if voices.shape[1] < 2:
+            raise Unsuited(
+                f"analysis=agreement compares the judges of the pillar {self.pillar!r}, of which there are "
+                f"{voices.shape[1]}. Name another pillar with analysis.pillar, or have the texts judged by a second "
+                "judge."
+            )
+
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+        voices, groups = scores.voices[self.pillar], scores.about["group"]
+        for judge, n in voices.isna().sum().items():
+            if n:
+                tell.say("failed", judge=judge, n=int(n), total=len(voices))
+        tell.tables["pairs"] = pairs = self._pairs(tell, judged, scores, rng)
+        rated, alpha = voices.notna().sum(axis=1) >= 2, None
+        if rated.any():
+            ratings, ends = voices.to_numpy(dtype=np.float64).T, (judged.rubric.minimum, judged.rubric.maximum)
+            alpha = limits.alpha(ratings, ends, groups=groups.tolist(), level=self.level)
+        tell.number(alpha, "alpha")
+        matrix = square(pairs, list(voices.columns), "tau")
+        self._weakest(tell, scores, matrix, rng)
+        draw_heatmap(tell, "matrix", matrix, "tau", limits=(-1.0, 1.0))
+        counts = {"judges": voices.shape[1], "n": int(rated.sum()), "groups": int(groups[rated].nunique())}
+        bounds = {"tentative": TENTATIVE, "reliable": RELIABLE}
+        outcomes = {name: alpha and limits.hold(alpha, bound).outcome for name, bound in bounds.items()}
+        return counts | outcomes | {"needed": FEWEST_GROUPS, "alpha": alpha, "bound": TENTATIVE}
+
+    def _pairs(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> pd.DataFrame:
+        """Kendall's tau of every two judges, and kappa for each criterion."""
+        voices, groups = scores.voices[self.pillar], scores.about["group"]
+        first = judged.frame[judged.frame["repeat"] == 0]
+        wide = first.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(voices.index)
+        rows = []
+        for left, right in itertools.combinations(voices.columns, 2):
+            tau, p = associate("kendall", voices[left], voices[right], groups, rng, self.level)
+            both = voices[left].notna() & voices[right].notna()
+            kappas = {
+                criterion: self._kappa(wide[left, criterion][both], wide[right, criterion][both], groups[both], rng)
+                for criterion in self.composite.of(self.pillar)
+            }
+            counts = {"left": left, "right": right, "n": tau.n, "left_out": len(voices) - tau.n}
+            row = counts | tau.metrics("tau") | {"p": p}
+            for name, estimate in {"tau": tau, **{f"kappa.{c}": kappa for c, kappa in kappas.items()}}.items():
+                row |= estimate.metrics(name.replace(".", "_", 1))
+                tell.number(known(estimate), name, f"{left}-{right}")
+            shown = {c: kappa.value for c, kappa in kappas.items() if known(kappa)}
+            tell.say("pair", counts, tau.values("tau"), p=p, kappas=shown)
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def _kappa(self, a: pd.Series, b: pd.Series, groups: pd.Series, rng: np.random.Generator) -> Estimate:
+        """Quadratic weighted kappa with its interval; NaN where scores are no categories, or all one."""
+        if not len(self.categories) or a.empty:
+            return unknown()
+        levels, scores = np.asarray(self.categories, dtype=np.float64), np.array([a, b], dtype=np.float64)
+        x, y = (agreement.nearest_level(each, levels) for each in scores)
+        if np.abs(np.array([x, y]) - scores).max() > _NEAR:
+            return unknown()
+        return coefficients.kappa_interval(x, y, levels, rng, level=self.level, groups=groups.tolist()) or unknown()
+
+    def _weakest(self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator) -> None:
+        """Mean tau of each judge with the others, what it weighs in the composite, and whether the lowest is shown."""
+        voices, groups = scores.voices[self.pillar], scores.about["group"]
+        weight = self.composite.weights[self.pillar] / voices.shape[1]
+        mean = (np.nansum(matrix.to_numpy(), axis=1) - 1) / (voices.shape[1] - 1)
+        table = pd.DataFrame({"voice": voices.columns, "mean_tau": mean, "weight": weight})
+        table["failed"] = voices.isna().sum().to_numpy()
+        tell.tables["voices"] = table = table.sort_values("mean_tau", kind="stable").reset_index(drop=True)
+        for name, tau in zip(table["voice"], table["mean_tau"], strict=True):
+            tell.number(float(tau), "mean_tau", name)
+        if voices.shape[1] < 3 or not np.isfinite(matrix.to_numpy()).all():
+            return
+        low, second = (list(voices.columns).index(table["voice"][n]) for n in (0, 1))
+
+        def behind(rows: NDArray[np.float64]) -> float:
+            """Half of what the mean tau of the lowest with the others lies above that of the second."""
+            n = rows.shape[1]
+            means = [
+                np.mean([stats.kendalltau(rows[:, own], rows[:, k]).statistic for k in range(n) if k != own])
+                for own in (low, second)
+            ]
+            return float(means[0] - means[1]) / 2
+
+        interval: tuple[float | None, float | None] = (None, None)
+        rated_by_all, shown = groups[voices.notna().all(axis=1)].tolist(), False
+        if len(set(rated_by_all)) > 1:
+            data = voices.dropna().to_numpy(dtype=np.float64)
+            held = jackknife.interval(data, behind, rng, self.level, groups=rated_by_all)
+            interval, shown = (2 * held.low, 2 * held.high), held.high < 0
+        (judge, next_judge), (tau, tau_second) = table["voice"][:2], table["mean_tau"][:2]
+        values = {"judge": judge, "tau": tau, "weight": weight, "second": next_judge, "tau_second": tau_second}
+        tell.say("weakest" if shown else "lowest", values, interval=interval)
+
+
+@dataclass(frozen=True)
+class ConsistencyAnalysis(OfComposite):
+    """Every later judgment of a text against the first one of the same judge, pillar by pillar; `level` is that of all
+    claims together. Headline `consistency.mean_change`, the largest of all judges.
+
+    Args:
+        close: Difference, in score units, up to which two scores count as close.
+        margin: Largest mean change that does not matter; None takes the rubric's.
+    """
+
+    name, headline, rules = "consistency", "mean_change", CONSISTENCY
+    close: NotNegative = 0.1
+    margin: NotNegative | None = None
+
+    def check(self, judged: LongTable) -> None:
+        """Raises Unsuited where nothing was judged a second time."""
+        super().check(judged)
+        if judged.frame["repeat"].max() < 1:
+            raise Unsuited(
+                "analysis=consistency compares judgments of the same texts by the same judges, and each was made once. "
+                "Set run.repeats=2, or give the table the later judgments (a column `repeat`)."
+            )
+
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+        margin, changes = margin_of(judged.rubric, self.margin), self._changes(judged, scores)
+        alpha = (1 - self.level) / max(1, len(changes))
+        rows: list[dict[str, Any]] = []
+        claims: dict[tuple[str, str], Claim] = {}
+        for (pillar, voice), own in changes.items():
+            size, groups = own["change"].abs().round(NOISE), own["group"].tolist()
+            ends = (np.nan, np.nan)
+            if len(set(groups)) > 1:
+                held = claim(size, margin.value, alpha=alpha, groups=groups, bounds=(0.0, margin.span))
+                claims[pillar, voice], ends = held, held.estimate.interval
+            exact = proportion((size == 0).to_numpy(), self.level, groups=groups)
+            row: dict[str, Any] = {"voice": voice, "pillar": pillar, "n": len(own), "mean_change": float(size.mean())}
+            row |= {"low": ends[0], "high": ends[1], "mean_shift": float(own["change"].mean())}
+            row |= {"largest": float(size.max()), **exact.metrics("exact_rate")}
+            row["close_rate"] = float((size <= self.close + 1e-9).mean())
+            for key in ("mean_change", "mean_shift", "largest", "exact_rate", "close_rate"):
+                tell.number(row[key], key, voice)
+            said = ("voice", "n", "mean_change", "largest", "exact_rate", "close_rate")
+            tell.say("one", {key: row[key] for key in said}, close=self.close)
+            rows.append(row)
+        if rows:
+            tell.number(max(row["mean_change"] for row in rows), "mean_change")
+            tell.tables["judges"] = pd.DataFrame(rows)
+        all_shown, held_ = bool(rows) and len(claims) == len(rows), claims.values()
+        return {
+            "judges": len(rows),
+            "margin": margin,
+            "moved": [voice for (_, voice), held in claims.items() if held.outcome == "beyond"],
+            "within": all_shown and all(held.outcome == "within" for held in held_),
+            "few": not all_shown or any(held.reason == "too_few" for held in held_),
+            "groups": min(held.estimate.n_groups for held in held_) if all_shown else 0,
+            "fewest": max((held.fewest for held in held_), default=2),
+        }
+
+    def _changes(self, judged: LongTable, first: Scores) -> dict[tuple[str, str], pd.DataFrame]:
+        """By pillar and judge, columns group and change: a row per text judged again without a failure on either
+        side."""
+        changes: dict[tuple[str, str], list[pd.DataFrame]] = {}
+        for repeat in range(1, int(judged.frame["repeat"].max()) + 1):
+            for pillar, voices in self.composite.scores(judged, repeat).voices.items():
+                for voice in voices:
+                    change = (voices[voice] - first.voices[pillar][voice]).dropna()
+                    if len(change):
+                        own = pd.DataFrame({"group": first.about["group"].reindex(change.index), "change": change})
+                        changes.setdefault((pillar, str(voice)), []).append(own)
+        return {key: pd.concat(own, ignore_index=True) for key, own in changes.items()}
+
+
+@dataclass(frozen=True)
+class CorrelationsAnalysis(OfComposite):
+    """Spearman's correlation of every two pillars (and of every two judges' pillars), and of each with the mean of the
+    others; `level` is that of the latter together. A pillar that falls where the others rise is flagged; whether it
+    does so beyond chance, its interval says. Headline `pillars.lowest`, the lowest of a pillar with the mean of the
+    others.
+    """
+
+    name, headline, rules = "pillars", "lowest", PILLARS
+
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+        groups, weights = scores.about["group"], self.composite.weighing
         columns: dict[str, pd.Series] = {}  # every pillar, and where it has several judges, each of them
         for pillar, voices in scores.voices.items():
             columns[pillar] = scores.pillars[pillar]
@@ -66,76 +311,66 @@ class CorrelationsAnalysis(OfComposite):
                 columns |= {f"{pillar} ({judge})": voices[judge] for judge in voices}
         rows: list[dict[str, Any]] = []
         for (left, x), (right, y) in itertools.combinations(columns.items(), 2):
-            both = associate("spearman", x, y, scores.about["group"], rng, self.level)
-            rows.append({"left": left, "right": right, "n": both.estimate.n, **both.estimate.row("rho"), "p": both.p})
-            tell.number(known(both.estimate.value), "rho", f"{left}-{right}")
+            rho, p = associate("spearman", x, y, groups, rng, self.level)
+            rows.append({"left": left, "right": right, "n": rho.n, **rho.row("rho"), "p": p})
+            tell.number(known(rho.value), "rho", f"{left}-{right}")
         pairs = pd.DataFrame(rows, columns="left right n rho low high p".split())
-        # Each pillar with the weighted mean of the others.
-        weights = pd.Series(dict(self.composite.weights), dtype=float)
-        rest: dict[str, Association] = {}
+        rest: dict[str, Estimate] = {}
+        rows = []
         for pillar in weights.index if len(weights) > 1 else ():
             others = weights.drop(pillar)
             mean = (scores.pillars[others.index] * others).sum(axis=1, skipna=False).round(DIGITS)
             level = family_level(self.level, len(weights))
-            rest[pillar] = associate("spearman", scores.pillars[pillar], mean, scores.about["group"], rng, level)
-        rows = []
-        for pillar, (rho, p) in rest.items():
+            rho, p = associate("spearman", scores.pillars[pillar], mean, groups, rng, level)
+            rest[pillar], weight = rho, float(weights[pillar])
             row = {"pillar": pillar, "n": rho.n, **rho.row("rho"), "p": p, "flagged": bool(rho.value < 0)}
-            rows.append(row | {"weight": float(weights[pillar])})
+            rows.append(row | {"weight": weight})
             tell.number(known(rho.value), "rest", pillar)
             key = "flagged" if rho.value < 0 else "with_rest"
-            tell.say(key, {"pillar": pillar, "weight": float(weights[pillar])}, rho.values("rho"), n=rho.n)
+            tell.say(key, {"pillar": pillar, "weight": weight}, rho.values("rho"), n=rho.n)
         columns_of_rest = "pillar n rho low high p flagged weight".split()
         tell.tables |= {"rest": pd.DataFrame(rows, columns=columns_of_rest), "pairs": pairs}
-        lowest = min((rho.value for rho, _ in rest.values() if not np.isnan(rho.value)), default=None)
-        tell.number(lowest, "lowest")
+        tell.number(min((rho.value for rho in rest.values() if known(rho)), default=None), "lowest")
         draw_heatmap(tell, "matrix", square(pairs, list(columns), "rho"), "rho", limits=(-1.0, 1.0))
-        against = [pillar for pillar, (rho, _) in rest.items() if rho.high < 0]
-        open_ = [pillar for pillar, (rho, _) in rest.items() if not rho.low > 0]
-        evidence = SimpleNamespace(n=len(rest), level=self.level, against=against, open=open_)
-        headline = None if lowest is None else "pillars.lowest"
-        return [tell.result(*verdict(PILLARS, evidence).decided, headline=headline)]
+        against = [pillar for pillar, rho in rest.items() if rho.high < 0]
+        return {"n": len(rest), "against": against, "open": [p for p, rho in rest.items() if not rho.low > 0]}
 
 
 @dataclass(frozen=True)
 class BaselinesAnalysis(OfComposite):
     """Kendall's tau-b and Spearman's correlation of each baseline with the composite, Holm over baselines: could a
-    cheap score of surface likeness (ROUGE, BERTScore) stand in for it?
+    cheap score of surface likeness (ROUGE, BERTScore) stand in for it? `level` is that of the intervals of tau
+    together. Headline `baselines.best`, the highest tau.
 
     A baseline is a criterion of the run, else a column of the item's metadata; ROUGE (F, stemmed) is computed from the
     texts where they are known, and held against a column of that name.
 
     Args:
-        composite: What the composite is made of.
         of: Baseline -> the metadata that may hold it.
         order: The correlation that the interval of tau must exceed for a baseline to stand in for the composite.
         rounding: Decimals to which stored values of ROUGE are given, to be held against computed ones.
-        level: Confidence level of the intervals of tau together.
     """
 
-    name: ClassVar[str] = "baselines"
-    composite: CompositeAnalysis
+    name, headline, rules = "baselines", "best", BASELINES
     of: Mapping[str, Sequence[str]] = field(default_factory=dict)
     order: Correlation = 0.5
     rounding: int = 4
-    level: Share = 0.95
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited where there is no baseline."""
-        self.composite.check(judged)
-        texts = judged.inputs and any(_both(own) for own in judged.inputs.values())
+        super().check(judged)
+        texts = any(map(comparable, judged.inputs.values())) if judged.inputs else False
         if not texts and not any(self._stored(judged, name) is not None for name in self.of):
             raise Unsuited(
                 f"analysis=baselines needs texts with a reference, or one of the columns {', '.join(self.of)}. Give "
                 "the items `summary` and `reference`, or name your columns in analysis.of."
             )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
-        """One result; headline `baselines.best`, the highest tau."""
-        self.check(judged)
-        tell, scores = Telling(self.name), self.composite.pillars.scores(judged)
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         groups, index = scores.about["group"], scores.composite.index
-        made = rouge_of(judged, index) if any(name in ROUGE for name in self.of) else pd.DataFrame(index=index)
+        texts = [judged.inputs.get(str(item_id), {}) for item_id in index]
+        wanted = ROUGE if any(name in ROUGE for name in self.of) and any(map(comparable, texts)) else ()
+        made = pd.DataFrame(rouge(texts) if wanted else {}, index=index, columns=list(wanted))
         values: dict[str, pd.Series] = {}
         for name in self.of:
             stored = self._stored(judged, name)
@@ -151,36 +386,33 @@ class BaselinesAnalysis(OfComposite):
             else:
                 tell.say("absent", baseline=name)
         level = family_level(self.level, len(values))
-        found = {
+        correlated = {
             name: [associate(kind, own, scores.composite, groups, rng, level) for kind in ("kendall", "spearman")]
             for name, own in values.items()
         }
-        holm = pd.Series({name: tau.p for name, (tau, _) in found.items()}, dtype=float)
+        holm = pd.Series({name: tau.p for name, (tau, _) in correlated.items()}, dtype=float)
         if len(tested := holm.dropna()):
             holm[tested.index] = paired.holm(tested.to_numpy())
         rows = []
-        for name, ((tau, p_tau), (rho, p_rho)) in found.items():
+        for name, ((tau, p_tau), (rho, p_rho)) in correlated.items():
             p = {"p_tau": p_tau, "p_holm": float(holm[name]), "p_rho": p_rho}
             rows.append({"baseline": name, "n": tau.n, **tau.metrics("tau"), **rho.metrics("rho"), **p})
             tell.say("one", tau.values("tau"), p, baseline=name, rho=rho.value, n=tau.n)
             for key, estimate in (("tau", tau), ("rho", rho)):
-                if known(estimate.value) is not None:
+                if known(estimate):
                     tell.number(estimate, key, name)
                     tell.number(p[f"p_{key}"], f"p_{key}", name)
         columns = "baseline n tau tau_low tau_high p_tau p_holm rho rho_low rho_high p_rho".split()
         tell.tables["baselines"] = table = pd.DataFrame(rows, columns=columns)
-        headline = None
         if table["tau"].notna().any():
-            headline = "baselines.best"
             tell.number(float(table["tau"].max()), "best")
             columns_of = {"labels": "baseline", "estimate": "tau", "low": "tau_low", "high": "tau_high"}
             forest = {name: table[column].tolist() for name, column in columns_of.items()}
             tell.draw("tau", "forest", **forest, x_label="tau", reference=0.0, limits=(-1.0, 1.0))
         above = table.loc[table["tau_low"] > self.order, "baseline"].tolist()
         open_ = table.loc[~(table["tau_high"] < self.order), "baseline"].tolist()
-        evidence = SimpleNamespace(n=len(table), order=self.order, level=self.level, above=above, open=open_)
         items = pd.DataFrame(values, index=index).rename_axis("item_id").reset_index()
-        return [tell.result(*verdict(BASELINES, evidence).decided, headline=headline, items=items)]
+        return {"n": len(table), "order": self.order, "above": above, "open": open_, "items": items}
 
     def _stored(self, judged: LongTable, name: str) -> pd.Series | None:
         """A criterion of this name, or what the items' metadata say; None where neither is there."""
@@ -195,76 +427,42 @@ class BaselinesAnalysis(OfComposite):
         return None
 
 
-def _both(inputs: Mapping[str, str]) -> bool:
-    return "summary" in inputs and "reference" in inputs
-
-
-def rouge_of(judged: LongTable, index: pd.Index) -> pd.DataFrame:
-    """F of ROUGE-1, 2 and L (stemmed) of every summary against its reference; NaN where there is no reference.
-
-    References:
-        Lin (2004), ROUGE: A package for automatic evaluation of summaries. https://aclanthology.org/W04-1013/
-    """
-    rows = [judged.inputs.get(str(item_id), {}) for item_id in index]
-    if not any(_both(own) for own in rows):
-        return pd.DataFrame(index=index)
-    try:
-        from rouge_score.rouge_scorer import RougeScorer
-    except ModuleNotFoundError:
-        raise ConfigError(
-            "analysis=baselines computes ROUGE with the package rouge-score, which is not installed: "
-            "pip install 'undogmatic[faithfulness]'. To use stored columns only: analysis.of={bertscore: [...]}."
-        ) from None
-    scorer = RougeScorer(list(ROUGE), use_stemmer=True)
-    made = [scorer.score(own["reference"], own["summary"]) if _both(own) else {} for own in rows]
-    f = [[float(each[name].fmeasure) if each else np.nan for name in ROUGE] for each in made]
-    return pd.DataFrame(f, index=index, columns=list(ROUGE))
-
-
 @dataclass(frozen=True)
 class LengthBiasAnalysis(OfComposite):
     """Pearson's correlation of the number of words with the score of each judge, plain and between texts of equal
     coverage or composite. |r| beyond the bound is flagged; bias is said where the whole interval lies beyond it.
+    `level` is that of the intervals of all judges together. Headline `length_bias.largest`, the r of the judge that is
+    furthest from 0.
 
     Args:
-        composite: What the composite is made of.
         pillar: The pillar whose judges are looked at.
         given: Pillars, or "composite", that are held equal for the partial correlation.
         bound: The |r| from which on it matters.
-        level: Confidence level of the intervals of all judges together.
     """
 
-    name: ClassVar[str] = "length_bias"
-    composite: CompositeAnalysis
+    name, headline, rules = "length_bias", "largest", LENGTH
     pillar: str = "judge"
     given: Sequence[str] = ()
-    bound: float = 0.3
-    level: Share = 0.95
+    bound: Share = 0.3
 
     def __post_init__(self) -> None:
-        if not 0 < self.bound < 1:
-            raise ConfigError(f"`analysis.bound` is {self.bound}; a correlation between 0 and 1 is needed.")
         options = [*self.composite.weights, "composite"]
         for key, names in (("pillar", [self.pillar]), ("given", self.given)):
             if unknown := [name for name in names if name not in options]:
                 raise ConfigError(f"`analysis.{key}` names {unknown[0]!r}; there are: {', '.join(options)}.")
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
-        """One result; headline `length_bias.largest`, the r of the judge that is furthest from 0."""
-        self.check(judged)
-        tell, scores = Telling(self.name), self.composite.pillars.scores(judged)
+    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
         frame = judged.frame[judged.frame["repeat"] == 0]
-        criteria = self.composite.pillars.of(self.pillar)
-        level = family_level(self.level, voices.shape[1])
-        about = scores.about["group"], rng, level
+        criteria = self.composite.of(self.pillar)
+        about = scores.about["group"], rng, family_level(self.level, voices.shape[1])
         tell.say("given", given=list(self.given), bound=self.bound)
         rows: list[dict[str, Any]] = []
         plain: dict[str, Estimate] = {}
         for judge in map(str, voices):
             own = voices[judge]
-            plain[judge], p = associate("pearson", words, own, *about)
-            r, flagged = plain[judge], bool(abs(plain[judge].value) > self.bound)
+            r, p = associate("pearson", words, own, *about)
+            plain[judge], flagged = r, bool(abs(r.value) > self.bound)
             others = {"spearman": associate("spearman", words, own, *about).estimate.value}
             for criterion in criteria if len(criteria) > 1 else ():
                 named = frame[(frame["judge"] == judge) & (frame["criterion"] == criterion)]
@@ -282,8 +480,7 @@ class LengthBiasAnalysis(OfComposite):
             values |= {"interval": r.interval, "partials": {name: each.value for name, each in held.items()}}
             tell.say("flagged" if flagged else "one", values, {"bound": self.bound} if flagged else {})
         tell.tables["judges"] = pd.DataFrame(rows)
-        furthest = max(filter(known, plain.values()), key=lambda r: abs(r.value), default=None)
-        tell.number(furthest, "largest")
+        tell.number(max(filter(known, plain.values()), key=lambda r: abs(r.value), default=None), "largest")
         shown = voices.stack().dropna()
         if len(shown):
             marks = {"x": [float(words[item]) for item, _ in shown.index], "y": shown.astype(float).tolist()}
@@ -291,6 +488,4 @@ class LengthBiasAnalysis(OfComposite):
             tell.draw("words", "scatter", **marks, groups=groups, x_label="words", y_label="score")
         biased = [judge for judge, r in plain.items() if crosses(*r.interval, self.bound)]
         open_ = [judge for judge, r in plain.items() if not (r.low > -self.bound and r.high < self.bound)]
-        evidence = SimpleNamespace(bound=self.bound, level=self.level, judges=len(plain), biased=biased, open=open_)
-        headline = None if furthest is None else "length_bias.largest"
-        return [tell.result(*verdict(LENGTH, evidence).decided, headline=headline)]
+        return {"bound": self.bound, "judges": len(plain), "biased": biased, "open": open_}

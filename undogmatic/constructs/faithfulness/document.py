@@ -10,19 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from undogmatic.constructs.faithfulness.layout import Line, furniture, paragraphs, wrapped
+from undogmatic.constructs.faithfulness.layout import PageLine, furniture, paragraphs
 from undogmatic.engine.step import Step
 from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.records.records import Item
 from undogmatic.safety.outside import Unreadable, brief, decoded, read_bytes, without_halves
 
 SUFFIXES = (".pdf", ".txt", ".md")
-LARGEST = 100_000_000
-"""Bytes of a file; a scan of a long record has as many."""
-NOTES = "----"
-"""The line that stands between the body and its footnotes."""
-FEW_WORDS = 5
-"""A page with fewer words than that is most likely a picture."""
+LARGEST = 100_000_000  # bytes of a file; a scan of a long record has as many
+NOTES = "----"  # the line that stands between the body and its footnotes
+WRAPPED = 120  # characters: a text file with longer lines does not break its paragraphs into lines
+FEW_WORDS = 5  # a page with fewer words than that is most likely a picture
 
 
 class Removed(NamedTuple):
@@ -32,7 +30,7 @@ class Removed(NamedTuple):
     text: str
 
 
-class Document(NamedTuple):
+class DocumentText(NamedTuple):
     """What was read of a file."""
 
     text: str  # the paragraphs, an empty line between them; footnotes at the end, behind a line NOTES
@@ -48,7 +46,7 @@ class Document(NamedTuple):
         return len(self.text.split())
 
 
-def read_document(path: str | Path) -> Document:
+def read_document(path: str | Path) -> DocumentText:
     """Read a .pdf, .txt or .md file.
 
     Markdown stays as it is. In plain text, form feeds divide pages, and lines are joined to paragraphs where none is
@@ -73,13 +71,14 @@ def read_document(path: str | Path) -> Document:
         raise DataError(error.at(str(path))) from None
     if not text.strip():
         raise DataError(f"{path}: empty. Fetch it again, or name another file.")
-    pages = [[Line(line.strip()) for line in page.split("\n")] for page in text.split("\f") if page.strip()]
-    if kind == ".md" or (len(pages) == 1 and not wrapped(pages)):
-        return Document(text.strip(), 1, (), (), (), sha256)
+    pages = [[PageLine(line.strip()) for line in page.split("\n")] for page in text.split("\f") if page.strip()]
+    longest = max(len(line.text) for page in pages for line in page)
+    if kind == ".md" or (len(pages) == 1 and longest > WRAPPED):
+        return DocumentText(text.strip(), 1, (), (), (), sha256)
     return _from_pages(path, pages, sha256)
 
 
-def _from_pages(path: Path, pages: list[list[Line]], sha256: str) -> Document:
+def _from_pages(path: Path, pages: list[list[PageLine]], sha256: str) -> DocumentText:
     gone = furniture(pages)
     removed = tuple(Removed(n + 1, pages[n][k].text) for n, out in enumerate(gone) for k in sorted(out))
     kept = [[line for k, line in enumerate(page) if k not in out] for page, out in zip(pages, gone, strict=True)]
@@ -97,7 +96,7 @@ def _from_pages(path: Path, pages: list[list[Line]], sha256: str) -> Document:
         warnings.append(f"{len(bare)} of {len(pages)} pages have no text, or hardly any ({listed}): perhaps pictures.")
     if unknown := text.count("\ufffd"):
         warnings.append(f"{unknown} characters could not be read; they stand as \ufffd.")
-    return Document(text, len(pages), removed, tuple(notes), tuple(warnings), sha256)
+    return DocumentText(text, len(pages), removed, tuple(notes), tuple(warnings), sha256)
 
 
 PAGES = 3_000
@@ -108,7 +107,7 @@ _PLAIN = str.maketrans(_LIGATURES | {chr(code): "\ufffd" for code in (*range(9),
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it mends on the way is no news to whoever named the file
 
 
-def pdf_pages(raw: bytes, path: Path) -> list[list[Line]]:
+def pdf_pages(raw: bytes, path: Path) -> list[list[PageLine]]:
     """The lines of every page, in the order in which the file sets them.
 
     A file that asks for no password to be opened is read, whatever else it forbids. pypdf was chosen by measurement on
@@ -126,14 +125,15 @@ def pdf_pages(raw: bytes, path: Path) -> list[list[Line]]:
         raise ConfigError(
             "reading a PDF needs pypdf, which is not installed: pip install 'undogmatic[faithfulness]'."
         ) from None
+    pages: list[list[PageLine]] = []
+    letters = 0
     try:
         reader = PdfReader(io.BytesIO(raw))
         locked = reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED
         number = 0 if locked else len(reader.pages)
-        found, letters = [], 0
         for n in range(min(number, PAGES)):
-            found.append(_lines(reader.pages[n]))
-            letters += sum(len(line.text) for line in found[-1])
+            pages.append(_lines(reader.pages[n]))
+            letters += sum(len(line.text) for line in pages[-1])
             if letters > LETTERS:
                 break
     except DependencyError:
@@ -158,33 +158,29 @@ def pdf_pages(raw: bytes, path: Path) -> list[list[Line]]:
         )
     if not number:
         raise DataError(f"{path}: a PDF without pages. Fetch it again, or name another file.")
-    return found
+    return pages
 
 
-def _lines(page: Any) -> list[Line]:
+def _lines(page: Any) -> list[PageLine]:
     """The lines of one page. What pypdf hands to its visitor is, in a row, the page's text."""
-    lines: list[Line] = []
-    parts: list[tuple[str, float, float, float]] = []
-
-    def end() -> None:
-        text = without_halves("".join(part[0] for part in parts)).translate(_PLAIN)
-        placed = [part for part in parts if part[0].strip()]
-        if placed:
-            widest = max(placed, key=lambda part: len(part[0]))
-            lines.append(Line(" ".join(text.split(" ")).strip(), placed[0][1], placed[0][2], widest[3]))
-        parts.clear()
+    lines: list[list[PageLine]] = [[]]  # of the parts of each line
 
     def visit(text: str, cm: Any, tm: Any, font: Any, size: float) -> None:
         x = float(tm[4] * cm[0] + tm[5] * cm[2] + cm[4])
         y = float(tm[4] * cm[1] + tm[5] * cm[3] + cm[5])
         for n, part in enumerate(text.split("\n")):
             if n:
-                end()
-            parts.append((part, x, y, abs(float(size * tm[3] * cm[3]))))
+                lines.append([])
+            lines[-1].append(PageLine(part, x, y, abs(float(size * tm[3] * cm[3]))))
 
     page.extract_text(visitor_text=visit)
-    end()
-    return lines
+    joined = []
+    for parts in lines:
+        text = without_halves("".join(part.text for part in parts)).translate(_PLAIN)
+        if placed := [part for part in parts if part.text.strip()]:
+            widest = max(placed, key=lambda part: len(part.text))
+            joined.append(PageLine(text.strip(), placed[0].x, placed[0].y, widest.size))
+    return joined
 
 
 class ExtractStep(Step):

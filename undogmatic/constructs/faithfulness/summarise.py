@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple
 
 import dspy
 import numpy as np
 from pydantic import Field
 
-from undogmatic.constructs.faithfulness.sentences import sentences
+from undogmatic.constructs.faithfulness.facts.words import sentences
 from undogmatic.engine.step import Step
 from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.models.base import Chats, Continues, Model, Summarises
@@ -138,9 +138,8 @@ def system_names(models: Sequence[Model]) -> dict[str, Model]:
     return {model.name if short.count(name) > 1 else name: model for name, model in zip(short, models, strict=True)}
 
 
-Task = Literal["whole", "part", "joined"]
+TASKS = ("whole", "part", "joined")
 """What lies before the model: the text, one of its parts, or what was said of the parts."""
-TASKS: tuple[Task, ...] = get_args(Task)
 SHRINKING = 0.9
 """So much of its length the text may keep at most when its parts are summarised; else there is no end to it."""
 
@@ -166,14 +165,10 @@ class SummaryLimits(NamedTuple):
 
 
 class Summarizer(dspy.Module):
-    """Writes a summary with one model.
+    """Writes a summary with one model: one that chats, a base model that continues, or a rule that takes sentences out.
 
     Args:
-        model: It: one that chats, a base model that continues, or a rule that takes sentences out.
-        wording: What it is told.
-        words: The fixed sentences of the language.
-        limits: Sizes.
-        temperature: Of the sampling.
+        wording, words: What the model is told, and the fixed sentences of the language around it.
         retries: Further attempts after an answer that cannot be read.
     Raises:
         ConfigError: The model can do none of these.
@@ -205,11 +200,10 @@ class Summarizer(dspy.Module):
         form = {"name": "summary", "schema": schema | {"additionalProperties": False}, "strict": True}
         settings: dict[str, Any] = {"temperature": temperature, "max_tokens": limits.max_tokens}
         settings["response_format"] = {"type": "json_schema", "json_schema": form}
-        judged = {"text": adapter.material(wording.heading)}
-        answer = {"summary": adapter.words(str, wording.form)}
+        fields = {"text": adapter.material(wording.heading)}, {"summary": adapter.words(str, wording.form)}
         for task in TASKS:
             instruction = getattr(wording, task).strip().format(words=limits.words)
-            signature = adapter.signature(instruction, judged, answer, helpers=("previous", "problem"))
+            signature = adapter.signature(instruction, *fields, helpers=("previous", "problem"))
             setattr(self, task, dspy.Predict(signature, **settings))
 
     async def aforward(self, text: str) -> dspy.Prediction:
@@ -231,12 +225,16 @@ class Summarizer(dspy.Module):
             if parts and len(shorter) > SHRINKING * len(said):
                 raise UnparseableAnswer("the summaries of the text's parts are as long as the parts", shorter)
             said, parts = shorter, parts or len(pieces)
-        task: Task = "joined" if parts > 1 else "whole"
-        return dspy.Prediction(summary=(await self._write(task, said)).strip(), parts=max(1, parts))
+        summary = await self._write("joined" if parts > 1 else "whole", said)
+        return dspy.Prediction(summary=summary.strip(), parts=max(1, parts))
 
     def room(self) -> int:
         """Tokens that a text may have to be read at once. Raises ConfigError where there is hardly any room."""
-        asked = max(self.model.count_tokens(self.shown(task)) for task in TASKS)
+        sent = [self._continued("")]
+        if self.base is None:
+            formatted = [self.adapter.format(getattr(self, task).signature, [], {"text": " "}) for task in TASKS]
+            sent = ["\n\n".join(str(message["content"]) for message in messages) for messages in formatted]
+        asked = max(map(self.model.count_tokens, sent))
         room = self.context - self.limits.max_tokens - asked
         if room < 2 * self.limits.max_tokens:
             raise ConfigError(
@@ -246,14 +244,7 @@ class Summarizer(dspy.Module):
             )
         return room
 
-    def shown(self, task: Task) -> str:
-        """All that is sent besides the text."""
-        if self.base is not None:
-            return self._continued("")
-        messages = self.adapter.format(getattr(self, task).signature, [], {"text": " "})
-        return "\n\n".join(str(message["content"]) for message in messages)
-
-    async def _write(self, task: Task, text: str) -> str:
+    async def _write(self, task: str, text: str) -> str:
         if self.base is not None:
             went_on = await self.base.continue_text(self._continued(text), self.limits.max_tokens)
             return _whole_sentences(f"{self.wording.continued.strip()} {went_on.strip()}")
@@ -273,10 +264,9 @@ def divided(text: str, room: int, count: Callable[[str], int]) -> list[str]:
 
     A paragraph that is too long is cut between sentences, a sentence that is between words.
     """
-    whole = count(text)
+    whole, taken = count(text), 0
     wanted = math.ceil(whole / math.ceil(whole / room))
     pieces: list[list[str]] = [[]]
-    taken = 0
     for piece in (piece for paragraph in text.split("\n\n") for piece in _fitting(paragraph, room, count)):
         size = count(f"{piece}\n\n")
         if pieces[-1] and (taken + size > room or taken >= wanted):
@@ -316,10 +306,12 @@ SHORTEST = 5
 """Words; a heading, a number of a docket or a name has fewer."""
 
 
-class ExtractiveModel(Model):
-    """Chooses sentences of a text. It answers no question, so it cannot judge."""
+class LeadModel(Model):
+    """Chooses the first sentences of a text. It answers no question, so it cannot judge."""
 
+    name = "lead"
     readouts = ()
+    licence = of_this_project(name)
 
     def default_readout(self, rubric: str) -> str:
         raise ConfigError(
@@ -344,23 +336,13 @@ class ExtractiveModel(Model):
             chosen.append(usable[n])
         return " ".join(every[n] for n in sorted(chosen))
 
-    def ranked(self, found: Sequence[str]) -> Iterable[int]:
+    def ranked(self, sentences: Sequence[str]) -> Iterable[int]:
         """Positions of sentences, the first to be taken first."""
-        raise NotImplementedError
+        return range(len(sentences))
 
 
-class LeadModel(ExtractiveModel):
-    """The first sentences."""
-
-    name = "lead"
-    licence = of_this_project(name)
-
-    def ranked(self, found: Sequence[str]) -> Iterable[int]:
-        return range(len(found))
-
-
-class CentroidModel(ExtractiveModel):
-    """The sentences nearest to the middle of all, by TF-IDF, none of which repeats another.
+class CentroidModel(LeadModel):
+    """Chooses the sentences nearest to the middle of all, by TF-IDF, none of which repeats another.
 
     References:
         Radev, Jing, Styś and Tam (2004), Centroid-based summarization of multiple documents.
@@ -370,13 +352,13 @@ class CentroidModel(ExtractiveModel):
     name = "centroid"
     licence = of_this_project(name)
 
-    def ranked(self, found: Sequence[str]) -> Iterable[int]:
+    def ranked(self, sentences: Sequence[str]) -> Iterable[int]:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         try:
-            vectors = TfidfVectorizer(sublinear_tf=True, strip_accents="unicode").fit_transform(found)
+            vectors = TfidfVectorizer(sublinear_tf=True, strip_accents="unicode").fit_transform(sentences)
         except ValueError:  # no word in any of them has two letters
-            return range(len(found))
+            return range(len(sentences))
         near = np.asarray(vectors @ np.asarray(vectors.mean(axis=0)).T).ravel()
         order: list[int] = []
         for n in np.argsort(-near, kind="stable"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from undogmatic.analyses.labelled import FEWEST_GROUPS
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import AnalysisResult, Standing, Telling
 from undogmatic.stats import agreement, checks, limits, means
 
 F1, GATES, DEFECT = "metadata.automatic_f1", "metadata.gates", "metadata.defect"
@@ -91,25 +91,14 @@ class GatingAnalysis:
         judges = [str(judge) for judge in first["judge"].dropna().unique()]
         level = family_level(self.level, max(1, len(judges)))
         known = first[first[F1].notna()]
-        rulings = [
-            verdict(JUDGE, self._followed(known[known["judge"] == judge], judge, level, rng)) for judge in judges
-        ]
+        rulings = [verdict(JUDGE, self._followed(tell, known, judge, level, rng)) for judge in judges]
         tell.findings += [ruling.finding for ruling in rulings]
-        failed = known[known["error"].notna()].drop_duplicates(["item_id", "judge"])
-        if len(failed):
-            tell.say("failed", n=len(failed))
+        if failed := len(known[known["error"].notna()].drop_duplicates(["item_id", "judge"])):
+            tell.say("failed", n=failed)
         self._tell_tracking(tell, judged, known, rng, level)
         correlations = [ruling.evidence.found for ruling in rulings if ruling.evidence.found is not None]
         tell.number(min(correlations, key=lambda each: each.value, default=None), "spearman")
-        for e in (ruling.evidence for ruling in rulings):
-            if e.n > 2:
-                groups = {"groups": e.rows["condition"].tolist()} if e.rows["condition"].notna().all() else {}
-                points = {"x": e.rows[F1].tolist(), "y": e.rows["score"].tolist(), "x_label": "f1", "y_label": "score"}
-                tell.draw(f"scatter_{e.judge}", "scatter", **points, **groups)
-        by = {
-            standing: [ruling.evidence.judge for ruling in rulings if ruling.standing == standing]
-            for standing in ("supported", "refuted", "undecided")
-        }
+        by = {name: [r.evidence.judge for r in rulings if r.standing == name] for name in get_args(Standing)}
         ruling = verdict(GATING, SimpleNamespace(order=self.order, level=level, **by))
         return [tell.result(*ruling.decided, headline="gating.spearman" if correlations else None)]
 
@@ -129,15 +118,13 @@ class GatingAnalysis:
         columns = {f"metadata.{name}": label for name, label in MEASURED.items() if f"metadata.{name}" in measured}
         rows = []
         for column, label in columns.items():
-            having = measured[measured[column].notna()]
-            if having.empty:
-                continue
-            row: dict[str, Any] = {"metric": label, "n": len(having), "average": float(having[column].mean())}
-            if having["group"].nunique() > 1:
-                held = means.interval(having[column], self.level, groups=units(having), bounds=(0.0, 1.0))
-                row |= {"low": held.low, "high": held.high}
-            rows.append(row)
-            tell.number(row["average"], "mean", label)
+            if not (having := measured[measured[column].notna()]).empty:
+                average = float(having[column].mean())
+                rows.append({"metric": label, "n": len(having), "average": average})
+                if having["group"].nunique() > 1:
+                    held = means.interval(having[column], self.level, groups=units(having), bounds=(0.0, 1.0))
+                    rows[-1] |= {"low": held.low, "high": held.high}
+                tell.number(average, "mean", label)
         tell.tables["metrics"] = pd.DataFrame(rows)
         for name, column in (("condition", "condition"), ("system", "metadata.system")):
             if column in measured and measured[column].notna().any():  # means per group, the lowest F1 first
@@ -147,13 +134,15 @@ class GatingAnalysis:
                 table = table.sort_values("f1", kind="stable").rename_axis(name).reset_index()
                 tell.tables[f"by_{name}"] = table
 
-    def _followed(self, rows: pd.DataFrame, judge: str, level: float, rng: np.random.Generator) -> SimpleNamespace:
+    def _followed(
+        self, tell: Telling, known: pd.DataFrame, judge: str, level: float, rng: np.random.Generator
+    ) -> SimpleNamespace:
         """How the overall score of one judge follows F1, failures of it included: what JUDGE rules on. `beyond` is the
         correlation at an equal number of gates."""
-        rows = rows[rows["criterion"] == OVERALL]
+        rows = known[(known["judge"] == judge) & (known["criterion"] == OVERALL)]
         done = rows[rows["score"].notna()]
-        e = SimpleNamespace(judge=judge, rows=done, n=len(done), groups=done["group"].nunique(), level=level)
-        e.order, e.overall, e.found, e.needed = self.order, not rows.empty, None, FEWEST_GROUPS
+        e = SimpleNamespace(judge=judge, n=len(done), groups=done["group"].nunique(), level=level, order=self.order)
+        e.overall, e.found, e.needed = not rows.empty, None, FEWEST_GROUPS
         e.constant = e.groups >= FEWEST_GROUPS and checks.is_constant(done["score"].to_numpy(dtype=np.float64))
         if e.constant:
             e.whole = len(done) == len(rows) and limits.most_order(e.groups, level) < self.order
@@ -163,6 +152,10 @@ class GatingAnalysis:
         if e.found is not None:
             e.beyond = partial(done["score"].rank(), done[F1].rank(), done[GATES].rank(), done["group"], rng, level)
             e.outcome = limits.hold(e.found, self.order).outcome
+        if e.n > 2:
+            groups = {"groups": done["condition"].tolist()} if done["condition"].notna().all() else {}
+            points = {"x": done[F1].tolist(), "y": done["score"].tolist(), "x_label": "f1", "y_label": "score"}
+            tell.draw(f"scatter_{judge}", "scatter", **points, **groups)
         return e
 
     def _tell_tracking(
@@ -172,26 +165,22 @@ class GatingAnalysis:
         rows = []
         for (judge, criterion), both in known.groupby(["judge", "criterion"], sort=False):
             metric = COUNTERPARTS.get(str(criterion), "")
-            column = f"metadata.{metric}"
-            if column not in both:
+            if (column := f"metadata.{metric}") not in both:
                 continue
             having = both[both[column].notna()]
             done = having[having["score"].notna()]
             share = done["score"].map(judged.rubric.share)
-            away = share - done[column]
-            row: dict[str, Any] = {"judge": judge, "criterion": criterion, "metric": MEASURED[metric], "n": len(done)}
-            row |= dict.fromkeys(("spearman", "low", "high"), np.nan)
-            row |= {"mae": float(away.abs().mean()), "bias": float(away.mean())}
-            whole = None
+            away, whole = share - done[column], None
             if len(done) >= 4:
                 whole = agreement.correlation("spearman", share.to_numpy(), done[column].to_numpy()).estimate
-            if whole is not None:
-                row["spearman"] = whole
-                if done["group"].nunique() >= FEWEST_GROUPS:
-                    held = limits.order(having["score"], having[column], rng, groups=units(having), level=level)
-                    row |= {} if held is None else {"low": held.low, "high": held.high}
-            rows.append(row)
-            for name in ("spearman", "low", "high", "mae", "bias"):
-                tell.number(row[name] if np.isfinite(row[name]) else None, name, str(judge), str(criterion))
+            held = None
+            if whole is not None and done["group"].nunique() >= FEWEST_GROUPS:
+                held = limits.order(having["score"], having[column], rng, groups=units(having), level=level)
+            numbers = {"spearman": np.nan if whole is None else whole}
+            numbers |= {end: np.nan if held is None else getattr(held, end) for end in ("low", "high")}
+            numbers |= {"mae": float(away.abs().mean()), "bias": float(away.mean())}
+            rows.append({"judge": judge, "criterion": criterion, "metric": MEASURED[metric], "n": len(done), **numbers})
+            for name, number in numbers.items():
+                tell.number(number if np.isfinite(number) else None, name, str(judge), str(criterion))
         if rows:
             tell.tables = {"tracking": pd.DataFrame(rows)} | tell.tables

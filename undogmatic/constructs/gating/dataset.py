@@ -29,7 +29,7 @@ _LICENCE = {
 }
 
 
-class Case(NamedTuple):
+class TrueCase(NamedTuple):
     """A true hierarchy with its markers, and what judges are shown of it besides: sample and panel."""
 
     truth: Gate
@@ -55,7 +55,7 @@ class GatingDataset:
     name = "gating"
 
     def __init__(self, path: str | None = None, truth: str | None = None) -> None:
-        self._shipped = path is None
+        self.licence: Licence | None = _LICENCE if path is None else None  # none is known of the user's
         folder = data_folder() / "gating" if path is None else Path(path).expanduser()
         files = {"path": str(folder / PREDICTIONS if os.path.isdir(folder) else folder)}
         self.path = existing_file(files["path"], "dataset.path", (".jsonl",))
@@ -66,14 +66,9 @@ class GatingDataset:
                 raise ConfigError(f"`dataset.{key}` is {brief(file)}; it must be JSON Lines (.jsonl).")
         self.about = "shipped predictions with planted faults" if path is None else self.path.name
 
-    @property
-    def licence(self) -> Licence | None:
-        """That of the shipped hierarchies; none is known of the user's."""
-        return _LICENCE if self._shipped else None
-
     def load(self) -> list[Item]:
         """The predictions in file order. Raises DataError naming file and line."""
-        cases: dict[str, Case] = {}
+        cases: dict[str, TrueCase] = {}
         for number, row in json_lines(self.truth):
             place = f"{self.truth}:{number}"
             name, case = _case_name(place, row), _case(place, row)
@@ -82,7 +77,7 @@ class GatingDataset:
             cases[name] = case
         return unique(self._items(cases), str(self.path))
 
-    def _items(self, cases: Mapping[str, Case]) -> Iterator[tuple[str, Item]]:
+    def _items(self, cases: Mapping[str, TrueCase]) -> Iterator[tuple[str, Item]]:
         for number, row in json_lines(self.path):
             place = f"{self.path}:{number}"
             name = _case_name(place, row)
@@ -110,7 +105,7 @@ def _case_name(place: str, row: Mapping[str, Any]) -> str:
     return name.strip()
 
 
-def _case(place: str, row: Mapping[str, Any]) -> Case:
+def _case(place: str, row: Mapping[str, Any]) -> TrueCase:
     try:
         truth = from_value(row.get("gating_hierarchy", row.get("truth")))
     except Malformed as error:
@@ -137,10 +132,11 @@ def _case(place: str, row: Mapping[str, Any]) -> Case:
     else:
         raise DataError(f"{place}: `context` is {brief(context)}; it must be an object (species, sample_type, ...).")
     # Without a marker nobody can say what the panel cannot show: such a case has no hallucination rate.
-    return Case(truth, tuple(markers), {"sample": sample or "not stated", "panel": ", ".join(shown) or "not stated"})
+    about = {"sample": sample or "not stated", "panel": ", ".join(shown) or "not stated"}
+    return TrueCase(truth, tuple(markers), about)
 
 
-def _read(place: str, row: Mapping[str, Any], name: str, case: Case) -> tuple[dict[str, str], dict[str, Any]]:
+def _read(place: str, row: Mapping[str, Any], name: str, case: TrueCase) -> tuple[dict[str, str], dict[str, Any]]:
     """The inputs and the metadata of a prediction; F1 and hallucination rate as the rules of `judge=selective` name
     them."""
     inputs = case.shown | {"truth": outline(case.truth)}

@@ -24,11 +24,7 @@ LONGEST_GATE = 200
 
 
 class Malformed(ValueError):
-    """A prediction that is no hierarchy.
-
-    Attributes:
-        defect: What is wrong with it; reports count by it.
-    """
+    """A prediction that is no hierarchy; reports count by `defect`, what is wrong with it."""
 
     def __init__(self, defect: Defect, message: str) -> None:
         super().__init__(f"{defect}: {message}")
@@ -94,6 +90,28 @@ def gate_name(given: Any) -> str:
     return name
 
 
+class _Node(NamedTuple):
+    """A gate as it was read. What stands below it is read when asked for: faults are named from the root down."""
+
+    name: Any
+    below: Iterable[_Node] = ()
+    critical: bool | None = None
+
+
+def _grown(node: _Node, above: tuple[str, ...] = (), gates: Iterator[int] | None = None) -> Gate:
+    """The gate of a node, the next of `gates`, below those named `above`. Raises Malformed for what is absurdly wide or
+    deep, or stands below itself."""
+    gates = itertools.count(1) if gates is None else gates
+    if next(gates) > MOST_GATES:
+        raise Malformed("too_wide", f"more than {MOST_GATES:,} gates")
+    name = gate_name(node.name)
+    if len(above) > MOST_LEVELS:
+        raise Malformed("too_deep", f"more than {MOST_LEVELS} levels")
+    if name.casefold() in map(str.casefold, above):
+        raise Malformed("cyclic", f"{brief(name, 60)} stands below itself")
+    return Gate(name, tuple(_grown(each, (*above, name), gates) for each in node.below), node.critical)
+
+
 def from_value(value: Any) -> Gate:
     """The hierarchy of a JSON value. Raises Malformed.
 
@@ -116,13 +134,13 @@ def from_value(value: Any) -> Gate:
     if not isinstance(value, Mapping):
         raise Malformed("not_a_hierarchy", f"JSON, but {brief(value, 60)} and not an object of gates")
     if _key(value, NAME) is not None:
-        return _object(value, (), itertools.count(1))
+        return _grown(_object(value))
     if len(value) != 1:
         raise Malformed("not_a_hierarchy", f"an object with {len(value)} keys and not one root: {brief([*value], 60)}")
     ((root, inside),) = value.items()
     if not isinstance(inside, Mapping | list):
         raise Malformed("not_a_hierarchy", f"an object with the key {brief(root, 60)} and nothing below it")
-    return _keyed(root, inside, (), itertools.count(1))
+    return _grown(_Node(root, _inside(root, inside)))
 
 
 def _key(given: Mapping[str, Any], known: Sequence[str]) -> str | None:
@@ -130,63 +148,48 @@ def _key(given: Mapping[str, Any], known: Sequence[str]) -> str | None:
 
 
 def _named(given: Mapping[str, Any]) -> Any:
-    key = _key(given, NAME)
-    if key is None:
+    if (key := _key(given, NAME)) is None:
         raise Malformed("not_a_hierarchy", f"a gate without a name: {brief(given, 60)}")
     return given[key]
 
 
-def _object(given: Any, above: tuple[str, ...], gates: Iterator[int]) -> Gate:
-    """The gate of a name, or of an object with a name and a list below it."""
+def _object(given: Any) -> _Node:
+    """A name, or an object with a name and a list below it."""
     if isinstance(given, str):
-        return Gate(_below(given, above, gates))
+        return _Node(given)
     if not isinstance(given, Mapping):
         raise Malformed("not_a_hierarchy", f"a gate is {brief(given, 60)}")
-    name = _below(_named(given), above, gates)
+    critical = given.get(CRITICAL)
+    return _Node(_named(given), _children(given), critical if isinstance(critical, bool) else None)
+
+
+def _children(given: Mapping[str, Any]) -> Iterator[_Node]:
+    """What the object of a gate lists below it."""
     listed = given.get(str(_key(given, CHILDREN))) or ()
     if isinstance(listed, Mapping) and _key(listed, NAME) is not None:
         listed = [listed]
     if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise Malformed("not_a_hierarchy", f"the gates below {brief(name, 60)} are no list")
-    critical = given.get(CRITICAL)
-    below = tuple(_object(each, (*above, name), gates) for each in listed)
-    return Gate(name, below, critical if isinstance(critical, bool) else None)
+        raise Malformed("not_a_hierarchy", f"the gates below {brief(gate_name(_named(given)), 60)} are no list")
+    yield from map(_object, listed)
 
 
-def _keyed(given: Any, inside: Any, above: tuple[str, ...], gates: Iterator[int]) -> Gate:
-    """The gate of a key, with what stands behind the key below it: an object of the same kind, a list, a name, nothing.
+def _inside(name: Any, inside: Any) -> Iterator[_Node]:
+    """What stands behind a key that is a gate's name: an object of the same kind, a list, a name, nothing.
 
     In a list stand names, objects with a name, and objects with one key.
     """
-    path = (*above, _below(given, above, gates))
-    if inside is None or inside in ("", [], {}):
-        return Gate(path[-1])
-    if isinstance(inside, str):
-        return Gate(path[-1], (_keyed(inside, None, path, gates),))
     if isinstance(inside, Mapping):
-        return Gate(path[-1], tuple(_keyed(key, value, path, gates) for key, value in inside.items()))
-    if not isinstance(inside, list):
-        raise Malformed("not_a_hierarchy", f"below {brief(path[-1], 60)} stands {brief(inside, 60)}")
-    below = []
-    for each in inside:
-        if isinstance(each, Mapping) and _key(each, NAME) is None and len(each) == 1:
-            ((key, value),) = each.items()
-            below.append(_keyed(key, value, path, gates))
-        else:
-            below.append(_object(each, path, gates))
-    return Gate(path[-1], tuple(below))
-
-
-def _below(given: Any, above: tuple[str, ...], gates: Iterator[int]) -> str:
-    """The name of the next of `gates` below those named `above`. Raises Malformed for what is absurdly wide or deep."""
-    if next(gates) > MOST_GATES:
-        raise Malformed("too_wide", f"more than {MOST_GATES:,} gates")
-    name = gate_name(given)
-    if len(above) > MOST_LEVELS:
-        raise Malformed("too_deep", f"more than {MOST_LEVELS} levels")
-    if name.casefold() in (each.casefold() for each in above):
-        raise Malformed("cyclic", f"{brief(name, 60)} stands below itself")
-    return name
+        yield from (_Node(key, _inside(key, value)) for key, value in inside.items())
+    elif isinstance(inside, list):
+        for each in inside:
+            if isinstance(each, Mapping) and _key(each, NAME) is None and len(each) == 1:
+                yield from _inside(name, each)
+            else:
+                yield _object(each)
+    elif inside not in (None, ""):
+        if not isinstance(inside, str):
+            raise Malformed("not_a_hierarchy", f"below {brief(gate_name(name), 60)} stands {brief(inside, 60)}")
+        yield _Node(inside)
 
 
 def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
@@ -219,11 +222,10 @@ def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
     if len(roots) != 1:
         raise Malformed("not_a_hierarchy", f"{len(roots)} gates without one above them: {brief(roots, 80)}")
 
-    def made(name: str, over: tuple[str, ...], gates: Iterator[int]) -> Gate:
-        path = (*over, _below(name, over, gates))
-        return Gate(path[-1], tuple(made(each, path, gates) for each in below.get(name, ())))
+    def node(name: str) -> _Node:
+        return _Node(name, map(node, below.get(name, ())))
 
-    return made(roots[0], (), itertools.count(1))
+    return _grown(node(roots[0]))
 
 
 LONGEST_ANSWER = 200_000
@@ -236,6 +238,7 @@ MOST_WORDS = 12
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _ARROW = re.compile(r"-{1,3}>|={1,2}>|→|⟶|➔|»")
 _MARKS = re.compile(r"^(?P<indent>[\s│|]*)(?P<mark>(?:[├└┣┗╰+`][─━\-]+|[-*•–]|\d{1,3}[.)])\s+)?(?P<name>.*)$")
+"""Matches every line: each of its parts may be empty."""
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 """A bracket, or a text in quotes, in which brackets do not count."""
 
@@ -262,13 +265,13 @@ def parse(given: Any) -> Gate:
     reasons = []
     for each in [*filter(None, fenced), text]:
         try:
-            found = _parse_text(each)
+            hierarchy = _parse_text(each)
         except Malformed as error:
             reasons.append(error)
             continue
         if open_fence and not each.rstrip("` \n").endswith(("}", "]")):
             raise Malformed("truncated", "the answer ends inside its fence")
-        return found
+        return hierarchy
     # The whole text of a fenced answer is prose with a fence in it: the reason lies in the fence.
     graver = [error for error in reasons if error.defect != "not_a_hierarchy"]
     raise (graver or reasons)[0]
@@ -282,7 +285,7 @@ def _guarded(value: Any) -> Gate:
 
 
 def _parse_text(text: str) -> Gate:
-    found = None
+    fault = None
     for part, deepest, closed in _json_parts(text):
         try:
             if deepest > 2 * MOST_LEVELS + 20:
@@ -291,10 +294,9 @@ def _parse_text(text: str) -> Gate:
                 raise Malformed("truncated", "the answer ends inside its JSON")
             return _guarded(_loaded(part))
         except Malformed as error:
-            if found is None or found.defect == "not_a_hierarchy":
-                found = error
-    if found is not None and (found.defect != "not_a_hierarchy" or text[0] in "[{"):
-        raise found
+            fault = error if fault is None or fault.defect == "not_a_hierarchy" else fault
+    if fault is not None and (fault.defect != "not_a_hierarchy" or text[0] in "[{"):
+        raise fault
     return _arrows(text) if _ARROW.search(text) else _outline(text)
 
 
@@ -302,10 +304,10 @@ def _json_parts(text: str) -> Iterator[tuple[str, int, bool]]:
     """What stands between an opening bracket and the one that closes it, the outermost ones; how deeply brackets are
     nested in it; and whether the last one closes. Square brackets count only at the beginning of the text: elsewhere
     they are words' own."""
-    place = 0
+    end: int | None = 0
     for _ in range(MOST_TRIES):
-        start = 0 if place == 0 and text[0] == "[" else text.find("{", place)
-        if start < 0:
+        start = 0 if end == 0 and text[0] == "[" else text.find("{", end)
+        if end is None or start < 0:
             return
         opened, deepest, end = 0, 0, None
         for mark in _BRACKET.finditer(text, start):
@@ -315,33 +317,26 @@ def _json_parts(text: str) -> Iterator[tuple[str, int, bool]]:
                 end = mark.end()
                 break
         yield text[start:end], deepest, end is not None
-        if end is None:
-            return
-        place = end
 
 
 def _loaded(text: str) -> Any:
     """JSON, with the one liberty of a comma before a closing bracket."""
-    try:
-        return json_value(text)
-    except Unreadable:
-        pass
-    try:
-        return json_value(re.sub(r",(\s*[\]}])", r"\1", text))
-    except Unreadable as error:
-        raise Malformed("not_a_hierarchy", str(error)) from None
+    why = ""
+    for way in (text, re.sub(r",(\s*[\]}])", r"\1", text)):
+        try:
+            return json_value(way)
+        except Unreadable as error:
+            why = str(error)
+    raise Malformed("not_a_hierarchy", why)
 
 
 def _arrows(text: str) -> Gate:
     """Lines such as `All Events -> Singlets -> Live`, from the root down or link by link."""
-    lines = [line for line in text.splitlines() if len(_ARROW.split(line)) > 1]
     chains = []
-    for line in lines:
-        marks = _MARKS.match(line)
-        assert marks is not None, "every part of the pattern may be empty"
+    for marks in filter(None, map(_MARKS.match, filter(_ARROW.search, text.splitlines()))):
         names = [part.strip(" .`*") for part in _ARROW.split(marks["name"])]
         if not names[-1]:
-            raise Malformed("truncated", f"a line ends with an arrow: {line[-60:]!r}")
+            raise Malformed("truncated", f"a line ends with an arrow: {marks.string[-60:]!r}")
         if any(len(name.split()) > MOST_WORDS for name in names):
             continue
         chains.append([gate_name(name) for name in names if name])
@@ -365,9 +360,7 @@ def _outline(text: str) -> Gate:
     Words before and after the list are left out: lines of more than MOST_WORDS words, and lines that end as sentences.
     """
     lines: list[tuple[int, str]] = []
-    for raw in text.splitlines():
-        marks = _MARKS.match(raw.expandtabs(4).rstrip())
-        assert marks is not None, "every part of the pattern may be empty"
+    for marks in filter(None, (_MARKS.match(line.expandtabs(4).rstrip()) for line in text.splitlines())):
         name = marks["name"].strip(" *`_#").rstrip(":")
         if not name:
             continue
@@ -385,16 +378,14 @@ def _outline(text: str) -> Gate:
         raise Malformed("not_a_hierarchy", "neither JSON, nor an indented list, nor arrows")
     while len(lines) > 2 and lines[0][0] == lines[1][0] and all(indent >= lines[1][0] for indent, _ in lines[1:]):
         lines = lines[1:]  # a heading
-    root: dict[str, Any] = {"name": lines[0][1], "children": []}
-    path = [(lines[0][0], root)]
+    (first, root), below = lines[0], list[_Node]()
+    path, hierarchy = [(first, below)], _Node(root, below)
     for indent, name in lines[1:]:
         while path and path[-1][0] >= indent:
             path.pop()
         if not path:
             raise Malformed("not_a_hierarchy", f"a second root: {name!r}")
-        made: dict[str, Any] = {"name": name, "children": []}
-        path[-1][1]["children"].append(made)
-        path.append((indent, made))
-        if len(path) > MOST_LEVELS + 1:
-            raise Malformed("too_deep", f"more than {MOST_LEVELS} levels")
-    return _guarded(root)
+        below = []
+        path[-1][1].append(_Node(name, below))
+        path.append((indent, below))
+    return _grown(hierarchy)

@@ -26,13 +26,13 @@ Asserted = Annotated[float, Number("percent", own=YES_NO)]
 Graded = Annotated[float, Number("percent", own=GRADES)]
 
 
-class Judged(Answer):
+class GatingAnswer(Answer):
     """What a style says: its number fields are its criteria, `overall` the last; words are issues and a summary."""
 
     room: ClassVar[int] = 1500
 
 
-class Default(Judged):
+class Default(GatingAnswer):
     """How complete, how accurate, how sound as cytometry."""
 
     issues: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Default(Judged):
     overall: Scored
 
 
-class Validation(Judged):
+class Validation(GatingAnswer):
     """What the automatic metrics will say, which the judge has not seen."""
 
     reasoning: str | None = None
@@ -53,7 +53,7 @@ class Validation(Judged):
     overall: Scored
 
 
-class Qualitative(Judged):
+class Qualitative(GatingAnswer):
     """Words first, and a grade in words."""
 
     strengths: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Qualitative(Judged):
     overall: Graded
 
 
-class Orthogonal(Judged):
+class Orthogonal(GatingAnswer):
     """What overlap with the expert's names does not measure."""
 
     issues: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Orthogonal(Judged):
     overall: Scored
 
 
-class Binary(Judged):
+class Binary(GatingAnswer):
     """Yes or no, question by question; `overall` is whether an expert would accept it."""
 
     reasons: tuple[str, ...] = ()
@@ -99,10 +99,12 @@ class GatingJudge(Judge):
         asker: How the answer is asked for; without words, each number is a level question.
     """
 
-    asked: ClassVar[type[Judged]] = Default
+    asked: ClassVar[type[GatingAnswer]] = Default
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, asked: type[GatingAnswer] | None = None) -> None:
         super().__init_subclass__()
+        if asked is not None:
+            cls.name, cls.asked = f"gating_{asked.__name__.lower()}", asked
         cls.criteria = tuple(numbers(cls.asked))
 
     def __init__(self, asker: Asker) -> None:
@@ -122,9 +124,8 @@ class GatingJudge(Judge):
             verdicts[name] = Verdict(score=self.rubric.units(part))
             if (asked := prediction.distributions.get(name)) is not None:  # it was read by log-probabilities
                 values = tuple(self.rubric.units(share(level, number, self.rubric)) for level in asked.values)
-                verdicts[name] = entropy_verdict(
-                    asked.model_copy(update={"values": values}), score=verdicts[name].score
-                )
+                asked = asked.model_copy(update={"values": values})
+                verdicts[name] = entropy_verdict(asked, score=verdicts[name].score)
         del shares[OVERALL]
         issues = [issue for name in ("issues", "errors", "reasons") for issue in words.get(name, ())]
         issues += [f"missing: {gate}" for gate in words.get("missing", ())]
@@ -133,34 +134,24 @@ class GatingJudge(Judge):
         return verdicts | {OVERALL: whole}
 
 
-class DefaultJudge(GatingJudge):
+class DefaultJudge(GatingJudge, asked=Default):
     """`judge=gating/default`."""
 
-    name, asked = "gating_default", Default
 
-
-class ValidationJudge(GatingJudge):
+class ValidationJudge(GatingJudge, asked=Validation):
     """`judge=gating/validation`: estimates F1, structure accuracy and recall of critical gates unseen."""
 
-    name, asked = "gating_validation", Validation
 
-
-class QualitativeJudge(GatingJudge):
+class QualitativeJudge(GatingJudge, asked=Qualitative):
     """`judge=gating/qualitative`: strengths, errors, gaps, advice, and grades in words."""
 
-    name, asked = "gating_qualitative", Qualitative
 
-
-class OrthogonalJudge(GatingJudge):
+class OrthogonalJudge(GatingJudge, asked=Orthogonal):
     """`judge=gating/orthogonal`: what the automatic metrics do not measure."""
 
-    name, asked = "gating_orthogonal", Orthogonal
 
-
-class BinaryJudge(GatingJudge):
+class BinaryJudge(GatingJudge, asked=Binary):
     """`judge=gating/binary`: yes or no."""
-
-    name, asked = "gating_binary", Binary
 
 
 def hierarchy(item: Item) -> None:
@@ -228,11 +219,8 @@ class UncertaintyJudge(Judge):
         rubric, first = self.rubric, float(initial.score or 0)
         # All scores of the initial judge: the overall one, and those of its other criteria that its details keep.
         others = {name: initial.details.get(name) for name in self.initial.criteria if name != OVERALL}
-        quoted = [
-            f"{name} {rubric.scale.write(rubric.units(x))}"
-            for name, x in others.items()
-            if not isinstance(x, str | None)
-        ]
+        numbers = {name: rubric.units(share) for name, share in others.items() if not isinstance(share, str | None)}
+        quoted = [f"{name} {rubric.scale.write(score)}" for name, score in numbers.items()]
         quoted.append(f"{OVERALL} {written(initial, rubric)}" if quoted else written(initial, rubric))
         doubts: Doubts = (await self.critique.acall(item=item, context={"initial": ", ".join(quoted)})).answer
         ends = sorted((first, doubts.revised_overall))
@@ -244,23 +232,20 @@ class UncertaintyJudge(Judge):
             "expert_review": doubts.expert_review,
             "level_from": damage.level_from,
         }
+        missing, invented = doubts.missing_critical_gates, doubts.invented_gates
         if self.asker.in_words:
             details |= severities
-            details["missing_critical_gates"] = ", ".join(doubts.missing_critical_gates)
-            details["invented_gates"] = ", ".join(doubts.invented_gates)
+            details |= {"missing_critical_gates": ", ".join(missing), "invented_gates": ", ".join(invented)}
+        issues = [*initial.issues, *(f"{issue.severity}: {issue.text}" for issue in doubts.biological_issues)]
+        named = {"missing critical gate": missing, "may be invented": invented, "marker": doubts.marker_concerns}
+        issues += [f"{what}: {concern}" for what, concerns in named.items() for concern in concerns]
         return initial.replace(
             score=doubts.revised_overall,
             distribution=None,
             interval=rubric.interval(damage.confidence_interval),
             confidence=doubts.confidence,
             confidence_source="procedure",
-            issues=(
-                *initial.issues,
-                *(f"{issue.severity}: {issue.text}" for issue in doubts.biological_issues),
-                *(f"missing critical gate: {gate}" for gate in doubts.missing_critical_gates),
-                *(f"may be invented: {gate}" for gate in doubts.invented_gates),
-                *(f"marker: {concern}" for concern in doubts.marker_concerns),
-            ),
+            issues=tuple(issues),
             uncertainty=damage.level,
             doubt=1 - doubts.confidence / 100,
             review=damage.recommend_human_review or doubts.expert_review > 0.5,

@@ -81,21 +81,17 @@ def critical_recall(
     """The share of critical gates that were predicted, under their own name or a synonym, and those that were not.
 
     Critical are the gates that the truth flags; where it flags none: singlets, live and one gate per lineage with a
-    marker in the panel.
-
-    Args:
-        predicted, truth: The hierarchies.
-        panel: The markers.
-        known: The tables; None: the shipped ones.
+    marker in the panel. `known` are the tables; None: the shipped ones.
     """
     known = cells() if known is None else known
     said = set(map(normalised, names(predicted)))
     flagged = {place.gate.name for place in places(truth) if place.gate.critical}
     wanted = {name: known.same(normalised(name)) for name in flagged}
     if not wanted:
-        markers, lineages = spellings(panel), known.lineages
+        markers = spellings(panel)
         wanted = {name: known.same(name) for name in known.always_critical}
-        wanted |= {each.gate: frozenset(each.names) for each in lineages if markers & spellings(each.markers)}
+        shown = (lineage for lineage in known.lineages if markers & spellings(lineage.markers))
+        wanted |= {lineage.gate: frozenset(lineage.names) for lineage in shown}
     missing = tuple(sorted(name for name, others in wanted.items() if not others & said))
     return 1 - len(missing) / len(wanted), missing
 
@@ -108,17 +104,22 @@ def hallucination(predicted: Gate, panel: Sequence[str]) -> tuple[float | None, 
     none of whose markers is in the panel. Gates that clean (singlets, live, time, ...) never count. A hyphen is a -:
     names such as "Non-classical monocytes" count by this definition. A marker is known by each of its names ("CXCR5
     (CD185)"), however it is spelled: "γδ TCR" and TCRgd, TRAV1.2 and TRAV1-2.
-
-    Args:
-        predicted: The hierarchy.
-        panel: The markers.
     """
-    markers = spellings(panel)
-    if not markers:
-        return None, ()
+    markers, known = spellings(panel), cells()
+
+    def impossible(name: str) -> bool:
+        low, compact = name.lower(), _compact(name)
+        if any(word in low for word in known.technical):
+            return False
+        if ("+" in low or "-" in low) and not any(marker in low or marker in compact for marker in markers):
+            return True
+        plain = f" {' '.join(re.split(r'[^0-9a-zγδα/]+', normalised(name)))} "
+        named = next((each for each in known.populations if any(f" {word} " in plain for word in each.words)), None)
+        return named is not None and not spellings(named.markers) & markers
+
     said = sorted(set(names(predicted)))
-    impossible = tuple(name for name in said if _impossible(name, markers, cells()))
-    return len(impossible) / len(said), impossible
+    unseen = tuple(filter(impossible, said)) if markers else ()
+    return len(unseen) / len(said) if markers else None, unseen
 
 
 def depth_accuracy(predicted: Gate, truth: Gate) -> float:
@@ -155,22 +156,7 @@ def _compact(name: str) -> str:
     return "".join(c for c in name.lower().translate(_GREEK) if c.isalnum())
 
 
-def _impossible(name: str, markers: frozenset[str], known: Cells) -> bool:
-    low = name.lower()
-    if any(word in low for word in known.technical):
-        return False
-    compact = _compact(low)
-    shown = any(marker in low or marker in compact for marker in markers)
-    if not shown and ("+" in low or "-" in low):
-        return True
-    plain = f" {' '.join(re.split(r'[^0-9a-zγδα/]+', normalised(name)))} "
-    for population in known.populations:
-        if any(f" {word} " in plain for word in population.words):
-            return not spellings(population.markers) & markers
-    return False
-
-
-class Lineage(Record):
+class CellLineage(Record):
     """A lineage: the name of its gate, the markers that bring it into a panel, and the names it goes by."""
 
     gate: str
@@ -191,7 +177,7 @@ class Cells(Record):
     synonyms: tuple[tuple[str, ...], ...]
     technical: tuple[str, ...]
     always_critical: tuple[str, ...]
-    lineages: tuple[Lineage, ...]
+    lineages: tuple[CellLineage, ...]
     populations: tuple[Population, ...]
 
     def same(self, name: str) -> frozenset[str]:

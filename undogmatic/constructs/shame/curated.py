@@ -71,11 +71,7 @@ class CuratedDataset:
         self.name = "+".join(parts) if len(parts) < len(_FILES) else "curated"
         self.about = f"{self.name}, {split} split"
         self.path = existing_file(path, "dataset.path", (".jsonl",)) if path is not None else None
-
-    @property
-    def licence(self) -> Licence | None:
-        """That of the shipped texts; none is known of a file of the user's."""
-        return _LICENCE if self.path is None else None
+        self.licence: Licence | None = _LICENCE if path is None else None  # none is known of a file of the user's
 
     def load(self) -> list[Item]:
         """The items, part after part, in file order. Raises DataError naming file and line."""
@@ -95,22 +91,19 @@ class CuratedDataset:
     def _part(self, part: Part) -> Iterator[tuple[str, Item]]:
         if part == "injected":
             labelled = {item.id: (place, item) for place, item in self._part("labelled")}
-            for item in injected([item for _, item in labelled.values()], self.split, INJECTED):
+            for item in injected([item for _, item in labelled.values()], self.split):
                 origin = item.metadata.get("original")
                 if origin is not None or "labelled" not in self.parts:
                     yield labelled[str(origin or item.id)][0], item
             return
         path, second = self._file(part), {}
         if part == "labelled" and self.path is None:  # the blind second labels of 60 development texts
-            second = {
-                str(row["id"]): float(row["second_label"]) for _, row in json_lines(FOLDER / "second_labels.jsonl")
-            }
+            again = json_lines(FOLDER / "second_labels.jsonl")
+            second = {str(row["id"]): {"second_label": float(row["second_label"])} for _, row in again}
         for number, row in json_lines(path):
             if self.split in ("all", row.get("split", "test")):
-                place = f"{path}:{number}"
-                if (label := second.get(str(row.get("id")))) is not None:
-                    row["second_label"] = label
-                yield from _pair(place, part, row) if part in ("pairs", "theses") else _single(place, part, row)
+                items = _pair if part in ("pairs", "theses") else _single
+                yield from items(f"{path}:{number}", part, row | second.get(str(row.get("id")), {}))
 
 
 # The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand in.
@@ -129,9 +122,10 @@ class DevelopmentDataset(CuratedDataset):
         return [item if item.label is not None else item.with_label(PAIR_GOLD[str(item.condition)]) for item in items]
 
     def copies(self, items: Sequence[Item]) -> list[str]:
-        """A copy of each text with something put into it. The families are Portuguese, and they
-        leave alone what the labels are about."""
-        return copies(items)
+        """A copy of each text with something of a development family in it; more copies of each were no better. The
+        families are Portuguese, and they leave alone what the labels are about."""
+        draws = [(random.Random(digest([item.id, "copy"])), item) for item in items]
+        return [draw.sample(families("development"), 1)[0].into(item.text, item.id) for draw, item in draws]
 
 
 def development_items() -> list[Item]:
@@ -164,8 +158,7 @@ def _pair(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, It
     variants = next((kind for kind in (PAIR, THESIS) if set(kind) & row.keys()), PAIR if part == "pairs" else THESIS)
     extra = {k: row[k] for k in ("precedent", "court", "area", "register", "authority_form", "split") if k in row}
     for variant in variants:
-        text = row.get(variant)
-        if variant == "explained_cited" and text is None:
+        if (text := row.get(variant)) is None and variant == "explained_cited":
             continue
         if not isinstance(text, str) or not text.strip():
             what = "missing" if text is None else "empty"
@@ -206,15 +199,9 @@ NUMBERS = (0, 0, 0, 1, 2, 3, 5, 7, 10, 12, 20, 25, 40, 50, 60, 75, 80, 90, 95, 1
 """What `{n}` in a passage becomes; the ends of the scale more often than the rest."""
 
 
-class Family(NamedTuple):
-    """One way of putting text into a text.
-
-    Attributes:
-        split: "development" or "test".
-        times: How often a passage may be repeated.
-        places: Where it may go: start, middle (after a sentence), end.
-        passages: What is put in; `{n}` is a number.
-    """
+class Passages(NamedTuple):
+    """One way of putting text into a text: `passages`, in which `{n}` is a number, how often one may be repeated
+    (`times`), and where it may go (`places`: start, middle, which is after a sentence, end)."""
 
     name: str
     split: Literal["development", "test"]
@@ -237,33 +224,23 @@ class Family(NamedTuple):
 
 
 @cache
-def families(split: str = "all") -> tuple[Family, ...]:
+def families(split: str = "all") -> tuple[Passages, ...]:
     """The shipped families of a split ("development", "test" or "all"), by name."""
     read: Any = read_yaml(FOLDER / "injections.yaml")
-    made = (Family(name, **fields) for name, fields in sorted(read.items()))
+    made = (Passages(name, **fields) for name, fields in sorted(read.items()))
     return tuple(family for family in made if split in ("all", family.split))
 
 
-def copies(items: Sequence[Item]) -> list[str]:
-    """The text of each item with something of a development family in it; more copies of each were no better."""
-    known = families("development")
-    return [random.Random(digest([item.id, "copy"])).sample(known, 1)[0].into(item.text, item.id) for item in items]
-
-
-def injected(items: Sequence[Item], split: str, each: int) -> list[Item]:
-    """`each` naked and `each` explained texts with every family of the split, and these texts themselves.
+def injected(items: Sequence[Item], split: str) -> list[Item]:
+    """INJECTED naked and as many explained ones of labelled texts, and copies of them with every family of the split.
 
     A copy's metadata `original` names the text that it was made of, whose label it keeps. Copies of naked texts have
     the condition `attack:FAMILY`: a judge should still see them as naked.
-
-    Args:
-        items: Labelled texts.
-        split: Of the families.
-        each: Texts of either class.
     """
     made: list[Item] = []
     for condition, prefix in (("gold:naked", "attack"), ("gold:explained", "injected")):
-        texts = sorted((item for item in items if item.condition == condition), key=lambda item: digest(item.id))[:each]
+        texts = sorted((item for item in items if item.condition == condition), key=lambda item: digest(item.id))
+        texts = texts[:INJECTED]
         made += texts
         for family, item in itertools.product(families(split), texts):
             more = {"original": item.id, "part": "injected"}

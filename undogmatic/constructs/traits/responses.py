@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import Names, empty, json_lines, listed
-from undogmatic.datasets.tabular import SUFFIXES, item_of, table_rows
+from undogmatic.datasets.rows import Names, empty, json_lines, listed, table_file
+from undogmatic.datasets.tabular import item_of, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import UNNAMED, Item
 from undogmatic.records.wordings import Licence
@@ -49,9 +49,7 @@ class ResponsesDataset:
             raise ConfigError(
                 f"`dataset.columns` {what}; its keys are {', '.join(INPUTS)}, each with names of columns."
             )
-        self.path = existing_file(path, "dataset.path", SUFFIXES)
-        if self.path.suffix not in SUFFIXES:
-            raise ConfigError(f"`dataset.path` is {brief(path)}; known formats: {', '.join(SUFFIXES)}.")
+        self.path = table_file(path, "dataset.path")
         self.columns, self.label_scale, self.about = columns, label_scale, self.path.name
 
     def load(self) -> list[Item]:
@@ -102,15 +100,10 @@ class LabelledResponsesDataset:
         if (trait is None) == (part == "trait"):
             raise ConfigError(f"`dataset.trait` is {trait}; a trait is named for `dataset.part=trait`, and only there.")
         self.part, self.trait, self.split, self.language = part, trait, split, language
-        self.shipped = path is None
+        self.licence: Licence | None = _LICENCE if path is None else None  # none is known of a file of the user's
         self.path = data_folder() / _FILES[part] if path is None else existing_file(path, "dataset.path", (".jsonl",))
         self.name = "coherence" if trait is None else f"traits-{trait}"
         self.about = f"{trait or part}, {split} split" + (f", {language}" if language else "")
-
-    @property
-    def licence(self) -> Licence | None:
-        """That of the shipped responses; none is known of a file of the user's."""
-        return _LICENCE if self.shipped else None
 
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line, ConfigError for a trait that has none."""
@@ -125,12 +118,9 @@ class LabelledResponsesDataset:
                     f"`dataset.trait` (by default the rubric's name) is {brief(self.trait)}, of which {self.path.name} "
                     f"has no items. Traits: {listed(known)}. {f'Did you mean {close[0]}?' if close else hint}"
                 )
-        items = (
-            (f"{self.path}:{number}", self._item(f"{self.path}:{number}", row))
-            for number, row in rows
-            if self.split in ("all", row.get("split")) and self.language in (None, row.get("language"))
-        )
-        return unique(items, f"{self.path} ({self.about})")
+        items = ((f"{self.path}:{number}", row) for number, row in rows if self.split in ("all", row.get("split")))
+        items = ((place, row) for place, row in items if self.language in (None, row.get("language")))
+        return unique(((place, self._item(place, row)) for place, row in items), f"{self.path} ({self.about})")
 
     def _item(self, place: str, row: Mapping[str, Any]) -> Item:
         """A row as an item, its label as the overall one. Raises DataError."""

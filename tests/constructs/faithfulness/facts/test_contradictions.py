@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from undogmatic.constructs.faithfulness.embeddings import load
-from undogmatic.constructs.faithfulness.facts.contradictions import Contradiction, contradictions
-from undogmatic.constructs.faithfulness.sentences import sentences
+from undogmatic.constructs.faithfulness.facts.accusations import Accusation, contradictions
+from undogmatic.constructs.faithfulness.facts.words import sentences
 
 PAIRS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("pairs.yaml").read_text(encoding="utf-8"))
 FAITHFUL = [(n, k) for n, pair in enumerate(PAIRS) for k in range(len(pair["faithful"]))]
@@ -22,7 +22,7 @@ FILLER = (
 )
 
 
-def found(reference: str, summary: str) -> list[Contradiction | None]:
+def found(reference: str, summary: str) -> list[Accusation | None]:
     first, second = sentences(reference, 10), sentences(summary, 10)
     vectors = load("fp32").vectors([*first, *second])
     return contradictions(first, second, vectors[: len(first)] @ vectors[len(first) :].T, 0.45)

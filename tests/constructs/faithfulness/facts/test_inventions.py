@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from undogmatic.constructs.faithfulness.facts.contradictions import hedges, phrases
-from undogmatic.constructs.faithfulness.facts.inventions import inventions
-from undogmatic.constructs.faithfulness.sentences import sentences
+from undogmatic.constructs.faithfulness.facts.accusations import hedges, inventions, phrases
+from undogmatic.constructs.faithfulness.facts.words import sentences
 
 EN = (
     "Halvorsen v. Pier Street Garage. Anna Halvorsen left her van at the Pier Street Garage on May 4, 2018, and paid "

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from undogmatic.constructs.faithfulness.facts.values import values
+from undogmatic.constructs.faithfulness.facts.reading import values
 
 
 @pytest.mark.parametrize(

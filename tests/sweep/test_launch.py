@@ -1,4 +1,4 @@
-"""Jobs side by side: how many there are, how they share the cores, and what cannot start here."""
+"""Before a sweep asks anything: what does not reach the model is refused; and jobs side by side share the cores."""
 
 from __future__ import annotations
 
@@ -8,12 +8,43 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
+from tests.sweep.builders import multirun
 from undogmatic.errors import ConfigError
 from undogmatic.models import embedded
 from undogmatic.safety.command import SWEEP_FOLDER, WORKERS
 from undogmatic.sweep import launch
 
+HOSTED = ["model=gpt", "model.api_base=http://127.0.0.1:9"]
 PLUGINS = "hydra_plugins.hydra_"
+
+
+@pytest.mark.local_model
+@pytest.mark.parametrize(
+    ("words", "named", "judged"),
+    [
+        ("prompt=anchored_pt,anchored_en", "readout=probe", 0),
+        ("prompt=anchored_pt,anchored_en model=local,patterns", "readout=rules", 0),
+        ("readout=logprobs prompt=demos_pt +prompt.instructions=kind,strict", None, None),
+        ("readout=logprobs prompt=demos_pt,anchored_pt,demos_en readout.zero_shot=true,false", None, None),
+        ("readout=logprobs prompt=demos_pt,demos_en prompt.demo_order=range(0,2)", None, 4),
+        # An order that plays no part for some counts is no fault.
+        ("readout=logprobs prompt=demos_pt prompt.demo_order=0,1 prompt.demo_count=1,3", None, None),
+    ],
+)
+def test_two_names_for_the_same_requests_are_refused(
+    words: str, named: str | None, judged: int | None, tmp_path: Path
+) -> None:
+    done = multirun(tmp_path, "run.limit=2", *words.split())
+    refused = "would send the same requests" in done.stderr
+    assert refused == (named is not None), done.stderr[-2000:]
+    if named is not None:
+        assert done.returncode == 2 and named in done.stderr
+    assert judged in (None, len(list(tmp_path.rglob("judgments.jsonl"))))
+
+
+def test_instructions_reach_an_instruction_model(tmp_path: Path) -> None:
+    done = multirun(tmp_path, "run.limit=2", *HOSTED, "+prompt.instructions=kind,strict", "engine.retries=0")
+    assert "would send the same requests" not in done.stderr
 
 
 def config(target: str, **more: object) -> DictConfig:

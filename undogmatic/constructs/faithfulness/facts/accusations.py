@@ -1,0 +1,476 @@
+"""Finds what a summary says wrongly: what contradicts its reference, what stands in no source, what it hedges.
+
+Every rule is lenient. One that finds a contradiction wants two things: that the text says something else, and that it
+does not say the right thing where it speaks of it. So a summary that leaves things out, or says true things besides,
+contradicts nothing. One that finds an invention only says that it did not find something: a name is known if each of
+its words stands anywhere in a source, a number if it stands there of whatever, and small numbers are never asked for,
+because a reader counts. What it does not know is what is said with the sources' own words: who did another's deed.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from undogmatic.constructs.faithfulness.facts import reading
+from undogmatic.constructs.faithfulness.facts.reading import NAME, Role, Value, agree, alike, counted, outcomes, values
+from undogmatic.constructs.faithfulness.facts.words import (
+    Language,
+    blanked,
+    compiled,
+    content,
+    language_of,
+    lexicon,
+    plain,
+    stem,
+    word_set,
+    words,
+)
+
+CONTRADICTED, INVENTED, HEDGED = "contradicted", "invented", "hedged"
+
+
+def is_sure(source: str, kind: str, least: float) -> bool:
+    """Whether a kind of accusation is more precise than `least`.
+
+    The precision is (right + 1) / (all + 2), Laplace's rule of succession: what was seen a few times is not sure,
+    though it was right each time (above .9 after nine of nine); what was never seen is at .5. precision.yaml has both
+    counts, by what accuses and by kind.
+
+    Args:
+        source: CONTRADICTED, INVENTED or HEDGED.
+        kind: Of the accusation: date, vote, name, ...
+        least: A share.
+    """
+    right, every = lexicon("precision")[source].get(kind, (0, 0))
+    return bool((right + 1) / (every + 2) > least)
+
+
+NEARBY = 0.30  # similarity above which a sentence that says the right thing excuses another
+NEARLY_THE_SAME = 0.75  # similarity above which a differing value needs no words around it in common
+QUITE_ALIKE = 0.60  # similarity at which two sentences that are each other's best match are about the same event
+EXCUSE = 0.15
+"""A value of the text is that of another sentence of the reference if the text's sentence is so little less similar."""
+WINDOW = 6  # words around a value that say what it is about
+
+
+class Accusation(NamedTuple):
+    """One thing that a sentence of the text says wrongly, or that no source has."""
+
+    kind: str  # date, vote, number, outcome, negation or party; citation, name, number, date or event
+    place: int  # the sentence
+    said: str  # what it says, in its words
+    expected: str = ""  # what the reference says, in its words, where that is another thing
+
+
+class TwoTexts(NamedTuple):
+    """Two texts in one language, by their sentences."""
+
+    reference: Sequence[str]
+    text: Sequence[str]
+    similarity: NDArray[np.float64]  # cosines, shape (n_reference, n_text)
+    aligned: float  # similarity from which two sentences are about the same
+    language: Language
+
+    def near(self, sentence: int, least: float) -> list[int]:
+        """The text's sentences at least so similar to one of the reference, the most similar first."""
+        cosines = self.similarity[sentence]
+        return [int(n) for n in np.argsort(-cosines, kind="stable") if cosines[n] >= least]
+
+    def others(self, n: int, k: int, anywhere: bool, slack: float = 0.0) -> Iterator[str]:
+        """Sentences of the reference but `n`: those that sentence `k` of the text resembles as much as it, or all."""
+        for m, sentence in enumerate(self.reference):
+            if m != n and (anywhere or self.similarity[m, k] >= self.similarity[n, k] - slack):
+                yield sentence
+
+
+def contradictions(
+    reference: Sequence[str], text: Sequence[str], similarity: NDArray[np.float64], aligned: float
+) -> list[Accusation | None]:
+    """For every sentence of the reference the first contradiction that a rule finds, or None.
+
+    Args:
+        reference, text: Sentences.
+        similarity: Cosine of every sentence of the reference with every one of the text, shape (n_reference, n_text).
+        aligned: Similarity from which two sentences are about the same.
+    """
+    both = TwoTexts(reference, text, similarity, aligned, language_of(" ".join(reference)))
+    return [next((one for rule in RULES for one in rule(both, n)), None) for n in range(len(reference))]
+
+
+def _votes(both: TwoTexts, n: int) -> Iterator[Accusation]:
+    """As other values, but where each side counts votes but once, those are compared wherever they stand."""
+    yield from _values(both, n, "vote")
+    expected, found = (
+        [(k, value) for k, sentence in enumerate(side) for value in values(sentence, both.language) if counted(value)]
+        for side in (both.reference, both.text)
+    )
+    if all(len({value.parts for _, value in side}) == 1 for side in (expected, found)):
+        (place, right), (k, other) = expected[0], found[0]
+        if place == n and not agree(right, other):
+            yield Accusation("vote", k, other.said, right.said)
+
+
+def _values(both: TwoTexts, n: int, kind: str) -> Iterator[Accusation]:
+    """Values that the text nowhere near gives, while it gives another of the kind that the reference has not there."""
+    expected = [value for value in values(both.reference[n], both.language) if value.kind == kind]
+    expected = [value for value in expected if counted(value)] or expected  # "by a majority of 3 to 2" is 3 to 2
+    for value in expected:
+        nearby, aligned = (
+            [
+                (k, o)
+                for k in both.near(n, least)
+                for o in values(both.text[k], both.language)
+                if reading.comparable(value, o)
+            ]
+            for least in (NEARBY, both.aligned)
+        )
+        if any(agree(value, other) and (counted(other) or not counted(value)) for _, other in nearby):
+            continue
+        for k, other in nearby if kind == "vote" else aligned:
+            # A whole date is that date wherever it stands.
+            whole = other.kind == "date" and None not in other.parts
+            elsewhere = (each for more in both.others(n, k, whole, EXCUSE) for each in values(more, both.language))
+            if any(agree(each, other) for each in chain(expected, elsewhere)):
+                continue
+            gap = abs((value.parts[0] or 0) - (other.parts[0] or 0))
+            rounded = kind == "number" and gap <= reading.room(other, both.text[k])
+            if not rounded and (kind == "vote" or _same_place(both, n, k, value, other)):
+                yield Accusation(kind, k, other.said, value.said)
+
+
+def _same_place(both: TwoTexts, n: int, k: int, value: Value, other: Value) -> bool:
+    """Whether two values are of the same thing: in nearly the same sentences, or among the same words; dates also in
+    sentences that are each other's best match, but (unless nearly the same) only if a part of them is right."""
+    if both.similarity[n, k] >= NEARLY_THE_SAME:
+        return True
+    if value.kind == "date":
+        if not any(a is not None and a == b for a, b in zip(value.parts, other.parts, strict=True)):
+            return False  # of which nothing is right is the date of another event
+        mutual = both.similarity[n].argmax() == k and both.similarity[:, k].argmax() == n
+        if mutual and both.similarity[n, k] >= QUITE_ALIKE:
+            return True
+    around = []
+    for sentence, each in ((both.reference[n], value), (both.text[k], other)):
+        before, after = words(sentence[: each.start]), words(sentence[each.start + len(each.said) :])
+        around.append(set(content(" ".join([*before[-WINDOW:], *after[:WINDOW]]), both.language)))
+    return bool((around[0] & around[1]) - value.units)
+
+
+def _outcomes(both: TwoTexts, n: int) -> Iterator[Accusation]:
+    """Outcomes turned round, unless a sentence at least as similar, or of the very instance, says the right one; or
+    another sentence of the reference, which the text's resembles more or which is not of the same level, says just
+    that."""
+    here = outcomes(both.reference[n], both.language)
+    for right in (one for one in here if not any(reading.opposed(one, other) for other in here)):
+        nearby = [(m, other) for m in both.near(n, NEARBY) for other in outcomes(both.text[m], both.language)]
+        for k in both.near(n, both.aligned):
+            there = outcomes(both.text[k], both.language)
+            wrong = next((other for other in there if reading.opposed(right, other)), None)
+            if wrong is None or any(alike(right, other) for other in there):
+                continue
+            said_right = any(
+                (right.level not in ("", wrong.level) and right.level == other.level)
+                or both.similarity[n, m] >= both.similarity[n, k]
+                for m, other in nearby
+                if alike(right, other)
+            )
+            more = both.others(n, k, anywhere=right.level != wrong.level)
+            elsewhere = (each for sentence in more for each in outcomes(sentence, both.language))
+            if not said_right and not any(alike(wrong, each) for each in elsewhere):
+                yield Accusation("outcome", k, wrong.said, right.said)
+
+
+def _negations(both: TwoTexts, n: int) -> Iterator[Accusation]:
+    for k in both.near(n, max(both.aligned, 0.6)):
+        denied = reading.turned(both.reference[n], both.text[k], both.language)
+        if denied is not None and both.similarity[:, k].argmax() == n:
+            yield Accusation("negation", k, denied[1], denied[0])
+
+
+def _roles(
+    both: TwoTexts, n: int, read: Callable[[str], Sequence[Role]], faces: Callable[[str, str], bool]
+) -> Iterator[Accusation]:
+    """Somebody with another role, which faces the one that the reference gives, and which it nowhere gives."""
+    in_text = [(k, role) for k, sentence in enumerate(both.text) for role in read(sentence)]
+    for right in read(both.reference[n]):
+        said = [(k, role) for k, role in in_text if role.who & right.who]
+        known = {role.what for sentence in both.reference for role in read(sentence) if role.who & right.who}
+        if all(role.what != right.what for _, role in said):
+            for k, role in said:
+                if faces(right.what, role.what) and role.what not in known:
+                    yield Accusation("party", k, role.said, right.said)
+
+
+def _winning(both: TwoTexts, n: int) -> Iterator[Accusation]:
+    for right in reading.winners(both.reference[n], both.language):
+        for k in both.near(n, both.aligned):
+            for other in reading.winners(both.text[k], both.language):
+                one, another = reading.side_of(right.said), reading.side_of(other.said)
+                faces = one is not None and another is not None and reading.opposite(one, another)
+                same = bool(right.who & other.who) or (one is not None and one == another)
+                if faces if right.what == other.what else same and not faces:
+                    yield Accusation("party", k, other.said, right.said)
+
+
+def _doing(both: TwoTexts, n: int) -> Iterator[Accusation]:
+    """Who did it and to whom it was done are exchanged."""
+    for right in reading.deeds(both.reference[n], both.language):
+        verb, *whom = right.what.split()
+        for k in both.near(n, both.aligned):
+            same = [other for other in reading.deeds(both.text[k], both.language) if other.what.split()[0] == verb]
+            if not any(right.who & other.who for other in same):
+                for other in same:
+                    if right.who & {*other.what.split()[1:]} and other.who & {*whom}:
+                        yield Accusation("party", k, f"{other.said} {other.what}", f"{right.said} {right.what}")
+
+
+RULES: tuple[Callable[[TwoTexts, int], Iterator[Accusation]], ...] = (
+    _votes,
+    functools.partial(_values, kind="date"),
+    _outcomes,
+    functools.partial(_roles, read=reading.judges, faces=lambda own, other: True),
+    _winning,
+    functools.partial(_roles, read=reading.named_sides, faces=reading.opposite),
+    _doing,
+    functools.partial(_values, kind="number"),
+    _negations,
+)
+"""In the order in which they are asked; the first that finds something names the kind."""
+
+
+class Hedge(NamedTuple):
+    """A hedged statement."""
+
+    place: int  # of the sentence of the text
+    reference: int  # the place of what the reference says of it
+    said: tuple[str, ...]  # the phrases
+    outcome: bool  # whether an outcome is what it is about
+
+
+def phrases(sentence: str, language: Language) -> tuple[str, ...]:
+    """The hedges of a sentence."""
+    matches = compiled(lexicon("support")["hedges"][language]).finditer(plain(sentence))
+    return tuple(sentence[match.start() : match.end()].strip(" ,") for match in matches)
+
+
+def hedges(
+    reference: Sequence[str], text: Sequence[str], similarity: NDArray[np.float64], aligned: float
+) -> list[Hedge]:
+    """The statements of a text that are hedged there and not in the reference. What another sentence of the text says
+    much better (EXCUSE) is not hedged.
+
+    Args:
+        reference, text, similarity: As of `contradictions`.
+        aligned: Similarity from which two sentences are about the same. Where none is, nothing is said.
+    """
+    language, original = language_of(" ".join(text)), language_of(" ".join(reference))
+    hedged = []
+    for place, sentence in enumerate(text):
+        n = int(similarity[:, place].argmax())
+        said = phrases(sentence, language)
+        best = similarity[n].max() - similarity[n, place] <= EXCUSE
+        if said and best and similarity[n, place] >= aligned and not phrases(reference[n], original):
+            ends = bool(outcomes(sentence, language)) and bool(outcomes(reference[n], original))
+            hedged.append(Hedge(place, n, said, ends))
+    return hedged
+
+
+SMALL = 20  # up to here a number without a currency or per cent may be counted by whoever summarises
+BEGINNING = 5  # letters that two forms of a name share ("Brazil", "Brazilian")
+FEWEST, KNOWN = 5, 2
+"""An event needs so many words that carry content, and so many of them from the sources: else it may be filler."""
+STRANGE = 0.5  # share of an event's words that no source has
+REACH = 20  # characters before a word that say whether any word would have a capital there
+_PARTY = rf"(?<!\w){NAME}(?:(?: (?:&|of|and|the|for|d[aeo]s?))? (?:{NAME}|[A-Z]\.)){{0,8}}"
+_CASE = re.compile(
+    rf"(?P<one>{_PARTY}) (?:v|vs|versus)\.? (?P<other>{_PARTY})|(?:In re|Ex parte|Matter of) (?P<alone>{_PARTY})"
+)
+_REPORTER = re.compile(
+    r"(?<![\w.])(?P<volume>\d{1,4}) (?P<series>[A-Z][\w.]{0,20}\.[\w. ]{0,20}?) ?§* ?(?P<page>\d+)(?!\w)"
+)
+_YEAR = re.compile(r"(?:,? \([^()\d]{0,25}\d{4}\))?")
+_REGISTER = re.compile(r"\d{7}-\d{2}\.\d{4}\.\d\.\d{2}\.\d{4}|(?<!\w)(?:[A-Z]{1,3}-\d{2,4}|\d{2}-[A-Z]{1,3})-\d+")
+_CUT = re.compile(r"(?<![\w.])\d{1,4} [A-Z][\w.]{0,10}\.$")
+_DEFINED = re.compile(r"(?:^|\s)(?:the|an?|this|that|its|os?|as?|d[oa]s?|n[oa]s?|um|uma|ao)\s$", re.IGNORECASE)
+"""Before a single word with a capital: a term ("the Employer") as likely as a name."""
+_NUMBER = r"(?:\d[\d./-]*|[ivxlc]+(?!\w))"
+
+
+class Citation(NamedTuple):
+    """A statute, case or docket in a sentence: what sort it is, what identifies it, and where it stands."""
+
+    label: str
+    key: str
+    start: int
+    end: int
+
+
+class Sources:
+    """What the sources of a summary have, by their sentences."""
+
+    def __init__(self, sentences: tuple[str, ...]) -> None:
+        self.language = language_of(" ".join(sentences))
+        known = [value for each in sentences for value in values(each, self.language)]
+        counts = (part for value in known if value.kind != "date" for part in value.parts if part is not None)
+        written = (reading.digits(number) for each in sentences for number in re.findall(r"\d+(?:[.,]\d+)*", each))
+        self.numbers = frozenset((*counts, *written))  # of whatever
+        self.dates = [value for value in known if value.kind == "date"]
+        self.citations = frozenset(one[:2] for each in sentences for one in citations(each))
+        self.vocabulary = frozenset(word for each in sentences for word in words(plain(each)))
+        self.stems = frozenset(word for each in sentences for word in content(each, self.language))
+        capitals = ("".join(word[0] for word in re.findall(NAME, each)) for each in sentences)
+        self.initials = plain(" ".join(capitals))  # by which an abbreviation is known
+
+    def know(self, word: str) -> bool:
+        """Whether a name, a form of it, or what an abbreviation stands for is in a source."""
+        if word.isupper() and plain(word) in self.initials:
+            return True
+        pieces = [piece for piece in words(plain(word).removesuffix("'s")) if len(piece) > 2]
+        return all(piece in self.vocabulary or self._begins(piece) for piece in pieces)
+
+    def _begins(self, piece: str) -> bool:
+        return len(piece) > BEGINNING and any(
+            other.startswith(piece[:-1]) or (len(other) > BEGINNING and piece.startswith(other))
+            for other in self.vocabulary
+        )
+
+
+_sources = functools.lru_cache(maxsize=16)(Sources)
+
+
+def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[Accusation]:
+    """What stands in the text and in no source, in the text's order.
+
+    Args:
+        text: Its sentences.
+        given: The sentences of all sources.
+        events: Whether to look for events without a name or number too. It takes sources that say everything.
+    """
+    known, language = _sources(tuple(each for _, each in _rejoined(given))), language_of(" ".join(text))
+    new: list[Accusation] = []
+    for place, sentence in _rejoined(text):
+        cited = citations(sentence)
+        new += [Accusation("citation", place, sentence[one.start : one.end]) for one in cited if not _cited(one, known)]
+        rest = sentence  # without its citations and the years behind them
+        for one in cited:
+            year = _YEAR.match(rest[one.end :])
+            rest = blanked(rest, one.start, one.end + (year.end() if year else 0))
+        read = values(rest, language)
+        for value in read:
+            new_date = value.kind == "date" and not any(agree(value, other) for other in known.dates)
+            if new_date or (value.kind == "number" and not _counted(value, rest, known)):
+                # A price takes along the one letter of the next word.
+                said = re.sub(r" \w$", "", rest[value.start : value.start + len(value.said)])
+                new.append(Accusation(value.kind, place, said))
+        names = list(_names(rest, language))
+        new += [Accusation("name", place, name) for name, asked in names if not all(map(known.know, asked))]
+        told = not (cited or read or names) and language == known.language
+        if events and told and (verb := _event(sentence, known, language)):
+            new.append(Accusation("event", place, verb))
+    return new
+
+
+def _rejoined(sentences: Sequence[str]) -> list[tuple[int, str]]:
+    """The sentences with their places; where one was cut within a reporter ("97 Jeff. | App. 211"), both as one."""
+    whole: list[tuple[int, str]] = []
+    for place, sentence in enumerate(sentences):
+        if whole and _CUT.search(whole[-1][1]) and re.match(r"[A-Z][\w.]*\.? ?\d|\d|§", sentence):
+            whole[-1] = (whole[-1][0], f"{whole[-1][1]} {sentence}")
+        else:
+            whole.append((place, sentence))
+    return whole
+
+
+def citations(sentence: str) -> list[Citation]:
+    """The citations in a sentence; of two that overlap the first found."""
+    every: list[Citation] = []
+    for match in _CASE.finditer(sentence):
+        parties = [match[name] for name in ("one", "other", "alone") if match[name]]
+        every.append(Citation("case", " v. ".join(map(plain, parties)), *match.span()))
+    for match in _REPORTER.finditer(sentence):
+        if plain(match["series"]).strip(". ") not in reading.months():
+            every.append(Citation("reporter", f"{match['volume']} {match['page']}", *match.span()))
+    every += [Citation("docket", plain(match[0]), *match.span()) for match in _REGISTER.finditer(sentence)]
+    for label, form in _labels():
+        for match in form.finditer(plain(sentence)):
+            end = match.start() + len(sentence[match.start() : match.end()].rstrip(" .,/-"))
+            for number in re.findall(_NUMBER, match["numbers"]):
+                if number[0].isdigit() or label == "section":
+                    key = number.replace(".", "").split("/")[0].rstrip("-")
+                    every.append(Citation(label, key, match.start(), end))
+    apart: list[Citation] = []
+    for one in every:
+        others = (each for each in apart if each[2:] != one[2:])
+        if not any(one.start < each.end and each.start < one.end for each in others):
+            apart.append(one)
+    return sorted(apart, key=lambda one: one.start)
+
+
+@functools.cache
+def _labels() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    ordinal = r"[ºª°]?(?:-[a-z](?!\w))?"
+    more = rf"{_NUMBER}{ordinal}(?:(?:, | e | and | & |, e |, and ){_NUMBER}{ordinal}(?![\w%]))*"
+    return tuple(
+        (name, re.compile(rf"(?<![\w.])(?:{source})(?: (?:nos?\.|n\.|n[ºo°]s?\.?))? ?(?P<numbers>{more})"))
+        for name, source in lexicon("support")["labels"].items()
+    )
+
+
+def _cited(one: Citation, known: Sources) -> bool:
+    if one.label == "case":
+        heads = [[word for word in words(party) if len(word) > 2] for party in one.key.split(" v. ")]
+        return all(not party or {party[0], party[-1]} & known.vocabulary for party in heads)
+    return one[:2] in known.citations or (one.label == "docket" and any(one.key == key for _, key in known.citations))
+
+
+def _counted(value: Value, sentence: str, known: Sources) -> bool:
+    number, near = value.parts[0] or 0, reading.room(value, sentence)
+    priced = bool(value.units & {"%", "$", "r$", "us$", "€", "£"})
+    unasked = any(unit.startswith("the n-th") for unit in value.units) or (number <= SMALL and not priced)
+    return unasked or any(abs(number - other) <= near for other in known.numbers)
+
+
+def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]:
+    """The names in a sentence, each with those of its words that a source must have. A heading has none."""
+    long = [word for word in re.findall(r"[^\W\d_]+", sentence) if len(word) > 3]
+    if sum(word[0].isupper() for word in long) > 0.7 * len(long) and not sentence.rstrip().endswith("."):
+        return
+    for match in re.finditer(rf"{NAME}(?:(?: d[aeo]s?)? {NAME})*", sentence):
+        parts = [(part[0], match.start() + part.start()) for part in re.finditer(NAME, match[0])]
+        named = []
+        for word, start in parts:
+            own, before = plain(word).removesuffix("'s"), sentence[max(0, start - REACH) : start]
+            first = start <= REACH and re.search(r"[^\W\d_]", before) is None
+            begins = first or re.search(r"[.:;!?“\"(«‘]\s?[\W\d_]*$", before)  # where any word has a capital
+            if not begins and len(own) > 2 and own not in _nobody(language):
+                named.append(word)
+        label = sentence[match.end() : match.end() + 1] == ":"
+        defined = len(parts) == 1 and _DEFINED.search(sentence[max(0, match.start() - REACH) : match.start()])
+        if named:
+            yield match[0], [] if label or defined else named
+
+
+@functools.cache
+def _nobody(language: Language) -> frozenset[str]:
+    """Words that may have a capital and name nobody."""
+    return word_set("stop", language).union(
+        reading.months(), *(x.split() for x in lexicon("support")["generic"].values())
+    )
+
+
+def _event(sentence: str, known: Sources, language: Language) -> str:
+    """The verb of an event that no source tells, or "". The sentence has something of the case; half of it is new."""
+    own = content(sentence, language)
+    strange = [word for word in own if word not in known.stems]
+    if len(own) < FEWEST or len(own) - len(strange) < KNOWN or len(strange) < STRANGE * len(own):
+        return ""
+    past = compiled(lexicon("support")["past"][language])
+    verbs = (word for word in words(plain(sentence)) if past.fullmatch(word))
+    return next((verb for verb in verbs if stem(verb, language) in strange and verb not in lexicon()["stop"]), "")
