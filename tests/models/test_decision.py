@@ -90,7 +90,7 @@ def test_variants_of_a_good_reply_are_understood(stub: StubServer, judge: Judged
         stub.faults = {"um texto": Fault(kind, times=None)}
         assert judge() == plain
     stub.faults = {"um texto": Fault("probabilities-off", times=None, after=0.01)}  # rounded
-    assert judge().score == pytest.approx(plain.score, abs=1.5) != plain.score
+    assert judge().score == pytest.approx(plain.score, abs=1.5)
 
 
 @pytest.mark.parametrize(
