@@ -19,7 +19,7 @@ from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label, 
 from undogmatic.records.records import Failure, Item, Judgment
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.secrets import redacted, scrub_data
-from undogmatic.tracking.store import Store, WithoutSecrets, database, opened
+from undogmatic.tracking.store import AT_ONCE, Store, WithoutSecrets, database, opened
 from undogmatic.tracking.traces import log_traces, mark_of, trace_id
 from undogmatic.tracking.tracker import NOTE, cut, still_there, where
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 SCORE, FLAG = "judge_score", "judge_flag"
 LONGEST_SOURCE = 250  # characters, MLflow's limit
-_AT_ONCE = 100
 
 Note = Callable[[bool], "list[Assessment]"]
 """What is said of an item, made once MLflow is there; called with whether texts shall be hidden."""
@@ -198,7 +197,7 @@ def _traced(
 
 
 def _assessments(client: TracingClient, ids: Sequence[str]) -> dict[str, Sequence[Assessment]]:
-    parts = (ids[start : start + _AT_ONCE] for start in range(0, len(ids), _AT_ONCE))
+    parts = (ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE))
     return {
         info.trace_id: info.assessments or [] for part in parts for info in client.store.batch_get_trace_infos(part)
     }
