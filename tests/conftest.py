@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply, rollout
+from undogmatic.models.hosted import Tokens, settled
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
@@ -41,15 +42,10 @@ def stub() -> Iterator[Any]:
 
 
 @pytest.fixture(autouse=True)
-def _no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test knows its own secrets alone: what is known is for the life of a process."""
+def _nothing_known_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test knows its own secrets alone and begins with exit status 0: both are for the life of a process."""
     monkeypatch.setattr(secrets, "_kept", {})
     monkeypatch.setattr(secrets, "_forms", {})
-
-
-@pytest.fixture(autouse=True)
-def _no_status_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test begins with exit status 0: what a command notes is for the life of a process."""
     monkeypatch.setattr(command, "_noted", [])
 
 
@@ -91,6 +87,11 @@ def reference(name: str) -> Path:
     return path
 
 
+def reference_rows(name: str) -> list[dict[str, Any]]:
+    """The rows of one of its files of JSON Lines."""
+    return [json.loads(line) for line in reference(name).read_text(encoding="utf-8").splitlines()]
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the checks that were skipped for want of reference data, and say where it belongs."""
     reasons = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()) if report.longrepr]
@@ -117,9 +118,6 @@ class FakeChat(Model):
         self.requests: list[dict[str, Any]] = []
 
     async def complete(self, request: Any) -> Any:
-        from dspy._vendor.lm15.types import TokenLogprob, TopLogprob
-        from dspy.lm15 import Message, Response, TextPart, Usage
-
         messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
         payload = {"system": request.system, "messages": messages, "temperature": request.config.temperature}
 
@@ -128,20 +126,19 @@ class FakeChat(Model):
             text, logprobs = self.answer(messages[-1]["content"])
             return Reply({"text": text, "logprobs": logprobs}, input_tokens=10, output_tokens=5)
 
-        reply = await self.gateway.call(self.name, payload, send)
-        tokens = None
-        if reply.data["logprobs"]:
-            top = tuple(TopLogprob(token=t, logprob=p) for t, p in reply.data["logprobs"].items())
-            best = max(top, key=lambda t: t.logprob)
-            tokens = (TokenLogprob(token=best.token, logprob=best.logprob, top=top),)
-        return Response(
-            id=None,
-            model="fake",
-            message=Message.assistant([TextPart(reply.data["text"])]),
-            finish_reason="stop",
-            usage=Usage(input_tokens=10, output_tokens=5, total_tokens=15),
-            logprobs=tokens,
+        said = (await self.gateway.call(self.name, payload, send)).data
+        return settled(
+            {}, "fake", said["text"], Tokens(10, 5), logprobs=said["logprobs"] and (token(said["logprobs"]),)
         )
+
+
+def token(odds: Mapping[str, float]) -> Any:
+    """The likeliest of some tokens, as a model tells of it: with the log-probabilities of all."""
+    from dspy.lm15 import TokenLogprob, TopLogprob
+
+    top = tuple(TopLogprob(token=each, logprob=logprob) for each, logprob in odds.items())
+    best = max(top, key=lambda each: each.logprob)
+    return TokenLogprob(token=best.token, logprob=best.logprob, top=top)
 
 
 def reading_of(readout: Readout, model: Model, item: Item | None = None, repeat: int = 0) -> Verdict:

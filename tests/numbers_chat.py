@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tests.stats.test_integers import split
+from tests.conftest import token
+from tests.stats.test_uncertainty import split
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
+from undogmatic.models.hosted import Tokens, settled
 
 
 class NumbersChat(Model):
@@ -35,9 +37,6 @@ class NumbersChat(Model):
         self.requests: list[list[dict[str, str]]] = []
 
     async def complete(self, request: Any) -> Any:
-        from dspy._vendor.lm15.types import TokenLogprob, TopLogprob
-        from dspy.lm15 import Message, Response, TextPart, Usage
-
         messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
         if request.system is not None:
             messages.insert(0, {"role": "system", "content": request.system})
@@ -48,23 +47,9 @@ class NumbersChat(Model):
 
         await self.gateway.call(self.name, {"messages": messages, "config": repr(request.config)}, send)
         path = self._path(messages, request.config.max_tokens) if request.config.logprobs else []
-        logprobs = tuple(
-            TokenLogprob(
-                token=token,
-                logprob=math.log(odds[token]),
-                top=tuple(TopLogprob(token=each, logprob=math.log(mass)) for each, mass in odds.items() if mass > 0),
-            )
-            for token, odds in path
-        )
-        text = "".join(token for token, _ in path) if path else self.reason
-        return Response(
-            id=None,
-            model=self.name,
-            message=Message.assistant([TextPart(text)]),
-            finish_reason="stop",
-            usage=Usage(input_tokens=10, output_tokens=1),
-            logprobs=logprobs or None,
-        )
+        logprobs = tuple(token({each: math.log(mass) for each, mass in odds.items() if mass > 0}) for _, odds in path)
+        text = "".join(chosen for chosen, _ in path) if path else self.reason
+        return settled({}, self.name, text, Tokens(10, 1), logprobs=logprobs or None)
 
     def _path(self, messages: list[dict[str, str]], most: int) -> list[tuple[str, dict[str, float]]]:
         said = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
@@ -75,15 +60,15 @@ class NumbersChat(Model):
         word = {"none": max(1e-9, 1 - sum(odds.values()))}
         if not self.digits:
             first = {str(number): mass for number, mass in odds.items()} | word
-            return [(max(first, key=lambda token: first[token]), first)]
+            return [(max(first, key=lambda each: first[each]), first)]
         first, after = split(odds)
         digits = said if self.goes_on else ""
         path = []
         while len(path) < most:
             here = (first | word if not digits else after.get(digits)) or {"\n": 1.0}
-            token = max(here, key=lambda each: here[each])
-            path.append((token, here))
-            if not token.isdigit():
+            chosen = max(here, key=lambda each: here[each])
+            path.append((chosen, here))
+            if not chosen.isdigit():
                 break
-            digits += token
+            digits += chosen
         return path

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from tests.conftest import token
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
+from undogmatic.models.hosted import Tokens, settled
 from undogmatic.records.rubric import Rubric
 
 
 def _rubric(name: str, scale: dict[str, Any], meanings: tuple[str, ...] = (), **fields: Any) -> Rubric:
-    wording = {
-        "definition": "What is meant.",
-        "question": "How much of it?",
-        "domain": "You judge.",
-        "meanings": meanings,
-    }
-    wording |= {"headings": fields.pop("headings", {})}
+    wording: dict[str, Any] = {"definition": "What is meant.", "question": "How much of it?", "domain": "You judge."}
+    wording |= {"meanings": meanings, "headings": fields.pop("headings", {})}
     ordered = scale["kind"] != "unordered" or len(scale["categories"]) == 2
     return Rubric.model_validate(
         {"name": name, "scale": scale, "wordings": {"en": wording, "pt": wording}}
@@ -32,18 +30,12 @@ FIVE = _rubric(
     ("bad", "poor", "fair", "good", "best"),
     guide={"kind": "anchors", "at": [1, 2, 3, 4, 5]},
 )
+BANDS = (("LOW", 0, 30), ("MID", 30, 70), ("HIGH", 70, 100))
 HUNDRED = _rubric(
     "hundred",
     {"kind": "numeric", "minimum": 0, "maximum": 100, "step": 1},
     ("little of it", "some of it", "much of it"),
-    guide={
-        "kind": "bands",
-        "bands": [
-            {"name": "LOW", "low": 0, "high": 30},
-            {"name": "MID", "low": 30, "high": 70},
-            {"name": "HIGH", "low": 70, "high": 100},
-        ],
-    },
+    guide={"kind": "bands", "bands": [dict(zip(("name", "low", "high"), band, strict=True)) for band in BANDS]},
 )
 YES_NO = _rubric("yes_no", {"kind": "unordered", "categories": ["no", "yes"]}, ("it is not so", "it is so"))
 QUESTION_ANSWER = _rubric(
@@ -71,11 +63,6 @@ class FormFiller(Model):
         self.requests: list[dict[str, Any]] = []
 
     async def complete(self, request: Any) -> Any:
-        import json
-
-        from dspy._vendor.lm15.types import TokenLogprob, TopLogprob
-        from dspy.lm15 import Message, Response, TextPart, Usage
-
         messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
         payload = {"system": request.system, "messages": messages}
 
@@ -84,24 +71,14 @@ class FormFiller(Model):
             return Reply("ok")
 
         await self.gateway.call(self.name, payload | {"config": repr(request.config)}, send)
-        top, text = None, "0"
         if request.config.logprobs:
-            top = tuple(TopLogprob(token=t, logprob=-3.0) for t in "0123456789ABCDEFGHIJ")
-        else:
-            text = json.dumps(self._fill(_schema(request)))
-        return Response(
-            id=None,
-            model=self.name,
-            message=Message.assistant([TextPart(text)]),
-            finish_reason="stop",
-            usage=Usage(input_tokens=1, output_tokens=1, total_tokens=2),
-            logprobs=None if top is None else (TokenLogprob(token="0", logprob=-3.0, top=top),),
-        )
+            even = token(dict.fromkeys("0123456789ABCDEFGHIJ", -3.0))
+            return settled({}, self.name, "0", Tokens(1, 1), logprobs=(even,))
+        fields = _schema(request)["properties"]
+        text = json.dumps({name: self._value(field) for name, field in fields.items()})
+        return settled({}, self.name, text, Tokens(1, 1))
 
-    def _fill(self, schema: dict[str, Any]) -> dict[str, Any]:
-        return {name: self._value(name, field) for name, field in schema["properties"].items()}
-
-    def _value(self, name: str, field: dict[str, Any]) -> Any:
+    def _value(self, field: dict[str, Any]) -> Any:
         if "enum" in field:
             return field["enum"][int(self.place * (len(field["enum"]) - 1))]
         if field.get("type") in ("number", "integer"):

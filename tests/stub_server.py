@@ -21,7 +21,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from types import TracebackType
 from typing import Any
 
 from aiohttp import web
@@ -109,9 +108,7 @@ class StubServer:
         assert ready.wait(10), "the stub server did not start"
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
 
@@ -151,13 +148,10 @@ class StubServer:
             if self.key is not None and sent != self.key:
                 return _error(401, f"Incorrect API key provided: {sent}.")
             fault = self._due(text)
-            if fault is not None:
-                response = await self._misbehave(fault, request)
-                if response is not None:
-                    return response
+            if fault is not None and (response := await self._misbehave(fault, request)) is not None:
+                return response
             await asyncio.sleep(self.latency)
-            answer = self._answer(request.path, body, text, fault)
-            return web.json_response(answer)
+            return web.json_response(self._answer(request.path, body, text, fault))
         finally:
             self._in_flight -= 1
 
@@ -171,14 +165,15 @@ class StubServer:
 
     async def _misbehave(self, fault: Fault, request: web.Request) -> web.StreamResponse | None:
         """The faulty response, or None for a fault inside an otherwise good answer."""
+        moment = datetime.now(UTC) + timedelta(seconds=fault.after)
+        waits = {
+            "429": {"Retry-After": f"{fault.after:g}"},
+            "429-ms": {"retry-after-ms": f"{fault.after * 1000:g}"},
+            "429-date": {"Retry-After": format_datetime(moment, usegmt=True)},
+        }
+        if fault.kind in waits:
+            return _error(429, "Rate limit reached", waits[fault.kind])
         match fault.kind:
-            case "429":
-                return _error(429, "Rate limit reached", {"Retry-After": f"{fault.after:g}"})
-            case "429-ms":
-                return _error(429, "Rate limit reached", {"retry-after-ms": f"{fault.after * 1000:g}"})
-            case "429-date":
-                moment = datetime.now(UTC) + timedelta(seconds=fault.after)
-                return _error(429, "Rate limit reached", {"Retry-After": format_datetime(moment, usegmt=True)})
             case "status":
                 return web.Response(status=fault.status, text=fault.body, content_type="application/json")
             case "html":
@@ -187,7 +182,6 @@ class StubServer:
                 return web.Response(text=fault.body, content_type="application/json")
             case "hang":
                 await asyncio.sleep(fault.after)
-                return None
             case "hostile":
                 known = hostile.odd_answers(self.key or "")
                 name = fault.body or list(known)[self._drawn % len(known)]
@@ -203,8 +197,7 @@ class StubServer:
                 await response.write(b'{"choices": [')
                 await asyncio.sleep(fault.after)
                 return response
-            case _:
-                return None
+        return None
 
     def _answer(self, path: str, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
         if path.endswith("/messages"):
@@ -215,36 +208,23 @@ class StubServer:
 
     def _chat(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
         content, reason, refusal = _spoiled(fault, _json_answer(body, text))
-        choice: dict[str, Any] = {
-            "index": 0,
-            "message": {"role": "assistant", "content": content, "refusal": refusal},
-            "finish_reason": reason,
-        }
+        message = {"role": "assistant", "content": content, "refusal": refusal}
+        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": reason}
         if body.get("logprobs"):
-            choice["message"]["content"], choice["finish_reason"] = str(level_of(text)), "length"
+            message["content"], choice["finish_reason"] = str(level_of(text)), "length"
             choice["logprobs"] = {"content": [_level_logprobs(text, body.get("top_logprobs", 0))]}
-        return {
-            "id": "chatcmpl-stub",
-            "object": "chat.completion",
-            "model": self.resolved,
-            "choices": [choice],
-            "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
-        }
+        usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+        about = {"id": "chatcmpl-stub", "object": "chat.completion", "model": self.resolved}
+        return about | {"choices": [choice], "usage": usage}
 
     def _anthropic(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
         content, reason, refusal = _spoiled(fault, _json_answer(body, text))
         stop = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[reason]
         if refusal is not None:
             content, stop = refusal, "refusal"
-        return {
-            "id": "msg_stub",
-            "type": "message",
-            "role": "assistant",
-            "model": self.resolved,
-            "content": [{"type": "text", "text": content}] if content else [],
-            "stop_reason": stop,
-            "usage": {"input_tokens": 90, "cache_read_input_tokens": 10, "output_tokens": 20},
-        }
+        about = {"id": "msg_stub", "type": "message", "role": "assistant", "model": self.resolved, "stop_reason": stop}
+        usage = {"input_tokens": 90, "cache_read_input_tokens": 10, "output_tokens": 20}
+        return about | {"content": [{"type": "text", "text": content}] if content else [], "usage": usage}
 
     def _decision(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
         answers: dict[str, Any] = {name: self._decided(question, text) for name, question in body["questions"].items()}
@@ -264,8 +244,6 @@ class StubServer:
                 answers[name]["probabilities"]["0"] += fault.after
             case "inconsistent":
                 answers[name]["score"] = len(answers[name]["probabilities"]) + 1
-            case _:
-                pass
         reply: dict[str, Any] = {"model": self.resolved, "answers": answers}
         if kind != "no-usage":
             reply["usage"] = {"input_tokens": 120, "output_tokens": 12}
@@ -282,13 +260,9 @@ class StubServer:
             best = max(range(len(labels)), key=shares.__getitem__)
             chances = dict(zip(labels, shares, strict=True))
             return {"type": "choice", "choice": labels[best], "confidence": shares[best], "probabilities": chances}
-        return {
-            "type": "score",
-            "score": math.fsum(k * p for k, p in enumerate(shares)),
-            "confidence": max(shares),
-            "legend": {str(k): label for k, label in enumerate(labels)},
-            "probabilities": {str(k): p for k, p in enumerate(shares)},
-        }
+        chances, legend = ({str(k): each for k, each in enumerate(values)} for values in (shares, labels))
+        score = math.fsum(k * p for k, p in enumerate(shares))
+        return {"type": "score", "score": score, "confidence": max(shares), "legend": legend, "probabilities": chances}
 
 
 def level_of(text: str) -> int:
@@ -300,39 +274,25 @@ def _level_logprobs(text: str, top: int) -> dict[str, Any]:
     likely = level_of(text)
     chances = {str(k): 0.6 if k == likely else 0.1 for k in range(5)}
     ranked = sorted(chances.items(), key=lambda pair: -pair[1])[:top]
-    return {
-        "token": str(likely),
-        "logprob": math.log(0.6),
-        "bytes": [48 + likely],
-        "top_logprobs": [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in ranked],
-    }
+    others = [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in ranked]
+    return {"token": str(likely), "logprob": math.log(0.6), "bytes": [48 + likely], "top_logprobs": others}
 
 
 def _spoiled(fault: Fault | None, content: str) -> tuple[str | None, str, str | None]:
     """(content, finish reason, refusal) with the fault inside."""
-    answer = json.loads(content)
-    score = next(iter(answer))
-    match fault.kind if fault is not None else None:
-        case "truncated":
-            return content[: len(content) // 2], "length", None
-        case "fenced":
-            return f"```json\n{content}\n```", "stop", None
-        case "cut-json":
-            return content[: len(content) // 2], "stop", None
-        case "wrong-fields":
-            return json.dumps({"nota": 5}), "stop", None
-        case "off-scale":
-            return json.dumps(answer | {score: 140}), "stop", None
-        case "prose":
-            return "I would say about 70 of 100.", "stop", None
-        case "refusal":
-            return None, "stop", "I cannot judge this text."
-        case "content-filter":
-            return "", "content_filter", None
-        case "empty":
-            return "", "stop", None
-        case _:
-            return content, "stop", None
+    answer, half = json.loads(content), content[: len(content) // 2]
+    spoiled: dict[str, tuple[str | None, str, str | None]] = {
+        "truncated": (half, "length", None),
+        "fenced": (f"```json\n{content}\n```", "stop", None),
+        "cut-json": (half, "stop", None),
+        "wrong-fields": (json.dumps({"nota": 5}), "stop", None),
+        "off-scale": (json.dumps(answer | {next(iter(answer)): 140}), "stop", None),
+        "prose": ("I would say about 70 of 100.", "stop", None),
+        "refusal": (None, "stop", "I cannot judge this text."),
+        "content-filter": ("", "content_filter", None),
+        "empty": ("", "stop", None),
+    }
+    return spoiled.get(fault.kind if fault is not None else "", (content, "stop", None))
 
 
 def _json_answer(body: dict[str, Any], text: str) -> str:
@@ -358,14 +318,15 @@ def _filled(name: str, field: dict[str, Any], text: str) -> Any:
         low, high = field.get("minimum", 0), field.get("maximum", 100)  # some providers' schemas have no bounds
         value = low + share * (high - low)
         return round(value) if field["type"] == "integer" else value
-    if name == "biological_issues":
-        return [{"severity": "major", "text": "Stub."}]
+    texts = {
+        "biological_issues": [{"severity": "major", "text": "Stub."}],
+        "summary": f"{' '.join(text.split()[:12])}.",
+        "compelling": "critic",
+    }
     if name == "issues" and field.get("items", {}).get("type") != "string":
-        return [{"kind": "missing", "severity": "major", "text": "Stub."}]
-    if name == "summary":
-        return f"{' '.join(text.split()[:12])}."
-    if name == "compelling":
-        return "critic"
+        texts["issues"] = [{"kind": "missing", "severity": "major", "text": "Stub."}]
+    if name in texts:
+        return texts[name]
     return ["Stub."] * field.get("minItems", 1) if field.get("type") == "array" else "Stub."
 
 

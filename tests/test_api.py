@@ -68,18 +68,14 @@ def test_several_judges_give_a_long_table(stub: StubServer) -> None:
     model = {"name": "gpt", "api_base": stub.url}
     options: Any = {"rubric": TEN, "prompt": "anchored_en", "overrides": ["judges=[score,distributional]"]}
     found = undogmatic.judge(TEXTS, model=model, progress=False, **options)
-    assert sorted(zip(found["item_id"], found["judge"], strict=True)) == [
-        (n, name) for n in ("0", "1") for name in ("distributional", "score")
-    ]
+    voices = [(n, name) for n in ("0", "1") for name in ("distributional", "score")]
+    assert sorted(zip(found["item_id"], found["judge"], strict=True)) == voices
 
 
 def test_the_page_of_a_notebook_says_what_was_judged_and_what_failed(stub: StubServer) -> None:
-    found = undogmatic.judge(
-        ["<script>alert(1)</script> [rubbish]"],
-        model={"name": "gpt", "api_base": stub.url},
-        overrides=["readout.retries=0", "readout=structured"],
-        progress=False,
-    )
+    text, model = "<script>alert(1)</script> [rubbish]", {"name": "gpt", "api_base": stub.url}
+    overrides = ["readout.retries=0", "readout=structured"]
+    found = undogmatic.judge([text], model=model, overrides=overrides, progress=False)
     page = found._repr_html_()
     assert f"<b>{int(found['error'].isna().sum())} of 1</b> judged by gpt" in page
     assert "<script>" not in page

@@ -104,14 +104,9 @@ def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(tmp_path: Path)
         folder, journal = tmp_path / "cut", tmp_path / "cut" / "judgments.jsonl"
 
         def start(lines: int, *more: str) -> subprocess.Popen[str]:
-            process = subprocess.Popen(
-                [sys.executable, "-m", *words, *more],
-                cwd=tmp_path,
-                env=CHECKOUT,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+            streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+            line = [sys.executable, "-m", *words, *more]
+            process = subprocess.Popen(line, cwd=tmp_path, env=CHECKOUT, text=True, **streams)
             deadline = time.monotonic() + 120
             while not (journal.exists() and journal.read_bytes().count(b"\n") >= lines):
                 assert process.poll() is None and time.monotonic() < deadline
@@ -148,9 +143,8 @@ def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(tmp_path: Path)
 def test_whoever_reads_what_is_printed_may_go_away(tmp_path: Path) -> None:
     words = f"{sys.executable} -m undogmatic.run model=patterns tracking=none analysis=none run.limit=3"
     for shell, status in ((f"{words} hydra.run.dir=a 2>&1 | true", 0), (f"{words} hydra.run.dir=b >/dev/full", 3)):
-        done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", shell], cwd=tmp_path, env=CHECKOUT, capture_output=True, text=True
-        )
+        line = ["bash", "-o", "pipefail", "-c", shell]
+        done = subprocess.run(line, cwd=tmp_path, env=CHECKOUT, capture_output=True, text=True)
         assert (done.returncode, "Traceback" in done.stderr, "Exception ignored" in done.stderr) == (status, 0, 0)
     assert json.loads((tmp_path / "a" / "run.json").read_text())["status"] == "finished"
     assert "stdout cannot be written" in done.stderr

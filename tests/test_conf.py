@@ -67,18 +67,14 @@ def test_every_arm_composes_into_the_bakeoffs_and_keeps_its_own_readout(name: st
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{group(p)}/{option(p)}")
-def test_every_target_is_allowed_and_exists(path: Path) -> None:
+def test_every_file_says_what_it_is_and_every_target_is_allowed_and_exists(path: Path) -> None:
+    first = next(x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("# @package"))
+    assert first.startswith("# ")
     found = targets(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
     for target in found:
         if target != "auto":
             assert resolve(target, group(path)).__name__ == target.rsplit(".", 1)[1]
     assert found or group(path) in ("arm", "experiment", "hydra")
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{group(p)}/{option(p)}")
-def test_every_file_starts_with_a_comment_that_says_what_it_is(path: Path) -> None:
-    first = next(x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("# @package"))
-    assert first.startswith("# ")
 
 
 WRITTEN = [p for p in FILES if p.parent.name == "prompt" and p.stem != "program"]

@@ -4,6 +4,7 @@ where nothing slow is asked, and else takes it to where the first question would
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 import shlex
@@ -167,20 +168,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the pages name: files of texts, a table of scores, a run, and one that quotes errors."""
     made = tmp_path_factory.mktemp("reader")
     long = "O valor é devido, porque a obrigação venceu em 3 de maio e o devedor foi avisado antes do prazo."
-    rows = [
-        {
-            "id": f"{pair}{side}",
-            "pair": str(pair),
-            "condition": "imitation" if side == "a" else "explanation",
-            "text": f"Aplica-se o Tema {pair} do STF." if side == "a" else f"{long} Caso {pair}.",
-            "question": "Deve pagar?",
-            "response": "Sim, porque venceu.",
-            "summary": f"{long} Caso {pair}.",
-            "reference": f"{long} Caso {pair}. Houve recurso.",
-        }
-        for pair in range(1, 7)
-        for side in "ab"
-    ]
+    rows: list[dict[str, Any]] = []
+    for pair, side in itertools.product(range(1, 7), "ab"):
+        case, high = f"{long} Caso {pair}.", side == "a"
+        row = {"id": f"{pair}{side}", "pair": str(pair), "condition": "imitation" if high else "explanation"}
+        row |= {"text": f"Aplica-se o Tema {pair} do STF." if high else case, "question": "Deve pagar?"}
+        row |= {"response": "Sim, porque venceu.", "summary": case, "reference": f"{case} Houve recurso."}
+        rows.append(row)
     for name in ("mine.jsonl", "texts.jsonl"):
         (made / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     labelled = [row | {"label": 90 if row["condition"] == "imitation" else 10} for row in rows]

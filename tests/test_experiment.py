@@ -43,9 +43,17 @@ def texts(folder: Path, *rows: dict[str, object]) -> str:
     return f"dataset.path={path}"
 
 
-def scores(folder: Path) -> list[dict[str, str]]:
-    with (folder / "scores.csv").open(encoding="utf-8") as file:
+def table(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / name).open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def scores(folder: Path) -> list[dict[str, str]]:
+    return table(folder, "scores.csv")
+
+
+def report(folder: Path) -> str:
+    return (folder / "report.md").read_text(encoding="utf-8")
 
 
 def test_a_run_leaves_everything_it_promises(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,9 +84,7 @@ def test_scores_are_in_input_order_one_row_per_item(tmp_path: Path) -> None:
 def test_labels_are_kept_with_marks_of_their_texts(tmp_path: Path) -> None:
     mine = texts(tmp_path, {"id": "b", "text": "Tema 1.", "label": 70}, {"id": "a", "text": "Não deve."})
     run(tmp_path / "out", "dataset=texts", mine, "analysis=none", "run.repeats=2")
-    with (tmp_path / "out" / "labels.csv").open(encoding="utf-8") as file:
-        kept = list(csv.DictReader(file))
-    assert kept == [
+    assert table(tmp_path / "out", "labels.csv") == [
         {"item_id": "b", "label": "70.0", "text_mark": text_mark("Tema 1.")},
         {"item_id": "a", "label": "", "text_mark": text_mark("Não deve.")},
     ]
@@ -91,7 +97,7 @@ def test_the_same_command_twice_is_identical_and_the_report_says_so(tmp_path: Pa
     run(first)
     run(second)
     assert [(r["item_id"], r["score"]) for r in scores(first)] == [(r["item_id"], r["score"]) for r in scores(second)]
-    assert "identical" in (second / "report.md").read_text(encoding="utf-8")
+    assert "identical" in report(second)
 
 
 def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
@@ -134,8 +140,7 @@ def test_a_redacted_run_leaves_no_judged_text_and_is_resumed(tmp_path: Path, tel
     for file in (path for path in out.rglob("*") if path.is_file()):
         content = file.read_text(encoding="utf-8", errors="replace")
         assert "Zulmira" not in content, file
-    report = (out / "report.md").read_text(encoding="utf-8")
-    assert "tracking.redact is true" in report and redacted(f"{SECRET}, whole 0") in report
+    assert "tracking.redact is true" in report(out) and redacted(f"{SECRET}, whole 0") in report(out)
     journal = (out / "judgments.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(journal) == 4 and '"reason":"' in "".join(journal)
     asked = len(stub.requests)
@@ -153,7 +158,7 @@ def test_a_folder_is_redacted_throughout_or_not_at_all(tmp_path: Path, telling: 
     with pytest.raises(ConfigError, match=r"`tracking\.redact` is false, .* Continue with tracking\.redact=true"):
         _secret_run(tmp_path / "hidden", mine, stub, "tracking.redact=false")
     _secret_run(tmp_path / "clear", mine, stub, "tracking.redact=false")
-    assert SECRET in (tmp_path / "clear" / "report.md").read_text(encoding="utf-8")
+    assert SECRET in report(tmp_path / "clear")
     with pytest.raises(ConfigError, match=r"`tracking\.redact` is true, .* may quote judged texts"):
         _secret_run(tmp_path / "clear", mine, stub)
 
@@ -215,9 +220,7 @@ def test_a_plain_list_of_texts_is_scored_and_described(tmp_path: Path) -> None:
     mine = texts(tmp_path, {"text": "Tema 1."}, {"text": "Não deve, porque pagou."})
     assert run(tmp_path / "out", "dataset=texts", mine) is None
     assert len(scores(tmp_path / "out")) == 2
-    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "left out" in report
-    assert "description of the scores" in report
+    assert "left out" in report(tmp_path / "out") and "description of the scores" in report(tmp_path / "out")
 
 
 def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
@@ -227,7 +230,7 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
         run(tmp_path / name, *words, f"dataset.split={split}")
     seen, new = (json.loads((tmp_path / name / "run.json").read_text())["standing"] for name in ("seen", "new"))
     assert (seen, new) == ({"labelled": "undecided"}, {"labelled": "refuted"})
-    assert "the judge has seen 1030 of the 1030" in (tmp_path / "seen" / "report.md").read_text().split("## ")[1]
+    assert "the judge has seen 1030 of the 1030" in report(tmp_path / "seen").split("## ")[1]
     result = AnalysisResult("ab", {}, verdict=Finding("ab.verdict_supported"), standing="supported")
     refuted = replace(result, standing="refuted")
     assert withheld([result, refuted], 0, 9) == [result, refuted]
@@ -245,9 +248,8 @@ def test_worked_examples_in_a_prompt_count_as_seen(tmp_path: Path) -> None:
 def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
     run(tmp_path / "fitted", "model=tfidf", "dataset=controls", "dataset.split=development")
     run(tmp_path / "new", "model=tfidf", "dataset=controls")
-    said = "15 of the 15 items were used to fit"
-    assert said in (tmp_path / "fitted" / "report.md").read_text(encoding="utf-8")
-    assert "were used to fit" not in (tmp_path / "new" / "report.md").read_text(encoding="utf-8")
+    assert "15 of the 15 items were used to fit" in report(tmp_path / "fitted")
+    assert "were used to fit" not in report(tmp_path / "new")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 import pytest
@@ -30,32 +29,27 @@ PACKAGE = conf_folder().parent
 Capture = pytest.CaptureFixture[str]
 PAGE = (PACKAGE / "docs" / "add_your_own.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^\*\*`(.+?)`\*\*\n\n```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
-COMMANDS = [
-    line for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) for line in block.splitlines()
-]
+COMMANDS = "".join(re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)).splitlines()
 
 
 def write_files(folder: Path) -> None:
     for name, content in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content, encoding="utf-8")
+        put(folder / name, content)
 
 
-class Done(NamedTuple):
-    status: int
-    out: str
-    err: str
+def put(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
 
 
-def command(line: str, folder: Path, **environment: str) -> Done:
+def command(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """A command of the page, as typed in `folder`; the environment says no more than where the package lies."""
     first, *words = shlex.split(line)
     assert first == "undogmatic"
     own = {k: v for k, v in os.environ.items() if not k.startswith(("UNDOGMATIC_ALLOW", "HYDRA"))}
     own |= {"PYTHONPATH": str(PACKAGE), "PYTHONSAFEPATH": "1", "UNDOGMATIC_CACHE": str(folder / "cache")} | environment
     line = [sys.executable, "-m", "undogmatic.cli", *words]
-    done = subprocess.run(line, cwd=folder, env=own, capture_output=True, text=True, timeout=300, check=False)
-    return Done(done.returncode, done.stdout, done.stderr)
+    return subprocess.run(line, cwd=folder, env=own, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +61,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @functools.cache
-def ran(part: str, folder: Path) -> Done:
+def ran(part: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """The page's command that holds `part`."""
     line = next(line for line in COMMANDS if part in line)
     done = command(line, folder)
-    assert done.status == 0, done.err
-    assert "Traceback" not in done.err
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
     return done
 
 
@@ -96,10 +90,10 @@ def test_the_page_has_a_file_for_each_kind_and_three_at_most() -> None:
 
 def test_a_rubric_from_1_to_10_with_two_inputs_a_prompt_and_a_model(folder: Path) -> None:
     done = ran("undogmatic score", folder)
-    assert 1 <= float(done.out.split()[0]) <= 10
-    assert "words" in done.out  # the stand-in's rationale
-    assert "1 = does not help at all / 10 = answers the question completely" in done.err
-    assert "team-1@" in done.err
+    assert 1 <= float(done.stdout.split()[0]) <= 10
+    assert "words" in done.stdout  # the stand-in's rationale
+    assert "1 = does not help at all / 10 = answers the question completely" in done.stderr
+    assert "team-1@" in done.stderr
 
 
 def test_a_dataset(folder: Path) -> None:
@@ -125,7 +119,7 @@ def test_a_judge_with_one_question(folder: Path) -> None:
     ran("out/reader", folder)
     rows = journal(folder, "reader")
     assert all(1 <= row["outcome"]["score"] <= 10 and "words" in row["outcome"]["rationale"] for row in rows)
-    told = ran("undogmatic describe", folder).out
+    told = ran("undogmatic describe", folder).stdout
     first = min(rows, key=lambda row: int(row["item_id"]))
     for message in first["calls"][0]["request"]["messages"]:
         assert message["content"] in told
@@ -157,7 +151,7 @@ def test_a_sweep_over_a_judge_style(folder: Path) -> None:
     done = ran("out/sweep", folder)
     jobs = [json.loads((folder / "out" / "sweep" / n / "run.json").read_text(encoding="utf-8")) for n in "01"]
     assert [job["choices"]["judge"] for job in jobs] == ["first_half", "score"]
-    assert "first_half" in done.out
+    assert "first_half" in done.stdout
 
 
 def test_an_analysis(folder: Path) -> None:
@@ -177,11 +171,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
-def put(path: Path, content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8")
-
-
 DEFAULTS = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="utf-8"))["defaults"]
 GROUPS = sorted(group for default in DEFAULTS if isinstance(default, dict) for group in default)
 
@@ -193,16 +182,16 @@ def test_a_judge_of_two_criteria_is_held_against_the_labels_of_each(here: Path) 
     own = "experiment=support dataset=texts dataset.path=rated.csv judge=sides analysis=labelled"
     own += " hydra.run.dir=out/sides"
     done = command(f"undogmatic run {own}", here)
-    assert done.status == 0, done.err
+    assert done.returncode == 0, done.stderr
     report = (here / "out/sides/report.md").read_text(encoding="utf-8")
     assert "undogmatic.run experiment=support" in report  # the folder is the project file's
     (here / "undogmatic.toml").write_text('modules = ["my"]\n')
     for words in (f"--config-dir my/conf {own}", f"'hydra.searchpath=[file://my/conf]' {own}"):
-        assert command(f"undogmatic run {words}", here).status == 0
+        assert command(f"undogmatic run {words}", here).returncode == 0
         report = (here / "out/sides/report.md").read_text(encoding="utf-8")
         assert words.replace(" hydra.run.dir=out/sides", "") in report
     write_files(here)
-    assert "sides.accuracy: " in done.out and "sides.completeness: " in done.out
+    assert "sides.accuracy: " in done.stdout and "sides.completeness: " in done.stdout
     found = json.loads((here / "out/sides/metrics.json").read_text(encoding="utf-8"))
     assert found["sides.accuracy.labelled.spearman"] > 0.9
     assert found["sides.completeness.labelled.spearman"] < -0.9
@@ -238,7 +227,7 @@ def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture)
         assert said in printed and "has no option" not in printed
     for flag in ("--config-dir my/conf", "'hydra.searchpath=[file://my/conf]'"):
         done = command(f"undogmatic run {flag} experiment=support --cfg job --package model", here)
-        assert done.out.splitlines()[-2:] == ["_target_: my.team.TeamChat", "version: 1"]
+        assert done.stdout.splitlines()[-2:] == ["_target_: my.team.TeamChat", "version: 1"]
 
 
 @pytest.mark.parametrize(
@@ -277,8 +266,8 @@ def test_a_file_that_is_not_yaml_is_named_with_its_line(here: Path) -> None:
     with pytest.raises(ConfigError, match=r"^my/conf/judge/broken.yaml:3: not YAML: "):
         compose_config(["judge=broken"])
     done = command("undogmatic run judge=broken", here)
-    assert (done.status, len(done.err.splitlines())) == (2, 1)
-    assert done.err.startswith("error: my/conf/judge/broken.yaml:3: not YAML: ")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert done.stderr.startswith("error: my/conf/judge/broken.yaml:3: not YAML: ")
 
 
 def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> None:
@@ -296,7 +285,7 @@ def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> N
         refusal = f"{name} would take the place of the program's own {shipped}. Give it a name"
         assert str(caught.value).startswith(refusal)
         done = command("undogmatic run --cfg job", here) if name.startswith("my") else None
-        assert done is None or (done.status, done.out, len(done.err.splitlines())) == (2, "", 1)
+        assert done is None or (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
         (here / name).unlink()
     assert compose_config()["seed"] == 0
 
@@ -347,8 +336,8 @@ def test_an_installed_package_brings_its_folder_and_its_classes(here: Path) -> N
     put(away / "helpful.yaml", FILES["my/conf/rubric/helpful.yaml"])
     line = "undogmatic score --rubric helpful.yaml --prompt minimal_en --input question=Q --input answer=A --json"
     done = command(f"{line} model=theirs", away, PYTHONPATH=os.pathsep.join([str(PACKAGE), str(site)]))
-    assert done.status == 0, done.err
-    assert json.loads(done.out)["model"].startswith("team-1@")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["model"].startswith("team-1@")
 
 
 class TestScore:

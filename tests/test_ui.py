@@ -70,9 +70,8 @@ def test_it_comes_up_and_ends_with_its_group() -> None:
     offline = {**os.environ, **nobody, "PYTHONPATH": checkout, "NO_PROXY": "127.0.0.1"}
     port = free_port()
     command = [sys.executable, "-m", "undogmatic.cli", "ui", "--port", str(port)]
-    server = subprocess.Popen(
-        command, env=offline, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen(command, env=offline, start_new_session=True, **quiet)
     try:
         assert answers(f"http://127.0.0.1:{port}/health", server) == b"OK"
     finally:

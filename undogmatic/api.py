@@ -37,8 +37,7 @@ _unlogged: list[str] = []
 Items: TypeAlias = "pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] | Sequence[Item]"
 Asked = ParamSpec("Asked")
 Choice: TypeAlias = str | Mapping[str, Any] | None
-SHOWN = 20
-"""Rows that a notebook shows of a table."""
+SHOWN = 20  # rows that a notebook shows of a table
 _HTML = (
     "<div><p><b>{judged} of {total}</b> judged by {model}, readout {readout}, rubric {rubric} ({scale}).{failed}</p>"
     "{table}</div>"
@@ -121,12 +120,11 @@ def score_composed(
     noted, results = tuple(map(scrub_words, overrides)), []
     for judgment in judgments:
         outcome, where = judgment.outcome, judgment.provenance
-        fields: dict[str, Any] = {"model": where.model, "readout": where.readout, "overrides": noted}
         if isinstance(outcome, Failure):
-            fields |= {"error": f"{outcome.reason}: {outcome.message}"}
+            fields: dict[str, Any] = {"error": f"{outcome.reason}: {outcome.message}"}
         else:
-            fields |= {name: getattr(outcome, name) for name in Verdict.model_fields}
-        results.append(ScoreResult(**fields))
+            fields = {name: getattr(outcome, name) for name in Verdict.model_fields}
+        results.append(ScoreResult(**fields, model=where.model, readout=where.readout, overrides=noted))
     _log(
         {"text": digest(item.inputs)[:12], "error": None if result.error is None else result.error.partition(":")[0]}
         | result.model_dump(include={"model", "readout", "score", "category"})
@@ -199,11 +197,10 @@ class Judgments(pd.DataFrame):
         if how is None or "error" not in self:
             return scrub(str(shown))
         errors = self["error"].dropna().value_counts()
-        facts: dict[str, Any] = {name: html.escape(str(value)) for name, value in how.items()}
-        facts |= {"judged": len(self) - int(errors.sum()), "total": len(self), "table": shown}
         failed = ", ".join(f"{n} {html.escape(str(kind))}" for kind, n in errors.items())
-        failed = f" <b>Not judged: {failed}.</b> They have no score; `message` says why." if failed else ""
-        return scrub(_HTML.format(**facts, failed=failed))
+        facts: dict[str, Any] = {name: html.escape(str(value)) for name, value in how.items()}
+        facts["failed"] = failed and f" <b>Not judged: {failed}.</b> They have no score; `message` says why."
+        return scrub(_HTML.format(**facts, judged=len(self) - int(errors.sum()), total=len(self), table=shown))
 
 
 async def ajudge(
@@ -302,11 +299,10 @@ def _items(items: Items, rubric: Rubric) -> list[Item]:
         rows = [{"id": str(place)} | row for place, row in zip(items.index, whole, strict=True)]
     made = []
     for n, row in enumerate(rows):
-        place = f"items[{n}]"
+        place, fields = f"items[{n}]", {rubric.inputs[0]: row} if isinstance(row, str) else row
         if isinstance(row, Item):
             made.append((place, row.model_copy(update={"place": place})))
         else:
-            fields = {rubric.inputs[0]: row} if isinstance(row, str) else row
             made.append((place, item_of(place, {"id": str(n)} | fields, rubric.inputs)))
     return unique(made, "`items`")
 

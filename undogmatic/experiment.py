@@ -17,7 +17,7 @@ import pandas as pd
 from undogmatic.analyses.base import Analysis, LongTable, analyse, read_by, tabulate
 from undogmatic.analyses.independence import Failed, too_many_failed, units, withheld
 from undogmatic.analyses.plan import LEVEL, check_plan, of_plan, so_far
-from undogmatic.analyses.runs import settings as run_settings
+from undogmatic.analyses.truth import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.base import on_scale
@@ -53,8 +53,12 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     """
     started, experiment = time.time(), Experiment(config, choices)
     experiment.tracker.check()
-    with held(folder), experiment.opened(folder) as manifest:
-        experiment.lock_plan(folder)
+    items = items_digest(experiment.items)
+    opened = (folder, experiment.identity, items, experiment.name, config, experiment.locked, experiment.redact)
+    with held(folder), Manifest.open(*opened) as manifest:
+        if experiment.plan is not None:  # noted before anything is asked
+            plan = experiment.plan.model_dump(mode="json")
+            experiment.tracker.lock(folder, experiment.name, plan, str(experiment.locked))
         found = experiment.search.run(experiment.engine, folder) if experiment.search is not None else None
         judged = _judge(experiment, experiment.recipe if found is None else Recipe(config, found.parts), manifest)
         results = _results(experiment, judged, found, manifest)
@@ -115,16 +119,6 @@ class Experiment:
         """A fresh source of randomness from the run's seed, for each thing that uses one."""
         return np.random.default_rng(self.chosen.seed)
 
-    def opened(self, folder: Path) -> Manifest:
-        """The manifest of the run's folder. Raises ConfigError where another run's is there."""
-        items = items_digest(self.items)
-        return Manifest.open(folder, self.identity, items, self.name, self.config, self.locked, self.redact)
-
-    def lock_plan(self, folder: Path) -> None:
-        """Have the tracker note the plan before anything is asked."""
-        if self.plan is not None:
-            self.tracker.lock(folder, self.name, self.plan.model_dump(mode="json"), str(self.locked))
-
     def table(self, items: Sequence[Item], frame: pd.DataFrame, **known: Any) -> LongTable:
         """The long table over these items, with what people said of them."""
         inputs, people = {item.id: item.inputs for item in items}, {item.id: item.labels for item in items}
@@ -142,9 +136,7 @@ class _Judgments(NamedTuple):
     costs: list[Cost]
     progress: Progress
     failed: Failed
-    """How many judgments failed, of how many."""
-    fitted: int
-    """How many of the items something in a judge was fitted on."""
+    fitted: int  # how many of the items something in a judge was fitted on
 
 
 def _described(choices: Mapping[str, str], parts: Parts) -> dict[str, str]:
@@ -176,19 +168,18 @@ def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search 
     """Whether the run keeps no judged text (`tracking.redact`). Raises ConfigError where it must keep some."""
     if not chosen.tracking.get("redact"):
         return False
-    why = None
     if parts.steps:
         why = f"`steps` ({', '.join(step.name for step in parts.steps)}) keep the texts that they make, to be resumed"
     elif search is not None:
         why = f"optimizer={search.optimizer.name} keeps a program that may quote texts"
     elif getattr(analysis, "reads_words", False):
         why = f"analysis={analysis.name} reads what judges quote, which would be hidden"
-    if why is not None:
-        raise ConfigError(
-            f"`tracking.redact` is true, so the run's folder may hold no judged text, and {why}. Leave that out, or "
-            "set tracking.redact=false."
-        )
-    return True
+    else:
+        return True
+    raise ConfigError(
+        f"`tracking.redact` is true, so the run's folder may hold no judged text, and {why}. Leave that out, or set "
+        "tracking.redact=false."
+    )
 
 
 def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgments:
@@ -230,19 +221,18 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         raise
     made, judgments, frame = reached()
     keep_scores(folder, made, frame)
-    _some_verdict(judgments)
+    if not judgments:
+        raise RunStopped("the steps made nothing of any item, and nothing was judged; steps/ says what they did.")
+    if not any(isinstance(judgment.outcome, Verdict) for judgment in judgments):
+        raise _nothing_judged(judgments)
     failed, fitted = Failed.of(frame["error"]), parts.fitted(made)
     return _Judgments(parts, made, judgments, frame, journals.costs(judgments), progress, failed, fitted)
 
 
-def _some_verdict(judgments: Sequence[Judgment]) -> None:
-    if any(isinstance(j.outcome, Verdict) for j in judgments):
-        return
-    if not judgments:
-        raise RunStopped("the steps made nothing of any item, and nothing was judged; steps/ says what they did.")
+def _nothing_judged(judgments: Sequence[Judgment]) -> RunStopped:
     outcome = judgments[0].outcome
     assert not isinstance(outcome, Verdict)
-    raise RunStopped(
+    return RunStopped(
         f"no item could be judged ({len(judgments)} failures); the first, for {judgments[0].item_id!r}: "
         f"{outcome.reason}: {outcome.message}"
         + (f"\nThe model said: {outcome.raw[:200]!r}" if outcome.raw else "")

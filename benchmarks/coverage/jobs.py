@@ -11,7 +11,7 @@ from scipy import stats
 
 from benchmarks.coverage.samples import LEVEL, MANY, Array, Ends, Question, Rng, Sample, related
 from undogmatic.analyses.compared import COMPARED, Whole
-from undogmatic.stats import jackknife, resampling
+from undogmatic.stats import jackknife
 from undogmatic.sweep.family import DRAWS, Pair, of_all
 
 
@@ -91,10 +91,10 @@ def of_wholes() -> Iterator[Question]:
             return whole.apart(found[0], found[1], LEVEL, 100.0)
 
         def boot(s: Sample, rng: Rng, whole: Whole = whole) -> Ends:
-            seed, units = int(rng.integers(2**32)), resampling.Units(s.groups)
+            seed, units = int(rng.integers(2**32)), jackknife.Units(s.groups)
             of = [whole.statistic.on(own) for own in (s.values[:, :2], s.values[:, 2:])]
             drawn = np.subtract(
-                *(resampling.distribution(each, units.draws(np.random.default_rng(seed), 300)) for each in of)
+                *(jackknife.distribution(each, units.draws(np.random.default_rng(seed), 300)) for each in of)
             )
             estimate = float(np.subtract(*(each(np.arange(len(s.values))[None, :])[0] for each in of)))
             reach = float(np.nanstd(drawn, ddof=1) * stats.t.ppf((1 + LEVEL) / 2, s.groups.max()))

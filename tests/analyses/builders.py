@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import yaml
 
+from tests.analyses.conftest import in_words
 from undogmatic.analyses.base import LongTable, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
@@ -31,10 +32,33 @@ Said = Callable[[AnalysisResult], dict[str, Finding]]
 """The fixture `said`: findings and verdict of a result by key."""
 
 
-def analysed(name: str, judged: LongTable, **changes: Any) -> AnalysisResult:
+class Told:
+    """What an analysis told, every sentence put into words; names and keys are without the analysis' own in front.
+
+    `told["mae"]` is a number and `told.says["bounds"]` the values of a sentence; `told.ruled` is the key of the
+    verdict, and how it leaves the claim.
+    """
+
+    def __init__(self, result: AnalysisResult) -> None:
+        self.result, self.tables, self.figures, self.headline = result, result.tables, result.figures, result.headline
+        self.numbers = {key.removeprefix(f"{result.name}."): value for key, value in result.metrics.items()}
+        found = in_words(result).items()
+        self.says = {key.removeprefix(f"{result.name}."): finding.values for key, finding in found}
+        key = result.verdict.key if result.verdict else ""
+        self.ruled, self.standing = (key.rpartition(".verdict_")[2], result.standing), result.standing
+
+    def __getitem__(self, name: str) -> float:
+        return self.numbers[name]
+
+    def of(self, names: str) -> list[float]:
+        """Several numbers."""
+        return [self.numbers[name] for name in names.split()]
+
+
+def analysed(name: str, judged: LongTable, **changes: Any) -> Told:
     """The one result of an analysis as `conf/analysis/` sets it up, with these keys changed."""
     (result,) = configured(name, **changes)(judged, np.random.default_rng(0))
-    return result  # type: ignore[no-any-return]
+    return Told(result)
 
 
 def configured(name: str, **changes: Any) -> Any:
@@ -51,15 +75,8 @@ def rubric(
     direction: Literal["higher_is_worse", "higher_is_better"] = "higher_is_worse", margin: float | None = None
 ) -> Rubric:
     """A 0-100 rubric of five levels."""
-    return Rubric(
-        name="shame",
-        minimum=0,
-        maximum=100,
-        levels=(0, 25, 50, 75, 100),
-        direction=direction,
-        margin=margin,
-        wordings={"en": WORDING},
-    )
+    scale = {"minimum": 0, "maximum": 100, "levels": (0, 25, 50, 75, 100)}
+    return Rubric(name="shame", direction=direction, margin=margin, wordings={"en": WORDING}, **scale)
 
 
 def composed(folder: Path) -> None:

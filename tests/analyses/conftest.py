@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import string
 from collections.abc import Callable
 from pathlib import Path
@@ -26,26 +27,29 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture
 def said() -> Callable[[AnalysisResult], dict[str, Finding]]:
+    return in_words
+
+
+@functools.cache
+def words_of(language: str) -> Words:
+    """All words of a language."""
+    return Words(language, SHIPPED, strict=True)
+
+
+def in_words(result: AnalysisResult) -> dict[str, Finding]:
     """The findings and the verdict of a result by key, each of them put into words in both languages on the way.
 
     A wording must use exactly the values that the finding brings: one more is an error, one less says too little.
     Captions, columns and metrics must have words too.
     """
-
-    def read(result: AnalysisResult) -> dict[str, Finding]:
-        everything = [*result.findings, *([result.verdict] if result.verdict is not None else [])]
+    everything = [*result.findings, *([result.verdict] if result.verdict is not None else [])]
+    for words in map(words_of, ("en", "pt")):
         for finding in everything:
-            for language in ("en", "pt"):
-                words = Words(language, SHIPPED, strict=True)
-                assert words.say(finding)
-                wording = words.find(finding.key)
-                assert wording is not None
-                assert placeholders(wording) == set(finding.values), f"{finding.key} in {language}.yaml"
-        for language in ("en", "pt"):
-            _names(result, Words(language, SHIPPED, strict=True))
-        return {finding.key: finding for finding in everything}
-
-    return read
+            wording = words.find(finding.key)
+            assert words.say(finding) and wording is not None
+            assert placeholders(wording) == set(finding.values), f"{finding.key} in {words.language}.yaml"
+        _names(result, words)
+    return {finding.key: finding for finding in everything}
 
 
 def _names(result: AnalysisResult, words: Words) -> None:

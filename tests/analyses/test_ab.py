@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import Said, Score, configured, paired_run
-from tests.analyses.conftest import SHIPPED, placeholders
+from tests.analyses.builders import Score, Told, configured, paired_run
+from tests.analyses.conftest import SHIPPED, placeholders, words_of
 from undogmatic.analyses.ab import AbAnalysis, PairEvidence, compare
 from undogmatic.analyses.base import Unsuited
 from undogmatic.analyses.pairs import contrast, match
@@ -19,10 +19,8 @@ from undogmatic.analyses.rivals import PairSettings
 from undogmatic.analyses.ruling import AB, Ruling
 from undogmatic.analyses.truth import Margin
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.results import AnalysisResult
 from undogmatic.report.words import Words
 
-Draw = np.random.Generator
 FAST = configured("ab")
 T, B, H = "authority_only", "explained_only", "explained_cited"
 
@@ -31,115 +29,97 @@ NAKED = [80.0, 90.0, 30.0, 50.0, 70.0, 60.0]
 EXPLAINED = [50.0, 40.0, 40.0, 50.0, 30.0, 40.0]
 
 
-def analyse(rng: Draw, *args: Any, analysis: AbAnalysis = FAST, **kwargs: Any) -> AnalysisResult:
-    (result,) = analysis(paired_run(*args, **kwargs), rng)
-    return result
+def analyse(sides: dict[str, Any], analysis: AbAnalysis = FAST, **fields: Any) -> Told:
+    (result,) = analysis(paired_run(sides, **fields), np.random.default_rng(0))
+    return Told(result)
+
+
+@pytest.fixture(scope="module")
+def six() -> Told:
+    """The six pairs."""
+    return analyse({T: NAKED, B: EXPLAINED})
 
 
 class TestNumbers:
-    def test_hand_worked_pairs(self, rng: Draw, said: Said) -> None:
-        result = analyse(rng, {T: NAKED, B: EXPLAINED})
-        m = result.metrics
-        assert (m["ab.pairs"], m["ab.groups"], m["ab.pairs_left_out"], m["ab.judged"], m["ab.failed"]) == (
-            6,
-            6,
-            0,
-            12,
-            0,
-        )
-        assert m["ab.mean_difference"] == pytest.approx(130 / 6)
+    def test_hand_worked_pairs(self, six: Told) -> None:
+        assert six.of("pairs groups pairs_left_out judged failed zero_differences") == [6, 6, 0, 12, 0, 1]
+        assert six.of(f"mean_difference share_expected mean.{T}") == pytest.approx([130 / 6, 4 / 6, 380 / 6])
         # Ranks of |d| without the zero: 10 -> 1, 20 -> 2, 30 -> 3, 40 -> 4, 50 -> 5; only the 10 is negative.
-        assert m["ab.rank_biserial"] == pytest.approx((2 + 3 + 4 + 5 - 1) / 15)
-        assert m["ab.share_expected"] == pytest.approx(4 / 6)
+        assert six["rank_biserial"] == pytest.approx((2 + 3 + 4 + 5 - 1) / 15)
         # 36 comparisons of a naked with an explained text: 80 and 90 beat all six, 70 and 60 too, 50 beats four and
         # ties with two, 30 ties with one.
-        assert m["ab.auc"] == pytest.approx((24 + 4 + 1 + 0.5) / 36)
+        assert six["auc"] == pytest.approx((24 + 4 + 1 + 0.5) / 36)
         # Pratt: the zero takes rank 1, -10 rank 2, so R- = 2; of the 32 sign patterns of ranks 2..6 (sum 20), three
         # have R- <= 2 or R+ <= 2: none, {2}, and their mirror images.
-        assert m["ab.p"] == pytest.approx(4 / 32)
-        assert m["ab.zero_differences"] == 1
-        assert m["ab.mean.authority_only"] == pytest.approx(380 / 6)
-        found = said(result)
-        assert found["ab.difference"].values["median"] == 25
-        assert found["ab.zeros_pratt"].values == {"zeros": 1, "n": 6}
-        assert found["ab.share"].values["ties"] == 1
-        assert found["ab.expected"].values == {"treatment": T, "baseline": B, "expected": "higher"}
-        assert result.headline == "ab.share_expected"
+        assert six["p"] == pytest.approx(4 / 32)
+        assert (six.says["difference"]["median"], six.says["share"]["ties"]) == (25, 1)
+        assert six.says["zeros_pratt"] == {"zeros": 1, "n": 6}
+        assert six.says["expected"] == {"treatment": T, "baseline": B, "expected": "higher"}
+        assert six.headline == "ab.share_expected"
 
-    def test_an_interval_that_allows_for_what_was_not_seen_says_so(self, rng: Draw, said: Said) -> None:
+    def test_an_interval_that_allows_for_what_was_not_seen_says_so(self, six: Told) -> None:
         alike = [0.5, 0.2, 0.1, 0.3, 0.4, 0.6, 0.5, 0.3, 0.2, 0.1, 0.4, 0.5]
-        found = said(analyse(rng, {T: [40 + d for d in alike], B: [40.0] * 12}))
-        assert found["ab.bounded"].values == {"same": 2}
-        assert "ab.bounded" not in said(analyse(rng, {T: NAKED, B: EXPLAINED}))
+        result = analyse({T: [40 + d for d in alike], B: [40.0] * 12})
+        assert result.says["bounded"] == {"same": 2} and "bounded" not in six.says
 
-    def test_group_table_and_pair_table(self, rng: Draw) -> None:
-        tables = analyse(rng, {T: NAKED, B: EXPLAINED}).tables
-        naked = tables["groups"].set_index("condition").loc[T]
-        assert (naked["n"], naked["median"], naked["minimum"], naked["maximum"], naked["failed"]) == (6, 65, 30, 90, 0)
-        assert (naked["q1"], naked["q3"], naked["iqr"]) == (52.5, 77.5, 25)
+    def test_group_table_and_pair_table(self, six: Told) -> None:
+        naked = six.tables["groups"].set_index("condition").loc[T]
+        expected = {"n": 6, "median": 65, "minimum": 30, "maximum": 90, "failed": 0, "q1": 52.5, "q3": 77.5, "iqr": 25}
+        assert naked[list(expected)].to_dict() == expected
         assert naked["sd"] == pytest.approx(np.std(NAKED, ddof=1))
-        assert tables["pairs"]["difference"].tolist() == [-10, 0, 20, 30, 40, 50]
-        assert tables["pairs"]["pair_id"].iloc[0] == "p2"
+        pairs = six.tables["pairs"]
+        assert (pairs["difference"].tolist(), pairs["pair_id"].iloc[0]) == ([-10, 0, 20, 30, 40, 50], "p2")
 
     @pytest.mark.parametrize("zero_method", ["pratt", "wilcox", "zsplit"])
-    def test_zero_handling_is_stated(self, rng: Draw, said: Said, zero_method: str) -> None:
+    def test_zero_handling_is_stated(self, zero_method: str) -> None:
         analysis = configured("ab", zero_method=zero_method)
-        assert f"ab.zeros_{zero_method}" in said(analyse(rng, {T: NAKED, B: EXPLAINED}, analysis=analysis))
+        assert f"zeros_{zero_method}" in analyse({T: NAKED, B: EXPLAINED}, analysis).says
 
     def test_swapping_the_sides_mirrors_every_number(self) -> None:
         draw = np.random.default_rng(5)
         a, b = draw.uniform(20, 90, 15), draw.uniform(10, 70, 15)
-        forth = analyse(np.random.default_rng(1), {T: list(a), B: list(b)}).metrics
-        back = analyse(np.random.default_rng(1), {T: list(b), B: list(a)}).metrics
-        for key in ("mean_difference", "hodges_lehmann"):
-            assert back[f"ab.{key}"] == pytest.approx(-forth[f"ab.{key}"])
-            assert back[f"ab.{key}_low"] == pytest.approx(-forth[f"ab.{key}_high"], abs=1.0)
-        assert back["ab.rank_biserial"] == pytest.approx(-forth["ab.rank_biserial"])
-        assert back["ab.auc"] == pytest.approx(1 - forth["ab.auc"])
-        assert back["ab.share_expected"] == pytest.approx(1 - forth["ab.share_expected"])
-        assert back["ab.p"] == pytest.approx(forth["ab.p"])
-        assert back["ab.minimum_detectable"] == pytest.approx(forth["ab.minimum_detectable"])
+        forth, back = (analyse({T: list(one), B: list(other)}) for one, other in ((a, b), (b, a)))
+        turned = "mean_difference hodges_lehmann rank_biserial"
+        assert back.of(turned) == pytest.approx([-value for value in forth.of(turned)])
+        ends = [-value for value in forth.of("mean_difference_high hodges_lehmann_high")]
+        assert back.of("mean_difference_low hodges_lehmann_low") == pytest.approx(ends, abs=1.0)
+        assert back.of("auc share_expected") == pytest.approx([1 - value for value in forth.of("auc share_expected")])
+        assert back.of("p minimum_detectable") == pytest.approx(forth.of("p minimum_detectable"))
 
-    def test_on_a_scale_where_high_is_good_the_expected_direction_turns(self, rng: Draw, said: Said) -> None:
+    def test_on_a_scale_where_high_is_good_the_expected_direction_turns(self, six: Told) -> None:
         mirrored = {T: [100 - s for s in NAKED], B: [100 - s for s in EXPLAINED]}
-        here = analyse(rng, {T: NAKED, B: EXPLAINED}).metrics
-        result = analyse(rng, mirrored, direction="higher_is_better")
-        there = result.metrics
-        assert there["ab.share_expected"] == here["ab.share_expected"]
-        assert there["ab.auc"] == pytest.approx(here["ab.auc"])
-        assert there["ab.mean_difference"] == pytest.approx(-here["ab.mean_difference"])
-        assert there["ab.mean_difference_low"] == pytest.approx(-here["ab.mean_difference_high"], abs=1.0)
-        assert said(result)["ab.expected"].values["expected"] == "lower"
+        there = analyse(mirrored, direction="higher_is_better")
+        assert there.of("share_expected auc") == pytest.approx(six.of("share_expected auc"))
+        assert there["mean_difference"] == pytest.approx(-six["mean_difference"])
+        assert there["mean_difference_low"] == pytest.approx(-six["mean_difference_high"], abs=1.0)
+        assert there.says["expected"]["expected"] == "lower"
 
-    def test_breakdown_by_court_counts_and_averages_only(self, rng: Draw) -> None:
+    def test_breakdown_by_court_counts_and_averages_only(self) -> None:
         courts = {"court": ["STF", "STF", "STJ", "STJ", "STJ", None]}
-        tables = analyse(rng, {T: NAKED, B: EXPLAINED}, metadata=courts).tables
+        tables = analyse({T: NAKED, B: EXPLAINED}, metadata=courts).tables
         table = tables["by_court"].set_index("court")
-        assert table["n"].to_dict() == {"STF": 2, "STJ": 3}
-        assert table["mean_difference"].to_dict() == pytest.approx({"STF": 40.0, "STJ": 10.0})
-        assert list(table.columns) == ["n", "mean_difference"]
+        assert table.to_dict() == {"n": {"STF": 2, "STJ": 3}, "mean_difference": {"STF": 40.0, "STJ": 10.0}}
         assert "by_authority_form" not in tables
 
-    def test_the_detectable_difference_lies_beyond_the_margin(self, rng: Draw) -> None:
+    def test_the_detectable_difference_lies_beyond_the_margin(self, rng: np.random.Generator) -> None:
         a, b = rng.normal(60, 10, 46), rng.normal(40, 10, 46)
-        spread = np.std(a - b, ddof=1)
-        beyond = analyse(rng, {T: list(a), B: list(b)}, margin=10).metrics["ab.minimum_detectable"] - 10
-        assert beyond == pytest.approx(2.8 * spread / np.sqrt(46), rel=0.06)  # (1.96 + 0.84) standard errors
+        beyond = analyse({T: list(a), B: list(b)}, margin=10)["minimum_detectable"] - 10
+        # (1.96 + 0.84) standard errors
+        assert beyond == pytest.approx(2.8 * np.std(a - b, ddof=1) / np.sqrt(46), rel=0.06)
 
 
 class TestGroups:
-    def test_copies_of_pairs_change_no_test_and_no_interval(self, rng: Draw, said: Said) -> None:
+    def test_copies_of_pairs_change_no_test_and_no_interval(self) -> None:
         draw = np.random.default_rng(3)
         a, b = draw.uniform(20, 90, 12), draw.uniform(10, 70, 12)
-        once = analyse(rng, {T: list(a), B: list(b)}, metadata={"precedent": list(range(12))})
+        once = analyse({T: list(a), B: list(b)}, metadata={"precedent": list(range(12))})
         copied = {"precedent": [n % 12 for n in range(96)]}
-        often = analyse(rng, {T: list(np.tile(a, 8)), B: list(np.tile(b, 8))}, metadata=copied)
-        assert (often.metrics["ab.pairs"], often.metrics["ab.groups"]) == (96, 12)
-        assert often.metrics["ab.p"] == pytest.approx(once.metrics["ab.p"])
+        often = analyse({T: list(np.tile(a, 8)), B: list(np.tile(b, 8))}, metadata=copied)
+        assert often.of("pairs groups p") == pytest.approx([96, 12, once["p"]])
         for key in ("mean_difference", "share_expected", "auc"):
-            width = often.metrics[f"ab.{key}_high"] - often.metrics[f"ab.{key}_low"]
-            assert width > 0.85 * (once.metrics[f"ab.{key}_high"] - once.metrics[f"ab.{key}_low"]), key
-        assert said(often)["ab.pairs"].values["groups"] == 12
+            widths = [told[f"{key}_high"] - told[f"{key}_low"] for told in (often, once)]
+            assert widths[0] > 0.85 * widths[1], key
+        assert often.says["pairs"]["groups"] == 12
 
     def test_random_pairs_copied_give_no_direction(self) -> None:
         """Eight pairs of a judge without a notion, copied to 64: as few directions as eight pairs would give."""
@@ -150,131 +130,109 @@ class TestGroups:
             given = {c: list(np.tile(draw.uniform(0, 100, 8), 8)) for c in (T, B)}
             judged = paired_run(given, metadata={"precedent": [n % 8 for n in range(64)]})
             found = compare(match(judged, (T, B)), T, B, settings)
-            assert found is not None
-            assert found.claim is not None
-            wrong += (
-                found.claim.outcome in ("beyond", "against")
-                or found.test.p_value < 0.01
-                or found.share.estimate.low > 0.5
-            )
+            assert found is not None and found.claim is not None
+            shown = found.claim.outcome in ("beyond", "against") or found.share.estimate.low > 0.5
+            wrong += shown or found.test.p_value < 0.01
         assert wrong <= 2
 
 
-class TestHybrid:
-    def test_pairs_may_lack_the_hybrid(self, rng: Draw, said: Said) -> None:
-        result = analyse(rng, {T: NAKED, B: EXPLAINED, H: [45.0, None, None, 50.0, 40.0, "refusal"]})
-        assert result.metrics["ab.pairs"] == 6
-        assert result.tables["comparisons"]["n"].tolist() == [6, 3, 3]
-        assert said(result)["ab.hybrid"].values["over_groups"] == 3
-        # Pairs 0, 3, 4: 80 - 45, 50 - 50, 70 - 40; and 45 - 50, 50 - 50, 40 - 30.
-        assert result.metrics["ab.treatment_vs_hybrid"] == pytest.approx(65 / 3)
-        assert result.metrics["ab.hybrid_vs_baseline"] == pytest.approx(5 / 3)
-
-    def test_without_any_hybrid_it_is_said(self, rng: Draw, said: Said) -> None:
-        assert said(analyse(rng, {T: NAKED, B: EXPLAINED}))["ab.no_hybrid"].values == {"hybrid": [H]}
-        switched_off = configured("ab", hybrid=None)
-        assert "ab.no_hybrid" not in said(analyse(rng, {T: NAKED, B: EXPLAINED}, analysis=switched_off))
-
-
 class TestConditions:
-    def test_the_first_contrast_that_the_dataset_has_counts(self, rng: Draw) -> None:
-        result = analyse(rng, {"imitation": NAKED, "explanation": EXPLAINED})
-        assert result.metrics["ab.mean.imitation"] == pytest.approx(380 / 6)
-        assert result.verdict is not None
+    def test_pairs_may_lack_the_hybrid(self) -> None:
+        result = analyse({T: NAKED, B: EXPLAINED, H: [45.0, None, None, 50.0, 40.0, "refusal"]})
+        assert (result["pairs"], result.says["hybrid"]["over_groups"]) == (6, 3)
+        assert result.tables["comparisons"]["n"].tolist() == [6, 3, 3]
+        # Pairs 0, 3, 4: 80 - 45, 50 - 50, 70 - 40; and 45 - 50, 50 - 50, 40 - 30.
+        assert result.of("treatment_vs_hybrid hybrid_vs_baseline") == pytest.approx([65 / 3, 5 / 3])
 
-    def test_pairs_of_another_design_are_left_alone(self, rng: Draw, said: Said) -> None:
+    def test_without_any_hybrid_it_is_said(self, six: Told) -> None:
+        assert six.says["no_hybrid"] == {"hybrid": [H]}
+        assert "no_hybrid" not in analyse({T: NAKED, B: EXPLAINED}, configured("ab", hybrid=None)).says
+
+    def test_the_first_contrast_that_the_dataset_has_counts(self) -> None:
+        (result,) = FAST(paired_run({"imitation": NAKED, "explanation": EXPLAINED}), np.random.default_rng(0))
+        assert result.metrics["ab.mean.imitation"] == pytest.approx(380 / 6) and result.verdict is not None
+
+    def test_pairs_of_another_design_are_left_alone(self) -> None:
         other: list[Score | None] = [None] * 6
         sides = {"imitation": [*NAKED, *other], "explanation": [*EXPLAINED, *other]}
-        result = analyse(rng, sides | {c: [*other, *NAKED] for c in (T, B, H)})
-        assert result.metrics["ab.pairs"] == 6
-        assert "ab.mean.explained_cited" not in result.metrics  # stands with the other design alone
+        sides |= {c: [*other, *NAKED] for c in (T, B, H)}
+        (result,) = FAST(paired_run(sides), np.random.default_rng(0))
+        # The hybrid stands with the other design alone.
+        assert result.metrics["ab.pairs"] == 6 and f"ab.mean.{H}" not in result.metrics
         named = configured("ab", treatment=T, baseline=B)
-        result = analyse(rng, sides | {c: [*other, *NAKED] for c in (T, B, H)}, analysis=named)
-        assert result.metrics["ab.mean.explained_cited"] == pytest.approx(380 / 6)
+        assert analyse(sides, named)[f"mean.{H}"] == pytest.approx(380 / 6)
 
 
 class TestFailures:
-    def test_a_failed_side_takes_its_pair_out_and_is_counted(self, rng: Draw, said: Said) -> None:
-        whole = analyse(rng, {T: NAKED[:5], B: EXPLAINED[:5]})
-        holed = analyse(rng, {T: [*NAKED[:5], "refusal"], B: EXPLAINED})
-        assert holed.metrics["ab.mean_difference"] == whole.metrics["ab.mean_difference"]
-        assert (holed.metrics["ab.pairs_left_out"], holed.metrics["ab.failed"]) == (1, 1)
+    def test_a_failed_side_takes_its_pair_out_and_is_counted(self) -> None:
+        holed = analyse({T: [*NAKED[:5], "refusal"], B: EXPLAINED})
+        assert holed["mean_difference"] == analyse({T: NAKED[:5], B: EXPLAINED[:5]})["mean_difference"]
+        assert holed.of("pairs_left_out failed") == [1, 1]
         assert holed.tables["groups"].set_index("condition")["failed"].to_dict() == {T: 1, B: 0}
-        found = said(holed)
-        assert found["ab.left_out"].values == {"n": 1, "total": 6}
-        assert found["analyses.failed"].values == {"n": 1, "total": 12, "where": "authority_only: refusal 1"}
+        assert holed.says["left_out"] == {"n": 1, "total": 6}
+        assert holed.says["analyses.failed"] == {"n": 1, "total": 12, "where": "authority_only: refusal 1"}
 
     @pytest.mark.parametrize("direction", ["higher_is_worse", "higher_is_better"])
-    def test_bounds_worked_out_by_hand(self, rng: Draw, said: Said, direction: str) -> None:
+    def test_bounds_worked_out_by_hand(self, direction: str) -> None:
         """The last pair has 40 on the second side; the first would have had 0 to 100: -40 to 60 after 110 of five."""
-        result = analyse(rng, {T: [*NAKED[:5], "refusal"], B: EXPLAINED}, direction=direction)
-        assert result.metrics["ab.worst_case_low"] == pytest.approx((110 - 40) / 6)
-        assert result.metrics["ab.worst_case_high"] == pytest.approx((110 + 60) / 6)
-        assert said(result)["ab.failures_unclear"].values["n_a"] == 1
-        assert "ab.no_robust" in said(result)
+        result = analyse({T: [*NAKED[:5], "refusal"], B: EXPLAINED}, direction=direction)
+        assert result.of("worst_case_low worst_case_high") == pytest.approx([(110 - 40) / 6, (110 + 60) / 6])
+        assert result.says["failures_unclear"]["n_a"] == 1 and "no_robust" in result.says
 
-    def test_failures_of_one_side_are_found_out(self, rng: Draw, said: Said) -> None:
+    def test_failures_of_one_side_are_found_out(self, rng: np.random.Generator) -> None:
         a: list[Score] = [*rng.normal(60, 5, 30), *["refusal"] * 10]
-        result = analyse(rng, {T: a, B: list(rng.normal(40, 5, 40))})
-        found = said(result)
-        assert found["ab.failures_depend"].values["p"] == pytest.approx(2 / 2**10)
-        assert result.metrics["ab.robust_difference"] == pytest.approx(20, abs=4)
-        assert found["ab.robust"].values["level"] == 0.95
+        result = analyse({T: a, B: list(rng.normal(40, 5, 40))})
+        assert result.says["failures_depend"]["p"] == pytest.approx(2 / 2**10)
+        assert result["robust_difference"] == pytest.approx(20, abs=4)
+        assert result.says["robust"]["level"] == 0.95
 
-    def test_failures_on_both_sides_alike(self, rng: Draw, said: Said) -> None:
-        sides = {c: ["refusal", *rng.uniform(0, 100, 9)] for c in (T, B)}
-        assert "ab.failures_even" in said(analyse(rng, sides))
+    def test_failures_on_both_sides_alike(self, rng: np.random.Generator) -> None:
+        assert "failures_even" in analyse({c: ["refusal", *rng.uniform(0, 100, 9)] for c in (T, B)}).says
 
     @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-    def test_few_pairs_never_crash_and_never_decide(self, rng: Draw, said: Said, n: int) -> None:
-        result = analyse(rng, {T: NAKED[:n], B: EXPLAINED[:n]})
-        assert said(result)["ab.verdict_too_few"].values == {"n": n, "groups": n, "needed": 6}
+    def test_few_pairs_never_crash_and_never_decide(self, n: int) -> None:
+        result = analyse({T: NAKED[:n], B: EXPLAINED[:n]})
+        assert result.says["verdict_too_few"] == {"n": n, "groups": n, "needed": 6}
         assert ("slope" in [f.name for f in result.figures]) == (n >= 3)
 
 
-class TestData:
-    def test_a_missing_side_names_pair_and_condition(self) -> None:
-        judged = paired_run({T: [80.0, None, 70.0], B: [20.0, 30.0, 40.0]})
-        with pytest.raises(DataError, match=r"pair 'p1': no text with condition authority_only"):
-            FAST.check(judged)
+@pytest.mark.parametrize(
+    ("column", "item", "value", "named"),
+    [
+        ("condition", f"p1:{T}", "other", r"pair 'p1': no text with condition authority_only"),
+        ("pair_id", f"p1:{T}", None, r"'p1:authority_only': no `pair`"),
+        ("pair_id", "p1:", "p0", r"pair 'p0' has authority_only more than once"),
+    ],
+)
+def test_what_is_no_pair_is_named(column: str, item: str, value: str | None, named: str) -> None:
+    judged = paired_run({T: [80.0, 70.0], B: [20.0, 30.0]})
+    judged.frame.loc[judged.frame["item_id"].str.startswith(item), column] = value
+    with pytest.raises(DataError, match=named):
+        FAST.check(judged)
 
-    def test_a_text_without_pair_is_named(self) -> None:
-        judged = paired_run({T: [80.0, 70.0], B: [20.0, 30.0]})
-        judged.frame.loc[judged.frame["item_id"] == f"p1:{T}", "pair_id"] = None
-        with pytest.raises(DataError, match=r"'p1:authority_only': no `pair`"):
-            FAST.check(judged)
 
-    def test_a_condition_twice_in_a_pair_is_named(self) -> None:
-        judged = paired_run({T: [80.0, 70.0], B: [20.0, 30.0]})
-        judged.frame.loc[judged.frame["pair_id"] == "p1", "pair_id"] = "p0"
-        with pytest.raises(DataError, match=r"pair 'p0' has authority_only more than once"):
-            FAST.check(judged)
+def test_one_condition_alone_is_unsuited_not_wrong() -> None:
+    for analysis, named in ((configured("ab", treatment=T, baseline=B), "explained_only"), (FAST, "condition")):
+        with pytest.raises(Unsuited, match=named):
+            analysis.check(paired_run({T: [80.0]}))
 
-    def test_one_condition_alone_is_unsuited_not_wrong(self) -> None:
-        with pytest.raises(Unsuited, match="explained_only"):
-            configured("ab", treatment=T, baseline=B).check(paired_run({T: [80.0]}))
-        with pytest.raises(Unsuited, match="condition"):
-            FAST.check(paired_run({T: [80.0]}))
 
-    @pytest.mark.parametrize(
-        ("settings", "named"),
-        [
-            ({"alpha": 0.0}, "analysis.alpha"),
-            ({"alpha": 0.5}, "analysis.alpha"),
-            ({"level": 95.0}, "analysis.level"),
-            ({"power": 0.04}, "analysis.power"),
-            ({"treatment": B}, "analysis.treatment"),
-            ({"treatment": []}, "analysis.treatment"),
-            ({"hybrid": [H, B]}, "analysis.hybrid"),
-        ],
-    )
-    def test_settings_that_make_no_sense(self, settings: dict[str, object], named: str) -> None:
-        with pytest.raises(ConfigError, match=named):
-            configured("ab", **settings)
-
-    def test_a_negative_margin_is_refused_before_anything_is_judged(self) -> None:
-        with pytest.raises(ConfigError, match=r"analysis\.margin"):
-            configured("ab", margin=-1.0).check(paired_run({T: NAKED, B: EXPLAINED}))
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"alpha": 0.0}, "analysis.alpha"),
+        ({"alpha": 0.5}, "analysis.alpha"),
+        ({"level": 95.0}, "analysis.level"),
+        ({"power": 0.04}, "analysis.power"),
+        ({"treatment": B}, "analysis.treatment"),
+        ({"treatment": []}, "analysis.treatment"),
+        ({"hybrid": [H, B]}, "analysis.hybrid"),
+        ({"margin": -1.0}, r"analysis\.margin"),
+    ],
+)
+def test_settings_that_make_no_sense(settings: dict[str, object], named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        configured("ab", **settings)
 
 
 N = 40
@@ -371,23 +329,20 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-@functools.cache
-def deserved(key: str) -> AnalysisResult:
-    """The result on judgments that deserve this verdict."""
-    return case(key)
-
-
-def case(key: str, **changes: Any) -> AnalysisResult:
-    """The same on changed judgments."""
-    given = {"margin": 10} | CASES[key]() | changes
-    if "lengths" not in given:
-        given = {"texts": neutral()} | given
-    without = given.pop("without_texts", False)
-    judged = paired_run(given.pop("sides"), **given)
+def case(key: str, **changes: Any) -> Told:
+    """The result on judgments that deserve this verdict, or on changed ones."""
+    fields = {"margin": 10} | CASES[key]() | changes
+    if "lengths" not in fields:
+        fields = {"texts": neutral()} | fields
+    without = fields.pop("without_texts", False)
+    judged = paired_run(fields.pop("sides"), **fields)
     if without:
         judged.frame["text"] = ""
     (result,) = FAST(judged, np.random.default_rng(0))
-    return result
+    return Told(result)
+
+
+deserved = functools.cache(case)
 
 
 @pytest.mark.parametrize(
@@ -399,9 +354,7 @@ def case(key: str, **changes: Any) -> AnalysisResult:
     ],
 )
 def test_an_open_verdict_says_which_way_more_pairs_would_decide(seen: str, pairs: dict[str, list[Any]]) -> None:
-    result = analyse(np.random.default_rng(0), pairs, margin=10)
-    assert result.verdict is not None
-    assert (result.verdict.key, result.verdict.values["seen"]) == ("ab.verdict_open", f"seen_{seen}")
+    assert analyse(pairs, margin=10).says["verdict_open"]["seen"] == f"seen_{seen}"
 
 
 LED = ("confounded", "inseparable", "length_open", "inconsistent")
@@ -415,25 +368,19 @@ class TestVerdicts:
         assert set(CASES) == {rule.key for rule in AB.rules}
 
     @pytest.mark.parametrize("key", CASES)
-    def test_judgments_get_the_verdict_and_the_first_word_that_they_deserve(self, key: str, said: Said) -> None:
+    def test_judgments_get_the_verdict_and_the_first_word_that_they_deserve(self, key: str) -> None:
         result = deserved(key)
-        said(result)
-        assert result.verdict is not None
-        if key in LED:
-            assert f"also_{key}" in result.verdict.values["also"]
-        else:
-            assert result.verdict.key == f"ab.verdict_{key}"
+        led = result.says[f"verdict_{result.ruled[0]}"].get("also", ())
+        assert f"also_{key}" in led if key in LED else result.ruled[0] == key
         begins = {
             "supported": ("Supported: ", "Confirmado: "),
             "refuted": ("Not supported: ", "Não confirmado: "),
             "undecided": ("Undecided: ", "Em aberto: "),
         }
         for language, begin in zip(("en", "pt"), begins[result.standing or ""], strict=True):
-            sentence = Words(language, SHIPPED, strict=True).say(result.verdict)
-            assert sentence.startswith(begin)
-            assert sentence.endswith(".")
-            assert "also_" not in sentence
-            assert "alone_" not in sentence
+            sentence = words_of(language).say(result.result.verdict)
+            assert sentence.startswith(begin) and sentence.endswith(".")
+            assert "also_" not in sentence and "alone_" not in sentence
 
     @pytest.mark.parametrize("key", [*LED, "surface_open", "citation_first"])
     def test_a_reason_that_leads_has_a_sentence_of_its_own(self, key: str) -> None:
@@ -442,61 +389,49 @@ class TestVerdicts:
         found = PairEvidence(match(judged, (T, B), (H,)), settings, np.random.default_rng(0))
         rule = next(rule for rule in AB.rules if rule.key == key)
         finding = Ruling(AB, rule, found, ("surface_as_good", "hybrid_open")).finding
-        for language in ("en", "pt"):
-            words = Words(language, SHIPPED, strict=True)
+        for words in map(words_of, ("en", "pt")):
             wording = words.find(finding.key)
-            assert wording is not None
-            assert placeholders(wording) == set(finding.values)
+            assert wording is not None and placeholders(wording) == set(finding.values)
             assert "also_" not in words.say(finding)
 
     def test_the_sentence_names_direction_margin_and_who_set_it(self) -> None:
         words = Words("en", SHIPPED, units="points", strict=True)
-        result = deserved("supported")
-        assert result.verdict is not None
-        sentence = words.say(result.verdict)
+        sentence = words.say(deserved("supported").result.verdict)
         assert "“authority only” scores 30.4 points higher than “explained only”" in sentence
         assert "95% interval [27.7, 33.1], wholly beyond the margin of 10 points of the rubric" in sentence
-        (result,) = configured("ab", margin=5.0)(paired_run(sides(30), texts=neutral()), np.random.default_rng(0))
-        assert result.verdict is not None
-        assert "the margin of 5 points of analysis.margin" in words.say(result.verdict)
-        unset = case("supported", margin=None)
-        assert unset.verdict is not None
-        assert "a tenth of the scale; rubric.margin or analysis.margin sets one" in words.say(unset.verdict)
+        own = analyse(sides(30), configured("ab", margin=5.0), texts=neutral())
+        assert "the margin of 5 points of analysis.margin" in words.say(own.result.verdict)
+        unset = words.say(case("supported", margin=None).result.verdict)
+        assert "a tenth of the scale; rubric.margin or analysis.margin sets one" in unset
 
     def test_on_a_scale_where_high_is_good(self) -> None:
         mirrored = {c: [100 - s for s in scores] for c, scores in sides(30).items()}
         result = case("supported", sides=mirrored, direction="higher_is_better")
-        assert result.verdict is not None
-        assert result.verdict.key == "ab.verdict_supported"
-        assert result.verdict.values["expected"] == "lower"
-        assert result.verdict.values["difference"] == pytest.approx(-result.metrics["ab.mean_difference"])
+        found = result.says["verdict_supported"]
+        assert (found["expected"], found["difference"]) == ("lower", pytest.approx(-result["mean_difference"]))
 
     def test_failures_that_cannot_turn_it_leave_a_verdict(self) -> None:
-        given = sides(40)
-        given[T][0] = "refusal"
-        assert case("supported", sides=given).standing == "supported"
-        given = sides(-30)
-        given[B][3] = "timeout"
-        assert case("reversed", sides=given).standing == "refuted"
+        good, bad = sides(40), sides(-30)
+        good[T][0], bad[B][3] = "refusal", "timeout"
+        assert case("supported", sides=good).standing == "supported"
+        assert case("reversed", sides=bad).standing == "refuted"
 
     @pytest.mark.parametrize("key", ["identical", "reversed", "within", "reads_citation", "surface_explains"])
     def test_many_failures_withhold_a_refutation_too(self, key: str) -> None:
-        given = CASES[key]()["sides"]
-        holed = given | {T: [*list(given[T])[:20], *["refusal"] * 20]}
-        result = case(key, sides=holed)
-        assert result.standing == "undecided"
+        scores = CASES[key]()["sides"]
+        assert case(key, sides=scores | {T: [*list(scores[T])[:20], *["refusal"] * 20]}).standing == "undecided"
 
-    def test_a_judge_that_refuses_what_it_would_get_wrong(self) -> None:
+    @pytest.mark.parametrize("seed", range(3))
+    def test_a_judge_that_refuses_what_it_would_get_wrong(self, seed: int) -> None:
         """Random scores; of every pair that is not clearly in the expected order, one side is refused."""
-        for seed in range(3):
-            draw = np.random.default_rng(seed)
-            a, b = draw.uniform(0, 100, N), draw.uniform(0, 100, N)
-            wrong = a - b < 20
-            given: dict[str, Any] = {
-                T: [("refusal" if out and n % 2 else s) for n, (s, out) in enumerate(zip(a, wrong, strict=True))],
-                B: [("refusal" if out and not n % 2 else s) for n, (s, out) in enumerate(zip(b, wrong, strict=True))],
-            }
-            assert case("supported", sides=given).standing == "undecided"
+        draw = np.random.default_rng(seed)
+        a, b = draw.uniform(0, 100, N), draw.uniform(0, 100, N)
+        wrong = a - b < 20
+        scores: dict[str, Any] = {
+            side: [("refusal" if out and n % 2 == odd else s) for n, (s, out) in enumerate(zip(of, wrong, strict=True))]
+            for side, of, odd in ((T, a, 1), (B, b, 0))
+        }
+        assert case("supported", sides=scores).standing == "undecided"
 
 
 OLD, NEW = ("authority_only", "explained_only"), ("imitation", "explanation")

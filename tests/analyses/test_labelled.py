@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from tests.analyses.builders import Said, Score, analysed, configured, made_up, rubric, verdict
-from tests.analyses.conftest import SHIPPED
+from tests.analyses.builders import Score, analysed, configured, made_up, rubric, verdict
+from tests.analyses.conftest import words_of
 from undogmatic.analyses.base import LongTable, Unsuited, tabulate
 from undogmatic.errors import DataError
 from undogmatic.records.records import Item
-from undogmatic.report.words import Words
 
 analyse = partial(analysed, "labelled")
 
@@ -32,44 +31,33 @@ def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence
     return LongTable(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
 
 
-def test_numbers_by_hand(said: Said) -> None:
+def test_numbers_by_hand() -> None:
     result = analyse(labelled([0, 50, 100, 95], [10.0, 30, 90, 100]))
-    m = result.metrics
-    assert m["labelled.mae"] == pytest.approx((10 + 20 + 10 + 5) / 4)
-    assert m["labelled.bias"] == pytest.approx((10 - 20 - 10 + 5) / 4)
-    assert m["labelled.rmse"] == pytest.approx(np.sqrt((100 + 400 + 100 + 25) / 4))
-    # Ranks 1 2 4 3 against 1 2 3 4: 1 - 6 * 2 / (4 * 15).
-    assert m["labelled.spearman"] == pytest.approx(0.8)
-    # The medians of the other three labels are 95, 95, 50 and 50.
-    assert m["labelled.mae_of_constant"] == pytest.approx((95 + 45 + 50 + 45) / 4)
-    assert "labelled.mae_low" not in m
-    assert said(result)["labelled.verdict_too_few"].values == {"n": 4, "groups": 4, "needed": 10}
+    errors = [(10 + 20 + 10 + 5) / 4, (10 - 20 - 10 + 5) / 4, np.sqrt((100 + 400 + 100 + 25) / 4)]
+    assert result.of("mae bias rmse") == pytest.approx(errors)
+    # Ranks 1 2 4 3 against 1 2 3 4: 1 - 6 * 2 / (4 * 15). The medians of the other three labels: 95, 95, 50 and 50.
+    assert result.of("spearman mae_of_constant") == pytest.approx([0.8, (95 + 45 + 50 + 45) / 4])
+    assert "mae_low" not in result.numbers
+    assert result.says["verdict_too_few"] == {"n": 4, "groups": 4, "needed": 10}
     table = result.tables["by_label"]
     assert table[["label_from", "label_to", "n"]].to_numpy().tolist() == [[0, 10, 1], [50, 60, 1], [90, 100, 2]]
-    assert table["mean_label"].tolist() == [0, 50, 97.5]
-    assert table["bias"].tolist() == [10, -20, -2.5]
+    assert table[["mean_label", "bias"]].to_numpy().tolist() == [[0, 10], [50, -20], [97.5, -2.5]]
 
 
 def test_groups_come_with_the_largest_error_first() -> None:
-    judged = labelled(
-        [0, 10, 90, 100],
-        [10.0, 10, 50, 100],
-        condition=["gold:explained", "gold:explained", "gold:naked", "gold:naked"],
-        register=["email", "vote", "email", "vote"],
-    )
-    tables = analyse(judged).tables
+    classes = ["gold:explained", "gold:explained", "gold:naked", "gold:naked"]
+    registers = ["email", "vote", "email", "vote"]
+    tables = analyse(labelled([0, 10, 90, 100], [10.0, 10, 50, 100], condition=classes, register=registers)).tables
     assert tables["by_class"][["class", "mae"]].to_numpy().tolist() == [["gold:naked", 20], ["gold:explained", 5]]
     assert tables["by_register"][["register", "n", "bias"]].to_numpy().tolist() == [["email", 2, -15], ["vote", 2, 0]]
 
 
-def test_in_a_mixed_dataset_only_gold_texts_are_compared(said: Said) -> None:
+def test_in_a_mixed_dataset_only_gold_texts_are_compared() -> None:
     judged = labelled([0, 100, 100], [10.0, 90, 0], condition=["gold:explained", "gold:naked", "attack:hedges"])
     result = analyse(judged)
-    assert result.metrics["labelled.mae"] == 10
-    assert said(result)["labelled.only"].values == {"prefix": "gold:", "n": 1}
-    assert analyse(judged, prefix=None).metrics["labelled.mae"] == 40
+    assert (result["mae"], result.says["only"]) == (10, {"prefix": "gold:", "n": 1})
     own = labelled([0, 100, 100], [10.0, 90, 0], condition=["a", "b", "c"])
-    assert analyse(own).metrics["labelled.mae"] == 40
+    assert analyse(judged, prefix=None)["mae"] == analyse(own)["mae"] == 40
 
 
 DRAW = np.random.default_rng(3)
@@ -98,126 +86,117 @@ def worded(scores: Sequence[Score], texts: Sequence[str]) -> LongTable:
         (np.where(GOLD.max() == GOLD, 60, 50), "open", "undecided"),
     ],
 )
-def test_verdicts_of_judges_of_known_behaviour(scores: Any, key: str, standing: str, said: Said) -> None:
-    result = analyse(labelled(GOLD, list(scores)))
-    assert f"labelled.verdict_{key}" in said(result)
-    assert result.standing == standing
+def test_verdicts_of_judges_of_known_behaviour(scores: Any, key: str, standing: str) -> None:
+    assert analyse(labelled(GOLD, list(scores))).ruled == (key, standing)
 
 
-def test_why_the_size_is_not_shown(said: Said) -> None:
-    def size(scores: Any, **settings: Any) -> Any:
-        return said(analyse(labelled(GOLD, list(scores)), **settings))["labelled.verdict_order"].values["size"]
-
-    assert size(90 + CLOSE / 20) == "size_larger"
-    assert size(63 + CLOSE / 20) == "size_not_smaller"
-    assert size(np.clip(CLOSE + 15, 0, 100)) == "size_bias"
-    assert size(np.clip(CLOSE + 10, 0, 100), margin=9.0) == "size_bias_open"
-    judged = labelled(GOLD, list(CLOSE))
-    nobody = LongTable(judged.frame, rubric())
-    found = said(analyse(nobody))
-    assert found["labelled.verdict_order"].values["size"] == "size_no_margin"
-    assert found["labelled.bias"].values["said"] == "bias_no_margin"
+@pytest.mark.parametrize(
+    ("size", "scores", "settings"),
+    [
+        ("size_larger", 90 + CLOSE / 20, {}),
+        ("size_not_smaller", 63 + CLOSE / 20, {}),
+        ("size_bias", np.clip(CLOSE + 15, 0, 100), {}),
+        ("size_bias_open", np.clip(CLOSE + 10, 0, 100), {"margin": 9.0}),
+    ],
+)
+def test_why_the_size_is_not_shown(size: str, scores: Any, settings: dict[str, Any]) -> None:
+    assert analyse(labelled(GOLD, list(scores)), **settings).says["verdict_order"]["size"] == size
 
 
-def test_a_word_counter_is_not_believed_where_length_goes_with_the_label(said: Said) -> None:
+def test_without_a_margin_no_size_is_shown() -> None:
+    says = analyse(LongTable(labelled(GOLD, list(CLOSE)).frame, rubric())).says
+    assert (says["verdict_order"]["size"], says["bias"]["said"]) == ("size_no_margin", "bias_no_margin")
+
+
+def test_a_word_counter_is_not_believed_where_length_goes_with_the_label() -> None:
     letters = np.round(GOLD).astype(int)
     texts = [made_up(1 + n, str(k)) for k, n in enumerate(letters.tolist())]
     result = analyse(worded(list(np.clip(letters + DRAW.normal(0, 3, 60), 0, 100)), texts))
-    assert result.standing != "supported"
-    assert not {"labelled.verdict_order", "labelled.verdict_order_and_size"} & set(said(result))
+    assert result.standing != "supported" and result.ruled[0] not in ("order", "order_and_size")
     alike = worded(list(CLOSE), [made_up(1, str(k)) for k in range(60)])  # one text throughout for the surface
     assert analyse(alike).standing == "supported"
-    assert "labelled.verdict_no_texts" in said(analyse(worded(list(CLOSE), ["a"] * 60)))
+    assert analyse(worded(list(CLOSE), ["a"] * 60)).ruled[0] == "no_texts"
 
 
-def test_failed_judgments_are_thought_against_the_verdict(said: Said) -> None:
+def test_failed_judgments_are_thought_against_the_verdict() -> None:
     one: list[Score] = ["refusal", *CLOSE[1:]]
     result = analyse(labelled(GOLD, one))
-    assert result.standing == "supported"
-    assert said(result)["labelled.bounds"].values["failed"] == 1
+    assert (result.standing, result.says["bounds"]["failed"]) == ("supported", 1)
     # It refuses what it would get wrong: what is left follows the labels.
     hard = np.argsort(np.abs(GOLD - NOISE))[-40:]
     chosen: list[Score] = ["refusal" if n in hard else float(NOISE[n]) for n in range(60)]
-    result = analyse(labelled(GOLD, chosen))
-    assert said(result)["labelled.verdict_missing"].values["otherwise"] == "alone_follows"
-    assert result.standing == "undecided"
     constant: list[Score] = ["refusal", *[50.0] * 59]
-    assert said(analyse(labelled(GOLD, constant)))["labelled.verdict_missing"].values["otherwise"] == "alone_same"
+    for scores, alone in ((chosen, "alone_follows"), (constant, "alone_same")):
+        result = analyse(labelled(GOLD, scores))
+        assert (result.says["verdict_missing"]["otherwise"], result.standing) == (alone, "undecided")
 
 
-def test_too_few_or_too_alike_to_say_anything(said: Said) -> None:
-    assert "labelled.verdict_too_few" in said(analyse(labelled(list(GOLD[:9]), list(CLOSE[:9]))))
-    few = said(analyse(labelled(list(GOLD[:20]), [50.0] * 20)))["labelled.verdict_scores_equal_few"].values
+def test_too_few_or_too_alike_to_say_anything() -> None:
+    assert analyse(labelled(list(GOLD[:9]), list(CLOSE[:9]))).ruled[0] == "too_few"
+    few = analyse(labelled(list(GOLD[:20]), [50.0] * 20)).says["verdict_scores_equal_few"]
     # 1 - (1 - .25) ** (1/3) = .0914 of other scores are ruled out by 39 texts: .9086 ** 39 < .025.
     assert (few["n"], few["needed"]) == (20, 39)
-    assert "labelled.verdict_labels_equal" in said(analyse(labelled([50.0] * 20, list(NOISE[:20]))))
+    assert analyse(labelled([50.0] * 20, list(NOISE[:20]))).ruled[0] == "labels_equal"
+
+
+def test_how_many_texts_would_decide() -> None:
     half = 0.5 * GOLD + 0.5 * NOISE
     there = float(spearmanr(GOLD, half).statistic)
-    assert "labelled.verdict_open_endless" in said(analyse(labelled(list(GOLD), list(half)), order=there))
-    result = analyse(labelled(list(GOLD), list(half)), order=there - 0.05)
-    assert said(result)["labelled.verdict_open"].values["needed"] > 60
-    assert said(result)["labelled.verdict_open"].values["error"] == "error_smaller"
-    high = analyse(labelled(list(GOLD), list(90 + half / 20)), order=there - 0.05)
-    assert said(high)["labelled.verdict_open"].values["error"] == "error_larger"
-    assert result.standing == "undecided"
+    assert analyse(labelled(list(GOLD), list(half)), order=there).ruled[0] == "open_endless"
+    for scores, error in ((half, "error_smaller"), (90 + half / 20, "error_larger")):
+        result = analyse(labelled(list(GOLD), list(scores)), order=there - 0.05)
+        assert result.standing == "undecided" and result.says["verdict_open"]["needed"] > 60
+        assert result.says["verdict_open"]["error"] == error
 
 
-def test_texts_of_one_pair_are_one_unit(said: Said) -> None:
+def test_texts_of_one_pair_are_one_unit() -> None:
     gold = np.linspace(0, 100, 16)
     pairs = [f"p{n // 2}" for n in range(16)]
-    few = analyse(labelled(gold, list(gold), pair=pairs))
-    assert "labelled.verdict_too_few" in said(few)
-    assert "labelled.verdict_too_few" not in said(analyse(labelled(gold, list(gold))))
+    assert analyse(labelled(gold, list(gold), pair=pairs)).ruled[0] == "too_few"
+    assert analyse(labelled(gold, list(gold))).ruled[0] != "too_few"
 
 
-def test_coverage_of_the_judges_own_intervals(said: Said) -> None:
+def test_coverage_of_the_judges_own_intervals() -> None:
     result = analyse(labelled([0, 50, 100], [10.0, 50, 90], interval=[(5.0, 15.0), (40.0, 60.0), (80.0, 100.0)]))
     # Gold 0 lies outside 5-15; the end 100 counts as inside.
-    assert result.metrics["labelled.coverage"] == pytest.approx(2 / 3)
-    assert result.metrics["labelled.interval_width"] == pytest.approx(50 / 3)
-    assert said(result)["labelled.coverage_promised"].values.items() >= {"n": 3, "nominal": 0.9}.items()
+    assert result.of("coverage interval_width") == pytest.approx([2 / 3, 50 / 3])
+    assert result.says["coverage_promised"].items() >= {"n": 3, "nominal": 0.9}.items()
 
 
-def test_a_promise_that_is_broken_is_in_the_verdict(said: Said) -> None:
+def test_a_promise_that_is_broken_is_in_the_verdict() -> None:
     """Intervals that hold the label in half of the texts, where nine in ten are promised."""
     gold = list(np.linspace(0, 100, 60))
     scores = [min(100.0, max(0.0, label + (-1) ** n * 6)) for n, label in enumerate(gold)]
-    for half, broken in ((5.0, True), (8.0, False)):
-        ends = [(score - half, score + half) for score in scores]
-        result = analyse(labelled(gold, scores, interval=ends))
-        assert result.verdict is not None
-        assert (result.verdict.key == "labelled.verdict_promise") is broken
-        if broken:
-            sentence = Words("en", SHIPPED, strict=True).say(result.verdict)
-            assert "do not keep their promise" in sentence and "90%" in sentence
+    broken, kept = (
+        analyse(labelled(gold, scores, interval=[(score - half, score + half) for score in scores]))
+        for half in (5.0, 8.0)
+    )
+    assert (broken.ruled[0], kept.ruled[0] == "promise") == ("promise", False)
+    sentence = words_of("en").say(broken.result.verdict)
+    assert "do not keep their promise" in sentence and "90%" in sentence
 
 
-def test_calibration_is_shown_before_and_after(said: Said) -> None:
+def test_calibration_is_shown_before_and_after() -> None:
     gold = [0.0, 50, 100]
     result = analyse(labelled(gold, [0.0, 50, 100], raw_score=[40.0, 50, 60]))
-    assert result.metrics["labelled.raw_mae"] == pytest.approx(80 / 3)
-    assert result.metrics["labelled.mae"] == 0
+    assert (result["raw_mae"], result["mae"]) == (pytest.approx(80 / 3), 0)
     assert result.tables["calibration"]["score"].tolist() == ["raw", "calibrated"]
-    assert said(result)["labelled.calibrated"].values["before"] == pytest.approx(80 / 3)
+    assert result.says["calibrated"]["before"] == pytest.approx(80 / 3)
     drawn = {f.name: f for f in result.figures}["calibration"]
     assert (drawn.data["raw"], drawn.data["label"]) == ([40, 50, 60], gold)
-    untouched = analyse(labelled(gold, [0.0, 50, 100], raw_score=[0.0, 50, 100]))
-    assert "calibration" not in untouched.tables
+    assert "calibration" not in analyse(labelled(gold, [0.0, 50, 100], raw_score=[0.0, 50, 100])).tables
 
 
-def test_failures_are_left_out_and_counted(said: Said) -> None:
+def test_failures_are_left_out_and_counted() -> None:
     result = analyse(labelled([0, 50, 100, 20], [10.0, 50, "refusal", 30]))
-    assert (result.metrics["labelled.judged"], result.metrics["labelled.failed"]) == (3, 1)
-    assert result.metrics["labelled.mae"] == pytest.approx(20 / 3)
-    assert said(result)["analyses.failed"].values["n"] == 1
-    nobody = analyse(labelled([0, 50], ["refusal", "timeout"]))
-    assert said(nobody)["labelled.verdict_too_few"].values["n"] == 0
+    assert result.of("judged failed mae") == pytest.approx([3, 1, 20 / 3])
+    assert result.says["analyses.failed"]["n"] == 1
+    assert analyse(labelled([0, 50], ["refusal", "timeout"])).says["verdict_too_few"]["n"] == 0
 
 
-def test_two_texts_are_too_few_for_a_figure(said: Said) -> None:
+def test_two_texts_are_too_few_for_a_figure() -> None:
     result = analyse(labelled([0, 100], [10.0, 90]))
-    assert said(result)["analyses.too_few"].values == {"figure": "scatter", "present": 2, "needed": 3}
-    assert not result.figures
+    assert result.says["analyses.too_few"] == {"figure": "scatter", "present": 2, "needed": 3} and not result.figures
 
 
 def test_labels_that_are_missing_or_off_the_scale() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Said, Score, analysed, configured, repeated_run, rubric, run_folder, verdict
+from tests.analyses.builders import Score, analysed, configured, repeated_run, rubric, run_folder, verdict
 from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost
@@ -34,23 +34,17 @@ def folder(path: Path, scores: Sequence[Score], name: str = "other", digest: str
 
 
 class TestRepeats:
-    def test_numbers_by_hand(self, said: Said) -> None:
+    def test_numbers_by_hand(self) -> None:
         result = analyse(repeats([10.0, 20, 30, 40], [10.0, 20, 36, 38]))
-        m = result.metrics
-        assert m["reliability.repeat.exact_match"] == 0.5
-        assert m["reliability.repeat.max_difference"] == 6
-        assert m["reliability.repeat.mean_abs_difference"] == 2
-        assert m["reliability.repeat.sd_within"] == pytest.approx(np.sqrt((36 + 4) / 4 / 2))
-        assert m["reliability.repeat.spearman"] == 1
-        found = said(result)
-        assert found["reliability.repeat"].values["matches"] == 2
-        assert found["reliability.verdict_repeat_few"].values == {"n": 4, "groups": 4, "needed": 10}
+        names = "repeat.exact_match repeat.max_difference repeat.mean_abs_difference repeat.spearman repeat.sd_within"
+        assert result.of(names) == pytest.approx([0.5, 6, 2, 1, np.sqrt((36 + 4) / 4 / 2)])
+        assert result.says["repeat"]["matches"] == 2
+        assert result.says["verdict_repeat_few"] == {"n": 4, "groups": 4, "needed": 10}
         assert result.headline == "reliability.repeat.exact_match"
 
-    def test_a_tolerance_forgives_small_differences(self, said: Said) -> None:
+    def test_a_tolerance_forgives_small_differences(self) -> None:
         judged = repeats([10.0, 20, 30], [10.4, 20, 29.6])
-        assert said(analyse(judged))["reliability.repeat"].values["matches"] == 1
-        assert said(analyse(judged, tolerance=0.5))["reliability.repeat"].values["matches"] == 3
+        assert [analyse(judged, tolerance=t).says["repeat"]["matches"] for t in (0.0, 0.5)] == [1, 3]
 
     @pytest.mark.parametrize(
         ("again", "key", "standing"),
@@ -64,95 +58,79 @@ class TestRepeats:
             ([*SPREAD[::-1][:52], *["refusal"] * 8], "varies", "refuted"),
         ],
     )
-    def test_verdicts_against_the_margin(self, again: Any, key: str, standing: str, said: Said) -> None:
-        result = analyse(repeats(list(SPREAD), list(again)))
-        assert f"reliability.verdict_{key}" in said(result)
-        assert result.standing == standing
+    def test_verdicts_against_the_margin(self, again: Any, key: str, standing: str) -> None:
+        assert analyse(repeats(list(SPREAD), list(again))).ruled == (key, standing)
 
-    def test_what_cannot_be_said_of_repetition(self, said: Said) -> None:
+    def test_what_cannot_be_said_of_repetition(self) -> None:
         constant = analyse(repeats([50.0] * 30, [50.0] * 30))
-        assert said(constant)["reliability.verdict_repeat_constant"].values == {"n": 30}
+        assert constant.says["verdict_repeat_constant"] == {"n": 30}
         judged = repeats(list(SPREAD), list(SPREAD))
-        assert "reliability.verdict_repeat_no_margin" in said(analyse(replace(judged, rubric=rubric())))
+        assert analyse(replace(judged, rubric=rubric())).ruled[0] == "repeat_no_margin"
         moved = [float(s) + (10 if n % 2 else -10) for n, s in enumerate(np.linspace(20, 80, 30))]
-        same = analyse(repeats(list(np.linspace(20, 80, 30)), moved))
-        assert "reliability.verdict_repeat_open_endless" in said(same)
+        assert analyse(repeats(list(np.linspace(20, 80, 30)), moved)).ruled[0] == "repeat_open_endless"
 
     def test_texts_that_belong_together_are_one_in_the_interval_of_exact_repeats(self) -> None:
-        alone = repeats(list(SPREAD), list(SPREAD))
-        together = repeats(list(SPREAD), list(SPREAD))
+        alone, together = (repeats(list(SPREAD), list(SPREAD)) for _ in range(2))
         together.frame["group"] = together.frame["item_id"].str[1:].astype(int).floordiv(10).astype(str)
-        low = [analyse(each).metrics["reliability.repeat.exact_match_low"] for each in (alone, together)]
+        low = [analyse(each)["repeat.exact_match_low"] for each in (alone, together)]
         assert low[0] > 0.9 and low[1] < 0.7
 
-    def test_cached_answers_do_not_count_among_fresh_ones(self, said: Said) -> None:
+    def test_cached_answers_do_not_count_among_fresh_ones(self) -> None:
         judged = repeats(list(SPREAD), [*SPREAD[:55], *SPREAD[:5]])
         rows = (judged.frame["repeat"] == 1) & judged.frame["item_id"].isin([f"t{n}" for n in range(55)])
         judged.frame.loc[rows, ["cached", "calls"]] = [1, 0]
-        assert said(analyse(judged))["reliability.verdict_repeat_few"].values["n"] == 5
+        assert analyse(judged).says["verdict_repeat_few"]["n"] == 5
 
-    def test_the_worst_of_several_repeats_counts(self, said: Said) -> None:
+    def test_the_worst_of_several_repeats_counts(self) -> None:
         result = analyse(repeats([10.0, 20, 30], [10.0, 20, 30], [10.0, 20, 33]))
         assert result.tables["repeats"]["exact_match_rate"].tolist() == pytest.approx([1, 2 / 3])
-        assert result.metrics["reliability.repeat.exact_match"] == pytest.approx(2 / 3)
-        assert result.metrics["reliability.repeat.max_difference"] == 3
-        assert "reliability.verdict_repeat_few" in said(result)
+        assert result.of("repeat.exact_match repeat.max_difference") == pytest.approx([2 / 3, 3])
+        assert result.ruled[0] == "repeat_few"
 
-    def test_answers_from_the_cache_prove_nothing(self, said: Said) -> None:
+    def test_answers_from_the_cache_prove_nothing(self) -> None:
         same = [10.0, 20, 30]
         cached = analyse(repeats(same, same, costs=(None, CACHED)))
-        assert said(cached)["reliability.cached"].values == {"repeat": 2, "n": 3, "total": 3}
-        assert cached.verdict is not None and cached.verdict.key == "reliability.verdict_cached"
-        assert cached.metrics["reliability.repeat.cached_share"] == 1
-        first_cached = analyse(repeats(same, same, costs=(CACHED, None)))
-        assert "reliability.verdict_repeat_few" in said(first_cached)
+        assert cached.says["cached"] == {"repeat": 2, "n": 3, "total": 3}
+        assert (cached.ruled[0], cached["repeat.cached_share"]) == ("cached", 1)
+        assert analyse(repeats(same, same, costs=(CACHED, None))).ruled[0] == "repeat_few"
 
-    def test_failures_are_left_out_and_counted(self, said: Said) -> None:
+    def test_failures_are_left_out_and_counted(self) -> None:
         result = analyse(repeats([10.0, 20, 30, "refusal"], [10.0, 20, 31, 40]))
-        assert said(result)["reliability.repeat_left_out"].values == {"repeat": 2, "n": 1}
+        assert result.says["repeat_left_out"] == {"repeat": 2, "n": 1}
         assert result.tables["repeats"]["n"].tolist() == [3]
         few = analyse(repeats([10.0, "refusal", 30], [10.0, 20, "timeout"]))
-        assert said(few)["reliability.repeat_too_few"].values == {"repeat": 2, "n": 1, "needed": 3}
-        assert few.headline is None
-        assert said(few)["reliability.verdict_repeat_few"].values == {"n": 1, "groups": 1, "needed": 10}
+        assert few.says["repeat_too_few"] == {"repeat": 2, "n": 1, "needed": 3} and few.headline is None
+        assert few.says["verdict_repeat_few"] == {"n": 1, "groups": 1, "needed": 10}
 
-    def test_a_constant_judge_has_no_correlation(self, said: Said) -> None:
-        found = said(analyse(repeats([50.0] * 4, [50.0] * 4)))
-        assert found["reliability.repeat"].values["pearson"] is None
-        assert "reliability.verdict_repeat_few" in found
+    def test_a_constant_judge_has_no_correlation(self) -> None:
+        result = analyse(repeats([50.0] * 4, [50.0] * 4))
+        assert (result.says["repeat"]["pearson"], result.ruled[0]) == (None, "repeat_few")
 
 
 class TestAgreement:
-    def test_numbers_by_hand(self, tmp_path: Path, said: Said) -> None:
+    def test_numbers_by_hand(self, tmp_path: Path) -> None:
         judged = repeats([10.0, 30, 60, 90], name="mine")
         result = analyse(judged, against=[folder(tmp_path / "a", [0.0, 20, 50, 80])])
-        m = result.metrics
-        assert m["reliability.bias.other"] == 10
-        assert (m["reliability.lower.other"], m["reliability.upper.other"]) == (10, 10)
-        assert m["reliability.change.other"] == pytest.approx(0)
-        assert m["reliability.pearson.other"] == pytest.approx(1)
+        assert result.of("bias.other lower.other upper.other") == [10, 10, 10]
         # Levels 0 25 50 100 (60 is nearer to 50, 90 to 100) against 0 25 50 75: steps 0 1 2 4 and 0 1 2 3. Quadratic
         # disagreement 1/4; expected over all 16 pairs of the two: (14 + 6 + 6 + 30) / 16.
-        assert m["reliability.kappa.other"] == pytest.approx(1 - (1 / 4) / (56 / 16))
-        found = said(result)
-        assert found["reliability.agreement"].values["a"] == "mine"
+        kappa = 1 - (1 / 4) / (56 / 16)
+        assert result.of("change.other pearson.other kappa.other") == pytest.approx([0, 1, kappa])
+        assert result.says["agreement"]["a"] == "mine"
         assert result.headline == "reliability.alpha"
-        assert found["reliability.verdict_few"].values == {"runs": 2, "n": 4, "groups": 4, "needed": 10}
+        assert result.says["verdict_few"] == {"runs": 2, "n": 4, "groups": 4, "needed": 10}
 
     def test_swapping_the_runs_turns_the_bias_round(self, tmp_path: Path) -> None:
         draw = np.random.default_rng(1)
         a, b = list(draw.uniform(0, 100, 12)), list(draw.uniform(0, 100, 12))
-        there, back = folder(tmp_path / "a", a), folder(tmp_path / "b", b)
-        forth = analyse(repeats(a), against=[back]).metrics
-        again = analyse(repeats(b), against=[there]).metrics
-        for key in ("bias", "change"):
-            assert again[f"reliability.{key}.other"] == pytest.approx(-forth[f"reliability.{key}.other"])
-        assert again["reliability.upper.other"] == pytest.approx(-forth["reliability.lower.other"])
-        for key in ("pearson", "spearman", "kendall", "kappa"):
-            assert again[f"reliability.{key}.other"] == pytest.approx(forth[f"reliability.{key}.other"])
-        assert again["reliability.alpha"] == pytest.approx(forth["reliability.alpha"])
+        forth = analyse(repeats(a), against=[folder(tmp_path / "b", b)])
+        again = analyse(repeats(b), against=[folder(tmp_path / "a", a)])
+        turned = [-value for value in forth.of("bias.other change.other lower.other")]
+        assert again.of("bias.other change.other upper.other") == pytest.approx(turned)
+        same = "alpha pearson.other spearman.other kendall.other kappa.other"
+        assert again.of(same) == pytest.approx(forth.of(same))
 
-    def test_three_runs_are_compared_in_pairs_and_together(self, tmp_path: Path, said: Said) -> None:
+    def test_three_runs_are_compared_in_pairs_and_together(self, tmp_path: Path) -> None:
         scores = [5.0, 20, 45, 70, 95]
         noisy = [s + d for s, d in zip(scores, [4, -6, 5, -3, 2], strict=True)]
         against = [folder(tmp_path / "a", scores), folder(tmp_path / "b", noisy)]
@@ -160,7 +138,7 @@ class TestAgreement:
         pairs = result.tables["agreement"][["a", "b"]].itertuples(index=False, name=None)
         assert list(pairs) == [("mine", "other"), ("mine", "other (2)"), ("other", "other (2)")]
         assert [f.name for f in result.figures] == ["bland_altman", "bland_altman_2"]
-        assert said(result)["reliability.alpha"].values["runs"] == 3
+        assert result.says["alpha"]["runs"] == 3
 
     @pytest.mark.parametrize(
         ("other", "key", "standing"),
@@ -175,16 +153,14 @@ class TestAgreement:
             (["refusal"] * 55 + [1.0] * 5, "few", "undecided"),
         ],
     )
-    def test_verdicts(self, other: Any, key: str, standing: str, tmp_path: Path, said: Said) -> None:
+    def test_verdicts(self, other: Any, key: str, standing: str, tmp_path: Path) -> None:
         own = {"no_alpha": other, "agree_roughly": WIDE}.get(key, SPREAD)
-        result = analyse(repeats(list(own)), against=[folder(tmp_path / "a", list(other))])
-        assert f"reliability.verdict_{key}" in said(result)
-        assert result.standing == standing
+        assert analyse(repeats(list(own)), against=[folder(tmp_path / "a", list(other))]).ruled == (key, standing)
 
-    def test_bias_and_drift_against_the_margin(self, tmp_path: Path, said: Said) -> None:
+    def test_bias_and_drift_against_the_margin(self, tmp_path: Path) -> None:
         def found(other: Any, name: str, judged: LongTable | None = None) -> Any:
             run = judged or repeats(list(SPREAD))
-            return said(analyse(run, against=[folder(tmp_path / name, list(other))]))["reliability.agreement"].values
+            return analyse(run, against=[folder(tmp_path / name, list(other))]).says["agreement"]
 
         near = found(SPREAD + NOISE, "near")
         assert (near["bias_outcome"], near["change_outcome"]) == ("is_none", "is_none")
@@ -197,30 +173,27 @@ class TestAgreement:
         unset = replace(repeats(list(SPREAD)), rubric=rubric())
         assert found(SPREAD + NOISE, "unset", unset)["bias_outcome"] == "no_margin"
 
-    def test_failures_on_either_side_are_left_out_and_said(self, tmp_path: Path, said: Said) -> None:
+    def test_failures_on_either_side_are_left_out_and_said(self, tmp_path: Path) -> None:
         judged = repeats([10.0, "refusal", 60, 90, 40])
         result = analyse(judged, against=[folder(tmp_path / "a", [0.0, 20, "refusal", 80, 30])])
-        assert said(result)["reliability.left_out"].values["n"] == 2
-        assert result.tables["agreement"]["n"].tolist() == [3]
+        assert (result.says["left_out"]["n"], result.tables["agreement"]["n"].tolist()) == (2, [3])
         few = analyse(repeats([10.0, 20, 30]), against=[folder(tmp_path / "b", ["refusal", 20.0, 30.0])])
-        assert said(few)["reliability.too_few"].values["n"] == 2
+        assert few.says["too_few"]["n"] == 2
 
     def test_a_run_held_in_memory_serves_as_well(self, tmp_path: Path) -> None:
         scores, other = [10.0, 30, 60, 90], [0.0, 25, 50, 100]
         from_folder = analyse(repeats(scores), against=[folder(tmp_path / "a", other)])
-        in_memory = analyse(repeats(scores, others={"other": repeats(other).frame}))
-        assert in_memory.metrics == from_folder.metrics
+        assert analyse(repeats(scores, others={"other": repeats(other).frame})).numbers == from_folder.numbers
 
-    def test_the_same_ids_over_another_dataset_are_pointed_out(self, tmp_path: Path, said: Said) -> None:
-        scores = [10.0, 30, 60]
-        against = [folder(tmp_path / "a", scores, digest="there")]
-        assert "reliability.other_dataset" in said(analyse(repeats(scores, digest="here"), against=against))
-        assert "reliability.other_dataset" not in said(analyse(repeats(scores, digest="there"), against=against))
+    @pytest.mark.parametrize(("digest", "other"), [("here", True), ("there", False)])
+    def test_the_same_ids_over_another_dataset_are_pointed_out(self, digest: str, other: bool, tmp_path: Path) -> None:
+        against = [folder(tmp_path / "a", [10.0, 30, 60], digest="there")]
+        result = analyse(repeats([10.0, 30, 60], digest=digest), against=against)
+        assert ("other_dataset" in result.says) is other
 
-    def test_constant_scores_leave_coefficients_out(self, tmp_path: Path, said: Said) -> None:
+    def test_constant_scores_leave_coefficients_out(self, tmp_path: Path) -> None:
         result = analyse(repeats([50.0] * 4), against=[folder(tmp_path / "a", [50.0] * 4)])
-        assert said(result)["reliability.agreement"].values["kappa"] is None
-        assert "reliability.alpha" not in result.metrics
+        assert result.says["agreement"]["kappa"] is None and "alpha" not in result.numbers
 
 
 @pytest.mark.parametrize(

@@ -59,18 +59,15 @@ def _said(rival: Rival) -> list[Finding]:
 
 def _text(rng: np.random.Generator) -> str:
     """Words of random letters with commas, capitals and digits."""
+
+    def marked(word: str) -> str:
+        u = rng.random()
+        if u < 0.15:
+            return word.capitalize()
+        return f"{word}," if u < 0.3 else str(rng.integers(1, 999)) if u < 0.35 else word
+
     words = ["".join(rng.choice(list("abcdeiou"), rng.integers(1, 10))) for _ in range(rng.integers(20, 70))]
-    marked = [
-        w.capitalize()
-        if (u := rng.random()) < 0.15
-        else w + ","
-        if u < 0.3
-        else str(rng.integers(1, 999))
-        if u < 0.35
-        else w
-        for w in words
-    ]
-    return " ".join(marked) + "."
+    return " ".join(map(marked, words)) + "."
 
 
 def _apart(judge: Judge, n: int, seed: int) -> tuple[list[str], list[str], np.ndarray, np.ndarray]:
@@ -97,8 +94,7 @@ SURFACE: dict[str, Judge] = {
 def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
     found = _rival(*_apart(SURFACE[name], 40, 0))
     assert found.outcome in ("surface_as_good", "surface_explains", "open")
-    assert found.at_equal is not None
-    assert found.at_equal.raw == pytest.approx(25)
+    assert found.at_equal is not None and found.at_equal.raw == pytest.approx(25)
     assert found.at_equal.difference.estimate.low < 10
     assert found.share is not None and found.increment is not None
     gain = found.increment
@@ -137,10 +133,8 @@ def test_on_the_old_pairs_no_judge_can_be_told_from_a_word_counter() -> None:
     noise = np.random.default_rng(0).normal(0, 5, (2, n))
     found = _rival(*sides, 80 + noise[0], 20 + noise[1])
     assert found.outcome == "surface_as_good"
-    assert found.share is not None
-    assert found.share.value > 0.95
-    assert found.at_equal is not None
-    assert found.at_equal.extrapolated
+    assert found.share is not None and found.share.value > 0.95
+    assert found.at_equal is not None and found.at_equal.extrapolated
 
 
 def test_without_texts_or_pairs_it_says_what_is_missing() -> None:
@@ -184,8 +178,7 @@ class TestLabelled:
         labels = capitals + rng.normal(0, 3, self.n)
         found = labelled_rival(texts, capitals, labels, list(range(self.n)), rng)
         assert found.outcome in ("surface_as_good", "surface_explains")
-        assert found.correlation is not None
-        assert found.correlation > 0.4
+        assert found.correlation is not None and found.correlation > 0.4
 
     def test_a_judge_of_words_that_learned_elsewhere_is_met_by_one_that_did(self) -> None:
         """Here its words are as good as random: 80 texts cannot teach which of them count."""
@@ -207,8 +200,7 @@ class TestLabelled:
         labels = rng.uniform(0, 100, self.n)
         found = labelled_rival(texts, labels + rng.normal(0, 20, self.n), labels, list(range(self.n)), rng)
         assert found.outcome == "beyond_surface"
-        assert found.error_saved is not None
-        assert found.error_saved.low > 0
+        assert found.error_saved is not None and found.error_saved.low > 0
         _told(found)
 
     def test_a_judge_of_noise(self) -> None:
@@ -249,8 +241,7 @@ def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
     rng = np.random.default_rng(6)
     texts = [_text(rng) for _ in range(40)]
     found = _rival(texts[:20], texts[20:], rng.normal(40, 5, 20), rng.normal(20, 5, 20))
-    assert found.at_equal is not None
-    assert found.increment is not None
+    assert found.at_equal is not None and found.increment is not None
     for low, foreseen, extrapolated in ((15.0, 1.0, False), (-9.0, 1.0, False), (5.0, 1.0, False), (15.0, 1.0, True)):
         at = found.at_equal._replace(
             difference=found.at_equal.difference._replace(estimate=Estimate(low + 6, low, low + 12)),
@@ -384,10 +375,8 @@ def test_matches_are_computed_from_the_texts_whatever_the_metadata_say() -> None
     scores = {T: (60 + rng.normal(0, 5, 20)).tolist(), B: (30 + rng.normal(0, 5, 20)).tolist()}
     lies = {"length_matched": [False] * 10 + [True] * 10}
     found = _match(*_sides(counts, scores, metadata=lies))
-    assert found is not None
-    assert (found.n, found.telling) == (10, True)
-    assert found.difference is not None
-    assert found.difference.outcome == "beyond"
+    assert found is not None and (found.n, found.telling) == (10, True)
+    assert found.difference is not None and found.difference.outcome == "beyond"
 
 
 def test_few_matched_pairs_are_not_telling() -> None:
@@ -395,8 +384,7 @@ def test_few_matched_pairs_are_not_telling() -> None:
     counts = {T: [10] * 4 + [20] * 36, B: [10] * 4 + [40] * 36}
     scores = {T: (60 + rng.normal(0, 15, 40)).tolist(), B: (30 + rng.normal(0, 15, 40)).tolist()}
     found = _match(*_sides(counts, scores))
-    assert found is not None
-    assert (found.n, found.telling) == (4, False)
+    assert found is not None and (found.n, found.telling) == (4, False)
     assert _match(*_sides({T: [10] * 5, B: [30] * 5}, {T: [60.0] * 5, B: [30.0] * 5})) is None
 
 
@@ -416,15 +404,13 @@ def test_matched_pairs_that_all_agree_on_nothing_are_telling() -> None:
     """A judge that tells only texts above a length from those below scores pairs of equal length alike."""
     counts = {T: [10] * 20 + [40] * 40, B: [10] * 20 + [20] * 40}
     found = _match(*_sides(counts, {T: [30.0] * 20 + [70.0] * 40, B: [30.0] * 60}))
-    assert found is not None
-    assert found.telling
+    assert found is not None and found.telling
     assert control(_check(BEYOND), found, LIMITED) != "survives"
 
 
 def test_one_matched_pair_is_said_without_an_interval() -> None:
     found = _match(*_sides({T: [10, 10, 10], B: [10, 30, 30]}, {T: [60.0, 50, 55], B: [30.0, 20, 25]}))
-    assert found is not None
-    assert (found.n, found.difference, found.telling) == (1, None, False)
+    assert found is not None and (found.n, found.difference, found.telling) == (1, None, False)
     tell = Telling("ab")
     say_matched(tell, found, LIMITED)
     assert [finding.key for finding in tell.findings] == ["ab.matched_alone"]
@@ -435,6 +421,5 @@ def test_pairs_of_one_group_are_one_unit() -> None:
     scores = {T: (60 + rng.normal(0, 5, 12)).tolist(), B: (30 + rng.normal(0, 5, 12)).tolist()}
     sides = _sides({T: [10] * 12, B: [10] * 12}, scores)
     found = _match(*(side.assign(group=[f"g{n // 4}" for n in range(12)]) for side in sides))
-    assert found is not None
-    assert found.difference is not None
+    assert found is not None and found.difference is not None
     assert (found.difference.estimate.n_groups, found.telling) == (3, False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.stats.test_copies import LONG, edited, words
+from tests.stats.test_surface import LONG, edited, words
 from undogmatic.analyses import independence
 from undogmatic.analyses.independence import groups_of, units
 from undogmatic.records.records import Item

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.analyses.builders import Said, Score, analysed, configured, repeated_run, run_folder, verdict
+from tests.analyses.builders import Score, analysed, configured, repeated_run, run_folder, verdict
 from undogmatic.analyses.base import LongTable, Unsuited
-from undogmatic.analyses.runs import differing, settings
+from undogmatic.analyses.truth import differing, settings
 from undogmatic.analyses.variance import of_scores
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Cost
@@ -45,37 +45,32 @@ def long(scores: np.ndarray, **facets: Sequence[str]) -> pd.DataFrame:
 
 
 class TestWithinARun:
-    def test_published_numbers(self, said: Said) -> None:
+    def test_published_numbers(self) -> None:
         result = analyse(repeated(SHROUT.tolist()))
-        m = result.metrics
         # ICC(2,1) and ICC(3,1) of Shrout and Fleiss (1979).
-        assert m["variance.phi"] == pytest.approx(0.29, abs=0.005)
-        assert m["variance.relative"] == pytest.approx(0.71, abs=0.005)
-        assert m["variance.phi_of_all"] == pytest.approx(0.62, abs=0.005)
+        assert result.of("phi relative phi_of_all") == pytest.approx([0.29, 0.71, 0.62], abs=0.005)
         assert (result.headline, result.standing) == ("variance.phi", None)
         assert result.tables["components"]["source"].tolist() == ["item", "repeat", "item × repeat"]
-        found = said(result)
-        assert found["variance.needed"].values["order"] == 2
-        assert found["variance.verdict_average"].values["design"] == {"repeat": m["variance.needed.repeat"]}
-        assert found["variance.few_levels"].values["facets"] == {"repeat": 4}
+        assert result.says["needed"]["order"] == 2
+        assert result.says["verdict_average"]["design"] == {"repeat": result["needed.repeat"]}
+        assert result.says["few_levels"]["facets"] == {"repeat": 4}
         averaged = result.tables["averaged"].set_index("n")["phi"]
-        assert averaged.loc[1] == m["variance.phi"] < averaged.loc[10]
+        assert averaged.loc[1] == result["phi"] < averaged.loc[10]
 
-    def test_a_text_with_a_failure_is_left_out_whole(self, said: Said) -> None:
-        rows = [*SHROUT.tolist(), [5.0, "refusal", 5.0, 5.0]]
-        result = analyse(repeated(rows))
-        assert said(result)["variance.left_out"].values == {"n": 1, "total": 7}
-        assert result.metrics["variance.phi"] == analyse(repeated(SHROUT.tolist())).metrics["variance.phi"]
+    def test_a_text_with_a_failure_is_left_out_whole(self) -> None:
+        result = analyse(repeated([*SHROUT.tolist(), [5.0, "refusal", 5.0, 5.0]]))
+        assert result.says["left_out"] == {"n": 1, "total": 7}
+        assert result["phi"] == analyse(repeated(SHROUT.tolist()))["phi"]
 
-    def test_repeats_from_the_cache_are_said(self, said: Said) -> None:
+    def test_repeats_from_the_cache_are_said(self) -> None:
         judged = repeated([[10.0, 10], [20.0, 20], [30.0, 30]], cost=Cost(calls=0, cached=1))
-        assert said(analyse(judged))["variance.cached"].values == {"n": 3, "total": 3}
+        assert analyse(judged).says["cached"] == {"n": 3, "total": 3}
 
-    def test_what_cannot_be_said(self, said: Said) -> None:
+    def test_what_cannot_be_said(self) -> None:
         with pytest.raises(Unsuited, match=r"one score per text. Set run.repeats=3"):
             configured("variance").check(repeated([[1.0], [2.0], [3.0]]))
-        assert "variance.constant" in said(analyse(repeated([[50.0, 50]] * 5)))
-        assert said(analyse(repeated([[1.0, 2]] * 2)))["variance.too_few"].values["groups"] == 2
+        assert "constant" in analyse(repeated([[50.0, 50]] * 5)).says
+        assert analyse(repeated([[1.0, 2]] * 2)).says["too_few"]["groups"] == 2
         with pytest.raises(ConfigError, match="target"):
             configured("variance", target=1.0)
 
@@ -90,48 +85,43 @@ def labelled_by(said: np.ndarray, scores: Sequence[Sequence[Score]]) -> LongTabl
 
 
 class TestRaters:
-    def test_people_are_divided_like_repeats(self, said: Said) -> None:
+    def test_people_are_divided_like_repeats(self) -> None:
         once = [[50.0]] * 6
         result = analyse(labelled_by(SHROUT, once))
-        assert result.metrics["variance.phi.people"] == pytest.approx(0.29, abs=0.005)
-        assert result.metrics["variance.relative.people"] == pytest.approx(0.71, abs=0.005)
-        assert result.headline == "variance.phi.people"
+        assert result.of("phi.people relative.people") == pytest.approx([0.29, 0.71], abs=0.005)
+        assert result.headline == "variance.phi.people" and "nothing_varies" not in result.says
         assert result.tables["people_components"]["source"].tolist() == ["item", "rater", "item × rater"]
-        assert "variance.nothing_varies" not in said(result)
-        assert said(result)["variance.people_average"].values["design"]["rater"] > 1
+        assert result.says["people_average"]["design"]["rater"] > 1
         with pytest.raises(Unsuited):
             configured("variance").check(labelled_by(SHROUT[:, :1], once))
 
-    def test_beside_the_repeats_of_a_judge(self, said: Said) -> None:
+    def test_beside_the_repeats_of_a_judge(self) -> None:
         labels = SHROUT.copy()
         labels[2, 1] = np.nan
         result = analyse(labelled_by(labels, SHROUT[::-1].tolist()))
-        assert result.metrics["variance.phi"] == pytest.approx(0.29, abs=0.005)
-        assert result.metrics["variance.phi.people"] != result.metrics["variance.phi"]
-        assert said(result)["variance.people"].values == {"n": 4}
-        assert "variance.verdict_average" in said(result)
+        assert result["phi.people"] != result["phi"] == pytest.approx(0.29, abs=0.005)
+        assert result.says["people"] == {"n": 4} and result.ruled[0] == "average"
 
-    def test_raters_who_saw_different_texts_are_not_divided(self, said: Said) -> None:
+    def test_raters_who_saw_different_texts_are_not_divided(self) -> None:
         labels = np.full((6, 2), np.nan)
         labels[:3, 0], labels[3:, 1] = 10, 90
         with pytest.raises(Unsuited):
             configured("variance").check(labelled_by(labels, [[50.0]] * 6))
         labels[0, 1] = 20
         result = analyse(labelled_by(labels, [[50.0]] * 6))
-        assert said(result)["variance.too_few"].values["n"] == 1
-        assert result.verdict is None
+        assert result.says["too_few"]["n"] == 1 and result.result.verdict is None
 
 
-def test_a_point_above_the_target_is_not_enough(said: Said) -> None:
+def test_a_point_above_the_target_is_not_enough() -> None:
     draw = np.random.default_rng(0)
     rows = (draw.normal(0, 20, 8)[:, None] + draw.normal(50, 8, (8, 2))).tolist()
     result = analyse(repeated(rows), target=0.8)
-    assert result.metrics["variance.phi"] > 0.8 > result.metrics["variance.phi_low"]
-    assert said(result)["variance.verdict_open"].values["groups"] == 8
+    assert result["phi"] > 0.8 > result["phi_low"]
+    assert result.says["verdict_open"]["groups"] == 8
 
 
 class TestOverRuns:
-    def test_the_settings_that_differ_are_the_facets(self, tmp_path: Path, said: Said) -> None:
+    def test_the_settings_that_differ_are_the_facets(self, tmp_path: Path) -> None:
         draw = np.random.default_rng(1)
         scores = 50 + draw.normal(0, 10, (12, 1, 1)) + draw.normal(0, 8, (1, 1, 3)) + draw.normal(0, 2, (12, 2, 3))
         models, prompts = ["a", "b"], ["p", "q", "r"]
@@ -146,10 +136,10 @@ class TestOverRuns:
         expected = of_scores(long(scores, model=models, prompt=prompts), ["model", "prompt"]).table
         found = result.tables["components"].set_index("source")["share"]
         assert found.to_dict() == pytest.approx(expected.set_index("source")["share"].to_dict())
-        assert said(result)["variance.sources"].values["first"] == "prompt"
+        assert result.says["sources"]["first"] == "prompt"
         # Without one of them the settings are not crossed any more, so that runs are what varies.
         fewer = analyse(own, against=others[:-1])
-        assert said(fewer)["variance.runs_as_one"].values == {"facets": ["model", "prompt"], "runs": 5}
+        assert fewer.says["runs_as_one"] == {"facets": ["model", "prompt"], "runs": 5}
         assert fewer.tables["components"]["source"].tolist() == ["item", "run", "item × run"]
 
     def test_which_settings_differ(self) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
 
-import undogmatic
-import undogmatic.run  # registers the resolver that config.yaml uses
+import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.faults import run
 from undogmatic.config.messages import explain, typed_wrongly
 from undogmatic.safety.paths import conf_folder
 
@@ -118,16 +115,13 @@ def test_a_fault_of_ours_is_not_blamed_on_the_user() -> None:
 
 
 @pytest.mark.parametrize("words", [["judge=debatte"], ["-m", "tracking=none", "model=patterns", "judge=debatte,score"]])
-def test_the_command_ends_with_2_and_one_line(tmp_path: Path, words: list[str]) -> None:
-    checkout = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent)}
-    command = [sys.executable, "-m", "undogmatic.run", *words]
-
-    def run(**more: str) -> subprocess.CompletedProcess[str]:
-        own = {k: v for k, v in checkout.items() if k != "HYDRA_FULL_ERROR"} | more
-        return subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, check=False)
-
-    ended = run()
-    assert ended.returncode == 2, ended.stderr
+def test_the_command_ends_with_2_and_one_line(
+    tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HYDRA_FULL_ERROR", raising=False)
+    ended = run(["run", *words], tmp_path)
+    assert ended.status == 2, ended.stderr
     assert ended.stderr.startswith(f"error: `judge` has no option 'debatte' (you typed {words[-1]}).")
     assert len(ended.stderr.splitlines()) == 1
-    assert "Traceback" in run(HYDRA_FULL_ERROR="1").stderr
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    assert "Traceback" in run(["run", *words], tmp_path).stderr

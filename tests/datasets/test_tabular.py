@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from undogmatic.datasets.base import SubsetDataset, on_scale
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import Item
 from undogmatic.records.rubric import OrderedScale, Rubric
 
 
@@ -160,3 +162,29 @@ class TestLabelScale:
         )
         with pytest.raises(DataError, match="cannot be mapped to no / yes, the scale of rubric=toy"):
             on_scale(TextsDataset(self.ten(tmp_path, 3), label_scale=(1, 10)).load(), yes_no)
+
+
+class Whole:
+    name, about = "whole", "whole, test split"
+
+    def load(self) -> list[Item]:
+        sizes = {"a": 30, "b": 10, "c": 2}
+        return [Item(id=f"{c}{k}", text="t", condition=c) for c, size in sizes.items() for k in range(size)]
+
+
+def test_conditions_take_turns_until_they_run_out() -> None:
+    counts = Counter(item.condition for item in SubsetDataset(Whole(), 14).load())
+    assert counts == {"a": 6, "b": 6, "c": 2}
+
+
+def test_the_same_seed_draws_the_same_items_and_a_larger_subset_keeps_them() -> None:
+    few, many = ([i.id for i in SubsetDataset(Whole(), n).load()] for n in (8, 20))
+    assert few == many[:8]
+    assert few != [i.id for i in SubsetDataset(Whole(), 8, seed=1).load()]
+
+
+def test_more_than_there_are_is_an_error_that_counts() -> None:
+    with pytest.raises(ConfigError, match=r"`dataset\.n` is 43, but whole, test split has 42 items"):
+        SubsetDataset(Whole(), 43).load()
+    with pytest.raises(ConfigError, match=r"`dataset\.n` is 0"):
+        SubsetDataset(Whole(), 0)

@@ -15,6 +15,7 @@ import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.engine.parts import Halve, TraitsJudge
+from tests.stub_server import score_of
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts, Recipe
@@ -57,6 +58,11 @@ def run(stub: Any, prompt: Prompt, rubric: Rubric, provenance: Provenance, tmp_p
     return Run(stub, prompt, rubric, provenance, tmp_path)
 
 
+def right(judgments: list[Judgment]) -> None:
+    assert [j.item_id for j in judgments] == [i.id for i in ITEMS]
+    assert [j.score for j in judgments] == [score_of(i.text) for i in ITEMS]
+
+
 class Run:
     """The whole path over one stub server."""
 
@@ -71,6 +77,7 @@ class Run:
         samples: int = 0,
         items: list[Item] = ITEMS,
         judge: type[Judge] = ScoreJudge,
+        repeats: int = 1,
         **engine: Any,
     ) -> list[Judgment]:
         model = ChatModel("stub", self.stub.url + "/v1", key_env=key_env, price=Price(input=1000, output=0))
@@ -80,7 +87,9 @@ class Run:
         options |= {"cache_dir": str(self.folder / "cache")} | engine
         parts = Parts(self.rubric, self.prompt, model, readout, (JudgeStep(judge(readout), self.provenance),))
         journals = Journals(folder if folder is not None else self.folder)
-        return asyncio.run(LocalEngine(**options).arun(Recipe({}, parts), items, journals))[1]
+        judged, judgments = asyncio.run(LocalEngine(**options).arun(Recipe({}, parts), items, journals, repeats))
+        assert judged == items
+        return judgments
 
     def kept(self) -> list[Judgment]:
         return list(read_records(self.path, Judgment))

@@ -1,17 +1,73 @@
-"""What a run has spent is known also of calls whose item never got a record: nothing is spent beyond the budget."""
+"""Journal, ledger, resume, cache and budgets: what a run has spent is known also of calls whose item got no record."""
 
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
-from tests.engine.conftest import ITEMS, Run
+from tests.engine.conftest import ITEMS, Run, right
 from tests.stub_server import Fault, StubServer
+from undogmatic.config.build import build
 from undogmatic.engine.journal import LEDGER, Journals, Ledger
-from undogmatic.errors import BudgetExceeded, DataError
+from undogmatic.errors import BudgetExceeded, ConfigError, DataError
 from undogmatic.records.records import Cost
+from undogmatic.runs.claim import LOCK
+
+
+@pytest.mark.parametrize("concurrency", [1, 5, 100])
+def test_judgments_come_back_in_input_order(run: Run, stub: StubServer, concurrency: int) -> None:
+    right(run(concurrency=concurrency))
+    assert len(stub.requests) == 12
+
+
+def test_a_torn_last_line_is_cut_off_and_its_item_judged_again(run: Run, stub: StubServer) -> None:
+    run(cache=False)
+    run.path.write_bytes(run.path.read_bytes()[:-40])
+    right(run(cache=False))
+    assert len(stub.requests) == 13
+    assert len(run.kept()) == 12
+
+
+def test_a_damaged_line_in_the_middle_is_named(run: Run) -> None:
+    run()
+    lines = run.path.read_text().splitlines()
+    lines[3] = lines[3].replace('"item_id"', '"item_it"')
+    run.path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataError, match=r"judgments\.jsonl:4: not a judgment"):
+        Journals(run.folder)
+
+
+def test_repeats_are_real_calls_and_a_rerun_makes_none(run: Run, stub: StubServer, tmp_path: Path) -> None:
+    first, again = (run(folder=tmp_path / name, repeats=2) for name in "ab")
+    assert len(stub.requests) == 24
+    assert [(j.item_id, j.repeat, j.score) for j in again] == [(j.item_id, j.repeat, j.score) for j in first]
+    assert (sum(j.cost.calls for j in again), sum(j.cost.cached for j in again)) == (0, 24)
+
+
+def test_the_cache_holds_json_texts_alone(run: Run) -> None:
+    run()
+    database = sqlite3.connect(run.folder / "cache" / "replies.sqlite")
+    rows = database.execute("select typeof(reply), reply from replies").fetchall()
+    database.close()
+    assert len(rows) == 12
+    assert all(kind == "text" and "data" in json.loads(reply) for kind, reply in rows)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("concurrency", 0), ("retries", -1), ("timeout", 0.0), ("max_calls", -1), ("stop_after", 0)]
+)
+def test_senseless_settings_are_named(key: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=f"engine.{key}"):
+        build({"_target_": "undogmatic.engine.local.LocalEngine", key: value}, "engine")
+
+
+def test_two_processes_cannot_write_one_journal(run: Run) -> None:
+    with FileLock(run.folder / LOCK), pytest.raises(ConfigError, match="another process is at work in"):
+        run()
 
 
 def test_the_sums_go_on_where_they_were_left(tmp_path: Path) -> None:
@@ -38,7 +94,7 @@ def test_a_resumed_run_counts_the_calls_of_items_that_were_under_way(run: Run, s
     with pytest.raises(BudgetExceeded):
         run(samples=4, max_calls=10, concurrency=2, cache=False)
     assert len(stub.requests) == 10
-    with pytest.raises(BudgetExceeded, match="is 11 and 11 calls"):
+    with pytest.raises(BudgetExceeded, match="is 11 and 11 calls were made"):
         run(samples=4, max_calls=11, concurrency=2, cache=False)
     assert len(stub.requests) == 11
     assert Journals(run.folder).ledger.calls == 11

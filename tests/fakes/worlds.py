@@ -48,9 +48,8 @@ def made_up(n: int, seed: int, apart: float = 0.0) -> list[Item]:
 
 def judged(items: Sequence[Item], said: Scores) -> LongTable:
     """The table of these scores, with a margin of 10 points."""
-    outcomes = [
-        Failure(reason=score, message="no") if isinstance(score, str) else Verdict(score=score) for score in said
-    ]
+    refused = {score: Failure(reason=score, message="no") for score in said if isinstance(score, str)}
+    outcomes = [refused[score] if isinstance(score, str) else Verdict(score=score) for score in said]
     judgments = [
         Judgment(item_id=item.id, judge="score", outcome=outcome, cost=Cost(calls=1), provenance=ORIGIN)
         for item, outcome in zip(items, outcomes, strict=True)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import copy
+import csv
+import functools
+import io
 import json
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.writable import named_or_writable
+from undogmatic.datasets.tabular import TextsDataset
+
 NESTED = 60
 ODD_TEXTS = [*" \0 =1+1 \u202e { null NaN 1e999 -".split(" "), "\ud800", "a\udfffb", " ", "x" * 5000, "\n\n"]
-ODD_NUMBERS = [
-    True,
-    -1,
-    0,
-    1e308,
-    -1e308,
-    5e-324,
-    10**400,
-    -(10**4200),
-    2**63,
-    2**64,
-    *map(float, ("nan", "inf", "-inf")),
-]
+LARGE = [1e308, -1e308, 5e-324, 10**400, -(10**4200), 2**63, 2**64]
+ODD_NUMBERS = [True, -1, 0, *LARGE, *map(float, ("nan", "inf", "-inf"))]
 
 
 def odd() -> st.SearchStrategy[Any]:
@@ -39,10 +37,46 @@ def odd() -> st.SearchStrategy[Any]:
 
 def nested(depth: int) -> Any:
     """Lists in lists."""
-    found: Any = 0
-    for _ in range(depth):
-        found = [found]
-    return found
+    return functools.reduce(lambda inner, _: [inner], range(depth), 0)
+
+
+def written(value: Any) -> bytes:
+    """The value as a line of JSON."""
+    return json.dumps(value).encode()
+
+
+def lines(rows: Iterable[Any], as_they_are: bool = False) -> bytes:
+    """JSON Lines, as ASCII or with all characters as they are."""
+    return "\n".join(json.dumps(row, ensure_ascii=not as_they_are) for row in rows).encode("utf-8", "surrogatepass")
+
+
+def sheet(rows: Iterable[Iterable[str]], encoding: str = "utf-8", end: str = "\r\n", mark: str = ",") -> bytes:
+    """Rows as CSV."""
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=mark, lineterminator=end).writerows(rows)
+    return text.getvalue().encode(encoding, "replace")
+
+
+def pieces(tokens: Iterable[Any], most: int | None = None) -> st.SearchStrategy[bytes]:
+    """Some of these texts, or of these bytes, in any order."""
+    encoded = [token if isinstance(token, bytes) else token.encode() for token in tokens]
+    return st.lists(st.sampled_from(encoded), max_size=most).map(b"".join)
+
+
+def reading(name: str) -> Callable[[bytes], None]:
+    """Enters the door of a dataset's file: what is read can be written everywhere, or one message names the file."""
+
+    def enter(case: bytes) -> None:
+        Path(name).write_bytes(case)
+        named_or_writable(Path(name), lambda: TextsDataset(name).load())
+
+    return enter
+
+
+@functools.cache
+def folder() -> Path:
+    """One for all cases of a process."""
+    return Path(tempfile.mkdtemp(prefix="undogmatic-fuzz-"))
 
 
 @st.composite

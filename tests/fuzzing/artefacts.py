@@ -57,20 +57,13 @@ def strategy() -> st.SearchStrategy[Case]:
     headers = st.builds(gguf, lengths, lengths, st.binary(max_size=80), st.sampled_from([3, 3, 2, 1, 2**31]))
     keys = st.sampled_from(["model", "prompt_hash", "method", "texts", "parameters"])
     methods = st.sampled_from(["content_free", "isotonic", "platt", "linear"])
-    parameters = st.dictionaries(
-        st.sampled_from(["kind", "slope", "intercept", "x", "y", "weights", "low", "high", "scale", "a", "b", "n"]),
-        odd | methods,
-        max_size=6,
-    )
+    names = st.sampled_from("kind slope intercept x y weights low high scale a b n".split())
+    parameters = st.dictionaries(names, odd | methods, max_size=6)
     fitted = st.builds(lambda m, p: calibration(method=m, parameters={"kind": m} | p), methods, parameters)
     changed = st.dictionaries(keys, odd, max_size=3).map(lambda changed: calibration(**changed))
     raw = st.tuples(st.sampled_from([".safetensors", ".json", ".gguf"]), st.binary(max_size=200))
-    return st.one_of(
-        damaged_probes().map(lambda content: (".safetensors", content)),
-        headers.map(lambda content: (".gguf", content)),
-        (fitted | changed).map(lambda content: (".json", content)),
-        raw,
-    )
+    kinds = {".safetensors": damaged_probes(), ".gguf": headers, ".json": fitted | changed}
+    return st.one_of(*(st.tuples(st.just(suffix), content) for suffix, content in kinds.items()), raw)
 
 
 def enter(case: Case) -> None:

@@ -7,16 +7,13 @@ import contextlib
 import functools
 import io
 import itertools
-import json
 import sqlite3
-import tempfile
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
 from tests.fuzzing import watched
-from tests.fuzzing._values import odd, spoiled
+from tests.fuzzing._values import folder, odd, spoiled, written
 from undogmatic.errors import UnparseableAnswer
 from undogmatic.models import calls
 from undogmatic.models.calls import Gateway, Reply, ReplyCache
@@ -47,7 +44,7 @@ EXAMPLES = [
 
 def strategy() -> st.SearchStrategy[Row]:
     """Rows that are nearly good, and any other."""
-    found = st.one_of(spoiled(GOOD).map(_written), odd().map(_written), st.binary(max_size=40), st.integers(-9, 9))
+    found = st.one_of(spoiled(GOOD).map(written), odd().map(written), st.binary(max_size=40), st.integers(-9, 9))
     return st.builds(Row, found, st.booleans())
 
 
@@ -83,10 +80,5 @@ def enter(case: Row) -> None:
 
 @functools.cache
 def _open() -> tuple[sqlite3.Connection, ReplyCache]:
-    folder = Path(tempfile.mkdtemp(prefix="undogmatic-fuzz-"))
-    cache = ReplyCache(folder)
-    return sqlite3.connect(folder / calls.CACHE_FILE, isolation_level=None), cache
-
-
-def _written(value: Any) -> bytes:
-    return json.dumps(value).encode()
+    cache = ReplyCache(folder())
+    return sqlite3.connect(folder() / calls.CACHE_FILE, isolation_level=None), cache

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from tests.fuzzing._values import lines
 from tests.fuzzing.jsonl import odd
 from tests.writable import named_or_writable
 from undogmatic.constructs.faithfulness.cases import CasesDataset
@@ -29,8 +29,7 @@ def strategy() -> st.SearchStrategy[Case]:
     row = st.dictionaries(st.sampled_from(COLUMNS) | st.text(max_size=5), cells, max_size=6)
     filled = row.map(lambda found: {"case": "A", "text": "t", "reference": "r", "document": "a.md"} | found)
     table = st.lists(filled | row, min_size=1, max_size=4)
-    written = table.map(lambda found: "\n".join(map(json.dumps, found)).encode("utf-8", "surrogatepass"))
-    return st.builds(Case, st.booleans(), written | st.binary(max_size=100))
+    return st.builds(Case, st.booleans(), table.map(lines) | st.binary(max_size=100))
 
 
 def enter(case: Case) -> None:
@@ -39,16 +38,14 @@ def enter(case: Case) -> None:
     Path("b.txt").write_text("The reference.", encoding="utf-8")
     path, other = Path("fuzzed.jsonl"), Path("good.jsonl")
     path.write_bytes(case.content)
-    if case.summaries:
-        rows = [{"case": name, "document": "a.md", "reference": "b.txt"} for name in ("A", "b")]
-        other.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-        named_or_writable(path, lambda: CasesDataset(str(other), str(path), split="all").load())
-    else:
-        named_or_writable(path, lambda: CasesDataset(str(path), split="all").load())
+    rows = [{"case": name, "document": "a.md", "reference": "b.txt"} for name in ("A", "b")]
+    other.write_bytes(lines(rows))
+    files = (other, path) if case.summaries else (path,)
+    named_or_writable(path, lambda: CasesDataset(*map(str, files), split="all").load())
 
 
 def _lines(*rows: object) -> bytes:
-    return "\n".join(map(json.dumps, rows)).encode()
+    return lines(rows)
 
 
 EXAMPLES: list[Case] = [

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from pathlib import Path
-
 from hypothesis import strategies as st
 
+from tests.fuzzing._values import pieces, reading, sheet
 from tests.fuzzing.jsonl import COLUMNS
-from tests.writable import named_or_writable
-from undogmatic.datasets.tabular import TextsDataset
 
 TOKENS = (*"id text label label.a.b , ; \" ' =1+1 -5 é \0 nan".split(), "\t", "\n", "\r", "\r\n", " ")
 ENCODINGS = ("utf-8", "utf-8-sig", "latin-1", "utf-16", "cp1252")
@@ -19,28 +14,15 @@ Case = bytes
 
 def strategy() -> st.SearchStrategy[Case]:
     """Tables in several encodings, pieces of CSV in any order, and any bytes."""
-
-    def written(table: list[list[str]], encoding: str, end: str, mark: str) -> bytes:
-        text = io.StringIO(newline="")
-        csv.writer(text, delimiter=mark, lineterminator=end).writerows(table)
-        return text.getvalue().encode(encoding, "replace")
-
     cells = st.text(max_size=8) | st.sampled_from(["", "7", "1e400", "nan", "true", "=1+1", "a\rb", "[1]", "x" * 2000])
     header = st.lists(st.sampled_from(COLUMNS) | cells, min_size=1, max_size=5).map(lambda names: ["text", *names])
     table = st.builds(lambda head, body: [head, *body], header, st.lists(st.lists(cells, max_size=7), max_size=4))
     ends, marks = st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(",,,;\t")
-    tables = st.builds(written, table, st.sampled_from(ENCODINGS), ends, marks)
-    pieces = st.lists(st.sampled_from(TOKENS), max_size=30).map(lambda found: "".join(found).encode())
-    return st.one_of(tables, pieces.map(lambda rest: b"id,text\n" + rest), pieces, st.binary(max_size=300))
+    tables, parts = st.builds(sheet, table, st.sampled_from(ENCODINGS), ends, marks), pieces(TOKENS, 30)
+    return st.one_of(tables, parts.map(lambda rest: b"id,text\n" + rest), parts, st.binary(max_size=300))
 
 
-def enter(case: Case) -> None:
-    """The file is read: items that can be written everywhere, or one message with file and line."""
-    path = Path("fuzzed.csv")
-    path.write_bytes(case)
-    named_or_writable(path, lambda: TextsDataset(str(path)).load())
-
-
+enter = reading("fuzzed.csv")
 EXAMPLES: list[Case] = [
     b"",
     b"\n\n",

@@ -11,19 +11,15 @@ from fpdf import FPDF
 from hypothesis import strategies as st
 
 from tests.fuzzing import watched
+from tests.fuzzing._values import pieces
 from undogmatic.constructs.faithfulness.document import read_document
 
 Case = tuple[str, bytes]
-PIECES = (
-    *(b"obj endobj stream endstream xref trailer startxref %%EOF /Root /Pages /Kids /Count /Length /Filter".split()),
-    *(
-        b"/FlateDecode /Contents /Encrypt /ToUnicode << >> [ ] ( ) < > 0 1 2 -1 99999999999 R null true BT ET Tj TJ Tm".split()
-    ),
-    b"1 0 R",
-    b"2 0 R",
-    b"\n",
-    b"\x00",
+WORDS = (
+    "obj endobj stream endstream xref trailer startxref %%EOF /Root /Pages /Kids /Count /Length /Filter /FlateDecode "
+    "/Contents /Encrypt /ToUnicode << >> [ ] ( ) < > 0 1 2 -1 99999999999 R null true BT ET Tj TJ Tm"
 )
+PIECES = (*WORDS.encode().split(), b"1 0 R", b"2 0 R", b"\n", b"\x00")
 
 
 @functools.cache
@@ -43,9 +39,7 @@ def strategy() -> st.SearchStrategy[Case]:
     """Bytes changed, cut out, put in and cut off; and texts."""
     whole = printed()
     places = st.integers(0, len(whole) - 1)
-    changes = st.lists(
-        st.tuples(places, st.integers(0, 40), st.sampled_from(PIECES) | st.binary(max_size=4)), max_size=8
-    )
+    change = st.tuples(places, st.integers(0, 40), st.sampled_from(PIECES) | st.binary(max_size=4))
 
     def changed(found: list[tuple[int, int, bytes]]) -> bytes:
         raw = whole
@@ -54,13 +48,11 @@ def strategy() -> st.SearchStrategy[Case]:
         return raw
 
     torn = places.map(lambda place: whole[:place])
-    lines = st.lists(
-        st.sampled_from(["a", "A", "-", "\n", "\n\n", "\f", "1", " ", "\u00ad", "é", "\r", "*", "____"])
-    ).map("".join)
+    lines = pieces(["a", "A", "-", "\n", "\n\n", "\f", "1", " ", "\u00ad", "é", "\r", "*", "____"])
     texts = st.one_of(st.binary(max_size=100), st.text(max_size=100).map(lambda t: t.encode("utf-8", "surrogatepass")))
     return st.one_of(
-        st.tuples(st.just("pdf"), changes.map(changed) | torn),
-        st.tuples(st.sampled_from(["txt", "md", "pdf"]), texts | lines.map(str.encode)),
+        st.tuples(st.just("pdf"), st.lists(change, max_size=8).map(changed) | torn),
+        st.tuples(st.sampled_from(["txt", "md", "pdf"]), texts | lines),
     )
 
 
@@ -78,16 +70,13 @@ def enter(case: Case) -> None:
 def _page(content: bytes) -> bytes:
     """A PDF of one page with this content stream, packed."""
     packed = zlib.compress(content)
+    length = str(len(packed)).encode()
     return (
-        b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
+        b"%%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
         b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n"
-        b"4 0 obj<</Filter/FlateDecode/Length "
-        + str(len(packed)).encode()
-        + b">>stream\n"
-        + packed
-        + b"\nendstream endobj\n"
-        b"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Times-Roman>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n"
-    )
+        b"4 0 obj<</Filter/FlateDecode/Length %b>>stream\n%b\nendstream endobj\n"
+        b"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Times-Roman>>endobj\ntrailer<</Root 1 0 R>>\n%%%%EOF\n"
+    ) % (length, packed)
 
 
 EXAMPLES: list[Case] = [

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import json
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 
 from tests.fuzzing import watched
-from tests.fuzzing._values import odd, spoiled
-from undogmatic.engine.journal import Journal, Ledger, written
+from tests.fuzzing._values import folder, odd, spoiled, written
+from undogmatic.engine import journal
+from undogmatic.engine.journal import Journal, Ledger
 from undogmatic.records.records import Judgment, Made
 from undogmatic.runs.folder import read_records
 
@@ -25,9 +22,8 @@ GOOD: list[dict[str, Any]] = [
     | {"calls": [CALL]}
     for outcome in (VERDICT, FAILURE)
 ]
-GOOD.append(
-    {"item_id": "a", "step": "s", "outcome": {"kind": "items", "items": [{"id": "b", "text": "t"}]}, "cost": {}}
-)
+MADE = {"kind": "items", "items": [{"id": "b", "text": "t"}]}
+GOOD.append({"item_id": "a", "step": "s", "outcome": MADE, "cost": {}})
 SPENT = [{"calls": 1}, {"usd": 0.25}, {"calls": 7, "usd": 1.5}]
 
 EXAMPLES: list[bytes] = [
@@ -45,9 +41,9 @@ EXAMPLES: list[bytes] = [
 def strategy() -> st.SearchStrategy[bytes]:
     """Lines that are nearly good, joined by any line ends, the last one perhaps torn."""
     line = st.one_of(
-        st.sampled_from([*GOOD, *SPENT]).map(_line),
-        st.sampled_from([*GOOD, *SPENT]).flatmap(spoiled).map(_line),
-        odd().map(_line),
+        st.sampled_from([*GOOD, *SPENT]).map(written),
+        st.sampled_from([*GOOD, *SPENT]).flatmap(spoiled).map(written),
+        odd().map(written),
         st.binary(max_size=30),
     )
     ends = st.sampled_from([b"\n", b"\r\n", b"\n\n", b""])
@@ -56,13 +52,13 @@ def strategy() -> st.SearchStrategy[bytes]:
 
 def enter(case: bytes) -> None:
     """Records, which can be written again and go on; or one message with the file and the line."""
-    path = _folder() / "judgments.jsonl"
+    path = folder() / "judgments.jsonl"
     kinds: tuple[Any, ...] = (Judgment, Made)
     for record in kinds:
         path.write_bytes(case)
         with watched(str(path)):
             for each in read_records(path, record):
-                _, line = written(each)
+                _, line = journal.written(each)
                 assert record.model_validate_json(line).key == each.key
         with watched(str(path)):
             known = len(Journal(path, record).done)
@@ -74,12 +70,3 @@ def enter(case: bytes) -> None:
         with Ledger(path, ()) as further:
             further.note(1, 0.0)
         assert Ledger(path, ()).calls == spent.calls + 1
-
-
-@functools.cache
-def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="undogmatic-fuzz-"))
-
-
-def _line(value: Any) -> bytes:
-    return json.dumps(value).encode()

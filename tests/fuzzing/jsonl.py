@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from pathlib import Path
 
 from hypothesis import strategies as st
 
 from tests.fuzzing import _values as values
-from tests.writable import named_or_writable
-from undogmatic.datasets.tabular import TextsDataset
+from tests.fuzzing._values import lines, reading
 
 COLUMNS = "id text label labels condition pair inputs parent maker metadata label.a.b x".split()
 TOKENS = (
@@ -26,21 +23,12 @@ Case = bytes
 def strategy() -> st.SearchStrategy[Case]:
     """Rows with odd values, pieces of JSON in any order, and any bytes."""
     whole = st.lists(rows.map(lambda row: {"text": "a"} | row), min_size=1, max_size=3)
-    written = whole.map(lambda found: "\n".join(map(json.dumps, found)).encode("utf-8", "surrogatepass"))
-    plain = functools.partial(json.dumps, ensure_ascii=False)
-    raw = whole.map(lambda found: "\n".join(map(plain, found)).encode("utf-8", "surrogatepass"))
-    pieces = st.lists(st.sampled_from(TOKENS), max_size=20).map(lambda found: "".join(found).encode())
+    written = st.builds(lines, whole, st.booleans())
     other = whole.map(lambda found: json.dumps(found[0]).encode("utf-16"))
-    return written | raw | pieces | other | st.binary(max_size=300)
+    return written | values.pieces(TOKENS, 20) | other | st.binary(max_size=300)
 
 
-def enter(case: Case) -> None:
-    """The file is read: items that can be written everywhere, or one message with file and line."""
-    path = Path("fuzzed.jsonl")
-    path.write_bytes(case)
-    named_or_writable(path, lambda: TextsDataset(str(path)).load())
-
-
+enter = reading("fuzzed.jsonl")
 EXAMPLES: list[Case] = [
     b"",
     b"\xef\xbb\xbf",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from pathlib import Path
 
 from hypothesis import strategies as st
 
+from tests.fuzzing._values import lines, sheet
 from tests.fuzzing.csv import ENCODINGS
 from tests.fuzzing.jsonl import odd
 from tests.writable import one_message
@@ -32,24 +30,19 @@ def strategy() -> st.SearchStrategy[Case]:
     """Sheets as people fill them in, pieces of them, and any bytes; odd options."""
 
     def table(rows: list[dict[str, str]], encoding: str, mark: str) -> tuple[str, bytes]:
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, list(COLUMNS), delimiter=mark, restval="")
-        writer.writeheader()
-        writer.writerows(rows)
-        return ".csv", text.getvalue().encode(encoding, "replace")
+        cells = [[row.get(name, "") for name in COLUMNS] for row in rows]
+        return ".csv", sheet([COLUMNS, *cells], encoding, mark=mark)
 
     ids = st.sampled_from([*ITEMS, "''=1+1", "nobody", "", "x" * 5000])
     cells = st.sampled_from(["", "7", "7,5", "1e400", "nan", "'5", "true", "-1", "0.5", "a\rb"]) | st.text(max_size=6)
     row = st.fixed_dictionaries({"item_id": ids, "label": cells}, optional={name: cells for name in COLUMNS[2:]})
     tables = st.builds(table, st.lists(row, max_size=4), st.sampled_from(ENCODINGS), st.sampled_from(",,;\t"))
     objects = st.fixed_dictionaries({"item_id": ids | odd, "label": odd}, optional={name: odd for name in COLUMNS[2:]})
-    lines = st.lists(objects, max_size=4).map(
-        lambda rows: (".jsonl", "\n".join(map(json.dumps, rows)).encode("utf-8", "replace"))
-    )
+    written = st.lists(objects, max_size=4).map(lambda rows: (".jsonl", lines(rows)))
     raw = st.tuples(st.sampled_from([".csv", ".jsonl"]), st.binary(max_size=200))
     scales = st.none() | st.sampled_from(["0-10", "10-0", "0-" + "9" * 400, "a", "0--5", "-5--1"]) | st.text(max_size=5)
     names = st.none() | st.sampled_from(["ana", "", "=x", "a\nb", "\ud800", "x" * 3000])
-    return st.builds(lambda file, scale, who: (*file, scale, who), tables | tables | lines | raw, scales, names)
+    return st.builds(lambda file, scale, who: (*file, scale, who), tables | tables | written | raw, scales, names)
 
 
 def enter(case: Case) -> None:
@@ -66,9 +59,8 @@ def enter(case: Case) -> None:
         return
     try:
         source, rows = labels.read_sheet(str(path))
-        checked = labels.check(
-            str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], scale=ends, labeller=labeller, revise=False
-        )
+        options = {"scale": ends, "labeller": labeller, "revise": False}
+        checked = labels.check(str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], **options)
     except UndogmaticError as error:
         one_message(error, [path], lines=20)
         return

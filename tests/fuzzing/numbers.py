@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -36,7 +37,7 @@ class Case(NamedTuple):
 
 def enter(case: Case) -> None:
     """Set the value in the composed config and build it."""
-    whole = _copied(_composed(case.choice))
+    whole = copy.deepcopy(_composed(case.choice))
     node = whole
     for step in case.key[:-1]:
         node = node[step] if isinstance(node[step], dict) else node.setdefault(step, {})
@@ -51,18 +52,6 @@ def strategy() -> st.SearchStrategy[Case]:
     """Keys of all options, and values, the absurd ones among them."""
     value = st.one_of(st.sampled_from(VALUES), st.floats(), st.integers(), st.text(max_size=5))
     return st.builds(lambda key, value: Case(*key, value), st.sampled_from(_keys()), value)
-
-
-def _copied(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {key: _copied(value) for key, value in node.items()}
-    return [_copied(value) for value in node] if isinstance(node, list) else node
-
-
-@functools.cache
-def _choices() -> list[str]:
-    found = [f"{group}={path.stem}" for group in GROUPS for path in sorted((conf_folder() / group).glob("*.yaml"))]
-    return [choice for choice in found if choice != "model=env"]
 
 
 @functools.cache
@@ -93,12 +82,13 @@ def _file(choice: str) -> dict[str, Any]:
 @functools.cache
 def _keys() -> list[tuple[str, tuple[str, ...]]]:
     found = []
-    for choice in _choices():
-        group = choice.partition("=")[0]
-        node = _file(choice)
-        if choice == "analysis=suite":
-            node = {"ab": {"level": 0.95}, "costs": {"baseline": None}}
-        found += [(choice, key) for key in _leaves(node, (group,)) if "defaults" not in key]
+    choices = [f"{group}={path.stem}" for group in GROUPS for path in sorted((conf_folder() / group).glob("*.yaml"))]
+    for choice in choices:
+        if choice == "model=env":
+            continue
+        node = _file(choice) if choice != "analysis=suite" else {"ab": {"level": 0.95}, "costs": {"baseline": None}}
+        keys = _leaves(node, (choice.partition("=")[0],))
+        found += [(choice, key) for key in keys if "defaults" not in key]
     own = {"run": ["resume", "repeats", "limit", "name"], "report": ["language"]}
     found += [("judge=score", (section, key)) for section, keys in own.items() for key in keys]
     return found + [("judge=score", (key,)) for key in ("seed", "judges", "steps", "report", "run", "model", "judge")]
@@ -113,13 +103,10 @@ def _leaves(node: Any, key: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield key
 
 
-def _examples() -> list[Case]:
-    """Each number of each option with a few of the values in turn, and each of the program's own with all."""
-    found = []
-    for n, (choice, key) in enumerate(_keys()):
-        own = key[0] in ("run", "seed", "report", "judges", "steps", "engine")
-        found += [Case(choice, key, value) for value in (VALUES if own else VALUES[n % 7 :: 7])]
-    return found
-
-
-EXAMPLES = _examples()
+_OWN = ("run", "seed", "report", "judges", "steps", "engine")
+EXAMPLES = [
+    Case(choice, key, value)
+    for n, (choice, key) in enumerate(_keys())
+    for value in (VALUES if key[0] in _OWN else VALUES[n % 7 :: 7])
+]
+"""Each number of each option with a few of the values in turn, and each of the program's own with all."""

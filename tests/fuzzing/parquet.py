@@ -6,16 +6,14 @@ import datetime
 import functools
 import io
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow
 import pyarrow.parquet
 from hypothesis import strategies as st
 
+from tests.fuzzing._values import reading
 from tests.fuzzing.jsonl import COLUMNS
-from tests.writable import named_or_writable
-from undogmatic.datasets.tabular import TextsDataset
 
 Case = bytes
 moments = st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1))
@@ -72,11 +70,8 @@ def damaged(draw: st.DrawFn) -> bytes:
     """A file with bytes changed, taken out or cut off; half of the time in its footer."""
     content = bytearray(draw(st.one_of(st.builds(whole), tables())))
     for _ in range(draw(st.integers(1, 4))):
-        at = (
-            draw(st.integers(0, len(content) - 1))
-            if draw(st.booleans())
-            else max(0, len(content) - draw(st.integers(1, 400)))
-        )
+        near_the_end = max(0, len(content) - draw(st.integers(1, 400)))
+        at = draw(st.integers(0, len(content) - 1)) if draw(st.booleans()) else near_the_end
         content[at] = draw(st.integers(0, 255))
     return bytes(content[: draw(st.sampled_from([len(content)] * 3 + [len(content) // 2, 8]))])
 
@@ -86,11 +81,7 @@ def strategy() -> st.SearchStrategy[Case]:
     return st.one_of(tables(), damaged(), st.binary(max_size=100).map(lambda raw: b"PAR1" + raw + b"PAR1"))
 
 
-def enter(case: Case) -> None:
-    """The file is read: items that can be written everywhere, or one message with the file."""
-    path = Path("fuzzed.parquet")
-    path.write_bytes(case)
-    named_or_writable(path, lambda: TextsDataset(str(path)).load())
+enter = reading("fuzzed.parquet")
 
 
 def _of(**columns: Any) -> bytes:

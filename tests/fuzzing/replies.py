@@ -11,19 +11,17 @@ import functools
 import hashlib
 import json
 import math
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from hypothesis import strategies as st
 
 from tests.fuzzing import watched
-from tests.fuzzing._values import ODD_TEXTS, odd, spoiled
+from tests.fuzzing._values import ODD_TEXTS, folder, odd, spoiled, written
 from tests.stub_server import StubServer, _judged_text
 from undogmatic.config.door import compose_config
-from undogmatic.engine.journal import written
+from undogmatic.engine import journal
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.records.records import Failure, Item, Judgment
@@ -41,6 +39,9 @@ WAYS = {
     "levels": ["model=gpt", "readout=logprobs", "judge=debate"],
 }
 """How to ask, as overrides."""
+
+
+REFUSAL = {"error": {"message": "m", "code": 1}, "detail": [{"loc": [1], "msg": ""}]}
 
 
 class Answer(NamedTuple):
@@ -72,7 +73,7 @@ def parts(way: str) -> Parts:
 @functools.cache
 def cache() -> ReplyCache:
     """One for all cases of a process."""
-    return ReplyCache(Path(tempfile.mkdtemp(prefix="undogmatic-fuzz-")))
+    return ReplyCache(folder())
 
 
 @functools.cache
@@ -122,31 +123,27 @@ def _answers(draw: st.DrawFn) -> Answer:
     kind = draw(st.sampled_from(["reply", "reply", "reply", "content", "content", "text", "bytes", "status"]))
     status, headers = 200, {}
     if kind == "reply":
-        body = _written(draw(spoiled(reply)))
+        body = written(draw(spoiled(reply)))
     elif kind == "content":
-        body = _with_content(reply, _text(draw(spoiled(json.loads(_content(reply) or '{"a": 0}')))))
+        body = _with_content(reply, json.dumps(draw(spoiled(json.loads(_content(reply) or '{"a": 0}')))))
     elif kind == "text":
         body = _with_content(reply, draw(st.text(max_size=40) | st.sampled_from(ODD_TEXTS)))
     elif kind == "bytes":
-        body = draw(st.binary(max_size=60) | odd().map(_written))
+        body = draw(st.binary(max_size=60) | odd().map(written))
     else:
         status = draw(st.integers(100, 999) | st.sampled_from([400, 401, 404, 413, 422, 429, 500, 503]))
-        value = st.text(max_size=30) | st.sampled_from(
-            ["1e999", "nan", "-1", "1e30", "Mon, 01 Jan 0001 00:00:00 +9999"]
-        )
+        odd_waits = ["1e999", "nan", "-1", "1e30", "Mon, 01 Jan 0001 00:00:00 +9999"]
+        value = st.text(max_size=30) | st.sampled_from(odd_waits)
         headers = {name: draw(value) for name in draw(st.sets(st.sampled_from(["Retry-After", "retry-after-ms"])))}
-        body = _written(
-            draw(odd() | spoiled({"error": {"message": "m", "code": 1}, "detail": [{"loc": [1], "msg": ""}]}))
-        )
+        body = written(draw(odd() | spoiled(REFUSAL)))
     return Answer(way, body, status, headers, call, draw(st.booleans()))
 
 
 def enter(case: Answer) -> None:
     """Records that can be written and read back, and the same once more from the cache."""
     good(case.way)
-    client: Any = parts(case.way).model
-    client = client._client
-    calls = 0
+    model: Any = parts(case.way).model
+    client, calls = model._client, 0
 
     def answer(well: bytes) -> Any:
         nonlocal calls
@@ -177,7 +174,7 @@ def _check(judgments: list[Judgment]) -> None:
             assert outcome.score is not None and 0 <= outcome.score <= 100, outcome.score
             assert outcome.interval is None or all(map(math.isfinite, outcome.interval))
         assert judgment.cost.usd is None or 0 <= judgment.cost.usd < 1e6
-        record, line = written(judgment)
+        record, line = journal.written(judgment)
         assert record is judgment, "it could not be written as it is"
         back = Judgment.model_validate_json(line.encode())
         assert back.outcome == judgment.outcome and back.cost == judgment.cost
@@ -197,25 +194,17 @@ def _with_content(reply: dict[str, Any], content: str) -> bytes:
     if "choices" in reply:
         first = reply["choices"][0]
         changed = first | {"message": first["message"] | {"content": content}}
-        return _written(reply | {"choices": [changed]})
-    return _written(reply | {"content": [{"type": "text", "text": content}]} if "content" in reply else content)
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value)
-
-
-def _written(value: Any) -> bytes:
-    return json.dumps(value).encode()
+        return written(reply | {"choices": [changed]})
+    return written(reply | {"content": [{"type": "text", "text": content}]} if "content" in reply else content)
 
 
 EXAMPLES = [
     Answer("structured", b"[" * 100_000),
-    Answer("structured", _written({"choices": [{"message": {"content": "{}", "refusal": 7}}]})),
+    Answer("structured", written({"choices": [{"message": {"content": "{}", "refusal": 7}}]})),
     Answer("structured", b'{"choices": [{"message": {"content": "\\ud800"}}]}'),
     Answer("structured", _with_content({"choices": [{"message": {}}]}, '{"shame_score": ' + "9" * 5000 + "}")),
     Answer("structured", _with_content({"choices": [{"message": {}}]}, "```" + " " * 90_000 + "x")),
     Answer("openrouter", b'{"choices": [{"message": {"content": "x"}}], "usage": {"cost": NaN}}'),
-    Answer("claude", _written({"content": [{"type": "text", "text": 7}], "stop_reason": []})),
+    Answer("claude", written({"content": [{"type": "text", "text": 7}], "stop_reason": []})),
     Answer("structured", b"{}", 429, {"Retry-After": "Mon, 01 Jan 0001 00:00:00 +9999"}),
 ]

@@ -13,8 +13,9 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
@@ -30,7 +31,6 @@ FILES = (
     "run.json judgments.jsonl scores.csv labels.csv metrics.json .hydra/config.yaml .hydra/overrides.yaml "
     ".hydra/hydra.yaml mlflow.json sweep.json multirun.yaml error.txt steps/cut.jsonl"
 ).split()
-DOORS = ("resume", "export", "against", "sweep", "neighbour")
 VALUES = ("null", "true", "-1", "1e400", "NaN", '"x"', "[]", "[[1]]", "{}", '{"a": {"b": []}}', '"\\ud800"', "9" * 400)
 
 
@@ -48,7 +48,7 @@ def strategy() -> st.SearchStrategy[Case]:
     """Every kind of damage to every file, through every door."""
     return st.builds(
         Case,
-        st.sampled_from(DOORS),
+        st.sampled_from(list(_DOORS)),
         st.sampled_from(FILES),
         st.sampled_from(("cut", "flip", "replace", "insert", "value", "gone", "folder")),
         st.floats(0, 1),
@@ -97,23 +97,16 @@ def enter(case: Case) -> None:
                 raise AssertionError(f"{case}: {type(error).__name__}: {error}") from error
 
 
-def _resume() -> None:
+def _judge(into: str, *more: str, **chosen: str) -> None:
     from undogmatic.experiment import run_experiment
 
-    run_experiment(compose_config([*WORDS]), CHOICES, Path("swept/0"))
+    run_experiment(compose_config([*WORDS, *more]), CHOICES | chosen, Path(into))
 
 
 def _export() -> None:
     from undogmatic.review.commands import export
 
     export("swept/0", "queue", everything=True)
-
-
-def _against() -> None:
-    from undogmatic.experiment import run_experiment
-
-    config = compose_config([*WORDS[:3], "tracking=none", "analysis=reliability", "analysis.against=[swept/0]"])
-    run_experiment(config, CHOICES | {"analysis": "reliability"}, Path("fresh"))
 
 
 def _sweep() -> None:
@@ -124,13 +117,14 @@ def _sweep() -> None:
     report.write(compare(Path("swept"), "a sweep", "en"), Path("swept"))
 
 
-def _neighbour() -> None:
-    from undogmatic.experiment import run_experiment
-
-    run_experiment(compose_config([*WORDS]), CHOICES, Path("swept/new"))
-
-
-_DOORS = {"resume": _resume, "export": _export, "against": _against, "sweep": _sweep, "neighbour": _neighbour}
+_AGAINST = ("analysis=reliability", "analysis.against=[swept/0]")
+_DOORS: dict[str, Callable[[], None]] = {
+    "resume": lambda: _judge("swept/0"),
+    "export": _export,
+    "against": lambda: _judge("fresh", *_AGAINST, analysis="reliability"),
+    "sweep": _sweep,
+    "neighbour": lambda: _judge("swept/new"),
+}
 
 
 @functools.cache
@@ -138,50 +132,42 @@ def _whole() -> Path:
     """A folder with texts and a sweep of two jobs over them, as runs leave it; made once in a process."""
     import atexit
 
-    from undogmatic.experiment import run_experiment
-
     place = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     rows = [{"id": f"t{n}", "text": f"Conforme o Tema {n} do STF.", "label": 10 * n} for n in range(4)]
     (place / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with contextlib.chdir(place), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         for job in ("swept/0", "swept/1"):
-            config = compose_config(WORDS)
-            run_experiment(config, CHOICES, Path(job))
-            _noted(Path(job), config)
+            _judge(job)
+            (Path(job) / ".hydra").mkdir()  # what Hydra writes
+            noted = {"config": compose_config(WORDS), "overrides": ["model=patterns", f"seed={job[-1]}"]}
+            noted["hydra"] = {"hydra": {"runtime": {"cwd": os.getcwd()}}}
+            for name, content in noted.items():
+                (Path(job) / ".hydra" / f"{name}.yaml").write_text(json.dumps(content))
     manifest = {"overrides": ["seed=0,1"], "started": 1.0, "mlflow_run": None, "status": "finished"}
     (place / "swept/sweep.json").write_text(json.dumps(manifest))
     (place / "swept/multirun.yaml").write_text(json.dumps({"hydra": {"overrides": {"task": ["seed=0,1"]}}}))
     return place
 
 
-def _noted(job: Path, config: dict[str, Any]) -> None:
-    """What Hydra writes."""
-    (job / ".hydra").mkdir()
-    (job / ".hydra/config.yaml").write_text(json.dumps(config))
-    (job / ".hydra/overrides.yaml").write_text(json.dumps(["model=patterns", f"seed={job.name}"]))
-    (job / ".hydra/hydra.yaml").write_text(json.dumps({"hydra": {"runtime": {"cwd": os.getcwd()}}}))
-
-
 def _damage(path: Path, case: Case) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_bytes() if path.is_file() else b""
     place = int(case.at * len(before))
-    if case.damage == "gone":
+    if case.damage in ("gone", "folder"):
         path.unlink(missing_ok=True)
-    elif case.damage == "folder":
-        path.unlink(missing_ok=True)
-        path.mkdir()
-    elif case.damage == "cut":
-        path.write_bytes(before[:place])
-    elif case.damage == "flip":
-        path.write_bytes(before[:place] + bytes(255 - b for b in before[place : place + 3]) + before[place + 3 :])
-    elif case.damage == "replace":
-        path.write_bytes(case.content)
-    elif case.damage == "insert":
-        path.write_bytes(before[:place] + case.content + before[place:])
-    else:
-        path.write_bytes(_other_value(before, case))
+        if case.damage == "folder":
+            path.mkdir()
+        return
+    first, rest = before[:place], before[place:]
+    contents = {
+        "cut": first,
+        "flip": first + bytes(255 - b for b in rest[:3]) + rest[3:],
+        "replace": case.content,
+        "insert": first + case.content + rest,
+        "value": _other_value(before, case),
+    }
+    path.write_bytes(contents[case.damage])
 
 
 def _other_value(before: bytes, case: Case) -> bytes:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hypothesis import strategies as st
 
 from tests.fuzzing.labels import RUBRIC
@@ -31,22 +30,13 @@ def strategy() -> st.SearchStrategy[Case]:
     return st.tuples(text, st.none() | st.binary(max_size=100) | encoded, st.lists(words, max_size=2).map(tuple))
 
 
-@contextmanager
-def _standing_in(content: bytes | None) -> Iterator[None]:
-    before = sys.stdin
-    sys.stdin = None if content is None else io.TextIOWrapper(io.BytesIO(content))
-    try:
-        yield
-    finally:
-        sys.stdin = before
-
-
 def enter(case: Case) -> None:
     """A text that can be judged and written, or one message."""
     text, content, inputs = case
     Path("fuzzed.txt").write_bytes(content or b"")
     given = Namespace(file=None, input=list(inputs))
-    with _standing_in(content):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", None if content is None else io.TextIOWrapper(io.BytesIO(content)))
         try:
             _, texts = _read(given, None if inputs else text, RUBRIC)
             writable([_item(1, texts[0], RUBRIC)])
@@ -54,12 +44,9 @@ def enter(case: Case) -> None:
             one_message(error)
         words = ["score", *(word for one in inputs for word in ("--input", one)), text]
         if any("\ud800" <= c <= "\udfff" for word in words for c in word):
-            try:
+            with pytest.raises(SystemExit) as stopped:
                 main(words)
-            except SystemExit as stopped:
-                assert stopped.code == 2
-            else:
-                raise AssertionError("a word that is not UTF-8 was taken")
+            assert stopped.value.code == 2
 
 
 EXAMPLES: list[Case] = [

@@ -38,13 +38,8 @@ PROVENANCE = Provenance(
 
 def judge(item: Item, outcome: Verdict | Failure) -> Judgment:
     """A judgment around an outcome."""
-    return Judgment(
-        item_id=item.id,
-        judge="score",
-        outcome=outcome,
-        cost=Cost(calls=1, input_tokens=180, output_tokens=1, usd=0.0, seconds=0.12),
-        provenance=PROVENANCE,
-    )
+    cost = Cost(calls=1, input_tokens=180, output_tokens=1, usd=0.0, seconds=0.12)
+    return Judgment(item_id=item.id, judge="score", outcome=outcome, cost=cost, provenance=PROVENANCE)
 
 
 def verdict(score: float, rationale: str | None = None, **more: Any) -> Verdict:
@@ -68,12 +63,11 @@ SLOPE = {"left": "authority_only", "right": "explained_only", "pairs": PAIRS, "y
 
 def trial_result() -> AnalysisResult:
     """One analysis with a verdict, a finding, metrics, a table and a figure."""
+    groups = pd.DataFrame({"sort": ["authority_only", "explained_only"], "n": [8, 8], "mean": [81.25, 22.5]})
     return AnalysisResult(
         name="trial",
         metrics={"trial.share": 0.9375, "trial.share_low": 0.8, "trial.share_high": 0.99, "trial.rank_biserial": 0.875},
-        tables={
-            "groups": pd.DataFrame({"sort": ["authority_only", "explained_only"], "n": [8, 8], "mean": [81.25, 22.5]})
-        },
+        tables={"groups": groups},
         findings=[Finding("trial.plain", {"difference": 58.75})],
         figures=[FigureData("pairs", "slope", SLOPE)],
         verdict=Finding("trial.verdict", {"n": 8, "share": 0.9375, "interval": (0.8, 0.99), "p": 0.0004}),
@@ -95,12 +89,14 @@ def finished(tmp_path: Path) -> Build:
     ) -> FinishedRun:
         if outcomes is None:
             rng = np.random.default_rng(0)
-            centred = [
-                (Item(id=f"t{n}:{c}", text=f"Texto {n}, {c}.", pair=f"t{n}", condition=c), centre)
+            outcomes = [
+                (
+                    Item(id=f"t{n}:{c}", text=f"Texto {n}, {c}.", pair=f"t{n}", condition=c),
+                    verdict(centre + rng.uniform(-9, 9)),
+                )
                 for n in range(8)
                 for c, centre in (("authority_only", 80), ("explained_only", 22))
             ]
-            outcomes = [(item, verdict(centre + rng.uniform(-9, 9))) for item, centre in centred]
         items = [item for item, _ in outcomes]
         judgments = [judge(*pair) for pair in outcomes]
         frame = tabulate(items, judgments, 1)
@@ -154,29 +150,23 @@ def asked(text: str = "Avalie o texto.", *, readout: str = "probe", uses_prompt:
 @pytest.fixture
 def swept(tmp_path: Path) -> SweepResult:
     """A sweep of three jobs, the last of which failed."""
-    jobs = pd.DataFrame(
-        {
-            "number": [1, 0, 2],
-            "name": ["local-a", "tfidf-a", "gpt-a"],
-            "status": ["finished", "finished", "failed"],
-            "model": ["local", "tfidf", "gpt"],
-            "headline": [0.97, 0.9, np.nan],
-            "low": [0.9, 0.8, np.nan],
-            "high": [1.0, 0.96, np.nan],
-            "trial.rank_biserial": [0.99, 0.85, np.nan],
-            "calls": [32.0, 0.0, np.nan],
-        }
-    )
+    columns = ("number", "name", "status", "model", "headline", "low", "high", "trial.rank_biserial", "calls")
+    rows = [
+        (1, "local-a", "finished", "local", 0.97, 0.9, 1.0, 0.99, 32.0),
+        (0, "tfidf-a", "finished", "tfidf", 0.9, 0.8, 0.96, 0.85, 0.0),
+        (2, "gpt-a", "failed", "gpt", *[np.nan] * 5),
+    ]
+    pair = {"left": ["local-a"], "right": ["tfidf-a"]}
     difference = {"difference": [6.5], "low": [1.0], "high": [12.0], "n": [32], "p": [0.0123], "p_holm": [0.0123]}
     return SweepResult(
         name="models",
         folder=tmp_path / "sweep",
         language="pt",
-        jobs=jobs,
+        jobs=pd.DataFrame(rows, columns=columns),
         choices=("model",),
         headline="trial.share",
-        comparisons=pd.DataFrame({"left": ["local-a"], "right": ["tfidf-a"]} | difference),
-        agreement=pd.DataFrame({"left": ["local-a"], "right": ["tfidf-a"], "spearman": [0.91]}),
+        comparisons=pd.DataFrame(pair | difference),
+        agreement=pd.DataFrame(pair | {"spearman": [0.91]}),
         findings=[Finding("trial.plain", {"difference": 6.5}), Finding("trial.plain", {"difference": 1.5})],
         failed=[("gpt-a", "model=gpt needs OPENAI_API_KEY <script>")],
         rubric=shame(),

@@ -11,22 +11,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from undogmatic.report import document
-from undogmatic.report.document import (
-    Bullets,
-    Code,
-    Document,
-    Heading,
-    Paragraph,
-    Picture,
-    Quote,
-    Table,
-    fence,
-    markdown,
-    save,
-)
-from undogmatic.report.document import (
-    html as escape_html,
-)
+from undogmatic.report.document import Bullets, Code, Document, Heading, Paragraph, Picture, Quote, Table
+from undogmatic.report.document import html as escape_html
 from undogmatic.safety.outside import visible
 
 HOSTILE = (
@@ -78,7 +64,7 @@ def read(text: str) -> Page:
 
 
 def saved(report: Document, folder: Path) -> Page:
-    save(report, folder)
+    document.save(report, folder)
     return read((folder / "report.html").read_text(encoding="utf-8"))
 
 
@@ -89,10 +75,10 @@ def hostile_document() -> Document:
             Heading(text),
             Paragraph(text, "verdict"),
             Bullets([text, text]),
-            Table([text, "b"], [[text, "1"]], (False, True), text),
             Quote(text, text, text),
             Code(text),
         ]
+        blocks.append(Table([text, "b"], [[text, "1"]], (False, True), text))
     return Document("en", HOSTILE[0], HOSTILE[1], blocks, HOSTILE[2])  # type: ignore[arg-type]
 
 
@@ -109,13 +95,12 @@ def test_html_shows_hostile_text_and_acts_on_none_of_it(tmp_path: Path) -> None:
 
 def test_html_forbids_scripts_and_the_network(tmp_path: Path) -> None:
     page = saved(Document("pt", "t", "l"), tmp_path)
-    policy = dict(page.attributes)["content"]
     attributes = [value for name, value in page.attributes if name == "content" and value and "default-src" in value]
-    assert policy is not None and attributes == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
+    assert attributes == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
 
 
 def test_markdown_shows_hostile_text_and_acts_on_none_of_it(tmp_path: Path) -> None:
-    save(hostile_document(), tmp_path)
+    document.save(hostile_document(), tmp_path)
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     kinds = {t.type for t in tokens} | {c.type for t in tokens for c in t.children or []}
@@ -125,12 +110,11 @@ def test_markdown_shows_hostile_text_and_acts_on_none_of_it(tmp_path: Path) -> N
     assert sum(t.type == "blockquote_open" for t in tokens) == 2 * len(HOSTILE)
     assert sum(t.type == "heading_open" for t in tokens) == len(HOSTILE) + 2
     assert [t.content.rstrip("\n") for t in tokens if t.type == "fence"] == [visible(h).rstrip("\n") for h in HOSTILE]
-    assert all(len(row.children or []) >= 0 for row in tokens)
 
 
 @given(st.text())
 def test_markdown_of_any_text_reads_as_that_text(text: str) -> None:
-    parsed = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(markdown(text))
+    parsed = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(document.markdown(text))
     inline = [child for token in parsed if token.type == "inline" for child in token.children or []]
     assert {child.type for child in inline} <= {"text", "text_special"}
     assert "".join(child.content for child in inline).split() == visible(text).split()
@@ -143,19 +127,18 @@ def test_html_of_any_text_reads_as_that_text(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_addresses_do_not_become_links(text: str) -> None:
-    assert "://" not in markdown(text) and "www." not in markdown(text) and "@" not in markdown(text)
+    assert not [sign for sign in ("://", "www.", "@") if sign in document.markdown(text)]
 
 
 def test_a_fence_is_longer_than_any_in_the_text() -> None:
-    assert fence("plain") == "```"
-    assert fence("a ````b```` c") == "`````"
+    assert [document.fence(text) for text in ("plain", "a ````b```` c")] == ["```", "`````"]
 
 
 def test_a_template_that_writes_a_text_unfiltered_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "TEMPLATES", tmp_path)
     (tmp_path / "report.md.jinja").write_text("{{ document.title }}")
     with pytest.raises(TypeError, match="without a filter"):
-        save(Document("en", "<b>", "l"), tmp_path)
+        document.save(Document("en", "<b>", "l"), tmp_path)
 
 
 def test_pictures_are_inside_the_page(tmp_path: Path) -> None:

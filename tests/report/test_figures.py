@@ -35,7 +35,7 @@ DATA: dict[str, tuple[dict[str, Any], int]] = {
     "bars": ({"labels": ["a", "b"], "values": [1.0, 2.0], **ENDS, "reference": 1.0, "y_label": "auc"}, 2),
     "forest": ({"labels": ["a", "b"], "estimate": [1.0, 2.0], **ENDS, "x_label": "auc"}, 2),
     "heatmap": (
-        {"matrix": [[1.0, NAN], [-0.5, 1.0]], "rows": ["a", "b"], "columns": ["c", "d"], "label": "correlation"},
+        {"matrix": [[1.0, NAN], [-0.5, 1.0]], "rows": list("ab"), "columns": list("cd"), "label": "correlation"},
         3,
     ),
     "calibration": ({"raw": [40.0, 60.0], "calibrated": [10.0, 90.0], "label": [5.0, 95.0]}, 2),
@@ -43,6 +43,10 @@ DATA: dict[str, tuple[dict[str, Any], int]] = {
     "dots": ({"labels": ["a", "b"], "series": {"x": [0.2, NAN], "y": [0.4, 0.6]}, "x_label": "score"}, 2),
     "reliability": ({"confidence": [0.2, 0.9], "accuracy": [0.5, 0.8], **SHARES, "count": [3, 4]}, 7),
 }
+
+
+def pen() -> Pen:
+    return Pen(Words("en"), "trial", shame())
 
 
 def test_every_kind_is_tried() -> None:
@@ -78,8 +82,9 @@ def test_an_unknown_kind_is_named_with_the_known_ones(tmp_path: Path) -> None:
 
 def test_axes_say_the_unit_and_run_over_the_scale_in_the_language() -> None:
     five = shame().model_copy(update={"scale": NumericScale(minimum=1, maximum=5)})
-    pen = Pen(Words("pt", texts_beside(CuratedDataset), "pontos"), "trial", five)
-    figure = figures.KINDS["box"](DATA["box"][0], pen)
+    figure = figures.KINDS["box"](
+        DATA["box"][0], Pen(Words("pt", texts_beside(CuratedDataset), "pontos"), "trial", five)
+    )
     ax = figure.axes[0]
     assert ax.get_ylabel() == "Nota (pontos, 1–5)"
     low, high = ax.get_ylim()
@@ -97,7 +102,7 @@ def test_ticks_have_a_decimal_comma_in_portuguese() -> None:
 
 def test_many_groups_are_not_told_apart_by_repeated_colours() -> None:
     data = POINTS | {"x": list(range(9)), "y": list(range(9)), "groups": list("abcdefghi")}
-    figure = figures.KINDS["scatter"](data, Pen(Words("en"), "trial", shame()))
+    figure = figures.KINDS["scatter"](data, pen())
     assert figure.legends == [] and len(figure.axes[0].lines) == 1
 
 
@@ -106,7 +111,7 @@ def test_names_of_two_hundred_letters_leave_the_axes_their_room(kind: str, tmp_p
     data = dict(DATA[kind][0])
     rows = "rows" if kind == "heatmap" else "labels"
     data[rows] = [f"instructions={'so far ' * 30}{n}" for n in range(len(data[rows]))]
-    drawn = figures.KINDS[kind](data, Pen(Words("en"), "trial", shame()))
+    drawn = figures.KINDS[kind](data, pen())
     figures.draw(FigureData("one", kind, data), Words("en"), "trial", shame(), tmp_path / "one.png")
     names = [label.get_text() for ax in drawn.axes[:1] for label in (*ax.get_yticklabels(), *ax.get_xticklabels())]
     told = [name for name in names if name.startswith("instructions")]
@@ -114,7 +119,7 @@ def test_names_of_two_hundred_letters_leave_the_axes_their_room(kind: str, tmp_p
 
 
 def test_equal_points_lie_beside_each_other() -> None:
-    figure = figures.KINDS["box"]({"groups": {"a": [5.0] * 4}, "y_label": "score"}, Pen(Words("en"), "trial", shame()))
+    figure = figures.KINDS["box"]({"groups": {"a": [5.0] * 4}, "y_label": "score"}, pen())
     points = next(line for line in figure.axes[0].lines if line.get_marker() == "o")
     assert len(set(np.asarray(points.get_xdata()).tolist())) == 4
 
@@ -127,8 +132,7 @@ def test_pyplot_is_not_used(tmp_path: Path) -> None:
 
 def test_thousands_of_pairs_are_one_object_and_not_thousands() -> None:
     pairs = [(float(n % 97), float(n % 89)) for n in range(3000)]
-    pen = Pen(Words("en"), "ab", None)
-    drawn = figures.KINDS["slope"]({"left": "a", "right": "b", "pairs": pairs, "y_label": "score"}, pen)
+    drawn = figures.KINDS["slope"]({"left": "a", "right": "b", "pairs": pairs, "y_label": "score"}, pen())
     (ax,) = drawn.axes
     shown = sum(len(collection.get_segments()) for collection in ax.collections)  # type: ignore[attr-defined]
     assert shown + sum(len(line.get_xdata()) == 2 for line in ax.lines) == 3000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -74,8 +75,7 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
 def sheet_rows(path: str = "queue.csv") -> list[dict[str, str]]:
     before = csv.field_size_limit(10**9)
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return list(csv.DictReader(file))
+        return list(csv.DictReader(io.StringIO(Path(path).read_bytes().decode("utf-8-sig"), newline="")))
     finally:
         csv.field_size_limit(before)
 
@@ -136,34 +136,23 @@ def logged(make_run: MakeRun, fresh_store: Path, tmp_path: Path) -> str:
     return str(run)
 
 
-def say(
-    note: dict[str, str],
-    item: str,
-    value: Any,
-    who: str | None,
-    *,
-    repeat: int = 0,
-    kind: str = "feedback",
-    **more: Any,
-) -> Any:
+def say(note: dict[str, str], item: str, value: Any, who: str | None, **more: Any) -> Any:
     """Add an assessment of a person to an item's trace, as the UI does; returns it."""
     from mlflow.entities import AssessmentSource, Expectation, Feedback
     from mlflow.tracing.client import TracingClient
 
-    source = AssessmentSource("HUMAN", who)
-    made = (Feedback if kind == "feedback" else Expectation)(
-        more.pop("name", "human_label"), value, source=source, **more
-    )
-    return TracingClient(note["uri"]).log_assessment(trace_of(note, item, repeat), made)
+    kind = {"feedback": Feedback, "expectation": Expectation}[more.pop("kind", "feedback")]
+    trace, name = trace_of(note, item, more.pop("repeat", 0)), more.pop("name", "human_label")
+    made = kind(name, value, source=AssessmentSource("HUMAN", who), **more)
+    return TracingClient(note["uri"]).log_assessment(trace, made)
 
 
 def trace_of(note: dict[str, str], item: str, repeat: int = 0) -> str:
     from mlflow import MlflowClient
 
-    client = MlflowClient(note["uri"], note["uri"])
-    experiment = client.get_experiment_by_name("undogmatic").experiment_id
     wanted = f"tags.item = '{item}' AND tags.repeat = '{repeat}'"
-    (found,) = client.search_traces(locations=[experiment], filter_string=wanted)
+    client = MlflowClient(note["uri"], note["uri"])
+    (found,) = client.search_traces(locations=[note_experiment(note)], filter_string=wanted)
     return str(found.info.trace_id)
 
 
@@ -171,3 +160,17 @@ def note_experiment(note: dict[str, str]) -> str:
     from mlflow import MlflowClient
 
     return str(MlflowClient(note["uri"], note["uri"]).get_experiment_by_name("undogmatic").experiment_id)
+
+
+def redact(run: str) -> None:
+    """Have the run's config say that nothing of the texts may be kept."""
+    config = Path(run, ".hydra", "config.yaml")
+    config.write_text(config.read_text().replace("redact: false", "redact: true"))
+
+
+UNREADABLE = (
+    ("a", {"run_id": "0" * 32}, "is no longer in"),
+    ("b", {"uri": "sqlite:////nowhere/mlflow.db"}, r"is gone \(/nowhere/mlflow\.db\)"),
+    ("c", {"uri": "sqlite:///broken.db"}, "not a database"),
+)
+"""Names, what mlflow.json may say of a store that cannot be read, and what is said of that."""

@@ -24,6 +24,8 @@ from undogmatic.review import queue
 from undogmatic.review.commands import export
 from undogmatic.safety.secrets import redacted
 
+LEVELS = st.sampled_from(["low", "high", None])
+
 
 class TestSelect:
     def draw(self, outcomes: Sequence[Outcome], **changes: Any) -> queue.Queue:
@@ -65,26 +67,15 @@ class TestSelect:
         chosen = self.draw([sure(10, doubt=0.9), sure(90, doubt=0.1)], everything=True)
         assert (self.ids(chosen), chosen.order) == (["i0", "i1"], "procedure")
 
-    @given(
-        st.lists(
-            st.tuples(*[st.one_of(st.none(), st.integers(0, 2))] * 4, st.sampled_from(["low", "high", None])),
-            min_size=10,
-            max_size=14,
-        )
-    )
+    @given(st.lists(st.tuples(*[st.none() | st.integers(0, 2)] * 4, LEVELS), min_size=10, max_size=14))
     @settings(max_examples=30, deadline=None)
     def test_the_measure_is_the_one_of_calibration(self, rows: list[tuple[Any, ...]]) -> None:
-        verdicts: list[Outcome] = [
-            Verdict(
-                score=float(10 * k % 100),
-                doubt=doubt,
-                interval=None if width is None else (0, width),
-                confidence=confidence,
-                uncertainty=level,
-                distribution=None if p is None else ScoreDistribution(values=(0, 1), probabilities=(p / 2, 1 - p / 2)),
-            )
-            for k, (doubt, width, confidence, p, level) in enumerate(rows)
-        ]
+        verdicts: list[Outcome] = []
+        for k, (doubt, width, confidence, p, level) in enumerate(rows):
+            interval = None if width is None else (0.0, float(width))
+            odds = None if p is None else ScoreDistribution(values=(0, 1), probabilities=(p / 2, 1 - p / 2))
+            fields = {"doubt": doubt, "interval": interval, "confidence": confidence, "uncertainty": level}
+            verdicts.append(Verdict(score=float(10 * k % 100), distribution=odds, **fields))
         items = [Item(id=f"i{k}", text=made_up(9, str(k)), label=50.0) for k in range(len(verdicts))]
         judged = LongTable(tabulate(items, [judgment(f"i{k}", v) for k, v in enumerate(verdicts)], 1), hundred())
         (result,) = CalibrationAnalysis(resamples=100)(judged, np.random.default_rng(0))
@@ -113,11 +104,10 @@ class TestSelect:
         assert sorted(self.ids(chosen)) == ["i0", "i1"]
         assert {e.inclusion for e in chosen.entries} == {1.0}
 
-    def test_negative_numbers_are_refused(self) -> None:
-        with pytest.raises(ConfigError, match="--budget is -1"):
-            self.draw([sure(1)], budget=-1)
-        with pytest.raises(ConfigError, match="--random is -2"):
-            self.draw([sure(1)], random=-2)
+    @pytest.mark.parametrize("name", ["budget", "random"])
+    def test_negative_numbers_are_refused(self, name: str) -> None:
+        with pytest.raises(ConfigError, match=f"--{name} is -1"):
+            self.draw([sure(1)], **{name: -1})
 
 
 class TestExport:
@@ -137,11 +127,8 @@ class TestExport:
         assert "Fill in `label` (no / yes, rubric toy)" in said
 
     def test_both_files_hold_the_same_rows_ready_to_fill_in(self, make_run: MakeRun) -> None:
-        words: dict[str, Any] = {
-            "rationale": "cites only",
-            "issues": ("a", "b"),
-            "details": {"rules_fired": "overall, gap"},
-        }
+        words: dict[str, Any] = {"rationale": "cites only", "issues": ("a", "b")}
+        words["details"] = {"rules_fired": "overall, gap"}
         verdict = sure(20, review=True, confidence=30, uncertainty="high", **words)
         run = make_run([verdict, sure(5), Failure(reason="unparseable", message="not JSON")])
         said = export(str(run))
@@ -170,10 +157,8 @@ class TestExport:
         assert line_rows()[0]["rules"] == ["gap"]
 
     def test_an_item_judged_repeatedly_has_one_row_that_shows_the_flagged_judgment(self, make_run: MakeRun) -> None:
-        run = make_run(
-            [sure(1), sure(1)], repeats=[judgment("i1", sure(50, review=True), 1), judgment("i0", sure(1), 1)]
-        )
-        export(str(run))
+        again = [judgment("i1", sure(50, review=True), 1), judgment("i0", sure(1), 1)]
+        export(str(make_run([sure(1), sure(1)], repeats=again)))
         assert [(row["item_id"], row["repeat"], row["low"]) for row in line_rows()] == [("i1", 1, 15)]
 
     def test_a_queue_is_never_overwritten(self, make_run: MakeRun) -> None:

@@ -202,21 +202,14 @@ def test_an_address_is_shown_without_what_is_secret_in_it(address: str, shown: s
 class TestDoors:
     @pytest.mark.parametrize(
         "word",
-        [
-            "+model.api_key=KEY",
-            "++model.api_key='KEY'",
+        (
             "model={api_key: KEY, name: x}",
-            "model.api_key=EMPTY1,KEY",
-            "judge.model.token=KEY",
-            "engine.secret=KEY",
-            "tracking.password=KEY",
-            "model.api_base=http://KEY@host/v1",
-            "model.api_base=http://me:KEY@host/v1",
-            "model.api_base=https://host/v1?x=KEY",
-            "tracking.uri=postgresql://me:KEY@host/db",
-            "tracking.uri='postgresql://host/db?password=KEY'",
+            *"+model.api_key=KEY ++model.api_key='KEY' model.api_key=EMPTY1,KEY judge.model.token=KEY".split(),
+            *"engine.secret=KEY tracking.password=KEY model.api_base=http://KEY@host/v1".split(),
+            *"model.api_base=http://me:KEY@host/v1 model.api_base=https://host/v1?x=KEY".split(),
+            *"tracking.uri=postgresql://me:KEY@host/db tracking.uri='postgresql://host/db?password=KEY'".split(),
             "dataset.path=https://me:KEY@host/x.csv",
-        ],
+        ),
     )
     def test_a_key_typed_in_the_open_is_refused_and_not_repeated(self, word: str) -> None:
         key = of(1)
@@ -228,16 +221,12 @@ class TestDoors:
 
     @pytest.mark.parametrize(
         "word",
-        [
-            "model.extra.api_key=KEY",
+        (
+            *"model.extra.api_key=KEY +model.extra.metadata.note=KEY model.api_base=http://host/KEY/v1".split(),
+            *"run.name=KEY run.name=before-KEY,KEY KEY".split(),
             "+model.extra.headers.Authorization='Bearer KEY'",
-            "+model.extra.metadata.note=KEY",
             "+model.extra={metadata: {user: KEY}}",
-            "model.api_base=http://host/KEY/v1",
-            "run.name=KEY",
-            "run.name=before-KEY,KEY",
-            "KEY",
-        ],
+        ),
     )
     def test_a_key_typed_elsewhere_is_known_from_then_on(self, word: str) -> None:
         key = of(2)
@@ -246,17 +235,12 @@ class TestDoors:
 
     @pytest.mark.parametrize(
         "word",
-        [
-            "model.key_env=OPENAI_API_KEY",
-            "model.api_key='${oc.env:OPENAI_API_KEY}'",
-            "model.max_tokens_field=max_completion_tokens",
-            "model.api_base=http://[::1]:8000/v1",
-            "tracking.uri=postgresql://me@host/db",
-            "tracking.uri=sqlite:////home/me/mlflow.db",
-            "judge=score,debate",
-            "seed=range(1,5)",
+        (
+            *"model.key_env=OPENAI_API_KEY model.api_key='${oc.env:OPENAI_API_KEY}' judge=score,debate".split(),
+            *"model.max_tokens_field=max_completion_tokens model.api_base=http://[::1]:8000/v1 seed=range(1,5)".split(),
+            *"tracking.uri=postgresql://me@host/db tracking.uri=sqlite:////home/me/mlflow.db".split(),
             "rubric.wordings.en.meanings.secret=classified",
-        ],
+        ),
     )
     def test_what_holds_no_key_passes(self, word: str) -> None:
         check_words([word])

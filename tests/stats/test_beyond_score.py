@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from tests.stats.conftest import refuses
 from undogmatic.stats import review
 from undogmatic.stats.beyond_score import FEWEST, Beyond, beyond_score, error_by_score
 
@@ -129,9 +130,7 @@ def test_the_score_foretells_the_error_of_texts_left_out_where_it_can() -> None:
 
 def test_what_cannot_be_said_is_refused() -> None:
     score, error = random_judge(FEWEST, 0)
-    with pytest.raises(ValueError, match=f"at least {FEWEST}"):
-        beyond_score(score[1:], error[1:], score[1:], MIDDLE)
-    with pytest.raises(ValueError, match="constant"):
-        beyond_score(np.ones(FEWEST), error, score, MIDDLE)
+    refuses(f"at least {FEWEST}", beyond_score, score[1:], error[1:], score[1:], MIDDLE)
+    refuses("constant", beyond_score, np.ones(FEWEST), error, score, MIDDLE)
     everything = beyond_score(np.random.default_rng(0).uniform(size=FEWEST), np.abs(score - 50), score, MIDDLE)
     assert isinstance(everything, Beyond) and not everything.estimate.low > 0

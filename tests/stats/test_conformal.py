@@ -12,6 +12,7 @@ from mapie.regression import SplitConformalRegressor
 from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression
 
+from tests.stats.conftest import refuses
 from undogmatic.stats import conformal
 
 LEVELS = np.array([0.0, 25, 50, 75, 100])
@@ -128,14 +129,12 @@ class TestGuards:
 
     def test_a_group_that_is_too_small_is_named_with_its_size(self) -> None:
         groups = ["stf"] * 20 + ["tst"] * 5
-        with pytest.raises(ValueError, match=r"90 %.*'tst' has 5; at least 9"):
-            _fit(np.ones(25), np.ones(25), range(25), groups=groups)
+        refuses(r"90 %.*'tst' has 5; at least 9", _fit, np.ones(25), np.ones(25), range(25), groups=groups)
 
     def test_verifying_on_a_fitted_item_is_refused(self) -> None:
         fitted = _fit(np.ones(9), np.ones(9), [f"pair{i}" for i in range(9)])
         made = conformal.intervals(fitted, [1.0])
-        with pytest.raises(ValueError, match="pair3"):
-            conformal.coverage(fitted, made, [1.0], ["pair3"])
+        refuses("pair3", conformal.coverage, fitted, made, [1.0], ["pair3"])
 
     def test_a_fit_survives_json(self) -> None:
         fitted = _fit(np.arange(9.0), np.zeros(9), range(9), groups=["a"] * 9)
@@ -152,10 +151,8 @@ class TestGuards:
             (grouped, [1.0], ["b"], "holds b; fitted are a"),
             (plain, [[1.0, 2.0]], None, "ranges"),
         ):
-            with pytest.raises(ValueError, match=message):
-                conformal.intervals(fitted, predicted, groups=groups)
-        with pytest.raises(ValueError, match="scale"):
-            _fit(np.ones(9), np.full(9, 101.0), range(9))
+            refuses(message, conformal.intervals, fitted, predicted, groups=groups)
+        refuses("scale", _fit, np.ones(9), np.full(9, 101.0), range(9))
 
 
 def test_crepes_gives_the_same_split_and_mondrian_intervals() -> None:

@@ -1,5 +1,7 @@
 """What remains at equal controls: what is recovered, with which coverage, and where it must admit that it cannot."""
 
+import functools
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -7,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.stats.conftest import held, refuses
 from undogmatic.stats import confound, means
 from undogmatic.stats.claims import Claim
+from undogmatic.stats.estimate import Estimate
 
 
 def _pairs(rng: np.random.Generator, effect: float, shape, n: int = 40) -> tuple[np.ndarray, ...]:  # type: ignore[no-untyped-def]
@@ -69,12 +73,12 @@ class TestAtEqual:
     def test_shrinking_costs_no_coverage(self, slope: float, apart: float) -> None:
         """Controls that are half shown are the worst: `benchmarks/coverage` has more shapes and 1,000 samples."""
         rng = np.random.default_rng(5)
-        inside = 0
-        for _ in range(400):
+
+        def draw() -> Estimate:
             z = rng.normal(apart, 1, 30)
-            found = confound.at_equal(20 + slope * z + rng.normal(0, 8, 30), z, 10).difference
-            inside += found.estimate.low <= 20 <= found.estimate.high
-        assert inside >= 0.93 * 400
+            return confound.at_equal(20 + slope * z + rng.normal(0, 8, 30), z, 10).difference.estimate
+
+        assert held(20, 400, draw) >= 0.93
 
     def test_with_groups_the_error_is_that_of_leaving_one_out(self) -> None:
         rng = np.random.default_rng(2)
@@ -143,46 +147,36 @@ class TestAtEqual:
         assert confound.at_equal(d, rotated, 10).extrapolated, "apart only in a direction between the controls"
 
     def test_coverage_with_uneven_noise(self) -> None:
-        for n, off in ((10, 0.03), (40, 0.02)):
+        def draw(n: int) -> Estimate:
+            z = rng.normal(0.4, 1, n)
+            d = 12 + 6 * z + rng.normal(0, 1, n) * (3 + 3 * np.abs(z))
+            return confound.at_equal(d, z, 10).difference.estimate
+
+        for n, off in ((10, 0.045), (40, 0.035)):
             rng = np.random.default_rng(6)
-            held = []
-            for _ in range(400):
-                z = rng.normal(0.4, 1, n)
-                d = 12 + 6 * z + rng.normal(0, 1, n) * (3 + 3 * np.abs(z))
-                found = confound.at_equal(d, z, 10).difference
-                held.append(found.estimate.low <= 12 <= found.estimate.high)
-            assert np.mean(held) == pytest.approx(0.95, abs=off + 0.015)
+            assert held(12, 400, functools.partial(draw, n)) == pytest.approx(0.95, abs=off)
 
     @pytest.mark.parametrize("rare", [0.05, 0.1])
-    def test_a_rare_large_difference_is_not_missed(self, rare: float) -> None:
+    @pytest.mark.parametrize("bounds", [(-100.0, 100.0), None])
+    def test_a_rare_large_difference_is_not_missed(self, rare: float, bounds: tuple[float, float] | None) -> None:
         """Nine in ten pairs differ by 26, the tenth by -34: ten pairs at equal controls often look all alike."""
         rng = np.random.default_rng(7)
-        held = {"bounds": 0, "none": 0}
-        for _ in range(200):
+
+        def draw() -> Estimate:
             z = rng.normal(0, 1, 10)
             d = np.where(rng.random(10) < rare, -40.0, 20) + 5 * z
-            truth = 20 - 60 * rare
-            for name, bounds in (("bounds", (-100.0, 100.0)), ("none", None)):
-                found = confound.at_equal(d, z, 10, bounds=bounds).difference
-                held[name] += found.estimate.low <= truth <= found.estimate.high
-        assert min(held.values()) / 200 >= 0.93
+            return confound.at_equal(d, z, 10, bounds=bounds).difference.estimate
+
+        assert held(20 - 60 * rare, 200, draw) >= 0.93
 
     def test_coverage_with_skewed_noise(self) -> None:
         rng = np.random.default_rng(8)
-        held = 0
-        for _ in range(400):
-            z = rng.normal(0.4, 1, 30)
-            found = confound.at_equal(12 + 6 * z - 10 * rng.exponential(1, 30) + 10, z, 10).difference
-            held += found.estimate.low <= 12 <= found.estimate.high
-        assert held / 400 >= 0.925
 
-    def test_refusals(self) -> None:
-        with pytest.raises(ValueError, match="2 groups are too few"):
-            confound.at_equal([1, 2, 3, 4], [1, -2, 3, 0], 10, groups=[0, 0, 1, 1])
-        with pytest.raises(ValueError, match="one group alone fixes"):
-            confound.at_equal([1, 2, 3, 4], [1, 1, 1, 5], 10)
-        with pytest.raises(ValueError, match="4 values and `controls` 3 rows"):
-            confound.at_equal([1, 2, 3, 4], [0, 1, 2], 10)
+        def draw() -> Estimate:
+            z = rng.normal(0.4, 1, 30)
+            return confound.at_equal(12 + 6 * z - 10 * rng.exponential(1, 30) + 10, z, 10).difference.estimate
+
+        assert held(12, 400, draw) >= 0.925
 
 
 class TestClaims:
@@ -252,8 +246,7 @@ class TestLength:
 
     def test_where_length_and_condition_are_one_it_refuses(self) -> None:
         scores, lengths, rng = [1.0, 2, 3, 5], np.array([10.0, 20, 30, 40]), np.random.default_rng(0)
-        with pytest.raises(ValueError, match="the same in every pair"):
-            confound.at_equal_length(scores, scores[::-1], 2 * lengths, lengths, 10, rng)
+        refuses("the same in every pair", confound.at_equal_length, scores, scores[::-1], 2 * lengths, lengths, 10, rng)
         with pytest.raises(ValueError, match="`lengths_b` holds a length of 0"):
             confound.at_equal_length(scores, scores[::-1], lengths, [0.0, 1, 2, 3], 10, rng)
 

@@ -69,12 +69,3 @@ def test_without_doubt_that_varies_all_or_nothing_is_decided() -> None:
     assert find_threshold(np.zeros(60), np.ones(60)).share == 1.0
     half = find_threshold(np.zeros(60), np.arange(60) % 2)
     assert (half.threshold, len(half.steps)) == (None, 1)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [({"rate": 1.0}, "rate"), ({"confidence": 0}, "confidence"), ({"right": [2.0] * 30}, "only 0 and 1")],
-)
-def test_bad_arguments_are_named(change: dict, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        find_threshold(**{"doubt": np.arange(30.0), "right": np.ones(30)} | change)

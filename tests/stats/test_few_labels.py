@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from tests.stats.conftest import held, refuses
 from undogmatic.stats import few_labels, means
+from undogmatic.stats.estimate import Estimate
 
 MEAN = 50.0
 
@@ -186,15 +188,15 @@ class TestDegreesOfFreedom:
     @pytest.mark.parametrize("together", [1, 2])
     def test_coverage(self, n_labels: int, together: int) -> None:
         rng = np.random.default_rng(84)
-        hits = 0
-        for _ in range(400):
+
+        def draw() -> Estimate:
             groups = np.arange(300) // together
             label = 50 + rng.normal(0, 12, 300)[groups] + rng.normal(0, 6, 300)
             scores = 0.7 * label + 30 + rng.normal(0, 6, 300)
             chosen = np.flatnonzero(np.isin(groups, rng.choice(300 // together, n_labels, replace=False)))
-            found = few_labels.estimate_mean(scores, chosen, label[chosen], groups=groups)
-            hits += found.estimate.low <= MEAN <= found.estimate.high
-        assert 0.92 <= hits / 400 <= 0.985
+            return few_labels.estimate_mean(scores, chosen, label[chosen], groups=groups).estimate
+
+        assert 0.92 <= held(MEAN, 400, draw) <= 0.985
 
 
 class TestMaps:
@@ -222,16 +224,10 @@ class TestMaps:
         weights = []
         for _ in range(100):
             label = np.repeat(rng.uniform(0, 100, 60), 2)
-            scores, how = (
-                np.repeat(rng.uniform(0, 100, 60), 2),
-                {"calibration": "isotonic", "groups": np.arange(120) // 2},
-            )
-            weights.append(few_labels.estimate_mean(scores, np.arange(40), label[:40], **how).judge_weight)
+            scores, groups = np.repeat(rng.uniform(0, 100, 60), 2), np.arange(120) // 2
+            found = few_labels.estimate_mean(scores, np.arange(40), label[:40], calibration="isotonic", groups=groups)
+            weights.append(found.judge_weight)
         assert np.mean(weights) < 0.3
-
-    def test_ten_labels_are_too_few_for_an_increasing_function(self) -> None:
-        with pytest.raises(ValueError, match=r"'isotonic' with 19.0 effective labelled groups; an inc"):
-            few_labels.estimate_mean(np.arange(100.0), np.arange(19), np.arange(19.0), calibration="isotonic")
 
     @pytest.mark.parametrize("n_labels", [20, 40])
     def test_a_curved_judge_gains_by_the_isotonic_map_and_keeps_its_coverage(self, n_labels: int) -> None:
@@ -364,9 +360,4 @@ class TestGuards:
     )
     def test_what_does_not_fit_is_named(self, change: dict[str, Any], named: str) -> None:
         arguments: dict[str, Any] = {"scores": np.arange(10.0), "labelled": range(5), "labels": [1, 2, 3, 4, 6.0]}
-        with pytest.raises(ValueError, match=named):
-            few_labels.estimate_mean(**(arguments | change))
-
-    def test_budgets_are_checked(self) -> None:
-        with pytest.raises(ValueError, match="target_width"):
-            few_labels.label_budget(np.arange(10.0), np.arange(5), np.arange(5.0), 0)
+        refuses(named, few_labels.estimate_mean, **(arguments | change))

@@ -1,10 +1,14 @@
 """Intervals of coefficients: by hand, at the edges, and how often they hold the coefficient."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from undogmatic.stats import agreement, coefficients, jackknife, means, ranking, resampling
+from tests.stats.conftest import held, peak_memory, refuses
+from undogmatic.stats import agreement, calibration, coefficients, jackknife, means, ranking, review
+from undogmatic.stats.estimate import Estimate
 
 LEVELS = [0.0, 25, 50, 75, 100]
 
@@ -66,7 +70,7 @@ class TestInterval:
 
         slow = jackknife.interval(np.column_stack([x, y]), counted, _rng())
         fast = jackknife.interval(np.column_stack([x, y]), coefficients.PEARSON, _rng())
-        assert len(calls) == 1 + resampling.LEFT_OUT_GROUPS
+        assert len(calls) == 1 + jackknife.LEFT_OUT_GROUPS
         assert slow.interval == pytest.approx(fast.interval, abs=3e-3)
 
 
@@ -113,8 +117,7 @@ class TestNearlyMean:
 
         found = jackknife.nearly_mean([1.0, 2, 9], fragile, _rng(), bounds=(0, 10))
         assert (found.value, found.low, found.high) == (4, 0, 10)
-        with pytest.raises(ValueError, match="1 units"):
-            jackknife.nearly_mean([1.0, 2], np.mean, _rng(), groups=["x", "x"])
+        refuses("1 units", jackknife.nearly_mean, [1.0, 2], np.mean, _rng(), groups=["x", "x"])
 
 
 @pytest.mark.parametrize("floor", [False, True])
@@ -129,15 +132,12 @@ def test_it_holds_the_correlation_as_often_as_it_says(floor: bool, grouped: bool
         x, y = (0.7071 * (mixed[:, 0] + mixed[:, k]) for k in (1, 2))
         return (np.where(x < 0.35, 0, x), np.where(y < 0.35, 0, y)) if floor else (x, y)
 
-    truth = stats.spearmanr(*draw(100_000, np.arange(100_000))).statistic
-    held = []
-    for _ in range(300):
+    def found() -> Estimate | None:
         groups = np.repeat(np.arange(10), rng.integers(2, 5, 10)) if grouped else np.arange(10)
-        x, y = draw(10, groups)
-        if np.ptp(x) > 0 and np.ptp(y) > 0:
-            found = ranking.spearman_interval(x, y, rng, groups=groups)
-            held.append(found.low <= truth <= found.high)
-    assert np.mean(held) >= 0.92
+        return coefficients.correlation_interval("spearman", *draw(10, groups), rng, groups=groups)
+
+    truth = stats.spearmanr(*draw(100_000, np.arange(100_000))).statistic
+    assert held(truth, 300, found) >= 0.92
 
 
 class TestDifference:
@@ -180,14 +180,15 @@ class TestDifference:
 
     def test_it_holds_the_difference_where_most_scores_lie_at_the_floor(self) -> None:
         """A paired bootstrap did so in 90 % of samples."""
-        rng, held = np.random.default_rng(5), 0
-        for _ in range(200):
+        rng = np.random.default_rng(5)
+
+        def draw() -> Estimate:
             common, *own = rng.normal(size=(3, 30))
             judges = [r * common + (1 - r**2) ** 0.5 * noise for r, noise in zip((0.6, 0.6), own, strict=True)]
             label, a, b = (np.clip((stats.norm.cdf(each) - 0.6) / 0.4, 0, 1) for each in (common, *judges))
-            found = jackknife.difference(*self.left_out(label, a, b))
-            held += found.low <= 0 <= found.high
-        assert held >= 184
+            return jackknife.difference(*self.left_out(label, a, b))
+
+        assert held(0, 200, draw) >= 0.92
 
 
 class TestDifferenceOfMeans:
@@ -211,3 +212,97 @@ class TestDifferenceOfMeans:
         one, other = (jackknife.LeftOut(own, share, _rng(), None) for own in (rows, rows * [0, 1]))
         found = jackknife.mean_of(one, 0.95, (-1.0, 1.0), less=other)
         assert (found.value, found.low, found.high) == (0.5, -1, 1)
+
+
+Array = np.ndarray
+
+
+def rank_correlation(columns: Array) -> float:
+    return float(stats.spearmanr(*columns.T).statistic)
+
+
+def two_columns(n: int, seed: int) -> Array:
+    """An uncertainty with ties, and an error that goes with it."""
+    rng = np.random.default_rng(seed)
+    uncertainty = rng.integers(0, 12, n).astype(float)
+    return np.column_stack([uncertainty, np.abs(rng.normal(size=n)) + 0.05 * uncertainty])
+
+
+# By definition, one draw at a time.
+PREPARED: dict[str, tuple[jackknife.Prepared, Callable[[Array], float]]] = {
+    "rank correlation": (ranking.RANK_CORRELATION, rank_correlation),
+    "aurc": (review.AURC, review.AURC.of),
+    "review gain": (review.GAIN, review.GAIN.of),
+    "calibration error": (calibration.calibration_error(10), calibration.calibration_error(10).of),
+}
+
+
+def data_of(name: str, n: int, seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    if name == "calibration error":
+        return np.column_stack([np.round(0.8 * rng.random(n), 2), (rng.random(n) < 0.5).astype(float)])
+    return two_columns(n, seed)
+
+
+class TestPrepared:
+    @pytest.mark.parametrize("name", PREPARED)
+    @pytest.mark.parametrize("groups", [None, np.arange(90) // 2, np.random.default_rng(1).integers(0, 30, 90)])
+    def test_a_prepared_statistic_gives_what_its_definition_gives_draw_by_draw(
+        self, name: str, groups: Array | None
+    ) -> None:
+        prepared, definition = PREPARED[name]
+        data = data_of(name, 90, seed=3)
+        units = jackknife.Units(np.arange(90) if groups is None else np.unique(groups, return_inverse=True)[1])
+        together = jackknife.distribution(prepared.on(data), units.draws(np.random.default_rng(5), 60))
+        drawn = [data[rows] for batch in units.draws(np.random.default_rng(5), 60) for rows in batch]
+        one_by_one = [definition(rows) for rows in drawn]
+        exact = name != "rank correlation"  # SciPy's divides by n on the way
+        assert together == pytest.approx(one_by_one, rel=0 if exact else 1e-12, abs=0 if exact else 1e-12)
+
+    def test_every_unit_is_left_out_exactly_once(self) -> None:
+        groups = np.repeat(np.arange(700), 2)
+        kept: list[Array] = [rows for batch in jackknife.Units(groups).left_out() for rows in batch]
+        assert len(kept) == 700
+        missing = np.concatenate([np.setdiff1d(np.arange(1400), rows) for rows in kept])
+        assert np.array_equal(np.sort(missing), np.arange(1400))
+
+
+class TestMemory:
+    def test_no_batch_is_larger_than_promised(self) -> None:
+        sizes: list[int] = []
+
+        def counting(data: Array) -> jackknife.OfDraws:
+            def of_draws(drawn: Array) -> Array:
+                sizes.append(drawn.size)
+                return data[drawn].mean(axis=1)
+
+            return of_draws
+
+        for n in (50, 3000, 100_000):
+            sizes.clear()
+            values = np.random.default_rng(0).normal(size=n)
+            statistic = jackknife.Prepared(counting)
+            jackknife.nearly_mean(values, statistic, np.random.default_rng(0))
+            draws = jackknife.Units(np.arange(n)).draws(np.random.default_rng(0), 50)
+            jackknife.distribution(statistic.on(values), draws)
+            assert max(sizes) <= max(jackknife.AT_ONCE, n)
+
+    @pytest.mark.parametrize("name", PREPARED)
+    def test_the_peak_grows_with_the_rows_and_not_with_their_square(self, name: str) -> None:
+        data = data_of(name, 20_000, seed=2)
+        _, peak = peak_memory(lambda: jackknife.nearly_mean(data, PREPARED[name][0], np.random.default_rng(0)))
+        assert peak < 20e6  # n x n positions would be 3.2 GB, 20 resamples of all positions 3.2 MB
+
+    def test_curves_of_many_items_keep_a_thousand_points(self) -> None:
+        u, e = two_columns(5000, seed=1).T
+        risk = review.curve("risk", u, e, np.random.default_rng(0), n_resamples=20)
+        caught = review.curve("caught", u, e, np.random.default_rng(0), n_resamples=20)
+        assert risk.share.size == review.MOST_PLACES
+        assert caught.n.size == review.MOST_PLACES + 1
+        assert (caught.n[0], caught.n[-1], risk.share[-1]) == (0, 5000, 1)
+        # What is kept is what the whole curve has there.
+        order = np.argsort(-e, kind="stable")
+        assert caught.oracle == pytest.approx(np.concatenate([[0], np.cumsum(e[order]) / e.sum()])[caught.n])
+        assert risk.guided[-1] == pytest.approx(e.mean())
+        assert np.all(risk.band.low <= risk.band.high)
+        assert np.all(caught.band.low <= caught.band.high)

@@ -1,7 +1,5 @@
 """Median and Hodges-Lehmann: published values, all averages at once, mirrored data, ties, groups, and coverage."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
+from tests.stats.conftest import held, peak_memory
 from undogmatic.stats import typical
+from undogmatic.stats.estimate import Estimate
 
 DEPRESSION = np.subtract(
     [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30],
@@ -44,12 +44,7 @@ class TestHodgesLehmann:
 
     def test_fifty_thousand_differences_take_no_gigabytes(self) -> None:
         d = np.random.default_rng(0).normal(3, 1, size=50_000)
-        tracemalloc.start()
-        try:
-            found = typical.hodges_lehmann(d)
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+        found, peak = peak_memory(lambda: typical.hodges_lehmann(d))
         assert found == pytest.approx(3, abs=0.03)
         assert peak < 60e6  # all averages would take 10 GB
 
@@ -73,13 +68,12 @@ class TestHodgesLehmann:
     def test_it_holds_the_middle_of_skewed_differences(self, grouped: bool) -> None:
         rng = np.random.default_rng(1)
         drawn = rng.exponential(size=(2, 200_000))
-        truth, held = float(np.median(drawn.mean(axis=0))), []
-        for _ in range(200):
+
+        def draw() -> Estimate:
             groups = np.repeat(np.arange(20), rng.integers(1, 4, 20)) if grouped else np.arange(20)
-            values = rng.exponential(size=20)[groups]
-            found = typical.hodges_lehmann_interval(values, groups=groups)
-            held.append(found.low <= truth <= found.high)
-        assert np.mean(held) >= 0.91
+            return typical.hodges_lehmann_interval(rng.exponential(size=20)[groups], groups=groups)
+
+        assert held(float(np.median(drawn.mean(axis=0))), 200, draw) >= 0.91
 
 
 class TestMedian:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.stats.conftest import refuses
 from undogmatic.stats.variance import FEWEST_FOR_LIMITS, Study
 
 # Six items under four prompts: Shrout and Fleiss (1979), table 2, doi:10.1037/0033-2909.86.2.420. Mean squares of items
@@ -171,5 +172,4 @@ def test_items_that_do_not_differ_have_no_reliability() -> None:
 )
 def test_what_does_not_fit_is_named(change: dict[str, Any], named: str) -> None:
     arguments: dict[str, Any] = {"scores": SHROUT, "facets": ["judge"]}
-    with pytest.raises(ValueError, match=named):
-        Study(**(arguments | change))
+    refuses(named, Study, **(arguments | change))

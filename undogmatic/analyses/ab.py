@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from undogmatic.analyses import plots, rivals
-from undogmatic.analyses.base import LongTable, NotNegative, Share, count
+from undogmatic.analyses import rivals
+from undogmatic.analyses.base import FEWEST_DRAWN, LongTable, NotNegative, Share, count, distributions, too_few
 from undogmatic.analyses.pairs import Names, Pairs, contrast, listed, match, numbers
 from undogmatic.analyses.rivals import PairSettings
 from undogmatic.analyses.ruling import AB, Ruling, verdict
@@ -128,12 +128,12 @@ class AbAnalysis:
                 table[condition] = side["score"].reindex(first.index).to_numpy()
             table["difference"] = table[treatment] - table[baseline]
             tell.tables["pairs"] = table.sort_values("difference", kind="stable").reset_index(drop=True)
-        plots.distributions(tell, judged.rubric, scores)
-        if len(first) < plots.FEWEST:
-            tell.findings.append(plots.too_few("slope", len(first)))
+        distributions(tell, judged, scores, "box", "histogram")
+        if len(first) < FEWEST_DRAWN:
+            tell.findings.append(too_few("slope", len(first)))
         else:
             lines = list(zip(numbers(second, "score").tolist(), numbers(first, "score").tolist(), strict=True))
-            ends = {"left": baseline, "right": treatment, "limits": plots.limits(judged.rubric)}
+            ends = {"left": baseline, "right": treatment, "limits": judged.scale}
             tell.draw("slope", "slope", pairs=lines, y_label="score", **ends)
         return [tell.result(*ruling.decided, headline="ab.share_expected" if len(first) else None)]
 

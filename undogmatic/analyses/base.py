@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,9 @@ from undogmatic.records.results import AnalysisResult, Finding, Telling, part_na
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
+
+if TYPE_CHECKING:
+    from undogmatic.readouts.rivals import Rivals
 
 COLUMNS = (
     *"item_id judge criterion place pair_id group text condition label repeat".split(),
@@ -46,21 +49,13 @@ rather a column of ids in the wrong place, and two million comparisons find some
 Letters for tests of every two end at 52 (`stats.letters`)."""
 
 
+FEWEST_DRAWN = 3
+"""Fewest marks, pairs or scores per group for which a picture says more than the numbers."""
+_BINS = 20
+
+
 class Unsuited(DataError):
     """The dataset lacks what an analysis reads, though nothing is wrong with it: another analysis may suit it."""
-
-
-class KnownSurface(Protocol):
-    """What models that were fitted elsewhere say of texts by their surface; asked only where an analysis needs it."""
-
-    def check(self) -> None:
-        """Raise ConfigError where one of them is no such model."""
-        ...
-
-    def __call__(self, texts: Sequence[str]) -> Callable[[Sequence[str]], NDArray[np.float64]] | None:
-        """Texts to their numbers, shape (n_texts, n_models), by the models that saw none of `texts` when they were
-        fitted; None without any."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -81,13 +76,13 @@ class LongTable:
     digest: str | None = None
     """SHA-256 over the items, where known; tells two datasets with the same ids apart."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What the run was set to (`analyses.runs.settings`), where known; tells how other runs differ from it."""
+    """What the run was set to (`analyses.truth.settings`), where known; tells how other runs differ from it."""
     inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """The named texts of each item by its id, where known, for what compares one with another."""
     said: Mapping[str, Mapping[str, Mapping[str, Label]]] = field(default_factory=dict)
     """What people said of each item by its id, where known: criterion -> rater -> label, on the rubric's scale."""
 
-    known_surface: KnownSurface | None = None
+    known_surface: Rivals | None = None
     """The models that read the surface alone and were fitted to this construct elsewhere (`Rubric.rivals`)."""
 
     def parts(self) -> dict[str, LongTable]:
@@ -108,10 +103,14 @@ class LongTable:
         return 1 if self.rubric.direction == "higher_is_worse" else -1
 
     @property
+    def scale(self) -> tuple[float, float]:
+        """The ends of the scale, in score units."""
+        return self.rubric.minimum, self.rubric.maximum
+
+    @property
     def ends(self) -> tuple[float, float]:
         """The ends of the scale of `sign * score`, the lower one first."""
-        ends = self.rubric.minimum, self.rubric.maximum
-        return ends if self.sign > 0 else (-ends[1], -ends[0])
+        return self.scale if self.sign > 0 else (-self.scale[1], -self.scale[0])
 
     def first(self, *conditions: str) -> pd.DataFrame:
         """The rows of the first repeat, judged or not; of these conditions, where any are named."""
@@ -166,7 +165,8 @@ def tabulate(
     """
     by_key = {(j.item_id, j.judge, j.criterion, j.repeat): j for j in judgments}
     asked = expected or list(dict.fromkeys((j.judge, j.criterion) for j in judgments)) or [(None, OVERALL)]
-    rows: list[dict[str, Any]] = []
+    row: dict[str, Any]
+    rows = []
     for repeat, item in itertools.product(range(repeats), items):
         text = item.text
         for judge, criterion in asked:
@@ -176,26 +176,14 @@ def tabulate(
             outcome = None if judgment is None else judgment.outcome
             verdict = outcome if isinstance(outcome, Verdict) else None
             reason = "not_judged" if outcome is None else outcome.reason if isinstance(outcome, Failure) else None
-            rows.append(
-                {
-                    "item_id": item.id,
-                    "judge": judge,
-                    "criterion": criterion,
-                    "place": item.place,
-                    "pair_id": item.pair,
-                    "text": text,
-                    "condition": item.condition,
-                    "label": np.nan if label is None else label,
-                    "repeat": repeat,
-                    **(NO_VERDICT if verdict is None else verdict.row()),
-                    **(judgment.cost if judgment else Cost()).model_dump(),
-                    "error": reason,
-                    "characters": len(text),
-                    "words": len(text.split()),
-                }
-                | {f"metadata.{k}": v for k, v in item.metadata.items()}
-                | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())}
-            )
+            row = {"item_id": item.id, "judge": judge, "criterion": criterion, "place": item.place}
+            row |= {"pair_id": item.pair, "text": text, "condition": item.condition}
+            row |= {"label": np.nan if label is None else label, "repeat": repeat}
+            row |= NO_VERDICT if verdict is None else verdict.row()
+            row |= (judgment.cost if judgment else Cost()).model_dump()
+            row |= {"error": reason, "characters": len(text), "words": len(text.split())}
+            row |= {f"metadata.{k}": v for k, v in item.metadata.items()}
+            rows.append(row | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())})
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[name for name in COLUMNS if name != "group"])
     for column in ("raw_score", "low", "high", "confidence", "entropy", "doubt", "usd"):
         frame[column] = frame[column].astype(float)
@@ -283,6 +271,38 @@ def count(tell: Telling, rows: pd.DataFrame, conditions: Iterable[str] | None = 
         if condition in reasons and len(reasons[condition])
     )
     return [Finding("analyses.failed", {"n": n_failed, "total": len(rows), "where": where})]
+
+
+def columns(table: pd.DataFrame, **names: str) -> dict[str, list[Any]]:
+    """Arguments of a figure that are columns of a table: `estimate="auc"`."""
+    return {name: table[column].tolist() for name, column in names.items()}
+
+
+def too_few(figure: str, present: int, needed: int = FEWEST_DRAWN) -> Finding:
+    """A figure was left out: `present` of the `needed` marks, pairs or scores."""
+    return Finding("analyses.too_few", {"figure": figure, "present": present, "needed": needed})
+
+
+def distributions(
+    tell: Telling, judged: LongTable, groups: Mapping[str, NDArray[np.float64]], *kinds: Literal["box", "histogram"]
+) -> None:
+    """Draw box plot or histogram of scores by group; a finding names what is too small to be drawn."""
+    drawn = {name: scores.tolist() for name, scores in groups.items() if scores.size >= FEWEST_DRAWN}
+    if not drawn:
+        present = max((scores.size for scores in groups.values()), default=0)
+        tell.findings += [too_few(kind, present) for kind in kinds]
+        return
+    edges = np.linspace(*judged.scale, _BINS + 1).tolist()
+    for kind in kinds:
+        axis = {"y_label": "score"} if kind == "box" else {"bins": edges, "x_label": "score"}
+        tell.draw(kind, kind, groups=drawn, **axis, limits=judged.scale)
+    if small := [name for name in groups if name not in drawn]:
+        tell.say("analyses.groups_not_drawn", groups=small, needed=FEWEST_DRAWN)
+
+
+def from_cache(rows: pd.DataFrame) -> pd.Series:
+    """Which of these judgments are wholly answers from the cache, so that nobody was asked again."""
+    return (rows["cached"] > 0) & (rows["calls"] == 0)
 
 
 def family_level(level: float, n: int) -> float:

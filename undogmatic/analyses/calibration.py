@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy import stats
 
-from undogmatic.analyses import plots
-from undogmatic.analyses.base import LongTable, NotNegative, Share, count
+from undogmatic.analyses.base import LongTable, NotNegative, Share, columns, count
 from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
 from undogmatic.analyses.ruling import CALIBRATION, verdict
 from undogmatic.analyses.truth import AgainstTruth, units
@@ -131,10 +130,7 @@ class CalibrationAnalysis(AgainstTruth):
         """Coverage of the judge's intervals against `nominal`, their width, and whether wide ones are where errors
         are; `span` is the width of the scale."""
         given = rows[rows["low"] <= rows["high"]]  # a debate whose sides changed places gives none
-        if given.empty:
-            tell.say("no_intervals")
-            return
-        if not enough(tell, "coverage", given):
+        if not enough(tell, "coverage", given, none="calibration.no_intervals"):
             return
         low, high, truth, groups = given["low"], given["high"], given["truth"], groups_or_none(given)
         quality = interval_quality(low, high, truth, self.nominal, self.level, groups=groups, span=span)
@@ -147,10 +143,7 @@ class CalibrationAnalysis(AgainstTruth):
     def _confidences(self, tell: Telling, rows: pd.DataFrame, tolerance: float, rng: np.random.Generator) -> None:
         """ECE, Brier score and reliability diagram of confidence against |error| <= tolerance."""
         given = rows[rows["confidence"].notna()]
-        if given.empty:
-            tell.say("no_confidence")
-            return
-        if not enough(tell, "ece", given, FEWEST_CONFIDENCES):
+        if not enough(tell, "ece", given, FEWEST_CONFIDENCES, none="calibration.no_confidence"):
             return
         stated, right = given["confidence"].to_numpy(dtype=np.float64) / 100, given["right"].to_numpy(dtype=np.float64)
         groups = groups_or_none(given)
@@ -167,7 +160,7 @@ class CalibrationAnalysis(AgainstTruth):
         values |= {"stated": float(stated.mean()), "right": float(right.mean())}
         tell.say("ece_off" if error.estimate.low > 0 else "ece_open", error.estimate.values("ece"), values)
         ends = {"low": "accuracy_low", "high": "accuracy_high"}
-        data = plots.columns(table, confidence="mean_confidence", accuracy="accuracy", count="n", **ends)
+        data = columns(table, confidence="mean_confidence", accuracy="accuracy", count="n", **ends)
         tell.draw("reliability", "reliability", tolerance=tolerance, **data)
 
     def _estimated_accuracy(self, tell: Telling, rows: pd.DataFrame) -> None:
@@ -197,10 +190,12 @@ def groups_or_none(rows: pd.DataFrame) -> list[str] | None:
     return names if len(set(names)) < len(names) else None
 
 
-def enough(tell: Telling, what: str, rows: pd.DataFrame, needed: int = FEWEST_UNITS) -> bool:
-    """Whether the rows are from so many independent texts; a sentence says what is left out if they are not."""
+def enough(tell: Telling, what: str, rows: pd.DataFrame, needed: int = FEWEST_UNITS, none: str = "") -> bool:
+    """Whether the rows are from so many independent texts; else it says what is left out, or `none` without any."""
     present = len(set(units(rows)))
-    if present < needed:
+    if none and not present:
+        tell.say(none)
+    elif present < needed:
         tell.say("too_few", what=what, present=present, needed=needed)
     return present >= needed
 

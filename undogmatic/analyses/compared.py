@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from undogmatic.analyses.calibration import FEWEST_CONFIDENCES
-from undogmatic.stats import calibration, jackknife, means, resampling, review
+from undogmatic.stats import calibration, jackknife, means, review
 from undogmatic.stats.coefficients import PEARSON
 from undogmatic.stats.ranking import RANK_CORRELATION
 
@@ -27,7 +27,7 @@ class Whole(NamedTuple):
     The p-value comes from exchanging rows where `exchanged`, else it is the level at which the interval meets 0.
     """
 
-    statistic: resampling.Prepared
+    statistic: jackknife.Prepared
     apart: Callable[[jackknife.LeftOut, jackknife.LeftOut, float, float], means.Bounds]
     fewest: int = 2
     exchanged: bool = True

@@ -14,8 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from undogmatic.analyses import plots
-from undogmatic.analyses.base import LongTable, NotNegative, Share, check_groups, count
+from undogmatic.analyses.base import FEWEST_DRAWN, LongTable, NotNegative, Share, check_groups, count
 from undogmatic.analyses.measures import Choice, choose, uncertainties
 from undogmatic.analyses.ruling import CONFORMAL, ESCALATION, verdict
 from undogmatic.analyses.truth import AgainstTruth, Truth, drawn, margin_of, units
@@ -97,7 +96,7 @@ class ConformalAnalysis(AgainstTruth):
         if table:
             tell.tables["coverage"] = pd.DataFrame(table)[COLUMNS]
         shown = [row for row in table if row["method"] == "mondrian"] or table
-        if len(shown) >= plots.FEWEST:
+        if len(shown) >= FEWEST_DRAWN:
             data = {end: [row[end] for row in shown] for end in ("low", "high")}
             data |= {"labels": [str(row["group"]) for row in shown], "estimate": [row["coverage"] for row in shown]}
             tell.draw("coverage", "forest", **data, reference=self.nominal, x_label="coverage")

@@ -12,8 +12,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from undogmatic.analyses import plots
-from undogmatic.analyses.base import LongTable, Share, Unsuited, check_groups, count, family_level
+from undogmatic.analyses.base import (
+    LongTable,
+    Share,
+    Unsuited,
+    check_groups,
+    columns,
+    count,
+    distributions,
+    family_level,
+)
 from undogmatic.analyses.rivals import MOST_TEXTS, LabelledRival, Seen, drawn, labelled_rival, seen_of
 from undogmatic.analyses.ruling import ADVERSARIAL, CONTROLS, Ruling, verdict
 from undogmatic.analyses.truth import check_order, units
@@ -113,22 +121,16 @@ class ControlsAnalysis:
         inside = {c: limits.hold(share, self.share) for c, share in shares.items()}
         held = [*apart.items(), *inside.items()]
         undecided = {name: _of("open", of) or ["no_class"] for name, of in (("apart", apart), ("inside", inside))}
-        evidence = SimpleNamespace(
-            absent=absent,
-            surface=None,
-            compared=bool(apart),
-            reversed=_of("below", apart),
-            outside=_of("below", inside),
-            missing=list(dict.fromkeys(c for c, one in held if one.outcome == "missing")),
-            open=undecided | {"share": self.share},
-            needed=[one.n_needed for _, one in held if one.outcome == "open"],
-            share=self.share,
-            weakest=min((share.low for share in shares.values()), default=None),
-        )
+        evidence = SimpleNamespace(compared=bool(apart), absent=absent, share=self.share, surface=None)
+        evidence.reversed, evidence.outside = _of("below", apart), _of("below", inside)
+        evidence.missing = list(dict.fromkeys(c for c, one in held if one.outcome == "missing"))
+        evidence.open = undecided | {"share": self.share}
+        evidence.needed = [one.n_needed for _, one in held if one.outcome == "open"]
+        evidence.weakest = min((share.low for share in shares.values()), default=None)
         ruling, _ = beyond_surface(verdict(CONTROLS, evidence), judged, [self.worst], list(areas), self.level, rng)
-        plots.distributions(tell, rubric, {c: judged.scores(c) for c in conditions}, kinds=("box",))
+        distributions(tell, judged, {c: judged.scores(c) for c in conditions}, "box")
         if rows:
-            data = plots.columns(bands, labels="condition", values="share_in_band", low="share_low", high="share_high")
+            data = columns(bands, labels="condition", values="share_in_band", low="share_low", high="share_high")
             tell.draw("bands", "bars", **data, y_label="share")
         return [tell.result(*ruling.decided, headline="controls.in_band" if rows else None)]
 
@@ -226,7 +228,7 @@ class AdversarialAnalysis:
             tell.say("adversarial.movement", values, families=len(moved), mean=mean)
             tell.number(mean, "movement_mean")
             tell.number(first["movement"], "movement_worst")
-        data = plots.columns(table, labels="attack", estimate="auc", low="auc_low", high="auc_high")
+        data = columns(table, labels="attack", estimate="auc", low="auc_low", high="auc_high")
         tell.draw("attacks", "forest", **data, reference=HALF, x_label="auc")
         return [tell.result(*ruling.decided, headline="adversarial.auc_worst")]
 
@@ -269,10 +271,9 @@ def movement(judged: LongTable) -> pd.DataFrame:
     bounds, rows = (0.0, judged.rubric.maximum - judged.rubric.minimum), []
     for family, own in shifts.groupby(families):
         mean = means.interval(own.abs(), groups=copies.loc[own.index, "group"].tolist(), bounds=bounds)
-        row = {"family": family, "n": own.size, **mean.row("movement", "movement_"), "shift": float(own.mean())}
-        rows.append(row)
-    found = pd.DataFrame(rows)
-    return found.sort_values(["movement", "family"], ascending=[False, True]).reset_index(drop=True) if rows else found
+        row = {"family": family, "n": own.size} | mean.row("movement", "movement_")
+        rows.append(row | {"shift": float(own.mean())})
+    return pd.DataFrame(sorted(rows, key=lambda row: (-row["movement"], row["family"])))
 
 
 class Class(NamedTuple):

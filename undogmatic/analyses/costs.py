@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import LongTable, Share
+from undogmatic.analyses.base import LongTable, Share, columns
 from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
 from undogmatic.records.records import Cost, Judgment
@@ -70,8 +70,8 @@ class CostsAnalysis:
             told = {"n": cached, "total": total, "share": cached / total} | ({"fresh": fresh} if fresh else {})
             tell.say("cached" if fresh else "all_cached", told)
         if len(ratios) > 1:
-            labels, values = ratios["quantity"].tolist(), ratios["ratio"].tolist()
-            tell.draw("ratio", "bars", labels=labels, values=values, reference=1.0, y_label="ratio")
+            data = columns(ratios, labels="quantity", values="ratio")
+            tell.draw("ratio", "bars", **data, reference=1.0, y_label="ratio")
         self._trigger(tell, rows)
         return [tell.result()]
 
@@ -97,8 +97,7 @@ class CostsAnalysis:
         rules = pd.DataFrame(table).sort_values("n_fired", ascending=False, kind="stable", ignore_index=True)
         tell.tables["rules"], shown = rules, rules[rules["n_fired"] > 0]
         if len(shown) > 1:
-            columns = {"labels": "rule", "values": "share", "low": "share_low", "high": "share_high"}
-            data = {name: shown[column].tolist() for name, column in columns.items()}
+            data = columns(shown, labels="rule", values="share", low="share_low", high="share_high")
             tell.draw("rules", "bars", **data, y_label="share")
 
     def _baseline(self, judged: LongTable) -> dict[str, float]:

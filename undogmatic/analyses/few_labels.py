@@ -98,14 +98,12 @@ class FewLabelsAnalysis:
         if self.calibration not in maps:
             return [tell.result(verdict(FEW_LABELS, evidence).finding)]
         scores, labels = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)[labelled]
-        bounds = bottom, top = judged.rubric.minimum, judged.rubric.maximum
+        bounds = bottom, top = judged.scale
+        known: dict[str, Any] = {"inclusion": inclusion, "groups": rows["group"], "level": self.level, "bounds": bounds}
         of_all = {
-            calibration: few_labels.estimate_mean(
-                scores, labelled, labels, inclusion=inclusion, calibration=calibration, groups=rows["group"],
-                level=self.level, bounds=bounds,
-            )
+            calibration: few_labels.estimate_mean(scores, labelled, labels, calibration=calibration, **known)
             for calibration in maps
-        }  # fmt: skip
+        }
         mean = evidence.mean = of_all[self.calibration]
         tell.number(mean.estimate, "mean")
         tell.number(mean.judge_mean, "judge_mean")
@@ -126,7 +124,7 @@ class FewLabelsAnalysis:
             sides = {"treatment": treatment, "baseline": baseline, "n": one.n_items, "labels": one.n_labels}
             tell.say("difference", sides, one.estimate.values("estimate"), level=self.level)
         if inclusion is None:
-            self._while_labelling(tell, scores, groups, labelled, labels, bounds)
+            self._while_labelling(tell, rows, labels, bounds)
         shown = {name if name != "none" else "corrected": each.estimate for name, each in of_all.items()}
         shown["only_labels"] = mean.labels_only
         data = {"labels": list(shown), "estimate": [each.value for each in shown.values()]}
@@ -146,23 +144,16 @@ class FewLabelsAnalysis:
             return {}
         # A pair is labelled as one: its two texts carry the same probability.
         joint = both[f"{INCLUSION}_a"].to_numpy(dtype=np.float64)[known] if f"{INCLUSION}_a" in both else None
+        scores, groups = both["score_a"] - both["score_b"], both["group_a"]
         labels = (both["label_a"] - both["label_b"]).to_numpy()[known]
+        shared: dict[str, Any] = {"inclusion": joint, "groups": groups, "level": self.level, "bounds": (-span, span)}
         return {
-            calibration: few_labels.estimate_mean(
-                both["score_a"] - both["score_b"], known, labels, inclusion=joint, calibration=calibration,
-                groups=both["group_a"], level=self.level, bounds=(-span, span),
-            )
-            for calibration in _maps_for(few_labels.effective_labels(joint, both["group_a"].to_numpy()[known]))
-        }  # fmt: skip
+            calibration: few_labels.estimate_mean(scores, known, labels, calibration=calibration, **shared)
+            for calibration in _maps_for(few_labels.effective_labels(joint, groups.to_numpy()[known]))
+        }
 
     def _while_labelling(
-        self,
-        tell: Telling,
-        scores: NDArray[np.float64],
-        groups: NDArray[Any],
-        labelled: NDArray[np.intp],
-        labels: NDArray[np.float64],
-        bounds: tuple[float, float],
+        self, tell: Telling, rows: pd.DataFrame, labels: NDArray[np.float64], bounds: tuple[float, float]
     ) -> None:
         """How many labels the wanted width takes, and the interval that holds at every look while labels come in, in
         the order of the dataset; of these texts alone.
@@ -170,6 +161,8 @@ class FewLabelsAnalysis:
         Where every labelled group is labelled whole, groups were drawn and are the looks; else texts were.
         """
         width = (bounds[1] - bounds[0]) / 10 if self.target_width is None else self.target_width
+        scores, groups = rows["score"].to_numpy(dtype=np.float64), rows["group"].to_numpy()
+        labelled = np.flatnonzero(rows["label"].notna())
         budget = few_labels.label_budget(
             scores, labelled, labels, width, level=self.level, groups=groups.tolist(), bounds=bounds
         )

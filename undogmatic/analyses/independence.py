@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -144,17 +144,12 @@ def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[A
         texts: How many were judged.
     """
     ruling = verdict(SEEN, SimpleNamespace(seen=seen, texts=texts))
-    return _overruled(results, ruling, lambda each: bool(seen) and each.standing == "supported")
+    return [_overruled(each, ruling) if seen and each.standing == "supported" else each for each in results]
 
 
-def _overruled(
-    results: Sequence[AnalysisResult], ruling: Ruling, applies: Callable[[AnalysisResult], bool]
-) -> list[AnalysisResult]:
-    """The results, with this verdict in place of some; what tests no claim tests none afterwards."""
-    return [
-        replace(each, verdict=ruling.finding, standing=each.standing and ruling.standing) if applies(each) else each
-        for each in results
-    ]
+def _overruled(result: AnalysisResult, ruling: Ruling) -> AnalysisResult:
+    """The result with this verdict in place of its own; what tests no claim tests none afterwards."""
+    return replace(result, verdict=ruling.finding, standing=result.standing and ruling.standing)
 
 
 class Failed(NamedTuple):
@@ -189,6 +184,6 @@ def too_many_failed(results: Sequence[AnalysisResult], failed: Failed, allowed: 
         return list(results)
     share, words = failed.n / failed.total, {"reason": f"failed_{failed.reason}", "advice": f"advice_{failed.reason}"}
     ruling = verdict(FAILED, SimpleNamespace(failed=failed, share=share, allowed=allowed, **words))
-    if all(each.verdict is None for each in results):
-        return [*(replace(first, verdict=ruling.finding) for first in results[:1]), *results[1:]]
-    return _overruled(results, ruling, lambda each: each.verdict is not None)
+    none = all(each.verdict is None for each in results)
+    overruled = [place == 0 if none else each.verdict is not None for place, each in enumerate(results)]
+    return [_overruled(each, ruling) if one else each for each, one in zip(results, overruled, strict=True)]

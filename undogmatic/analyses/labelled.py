@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import plots, rivals
-from undogmatic.analyses.base import Correlation, LongTable, NotNegative, Share, count
+from undogmatic.analyses import rivals
+from undogmatic.analyses.base import FEWEST_DRAWN, Correlation, LongTable, NotNegative, Share, columns, count, too_few
 from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
-from undogmatic.analyses.truth import Bounded, Margin, bounded, check_order, check_scale, margin_of, units
+from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.stats import agreement, checks, coefficients, limits, ranking
 
@@ -82,7 +82,12 @@ class LabelledAnalysis:
         tell.number(constant, "mae_of_constant")
         tell.say("constant", mae=constant, median=float(np.median(label)))
         _tell_evidence(tell, evidence)
-        tell.tables["by_label"] = _by_label(judged, rows)
+        # Per tenth of the scale that the label lies in: where on the scale the score is too high or too low.
+        edges = np.linspace(*judged.scale, _TENTHS + 1)
+        tenth = np.clip(np.searchsorted(edges, label, side="right") - 1, 0, _TENTHS - 1)
+        table = _errors(rows, tenth)
+        ends = {"label_from": edges[table.index], "label_to": edges[table.index + 1]}
+        tell.tables["by_label"] = pd.DataFrame(ends, table.index).join(table).reset_index(drop=True)
         for column in ("condition", "metadata.register"):
             if column in rows and rows[column].notna().any():
                 name = "class" if column == "condition" else "register"
@@ -91,14 +96,13 @@ class LabelledAnalysis:
                 tell.tables[f"by_{name}"] = worst_first.rename_axis(name).reset_index()
         if self._intervals(tell, rows):
             sentence = Finding("labelled.verdict_promise", {"verdict": sentence} | dict(tell.findings[-1].values))
-        if len(rows) >= plots.FEWEST:
-            data: dict[str, Any] = {"x": rows["label"].tolist(), "y": rows["score"].tolist(), "identity": True}
-            data |= {"groups": rows["condition"].tolist()} if rows["condition"].notna().all() else {}
-            ends = plots.limits(judged.rubric)
-            tell.draw("scatter", "scatter", **data, x_label="label", y_label="score", limits=ends)
+        if len(rows) >= FEWEST_DRAWN:
+            grouped = {"groups": "condition"} if rows["condition"].notna().all() else {}
+            data, axes = columns(rows, x="label", y="score", **grouped), {"x_label": "label", "y_label": "score"}
+            tell.draw("scatter", "scatter", **data, **axes, identity=True, limits=judged.scale)
         self._calibration(tell, judged, rows, rng)
-        if len(rows) < plots.FEWEST:
-            tell.findings.append(plots.too_few("scatter", len(rows)))
+        if len(rows) < FEWEST_DRAWN:
+            tell.findings.append(too_few("scatter", len(rows)))
         headline = "labelled.spearman" if accuracy["spearman"] is not None else None
         return [tell.result(sentence, standing, headline=headline)]
 
@@ -157,10 +161,9 @@ class LabelledAnalysis:
             tell.number(raw[name], f"raw_{name}")
         order = {"spearman_before": raw["spearman"], "spearman_after": calibrated["spearman"]}
         tell.say("calibrated", order, n=raw["n"], before=raw["mae"], after=calibrated["mae"])
-        if len(both) >= plots.FEWEST:
-            columns = {"raw": "raw_score", "calibrated": "score", "label": "label"}
-            data = {name: both[column].tolist() for name, column in columns.items()}
-            tell.draw("calibration", "calibration", **data, limits=plots.limits(judged.rubric))
+        if len(both) >= FEWEST_DRAWN:
+            data = columns(both, raw="raw_score", calibrated="score", label="label")
+            tell.draw("calibration", "calibration", **data, limits=judged.scale)
 
     def _evidence(self, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator) -> SimpleNamespace:
         """What the verdict looks at and what its sentence names, of labelled texts, judged and failed.
@@ -174,19 +177,23 @@ class LabelledAnalysis:
         scored = rows["error"].isna().to_numpy()
         done, margin = rows[scored], margin_of(judged.rubric, self.margin)
         score, label = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
-        found = SimpleNamespace(
-            order=self.order, margin=margin, level=self.level, n=len(done), follows=None, rival=None
-        )
+        found = SimpleNamespace(order=self.order, margin=margin, level=self.level, n=len(done))
+        found.follows, found.rival, found.gain, found.same = None, None, None, False
         found.failed, found.n_groups = len(rows) - len(done), len(set(units(done)))
         found.few, found.small, found.counts = FEWEST_GROUPS, rivals.SMALL_CORRELATION, 0
         found.same_score, found.same_label = (
             float(values[scored][0]) if len(done) and checks.is_constant(values[scored]) else None
             for values in (score, label)
         )
-        found.gain, found.same = None, False
         if found.n_groups < FEWEST_GROUPS:
             return found
-        found.gain, found.bias = _gain_and_bias(judged, score, label, units(rows), margin, self.level)
+        # The error smaller than that of the constant answer, and the bias, each against its margin.
+        groups, (bottom, top) = units(rows), judged.scale
+        constant, bounds = constant_errors(label, groups), (bottom - top, top - bottom)
+        farthest = np.where(label - bottom > top - label, bottom, top)
+        ends = [constant - np.abs(farthest - label), constant]
+        found.gain = bounded(constant - np.abs(score - label), ends, 0.0, self.level, groups, bounds)
+        found.bias = bounded(score - label, [bottom - label, top - label], margin.value, self.level, groups, bounds)
         found.error = _ERROR.get(found.gain.judged.outcome, "error_open")
         found.size = verdict(SIZE, found).key
         found.same = found.same_label is None and found.same_score is not None
@@ -194,7 +201,7 @@ class LabelledAnalysis:
             found.enough_same = limits.most_order(found.n_groups, self.level) < self.order
             found.fewest_same = limits.fewest_same(self.order, self.level)
         if found.same_score is None and found.same_label is None:
-            found.follows = limits.order(score, label, rng, groups=units(rows), level=self.level)
+            found.follows = limits.order(score, label, rng, groups=groups, level=self.level)
         if found.follows is None:
             return found
         found.held = limits.hold(found.follows, self.order)
@@ -206,18 +213,6 @@ class LabelledAnalysis:
             )
             found.surface, found.counts = found.rival.outcome, len(seen.columns)
         return found
-
-
-def _gain_and_bias(
-    judged: LongTable, score: Array, label: Array, groups: list[str], margin: Margin, level: float
-) -> tuple[Bounded, Bounded]:
-    """Error smaller than the constant answer's, and bias, each against its margin."""
-    bottom, top = judged.rubric.minimum, judged.rubric.maximum
-    constant, bounds = constant_errors(label, groups), (bottom - top, top - bottom)
-    farthest = np.where(label - bottom > top - label, bottom, top)
-    at_ends = [constant - np.abs(farthest - label), constant]
-    gain = bounded(constant - np.abs(score - label), at_ends, 0.0, level, groups, bounds)
-    return gain, bounded(score - label, [bottom - label, top - label], margin.value, level, groups, bounds)
 
 
 def _tell_evidence(tell: Telling, evidence: SimpleNamespace) -> None:
@@ -243,23 +238,11 @@ def _tell_evidence(tell: Telling, evidence: SimpleNamespace) -> None:
         rivals.tell_labelled(tell, evidence.rival)
 
 
-def _by_label(judged: LongTable, rows: pd.DataFrame) -> pd.DataFrame:
-    """Per tenth of the scale that the label lies in: where on the scale the score is too high or too low."""
-    edges = np.linspace(judged.rubric.minimum, judged.rubric.maximum, _TENTHS + 1)
-    tenth = np.clip(np.searchsorted(edges, rows["label"].to_numpy(), side="right") - 1, 0, _TENTHS - 1)
-    table = _errors(rows, tenth).reset_index(names="tenth")
-    table.insert(0, "label_from", edges[table["tenth"]])
-    table.insert(1, "label_to", edges[table["tenth"] + 1])
-    return table.drop(columns="tenth")
-
-
 def _errors(rows: pd.DataFrame, groups: NDArray[Any]) -> pd.DataFrame:
     """Number, means, bias and error per group."""
-    error = rows["score"] - rows["label"]
-    numbers = pd.DataFrame(
-        {"mean_label": rows["label"], "mean_score": rows["score"], "bias": error, "mae": error.abs()}
-    )
-    grouped = numbers.groupby(groups)
+    label, score, error = rows["label"], rows["score"], rows["score"] - rows["label"]
+    numbers = {"mean_label": label, "mean_score": score, "bias": error, "mae": error.abs()}
+    grouped = pd.DataFrame(numbers).groupby(groups)
     table = grouped.mean()
     table.insert(0, "n", grouped.size())
     return table

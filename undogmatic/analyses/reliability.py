@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import MOST_GROUPS, LongTable, NotNegative, Share, Unsuited, family_level
+from undogmatic.analyses.base import MOST_GROUPS, LongTable, NotNegative, Share, Unsuited, family_level, from_cache
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
-from undogmatic.analyses.runs import against, read_runs
-from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, units
+from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, read_runs, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import agreement, checks, limits
@@ -64,7 +63,7 @@ class ReliabilityAnalysis:
                 "Set run.repeats=2, or name the folders of other runs over the same dataset: "
                 "analysis.against=[outputs/DATE/TIME]."
             )
-        read_runs(judged, against(self.against))
+        read_runs(judged, self.against)
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `reliability.alpha` with other runs, else `reliability.repeat.exact_match`."""
@@ -89,7 +88,7 @@ class ReliabilityAnalysis:
         for repeat in range(1, last + 1):
             both = scores[[0, repeat]].dropna()
             again = frame[(frame["repeat"] == repeat) & frame["item_id"].isin(both.index)]
-            cached = int(((again["cached"] > 0) & (again["calls"] == 0)).sum())
+            n_cached = int(from_cache(again).sum())
             if len(both) < len(scores):
                 tell.say("repeat_left_out", repeat=repeat + 1, n=len(scores) - len(both))
             if len(both) < FEWEST_ITEMS:
@@ -101,52 +100,42 @@ class ReliabilityAnalysis:
             row: dict[str, Any] = {"repeat": repeat + 1, "n": result.n, "pearson": result.pearson.estimate}
             row |= {"spearman": result.spearman.estimate, "mean_difference": result.mean_difference}
             row |= {"mean_abs_difference": result.mean_abs_difference, "max_difference": result.max_abs_difference}
-            row |= {"sd_within": result.sd_within, "exact_match_rate": result.exact_match.value, "n_cached": cached}
+            row |= {"sd_within": result.sd_within, "exact_match_rate": result.exact_match.value, "n_cached": n_cached}
             rows.append(row)
-            if cached:
-                tell.say("cached", repeat=repeat + 1, n=cached, total=len(both))
+            if n_cached:
+                tell.say("cached", repeat=repeat + 1, n=n_cached, total=len(both))
         if results:
             worst = min(results, key=lambda one: (one.exact_match.value, -one.max_abs_difference))
             exact, correlations = worst.exact_match, {name: getattr(worst, name).estimate for name in _REPEATED}
-            largest = max(one.max_abs_difference for one in results)
-            numbers: dict[str, Any] = {"exact_match": exact, "max_difference": largest}
+            numbers = {"exact_match": exact, "max_difference": max(row["max_difference"] for row in rows)}
             numbers |= {name: getattr(worst, name) for name in ("mean_abs_difference", "sd_within")}
-            numbers["cached_share"] = max(row["n_cached"] / row["n"] for row in rows)
-            for name, value in (numbers | correlations).items():
+            numbers |= {"cached_share": max(row["n_cached"] / row["n"] for row in rows)} | correlations
+            for name, value in numbers.items():
                 tell.number(value, "repeat", name)
             counts = {"n": worst.n, "matches": exact.hits, "largest": worst.max_abs_difference}
             tell.say("repeat", counts, exact.values("rate"), correlations, tolerance=self.tolerance)
             tell.findings.insert(0, tell.findings.pop())  # it leads
             tell.tables["repeats"] = pd.DataFrame(rows)
-        return verdict(REPEATS, self._moved(judged, margin, last))
-
-    def _moved(self, judged: LongTable, margin: Margin, last: int) -> SimpleNamespace:
-        """What the verdict on all repeats looks at: each at a level that makes their intervals hold together; `worst`
-        moves most, `least` has the fewest groups, `open` is the claim of the first that is not shown to stay within the
-        margin."""
-        repeats = [repeated(judged, repeat, margin, family_level(self.level, last)) for repeat in range(1, last + 1)]
-        known = [one for one in repeats if one.judged is not None]
-        return SimpleNamespace(
-            margin=margin,
-            level=self.level,
-            few=FEWEST_GROUPS,
-            least=min(repeats, key=lambda one: one.n_groups),
-            worst=max(known, key=lambda one: one.judged.estimate.value, default=None),
-            open=next((one.judged for one in known if one.judged.outcome != "within"), None),
-            all_cached=not any(one.n for one in repeats) and any(one.n_cached for one in repeats),
-            n_cached=max(one.n_cached for one in repeats),
-            n_failed=max(one.n_failed for one in repeats),
-            constant=all(one.constant for one in repeats),
-            sure=all(one.worst is not None and one.worst.outcome == "within" for one in repeats),
-        )
+        # Each at a level that makes their intervals hold together.
+        moved = [repeated(judged, repeat, margin, family_level(self.level, last)) for repeat in range(1, last + 1)]
+        known = [one for one in moved if one.judged is not None]
+        evidence = SimpleNamespace(margin=margin, level=self.level, few=FEWEST_GROUPS)
+        evidence.least = min(moved, key=lambda one: one.n_groups)
+        evidence.worst = max(known, key=lambda one: one.judged.estimate.value, default=None)
+        evidence.open = next((one.judged for one in known if one.judged.outcome != "within"), None)
+        evidence.all_cached = not any(one.n for one in moved) and any(one.n_cached for one in moved)
+        evidence.n_cached, evidence.n_failed = (max(getattr(one, n) for one in moved) for n in ("n_cached", "n_failed"))
+        evidence.constant = all(one.constant for one in moved)
+        evidence.sure = all(one.worst is not None and one.worst.outcome == "within" for one in moved)
+        return verdict(REPEATS, evidence)
 
     def _agreement(self, tell: Telling, judged: LongTable) -> Ruling | None:
         """Every pair of runs, and all runs at once."""
-        others = read_runs(judged, against(self.against))
+        others = read_runs(judged, self.against)
         if not others:
             return None
-        own = judged.frame[judged.frame["repeat"] == 0].set_index("item_id")
-        first, groups = own["score"], pd.Series(units(own), index=own.index)
+        own = judged.first().set_index("item_id")
+        first, groups = own["score"], own["group"]
         margin = margin_of(judged.rubric, self.margin)
         scores = pd.DataFrame({judged.name: first} | {o.name: o.scores.reindex(first.index) for o in others})
         for other in others:
@@ -180,19 +169,17 @@ class ReliabilityAnalysis:
         """All runs at once."""
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
         counts: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
-        n_groups, interval, found = int(groups[rated.index].nunique()), None, None
+        n_groups, found = int(groups[rated.index].nunique()), None
         if len(rated) >= FEWEST_ITEMS:
             alpha = agreement.krippendorff_alpha(rated.to_numpy().T).estimate
             tell.number(alpha, "alpha")
             if alpha is not None and n_groups >= FEWEST_GROUPS:
                 ratings, names = scores.to_numpy(dtype=np.float64).T, groups[scores.index].tolist()
-                scale = judged.rubric.minimum, judged.rubric.maximum
-                found = limits.alpha(ratings, scale, groups=names, level=self.level)
-            if found is not None:
-                interval = found.interval
-                tell.number(found.low, "alpha_low")
-                tell.number(found.high, "alpha_high")
-            tell.say("alpha", counts, alpha=alpha, interval=interval or (None, None))
+                found = limits.alpha(ratings, judged.scale, groups=names, level=self.level)
+            interval = (None, None) if found is None else found.interval
+            for end, value in zip(("low", "high"), interval, strict=True):
+                tell.number(value, f"alpha_{end}")
+            tell.say("alpha", counts, alpha=alpha, interval=interval)
         evidence = SimpleNamespace(**counts, groups=n_groups, few=FEWEST_GROUPS, alpha=found)
         if found is not None:
             evidence.reliable = limits.hold(found, RELIABLE).outcome
@@ -203,38 +190,29 @@ class ReliabilityAnalysis:
         self, a: np.ndarray, b: np.ndarray, groups: list[str], levels: Sequence[float], margin: Margin
     ) -> dict[str, Any]:
         """The row of two runs in the table of agreement."""
-        found: dict[str, Any] = {"n": len(a)} | {
-            kind: agreement.correlation(kind, a, b).estimate for kind in _CORRELATIONS
-        }
-        first, second = (agreement.nearest_level(scores, levels) for scores in (a, b))
-        found["kappa"] = agreement.weighted_kappa(first, second, levels).estimate
-        ends = agreement.bland_altman(a, b, self.level)
-        moved = changes(a, b, margin.span)
-        found |= self._claimed("bias", ends.bias.value, a - b, groups, margin, (-margin.span, margin.span))
-        found |= {"lower": ends.lower.value, "upper": ends.upper.value}
-        found |= self._claimed("change", None if moved is None else float(moved.mean()), moved, groups, margin)
-        return found | {"max_difference": float(np.max(np.abs(a - b)))}
 
-    def _claimed(
-        self,
-        name: str,
-        value: float | None,
-        values: np.ndarray | None,
-        groups: list[str],
-        margin: Margin,
-        bounds: tuple[float, float] | None = None,
-    ) -> dict[str, Any]:
-        """The columns of a mean that is held against the margin: itself, its limits and what they show."""
-        low = high = None
-        outcome = "is_open"
-        if values is not None and len(set(groups)) > 1:
-            held = claim(values, margin.value, alpha=1 - self.level, groups=groups, bounds=bounds)
-            low, high = held.estimate.interval
-            if held.outcome == "within":
-                outcome = "is_none" if margin.equivalence else "no_margin"
-            elif held.outcome != "open":
-                outcome = "matters"
-        return {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_outcome": outcome}
+        def held(name: str, value: float | None, values: np.ndarray | None, **bounds: Any) -> dict[str, Any]:
+            """The columns of a mean that is held against the margin: itself, its limits and what they show."""
+            low = high = None
+            outcome = "is_open"
+            if values is not None and len(set(groups)) > 1:
+                mean = claim(values, margin.value, alpha=1 - self.level, groups=groups, **bounds)
+                low, high = mean.estimate.interval
+                if mean.outcome == "within":
+                    outcome = "is_none" if margin.equivalence else "no_margin"
+                elif mean.outcome != "open":
+                    outcome = "matters"
+            return {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_outcome": outcome}
+
+        row: dict[str, Any] = {"n": len(a)}
+        row |= {kind: agreement.correlation(kind, a, b).estimate for kind in _CORRELATIONS}
+        first, second = (agreement.nearest_level(scores, levels) for scores in (a, b))
+        row["kappa"] = agreement.weighted_kappa(first, second, levels).estimate
+        ends, moved = agreement.bland_altman(a, b, self.level), changes(a, b, margin.span)
+        row |= held("bias", ends.bias.value, a - b, bounds=(-margin.span, margin.span))
+        row |= {"lower": ends.lower.value, "upper": ends.upper.value}
+        row |= held("change", None if moved is None else float(moved.mean()), moved)
+        return row | {"max_difference": float(np.max(np.abs(a - b)))}
 
 
 def changes(a: np.ndarray, b: np.ndarray, span: float) -> np.ndarray | None:
@@ -270,9 +248,9 @@ def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> Si
         than FEWEST_GROUPS groups.
     """
     frame, rubric = judged.frame, judged.rubric
-    first = frame[frame["repeat"] == 0].set_index("item_id")
+    first = judged.first().set_index("item_id")
     again = frame[frame["repeat"] == repeat].set_index("item_id").loc[first.index]
-    cached = ((again["cached"] > 0) & (again["calls"] == 0)).to_numpy()
+    cached = from_cache(again).to_numpy()
     a, b = (rows["score"].to_numpy(dtype=np.float64)[~cached] for rows in (first, again))
     groups = units(first[~cached])
     failed = np.isnan(a) | np.isnan(b)

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import plots
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, count
+from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, count, distributions
 from undogmatic.analyses.controls import AdversarialAnalysis, ControlsAnalysis
 from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
@@ -63,7 +62,7 @@ class NoAnalysis:
         # More groups than can be told apart are drawn as one; the table has them all.
         drawn = groups if len(groups) <= MOST_GROUPS else {"all": first}
         scores = {c: own["score"].dropna().to_numpy(dtype=np.float64) for c, own in drawn.items()}
-        plots.distributions(tell, judged.rubric, scores, kinds=("histogram",))
+        distributions(tell, judged, scores, "histogram")
         return [tell.result()]
 
 

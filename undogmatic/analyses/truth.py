@@ -1,10 +1,11 @@
-"""Finds what a judgment is held against: human labels, another judge's scores, known conditions; and splits by unit."""
+"""Finds what a judgment is held against: human labels, other runs over the same items, known conditions, margins."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -12,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses.base import LongTable, Unsuited
-from undogmatic.analyses.runs import read_runs
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.rubric import Rubric
+from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
 from undogmatic.stats.claims import Claim, claim
 
 Source = Literal["label", "reference", "condition"]
@@ -76,7 +77,7 @@ class AgainstTruth:
         source: Source = "label"
         name, truth = "", rows["label"]
         if self.reference is not None:
-            (other,) = read_runs(replace(judged, others={}), {"analysis.reference": self.reference})
+            (other,) = read_runs(replace(judged, others={}), [self.reference], "analysis.reference")
             source, name, truth = "reference", other.name, rows["item_id"].map(other.scores)
         elif labels:
             for condition, label in labels.items():
@@ -107,19 +108,18 @@ def people_apart(judged: LongTable, rows: pd.DataFrame) -> pd.Series:
     one, is at least 2), else from `label` and the metadata `second_label`; NaN where only one person labelled.
     """
 
-    def raters(row: pd.Series) -> float:
-        said = judged.said.get(str(row["item_id"]), {}).get(str(row["criterion"]), {})
-        numbers = [float(value) for value in said.values() if not isinstance(value, str)]
-        return max(numbers) - min(numbers) if len(numbers) > 1 else np.nan
-
     def numbers(name: str) -> pd.Series:
         column = rows.get(f"metadata.{name}")
         return pd.Series(np.nan, rows.index) if column is None else pd.to_numeric(column, errors="coerce")
 
     spread = numbers("label_spread").where(numbers("label_count").fillna(2) >= 2)
     second = (pd.to_numeric(rows["label"]) - numbers("second_label")).abs()
-    own = pd.Series([raters(row) for _, row in rows.iterrows()], rows.index, dtype=np.float64)
-    return own.fillna(spread).fillna(second)
+    said = [
+        [float(v) for v in judged.said.get(item, {}).get(criterion, {}).values() if not isinstance(v, str)]
+        for item, criterion in zip(rows["item_id"].astype(str), rows["criterion"].astype(str), strict=True)
+    ]
+    apart = [max(labels) - min(labels) if len(labels) > 1 else np.nan for labels in said]
+    return pd.Series(apart, rows.index, dtype=np.float64).fillna(spread).fillna(second)
 
 
 def check_order(analysis: str, rubric: Rubric) -> None:
@@ -237,3 +237,93 @@ def margin_of(rubric: Rubric, own: float | None = None) -> Margin:
     if own is not None:
         return Margin(own, "analysis", span)
     return Margin(SHARE * span, "default", span) if rubric.margin is None else Margin(rubric.margin, "rubric", span)
+
+
+@dataclass(frozen=True)
+class OtherRun:
+    """Another run's scores by item id (NaN where its judge failed). `differs`: the ids agree, the dataset does not."""
+
+    name: str
+    scores: pd.Series
+    differs: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_runs(judged: LongTable, folders: Sequence[str], key: str = "analysis.against[{}]") -> list[OtherRun]:
+    """The runs in `judged.others` and in `folders`, first repeats, each under a name of its own.
+
+    Args:
+        judged: This run.
+        folders: Folders of other runs as typed.
+        key: The config key that names each, by its number.
+    Raises:
+        ConfigError: A folder holds no journal.
+        DataError: A run is over other items, or on another scale.
+    """
+    own, taken, runs = set(judged.frame["item_id"]), {judged.name}, []
+    for where, run in itertools.chain(
+        ((f"the run {name!r}", OtherRun(name, _first(frame))) for name, frame in judged.others.items()),
+        ((f"`{key.format(n)}`: {folder}", _read(folder, judged, key.format(n))) for n, folder in enumerate(folders)),
+    ):
+        there = set(run.scores.index)
+        if there != own:
+            raise DataError(
+                f"{where} shares {len(own & there)} items with this run, which has {len(own)}; that one has "
+                f"{len(there)}. Agreement needs the same items: judge the same dataset with both, to the end."
+            )
+        names = itertools.chain([run.name], (f"{run.name} ({n})" for n in itertools.count(2)))
+        runs.append(replace(run, name=next(name for name in names if name not in taken)))
+        taken.add(runs[-1].name)
+    return runs
+
+
+def _first(frame: pd.DataFrame) -> pd.Series:
+    return frame[frame["repeat"] == 0].set_index("item_id")["score"]
+
+
+def _read(typed: str, judged: LongTable, key: str) -> OtherRun:
+    folder = RunFolder.open(typed, f"`{key}`", [JOURNAL])
+    own, other = judged.rubric.scale, folder.rubric.scale
+    if own.span() != other.span():
+        raise DataError(
+            f"`{key}`: {typed} was judged on the scale {other.span()}, and this run on {own.span()}. Agreement needs "
+            "one scale: compare runs of one rubric."
+        )
+    digest, there = judged.digest, folder.facts.get("dataset_digest")
+    differs = digest is not None and there is not None and digest != there
+    set_to = settings(folder.facts.get("choices") or {}, folder.mapping(COMPOSED))
+    scores = folder.first_scores(*judged.frame.iloc[0][["judge", "criterion"]].astype(str))
+    return OtherRun(str(folder.facts.get("name", folder.path.name)), scores, differs, set_to)
+
+
+SET = ("model", "prompt", "readout", "judge")
+"""The groups of the config that make a score what it is."""
+
+
+def settings(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str, str]:
+    """What a run was set to: the option of every group of SET, every plain value below it, and the seed.
+
+    Args:
+        choices: Option per group.
+        config: The composed config; values that refer to others are left out.
+    """
+    found = {group: choices[group] for group in SET if choices.get(group) is not None}
+    for group in SET:
+        found |= dict(_plain(group, config.get(group)))
+    return found | dict(_plain("seed", config.get("seed")))
+
+
+def _plain(name: str, node: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield from _plain(f"{name}.{key}", value)
+    elif isinstance(node, bool | int | float | str) and "${" not in str(node):
+        yield name, str(node)
+
+
+def differing(runs: Sequence[Mapping[str, str]]) -> list[str]:
+    """The settings that all runs have and in which they differ; of a group whose option differs, that alone."""
+    shared = [key for key in runs[0] if all(key in run for run in runs)]
+    found = [key for key in shared if len({run[key] for run in runs}) > 1]
+    groups = set(found) & set(SET)
+    return [key for key in found if key in groups or key.partition(".")[0] not in groups]

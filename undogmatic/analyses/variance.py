@@ -12,10 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import MOST_GROUPS, LongTable, Share, Unsuited
+from undogmatic.analyses.base import MOST_GROUPS, LongTable, Share, Unsuited, columns, from_cache
 from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, verdict
-from undogmatic.analyses.runs import against, differing, read_runs
-from undogmatic.analyses.truth import check_order
+from undogmatic.analyses.truth import check_order, differing, read_runs
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Finding, Telling, metric_name
 from undogmatic.stats.variance import FEWEST_GROUPS, MOST_FACETS, Study
@@ -71,7 +70,7 @@ class VarianceAnalysis:
                 "report has the table. Labels of several raters per text (labels.overall.NAME) are divided, too."
             )
         for part in judged.parts().values():
-            read_runs(part, against(self.against))
+            read_runs(part, self.against)
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `variance.phi` of the first criterion."""
@@ -97,46 +96,44 @@ class VarianceAnalysis:
                     continue
                 kind = f"{whose}_" if whose else ""
                 tell.tables[metric_name(f"{kind}components", *before)] = table
-                tell.tables[metric_name(f"{kind}averaged", *before)] = _averaged(study)
-                self._numbers(tell, study, table, before, [whose] if whose else [])
+                # Reliability by how many values of one facet are averaged, the others counting once.
+                averaged = [(f, n, study.reliability({f: n})) for f in study.facets for n in AVERAGED]
+                tell.tables[metric_name(f"{kind}averaged", *before)] = pd.DataFrame(
+                    {"facet": facet, "n": n} | r.phi.values("phi", "phi_") | r.relative.values("relative", "relative_")
+                    for facet, n, r in averaged
+                )
+                one, after = study.reliability({}), [whose] if whose else []
+                numbers: dict[tuple[str, ...], Any] = {("phi",): one.phi, ("relative",): one.relative}
+                numbers["phi_of_all",] = study.reliability().phi.value
+                shares = zip(table["source"].str.replace(" × ", "-"), table["share"], strict=True)
+                numbers |= {("share", source): float(share) for source, share in shares}
+                numbers |= {("needed", facet): study.needed(facet, self.target) for facet in study.facets}
+                for name, value in numbers.items():
+                    tell.number(value, *before, *name, *after)
                 if sentence is None:
                     # Enough is what the lower limit says is enough.
-                    evidence = SimpleNamespace(one=study.reliability({}), level=study.level, groups=study.n_groups)
+                    evidence = SimpleNamespace(one=one, level=study.level, groups=study.n_groups)
                     evidence.target, design = self.target, study.cheapest(self.target)
                     evidence.design = None if design is None else {facet: n for facet, n in design.items() if n > 1}
                     sentence = verdict(VARIANCE_OF_PEOPLE if whose else VARIANCE, evidence).finding
-                    columns = {"labels": "source", "estimate": "variance", "low": "low", "high": "high"}
-                    data = {name: table[column].tolist() for name, column in columns.items()}
+                    data = columns(table, labels="source", estimate="variance", low="low", high="high")
                     tell.draw("components", "forest", **data, x_label="variance")
         headline = next((key for key in tell.metrics if key.endswith((".phi", ".phi.people"))), None)
         return [tell.result(sentence, headline=headline)]
-
-    def _numbers(
-        self, tell: Telling, study: Study, table: pd.DataFrame, before: Sequence[str], after: Sequence[str]
-    ) -> None:
-        """The metrics of a study; `before` and `after` stand around the name of each."""
-        one = study.reliability({})
-        tell.number(one.phi, *before, "phi", *after)
-        tell.number(one.relative, *before, "relative", *after)
-        tell.number(study.reliability().phi.value, *before, "phi_of_all", *after)
-        for row in table.itertuples():
-            tell.number(float(row.share), *before, "share", str(row.source).replace(" × ", "-"), *after)
-        for facet in study.facets:
-            tell.number(study.needed(facet, self.target), *before, "needed", facet, *after)
 
     def _scores(self, judged: LongTable) -> tuple[pd.DataFrame, list[str], list[Finding]]:
         """Scores with their facets, and what is to be said of how they were put together."""
         frame = judged.frame
         if not self.against and not judged.others:
             again = frame[frame["repeat"] > 0]
-            cached = int(((again["cached"] > 0) & (again["calls"] == 0)).sum())
+            cached = int(from_cache(again).sum())
             notes = [Finding("variance.cached", {"n": cached, "total": len(again)})] if cached else []
             return frame, ["judge", "repeat"], notes
         rows = []
         for part in judged.parts().values():
-            first = part.frame[part.frame["repeat"] == 0].set_index("item_id")
+            first = part.first().set_index("item_id")
             voices = {judged.name: (first["score"], judged.settings)}
-            voices |= {run.name: (run.scores, run.settings) for run in read_runs(part, against(self.against))}
+            voices |= {run.name: (run.scores, run.settings) for run in read_runs(part, self.against)}
             changed = differing([settings for _, settings in voices.values()])
             for run, (scores, settings) in voices.items():
                 facets = {key: str(settings.get(key)) for key in changed}
@@ -171,7 +168,7 @@ def of_scores(frame: pd.DataFrame, facets: Sequence[str], target: float = TARGET
         return Divided(None, pd.DataFrame(), tell.findings)
     _tell_sources(tell, study, target)
     rows = [
-        {"source": _name(c.source), "share": c.share, "sd": math.sqrt(c.variance.value)}
+        {"source": " × ".join(c.source), "share": c.share, "sd": math.sqrt(c.variance.value)}
         | c.variance.row("variance")
         | {"degrees": c.degrees}
         for c in study.components()
@@ -244,27 +241,12 @@ def _crossed(frame: pd.DataFrame, facets: Sequence[str]) -> bool:
     return len(frame[varied].drop_duplicates()) == math.prod(frame[f].nunique() for f in varied)
 
 
-def _name(source: Sequence[str]) -> str:
-    return " × ".join(source)
-
-
-def _averaged(study: Study) -> pd.DataFrame:
-    """Reliability by how many values of one facet are averaged, the others counting once."""
-    rows = []
-    for facet in study.facets:
-        for n in AVERAGED:
-            r = study.reliability({facet: n})
-            values = r.phi.values("phi", "phi_") | r.relative.values("relative", "relative_")
-            rows.append({"facet": facet, "n": n} | values)
-    return pd.DataFrame(rows)
-
-
 def _tell_sources(tell: Telling, study: Study, target: float) -> None:
     """Say where the variance comes from, how reliable a score is, and how many of what to average."""
     item, *others = components = study.components()
     values: dict[str, Any] = {"n": study.n_items, "groups": study.n_groups, "item": item.share}
     for place, other in zip(("first", "second"), sorted(others, key=lambda c: -c.variance.value), strict=False):
-        values |= {place: _name(other.source), f"{place}_share": other.share}
+        values |= {place: " × ".join(other.source), f"{place}_share": other.share}
     tell.say("sources", values)
     one, all_ = study.reliability({}), study.reliability()
     values = one.phi.values("phi", "phi_") | one.relative.values("relative", "relative_") | {"level": study.level}
@@ -278,7 +260,7 @@ def _tell_sources(tell: Telling, study: Study, target: float) -> None:
         tell.say("cheapest_none", target=target)
     elif sum(n > 1 for n in design.values()) > 1:
         tell.say("cheapest", target=target, design=design, scores=math.prod(design.values()))
-    negative = [_name(c.source) for c in components if c.estimated < 0]
+    negative = [" × ".join(c.source) for c in components if c.estimated < 0]
     if negative:
         tell.say("negative", n=len(negative), names="; ".join(negative))
     few = {f: n for f, n in zip(study.facets, study.levels, strict=True) if n < FEW_LEVELS}

@@ -36,34 +36,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.argv[1:] = words[1:]
         run_experiment()
     with ending():
-        status = _done(words)
-    if status:
-        sys.exit(status)
-
-
-def _done(words: list[str]) -> int:
-    """Do what was asked for; the exit status."""
-    parser = _parser()
-    given, rest = parser.parse_known_args(words)
-    # argparse takes no positional words after an option, but `--json model=gpt` is natural.
-    stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(given, "overrides")]
-    if stray:
-        parser.error(f"unrecognized arguments: {' '.join(stray)}")
-    if rest:
-        given.overrides += rest
-    if given.command is None:
-        parser.print_help()
-        return 2
-    try:
-        given.run(given)
-    except KeyboardInterrupt:
-        return interrupted()
-    except Exception as error:
-        message, status = tell(error)
-        say(f"error: {message}" + (" HYDRA_FULL_ERROR=1 shows the traceback." if status == FAULT else ""))
-        in_full(error)
-        return status
-    return 0
+        parser = _parser()
+        given, rest = parser.parse_known_args(words)
+        # argparse takes no positional words after an option, but `--json model=gpt` is natural.
+        stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(given, "overrides")]
+        if stray:
+            parser.error(f"unrecognized arguments: {' '.join(stray)}")
+        if rest:
+            given.overrides += rest
+        if given.command is None:
+            parser.print_help()
+            sys.exit(2)
+        try:
+            given.run(given)
+        except KeyboardInterrupt:
+            sys.exit(interrupted())
+        except Exception as error:
+            message, status = tell(error)
+            say(f"error: {message}" + (" HYDRA_FULL_ERROR=1 shows the traceback." if status == FAULT else ""))
+            in_full(error)
+            sys.exit(status)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -120,13 +120,13 @@ def made_first(parts: Parts, item: Item) -> tuple[list[Sent], Item | None]:
     from undogmatic.records.records import Items
 
     requests = answering(parts, [model for step in parts.steps for model in step.models])
-    current: Item | None = item
     for step in parts.steps:
         with parts.asking():
-            (record,) = asyncio.run(step.process(current)) if current is not None else (None,)
-        made = record.outcome.items if record is not None and isinstance(record.outcome, Items) else ()
-        current = made[0] if made else None
-    return list(requests.values()), current
+            (record,) = asyncio.run(step.process(item))
+        if not isinstance(record.outcome, Items) or not record.outcome.items:
+            return list(requests.values()), None
+        item = record.outcome.items[0]
+    return list(requests.values()), item
 
 
 def described(parts: Parts, judge: Judge, item: Item, answer: Callable[[Request], str] | None = None) -> list[Sent]:

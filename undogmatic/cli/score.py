@@ -56,22 +56,21 @@ def run(given: argparse.Namespace) -> None:
     config = settings(scoring_config(overrides))
     rubric: Rubric = build(config.rubric, "rubric")
     names, texts = _read(given, text, rubric)
-    failed = 0
-    for name, result in zip(names, score_composed(texts, config, overrides), strict=True):
-        failed += result.error is not None
+    results = score_composed(texts, config, overrides)
+    for name, result in zip(names, results, strict=True):
         if given.json:
             fields = result.model_dump(mode="json", exclude={"overrides"})
             print(json.dumps({"id": name} | fields, ensure_ascii="utf" not in (sys.stdout.encoding or "utf").lower()))
-            continue
-        print(visible((f"{name}: " if given.file is not None else "") + _in_words(result)))
+        else:
+            print(visible((f"{name}: " if given.file is not None else "") + _in_words(result)))
     if not given.json:
         # What the lowest and the highest score mean, or each of categories without an order.
         guided = rubric.guided("en" if "en" in rubric.wordings else next(iter(rubric.wordings)))
         shown = (guided[0], guided[-1]) if guided and rubric.scale.ordered else guided
         ends = " / ".join(f"{name} = {meaning}" for name, meaning in shown)
         ends = ends or f"{rubric.scale.span()}: {rubric.name}"
-        print(f"({ends}. {result.model}, readout {result.readout})", file=sys.stderr)
-    if failed:
+        print(f"({ends}. {results[-1].model}, readout {results[-1].readout})", file=sys.stderr)
+    if any(result.error is not None for result in results):
         sys.exit(1)
 
 

@@ -24,7 +24,7 @@ from undogmatic.config.project import how_to_allow, permits
 from undogmatic.config.wall import HYDRA, check, resolved
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.safety.command import as_typed
-from undogmatic.safety.outside import YAML_BYTES, Unreadable, read_text, yaml_value
+from undogmatic.safety.outside import YAML_BYTES, read_text, yaml_value
 from undogmatic.safety.paths import conf_folder
 
 if TYPE_CHECKING:
@@ -249,10 +249,9 @@ def _mapping(path: Path) -> tuple[dict[str, Any], str]:
     """What a file holds, and its text. Raises ConfigError."""
     shown = as_typed(path)
     try:
-        text = read_text(shown, YAML_BYTES)
-        node = _value(text)
-    except (DataError, Unreadable) as error:
-        raise ConfigError(error.at(str(shown)) if isinstance(error, Unreadable) else str(error)) from None
+        node, text = read_text(shown, YAML_BYTES, lambda text: (_value(text), text))
+    except DataError as error:
+        raise ConfigError(str(error)) from None
     if not isinstance(node, dict | None):
         what = "a list" if isinstance(node, list) else "a single value"
         raise ConfigError(f"{shown}: it must hold keys and values, and is {what}.")

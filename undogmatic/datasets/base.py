@@ -121,10 +121,8 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
         if len(unsaid) < FEWEST_LABELS or any(item.label_scale is not None for item in unsaid):
             continue
         numbers = [value for item in unsaid for value in item.labels[criterion].values() if not isinstance(value, str)]
-        what = "labels" if criterion == OVERALL else f"labels of {criterion}"
-        if (odd := seem_rescaled(numbers, rubric, what)) is not None:
-            file = (unsaid[0].place or "dataset").rpartition(":")[0] or "dataset"
-            raise DataError(f"{file}: {odd} {both_ways_out(numbers, rubric, 'dataset.label_scale={ends}')}")
+        file = (unsaid[0].place or "dataset").rpartition(":")[0] or "dataset"
+        check_scale(file, numbers, rubric, criterion, "labels", "dataset.label_scale={ends}")
     return found
 
 
@@ -139,16 +137,20 @@ def seem_rescaled(given: Sequence[float], rubric: Rubric, what: str = "labels") 
     )
 
 
-def both_ways_out(given: Sequence[float], rubric: Rubric, option: str) -> str:
-    """How to say that numbers are on another scale, and how that they are meant as they are; `option` takes {ends}."""
+def check_scale(place: str, given: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str) -> None:
+    """Raise DataError where all numbers of a criterion seem to be on another scale, with the `option` that says so or
+    that they are meant as they are, and takes {ends}."""
+    odd = seem_rescaled(given, rubric, what if criterion == OVERALL else f"{what} of {criterion}")
+    if odd is None:
+        return
     low, tenth = rubric.minimum, (rubric.maximum - rubric.minimum) / 10
     start = low + tenth / 10 if min(given) >= low + tenth / 10 else low
     # The usual scales of raters end at 1, 5, 7 and 10; which one it is, only who made the file knows.
     end = next(low + tenth * step / 10 for step in (1, 5, 7, 10) if max(given) <= low + tenth * step / 10)
     other, same = (option.replace("{ends}", f"[{a:g},{b:g}]") for a, b in ((start, end), (low, rubric.maximum)))
-    return (
-        f"If they are on another scale, give its ends, e.g. {other}: they are mapped linearly. If they are meant as "
-        f"they are: {same}."
+    raise DataError(
+        f"{place}: {odd} If they are on another scale, give its ends, e.g. {other}: they are mapped linearly. If they "
+        f"are meant as they are: {same}."
     )
 
 

@@ -178,19 +178,17 @@ def _shared(array: Any) -> list[Any]:
 def _fitting(about: Any) -> int:
     """How many rows are read at once: few where they are large, or could repeat a large value inside a structure."""
     groups = [about.row_group(n) for n in range(about.num_row_groups)]
-    whole = sum(group.total_byte_size for group in groups)
     parts = [group.column(n) for group in groups for n in range(group.num_columns)]
-    repeated = [part.total_uncompressed_size for part in parts if "." in part.path_in_schema]
-    return max(1, min(1000, about.num_rows * BATCH_BYTES // max(1, whole), BATCH_BYTES // max(1, *repeated, 1)))
+    whole = max(1, sum(group.total_byte_size for group in groups))
+    largest = max((part.total_uncompressed_size for part in parts if "." in part.path_in_schema), default=1)
+    return max(1, min(1000, about.num_rows * BATCH_BYTES // whole, BATCH_BYTES // max(1, largest)))
 
 
 def have(place: str, needed: Sequence[str], columns: Sequence[str]) -> None:
     """Raise DataError unless the columns are there, and none of them twice."""
-    twice = [name for name, count in Counter(columns).items() if count > 1 and name]
-    if twice:
+    if twice := [name for name, count in Counter(columns).items() if count > 1 and name]:
         raise DataError(f"{place}: two columns are called {brief(twice[0])}; rename one of them.")
-    missing = [name for name in needed if name not in columns]
-    if missing and "inputs" not in columns:
+    if (missing := [name for name in needed if name not in columns]) and "inputs" not in columns:
         raise DataError(f"{place}: no column `{missing[0]}`; columns: {listed(columns)}.")
 
 
@@ -229,8 +227,7 @@ def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> I
         yield from json_lines(path) if path.suffix == ".jsonl" else parquet_rows(path, needed)
         return
     rows = csv_rows(path, ",;\t")
-    header = next(rows, None)
-    if header is None:
+    if (header := next(rows, None)) is None:
         among = f", among them `{needed[0]}`" if needed else ""
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
     place, columns = f"{path}:{header.first}", header.cells

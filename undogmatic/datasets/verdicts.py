@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.datasets.base import FEWEST_LABELS, both_ways_out, make_item, seem_rescaled
+from undogmatic.datasets.base import FEWEST_LABELS, check_scale, make_item
 from undogmatic.datasets.rows import (
     SUFFIXES,
     Names,
@@ -149,7 +149,12 @@ class VerdictsDataset:
     def judgments(self, rubric: Rubric) -> list[Judgment]:
         """What the tables say of them, in units of the rubric. Raises DataError naming file and line."""
         said = self._tables[1]
-        self._check_scales(said, rubric)
+        for criterion in dict.fromkeys(key.criterion for key in said):
+            values = [as_number(e.given) for key, e in said.items() if key.criterion == criterion and not e.failed]
+            numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+            if criterion not in self.scales and len(numbers) >= FEWEST_LABELS:
+                option = f"'+dataset.scales.{criterion}={{ends: {{ends}}}}'"
+                check_scale(self.about, numbers, rubric, criterion, "scores", option)
         mark = digest([[*key, str(each.given), each.failed, each.details] for key, each in said.items()])
         hashes = {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
         found = []
@@ -158,19 +163,6 @@ class VerdictsDataset:
             outcome = self._outcome(each, key.criterion, rubric)
             found.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
         return found
-
-    def _check_scales(self, said: Mapping[_Key, _Said], rubric: Rubric) -> None:
-        """Raise DataError where the scores of a criterion all seem to be on another scale than the rubric's."""
-        for criterion in dict.fromkeys(key.criterion for key in said):
-            own = [each for key, each in said.items() if key.criterion == criterion and not each.failed]
-            values = [as_number(each.given) for each in own]
-            numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-            if criterion in self.scales or len(numbers) < FEWEST_LABELS:
-                continue
-            what = "scores" if criterion == OVERALL else f"scores of {criterion}"
-            if (odd := seem_rescaled(numbers, rubric, what)) is not None:
-                option = f"'+dataset.scales.{criterion}={{ends: {{ends}}}}'".replace("{{ends}}", "{ends}")
-                raise DataError(f"{self.about}: {odd} {both_ways_out(numbers, rubric, option)}")
 
     @cached_property
     def _tables(self) -> tuple[list[Item], dict[_Key, _Said]]:
@@ -262,8 +254,7 @@ class VerdictsDataset:
             yield name, row.get(self.columns.score), failed, repeat_of(row, repeat)
             return
         for criterion, names in self.wide.items():
-            if row.has(names):
-                # A failed judge does not make another's score fail.
+            if row.has(names):  # a failed judge does not make another's score fail
                 yield criterion, row.get(names), None if criterion in self.judges else failed, repeat_of(row, repeat)
         for n, time in enumerate(self.again, 1):
             failed = why_failed(row, time.get("failed", ()))

@@ -7,6 +7,7 @@ of items that were under way: a call is noted before it is sent, a price as soon
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -117,13 +118,10 @@ class Journals:
         reached = [pair for item in items for pair in self.judged(item)]
         found: list[Judgment] = []
         for repeat in range(repeats):
-            for item, failure in reached:
-                for judge in judges:
-                    if failure is not None:
-                        found += judge.unmade(item, failure, repeat)
-                        continue
-                    keys = ((item.id, judge.name, criterion, repeat) for criterion in judge.criteria)
-                    found += [self.judgments.done[key] for key in keys if key in self.judgments.done]
+            for (item, failure), judge in itertools.product(reached, judges):
+                keys = ((item.id, judge.name, criterion, repeat) for criterion in judge.criteria)
+                made = [self.judgments.done[key] for key in keys if key in self.judgments.done]
+                found += made if failure is None else judge.unmade(item, failure, repeat)
         return [item for item, _ in reached], found
 
     def __enter__(self) -> Journals:
@@ -261,19 +259,15 @@ def redact_item(item: Item) -> Item:
 def redact_judgment(judgment: Judgment) -> Judgment:
     """The judgment with every text from the item or the model `redacted`; scores, kinds and costs stay."""
     outcome = judgment.outcome
-    hidden: Verdict | Failure
     if isinstance(outcome, Verdict):
-        rationale = None if outcome.rationale is None else redacted(outcome.rationale)
-        issues = tuple(map(redacted, outcome.issues))
         details = {k: v if k in _OWN_WORDS else redact(v) for k, v in outcome.details.items()}
-        hidden = outcome.model_copy(update={"rationale": rationale, "issues": issues, "details": details})
+        hidden = {"rationale": redact(outcome.rationale), "issues": (*redact(outcome.issues),), "details": details}
     else:
-        raw = None if outcome.raw is None else redacted(outcome.raw)
-        hidden = outcome.model_copy(update={"message": redacted(outcome.message), "raw": raw})
+        hidden = {"message": redact(outcome.message), "raw": redact(outcome.raw)}
     calls = []
     for call in judgment.calls:
         kind, _, text = (call.error or "").partition(": ")  # "transport: what the server said"
         error = None if call.error is None else f"{kind}: {redacted(text)}"
         sent = {"request": redact(call.request), "reply": redact(call.reply), "error": error}
         calls.append(call.model_copy(update=sent))
-    return judgment.model_copy(update={"outcome": hidden, "calls": tuple(calls)})
+    return judgment.model_copy(update={"outcome": outcome.model_copy(update=hidden), "calls": tuple(calls)})

@@ -239,21 +239,14 @@ class _Agenda:
             self.later.append((item, repeat + 1))
 
 
-class NamedJudge(Judge):
-    """A judge of which only the name that its judgments bear and what it judged are known; it cannot be asked."""
-
-    def __init__(self, name: str, criteria: Sequence[str], rubric: Rubric) -> None:
-        super().__init__()
-        self.name, self.criteria, self.rubric = name, tuple(criteria), rubric
-
-
 def parts_of(judgments: Sequence[Judgment], rubric: Rubric) -> Parts:
-    """The judges of judgments that were made elsewhere, by name: nothing in it could be asked."""
-    criteria: dict[str, dict[str, None]] = {}
-    for judgment in judgments:
-        criteria.setdefault(judgment.judge, {})[judgment.criterion] = None
-    where = {judgment.judge: judgment.provenance for judgment in judgments}
-    judges = [JudgeStep(NamedJudge(name, list(of), rubric), where[name]) for name, of in criteria.items()]
+    """The judges of judgments that were made elsewhere, by name and with what they judged: none can be asked."""
+    judges = []
+    for name, provenance in {judgment.judge: judgment.provenance for judgment in judgments}.items():
+        judge = Judge()
+        judge.name, judge.rubric = name, rubric
+        judge.criteria = tuple(dict.fromkeys(each.criterion for each in judgments if each.judge == name))
+        judges.append(JudgeStep(judge, provenance))
     prompt = Prompt(id="none", language=next(iter(rubric.wordings)))
     return Parts(rubric, prompt, Nobody(ELSEWHERE), cast(Readout, None), tuple(judges), asks=False)
 

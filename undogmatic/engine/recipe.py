@@ -174,21 +174,18 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
     states = []
     for n, node in enumerate(composer.chosen.steps):
         key = f"steps[{n}]"
-        arguments = dict(node) if isinstance(node, Mapping) else {"step": node}
-        if "step" in arguments:
-            arguments = named("step", arguments.pop("step"), f"{key}.step", composer.chosen) | arguments
-        target = resolve(arguments.get("_target_"), key)
-        hints = typing.get_type_hints(target.__init__)
+        arguments = composer.written_out("step", node, key)
         own: dict[str, Model] = {}
         several: dict[str, list[Model]] = {}
-        for name in (name for name, hint in hints.items() if hint is Model):
-            own[name] = composer.model_of(arguments.pop(name, None), f"{key}.{name}")
-        for name in (name for name, hint in hints.items() if hint == Sequence[Model]):
-            nodes, place = arguments.pop(name, None) or [], f"{key}.{name}"
-            if not nodes:
-                raise ConfigError(f"`{place}` names no model. Name one or several, e.g. {name}: [gpt,claude].")
-            listed = nodes if isinstance(nodes, list | tuple) else [nodes]
-            several[name] = [composer.model_of(each, f"{place}[{m}]") for m, each in enumerate(listed)]
+        for name, hint in typing.get_type_hints(resolve(arguments.get("_target_"), key).__init__).items():
+            place = f"{key}.{name}"
+            if hint is Model:
+                own[name] = composer.model_of(arguments.pop(name, None), place)
+            elif hint == Sequence[Model]:
+                if not (nodes := arguments.pop(name, None)):
+                    raise ConfigError(f"`{place}` names no model. Name one or several, e.g. {name}: [gpt,claude].")
+                listed = nodes if isinstance(nodes, list | tuple) else [nodes]
+                several[name] = [composer.model_of(each, f"{place}[{m}]") for m, each in enumerate(listed)]
         step: Step = build(arguments, key, **own, **several)
         step.model = next(iter(own.values()), None)
         step.models = [*own.values(), *itertools.chain(*several.values())]
@@ -202,11 +199,11 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
 
 def _distinct(names: Sequence[str]) -> list[str]:
     """The names, numbered where one comes again: score, score-2."""
-    found: list[str] = []
+    distinct: list[str] = []
     for name in names:
         numbered = (name if n == 1 else f"{name}-{n}" for n in itertools.count(1))
-        found.append(next(one for one in numbered if one not in found))
-    return found
+        distinct.append(next(one for one in numbered if one not in distinct))
+    return distinct
 
 
 class Composer:
@@ -237,7 +234,7 @@ class Composer:
 
     def model_of(self, node: Any, key: str) -> Model:
         """The model that a part asks: the run's own, or the one that its config names."""
-        return self._model(self.chosen.model if node is None else self._node("model", node, key), key)
+        return self._model(self.chosen.model if node is None else self.written_out("model", node, key), key)
 
     @property
     def uses_own(self) -> bool:
@@ -250,15 +247,10 @@ class Composer:
         return SeveralModels(models) if len(models) > 1 else next(iter(models), None)
 
     def _judge(self, node: Any, key: str, readout: Readout) -> Judge:
-        if isinstance(node, str):
-            node = {"judge": node}
-        if not isinstance(node, Mapping):
-            raise ConfigError(
-                f"`{key}` is {brief(node)}; it must be the name of a judge, or a mapping with `judge: NAME`."
-            )
-        arguments = dict(node)
-        if "judge" in arguments:
-            arguments = named("judge", arguments.pop("judge"), f"{key}.judge", self.chosen) | arguments
+        if not isinstance(node, str | Mapping):
+            what = "it must be the name of a judge, or a mapping with `judge: NAME`"
+            raise ConfigError(f"`{key}` is {brief(node)}; {what}.")
+        arguments = self.written_out("judge", node, key)
         own = {part: arguments.pop(part) for part in PARTS if part in arguments}
         if own:
             readout = self._own_readout(own, key)
@@ -288,19 +280,20 @@ class Composer:
                 supplied[name] = self.rubric if hint is Rubric else self.prompt
             elif hasattr(hint, "group"):
                 supplied[name] = self._part(hint, arguments.pop(name, None), key, readout)
-            elif (hint is Judge or hint == Sequence[Judge]) and name in arguments:
+            elif hint is Judge or hint == Sequence[Judge]:
+                if name not in arguments:
+                    if parameter.default is parameter.empty:
+                        raise ConfigError(f"`{place}` is required. Set it with `{place}=...`.")
+                    continue
                 inner = arguments.pop(name)
-                if hint is not Judge and not (isinstance(inner, list) and inner):
+                if hint is Judge:
+                    supplied[name] = self._judge(inner, place, readout)
+                elif isinstance(inner, list) and inner:
+                    supplied[name] = [self._judge(each, f"{place}[{n}]", readout) for n, each in enumerate(inner)]
+                else:
                     raise ConfigError(
                         f"`{place}` is {brief(inner)}; it must be a list of judges, e.g. {place}=[score,debate]."
                     )
-                supplied[name] = (
-                    self._judge(inner, place, readout)
-                    if hint is Judge
-                    else [self._judge(each, f"{place}[{n}]", readout) for n, each in enumerate(inner)]
-                )
-            elif (hint is Judge or hint == Sequence[Judge]) and parameter.default is parameter.empty:
-                raise ConfigError(f"`{place}` is required. Set it with `{place}=...`.")
         return supplied
 
     def _bound(self, readout: Readout) -> Readout:
@@ -314,7 +307,7 @@ class Composer:
         """The run's own object of a group of configs, or the one that a judge's config names. One object for all that
         name the same, unless it asks something of the run."""
         group = kind.group
-        node = getattr(self.chosen, group) if given is None else self._node(group, given, key)
+        node = getattr(self.chosen, group) if given is None else self.written_out(group, given, key)
         arguments, key = dict(node), f"{key}.{group}"
         wordings = arguments.pop("wordings", {})
         supplied = self._supplied(resolve(arguments.get("_target_"), key, kind), arguments, key, readout, wordings)
@@ -326,7 +319,7 @@ class Composer:
         return self.shared[place]
 
     def _own_readout(self, own: Mapping[str, Any], key: str) -> Readout:
-        nodes = {part: self._node(part, own.get(part, getattr(self.chosen, part)), key) for part in PARTS}
+        nodes = {part: self.written_out(part, own.get(part, getattr(self.chosen, part)), key) for part in PARTS}
         prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in own else self.prompt
         prompt = prompt.in_language(self.prompt.language) or prompt if self.elsewise else prompt
         model = self._model(nodes["model"], f"{key}.model")
@@ -359,18 +352,14 @@ class Composer:
             self.models[place] = build(node, key)
         return self.models[place]
 
-    def _node(self, part: str, given: Any, key: str) -> Mapping[str, Any]:
-        if isinstance(given, str):
-            return named(part, given, f"{key}.{part}", self.chosen)
-        if not isinstance(given, Mapping):
-            raise ConfigError(
-                f"`{key}.{part}` is {brief(given)}; it must be the name of a {part}, or its keys and values."
-            )
-        if part in given:  # {model: openrouter, name: ...}: a named one with changes
-            return named(part, given[part], f"{key}.{part}", self.chosen) | {
-                k: v for k, v in given.items() if k != part
-            }
-        return given
+    def written_out(self, group: str, given: Any, key: str) -> dict[str, Any]:
+        """The node of a group that is given by its name, by all its keys, or by its name and changes to it:
+        {model: openrouter, name: ...}."""
+        changes, place = {group: given} if isinstance(given, str) else given, f"{key}.{group}"
+        if not isinstance(changes, Mapping):
+            raise ConfigError(f"`{place}` is {brief(given)}; it must be the name of a {group}, or its keys and values.")
+        node = named(group, changes[group], place, self.chosen) if group in changes else {}
+        return node | {name: value for name, value in changes.items() if name != group}
 
 
 def readout_node(
@@ -383,8 +372,7 @@ def readout_node(
     name = model.default_readout(rubric.name)
     if prompted and name not in PROMPTED:
         name = next((each for each in PROMPTED if each in model.readouts), name)
-    extra = sorted(set(node) - {"_target_"})
-    if extra:
+    if extra := sorted(set(node) - {"_target_"}):
         raise ConfigError(
             f"`readout.{extra[0]}` was given with readout=auto, which has no options. Name the readout, e.g. "
             f"readout={name} readout.{extra[0]}=..."

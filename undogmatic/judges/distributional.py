@@ -34,10 +34,10 @@ class Points(Answer):
 def points_answer(rubric: Rubric, language: str) -> type[Points]:
     """The answer's class: `level_0`, `level_1`, ... with the points of each level of the rubric."""
     fields: dict[str, Any] = {}
-    for n, level in enumerate(rubric.anchors(language)):
+    for n, (level, meaning) in enumerate(zip(rubric.levels, rubric.meanings(language), strict=True)):
         # Without anchors the meaning begins with the number or category, and that is enough.
-        meaning = f"{level.value:g}: {level.meaning}" if isinstance(rubric.guide, Anchors) else level.meaning
-        fields[f"level_{n}"] = (Annotated[float, Number("percent", wording="points", meaning=meaning)], ...)
+        shown = f"{level:g}: {meaning}" if isinstance(rubric.guide, Anchors) else meaning
+        fields[f"level_{n}"] = (Annotated[float, Number("percent", wording="points", meaning=shown)], ...)
     return create_model("Points", __base__=Points, **fields)
 
 

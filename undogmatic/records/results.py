@@ -56,10 +56,8 @@ class AnalysisResult:
     """Numbers per item (`item_id` first), kept as `items_<name>.csv` in the run's folder: sweeps test jobs on them."""
     texts: Sequence[Path] = ()
     """The files with its words; `analyse` fills them in."""
-
     part: str = ""
     """Judge, or judge and criterion, that it is about, where the run has several."""
-
     relative: bool = False
     """Whether it compares the judge with what it was made from: that says nothing of the judge by itself, so sweeps
     rank by another headline where there is one, and do not count the verdict as the judge's own."""

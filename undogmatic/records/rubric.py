@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -205,13 +205,6 @@ def _whole(value: float) -> bool:
     return math.isclose(value, round(value), abs_tol=1e-9)
 
 
-class Level(NamedTuple):
-    """One rung of the scale: its value in score units and what it means."""
-
-    value: float
-    meaning: str
-
-
 def _newer(default: Any) -> Any:
     """A field that is not written where it is empty, so that the hash of a rubric from before it is what it was."""
     return Field(default=default, exclude_if=operator.not_)
@@ -355,25 +348,16 @@ class Rubric(Record):
         misread = numeric and any(value in places and places.index(value) != n for n, value in enumerate(values))
         return tuple(places if len(values) <= 10 and not misread else "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(values)])
 
-    def anchors(self, language: str) -> tuple[Level, ...]:
-        """The levels with their meanings in `language`."""
-        meanings = self.wordings[language].meanings
-        if isinstance(self.guide, Anchors):
-            return tuple(Level(v, m) for v, m in zip(self.levels, meanings, strict=True))
-        levels = []
-        for n, value in enumerate(self.levels):
-            meaning = self.scale.write(value)
-            if isinstance(self.guide, Bands):
-                band = self.guide.of(value)
-                meaning = f"{meaning}, {self.guide.bands[band].name}: {meanings[band]}"
-            elif meanings:
-                meaning = f"{meaning}: {meanings[n]}"
-            levels.append(Level(value, meaning))
-        return tuple(levels)
-
     def meanings(self, language: str) -> list[str]:
         """What the levels mean in `language`."""
-        return [level.meaning for level in self.anchors(language)]
+        meanings = self.wordings[language].meanings
+        if isinstance(self.guide, Anchors):
+            return list(meanings)
+        shown = list(map(self.scale.write, self.levels))
+        if isinstance(self.guide, Bands):
+            places = list(map(self.guide.of, self.levels))
+            return [f"{one}, {self.guide.bands[n].name}: {meanings[n]}" for one, n in zip(shown, places, strict=True)]
+        return [f"{one}: {meaning}" for one, meaning in zip(shown, meanings, strict=True)] if meanings else shown
 
     def guided(self, language: str) -> tuple[tuple[str, str], ...]:
         """What the guide names, each with its meaning in `language`: ("25", ...), ("HIGH (70-100)", ...), ("yes", ...).

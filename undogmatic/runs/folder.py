@@ -97,8 +97,7 @@ class RunFolder:
     def sweep(self) -> Mapping[str, Any] | None:
         """Its `sweep.json`; None if it is no sweep's."""
         found = self.json(SWEEP_MANIFEST)
-        lacking = [key for key in ("overrides", "started", "mlflow_run") if found and key not in found]
-        if lacking:
+        if lacking := [key for key in ("overrides", "started", "mlflow_run") if found and key not in found]:
             raise self._damaged(SWEEP_MANIFEST, f"it lacks {', '.join(lacking)}")
         return found if self.has(SWEEP_MANIFEST) else None
 
@@ -237,8 +236,7 @@ class RunFolder:
             found = pd.read_csv(text, dtype=kinds, keep_default_na=False, na_values=[""], index_col=False)
         except (DataError, ValueError, OverflowError) as error:
             raise self._damaged(name, error) from None
-        lacking = [column for column in ("item_id", _NEEDED.get(name, "item_id")) if column not in found]
-        if lacking:
+        if lacking := [column for column in ("item_id", _NEEDED.get(name, "item_id")) if column not in found]:
             raise self._damaged(name, f"no column {lacking[0]}")
         if found["item_id"].isna().any():
             raise self._damaged(name, "a row without item_id")

@@ -146,28 +146,22 @@ def accept(folder: Path) -> None:
 def versions() -> dict[str, str]:
     """What produced the numbers: package -> version; "python" and "git" (commit, with "+changes" if the checkout is
     dirty) besides. As they were when this process first asked: what is installed later is not what it runs."""
-    found = {"python": platform.python_version(), "git": _commit()}
-    for package in _PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            found[package] = "not installed"
-    return found
-
-
-def _commit() -> str:
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return "no checkout"
+    root, found = Path(__file__).resolve().parents[2], {"python": platform.python_version(), "git": "no checkout"}
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True, timeout=10)
         return done.stdout.strip()
 
-    try:
-        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
+    if (root / ".git").exists():
+        found["git"] = "unknown"
+        with suppress(OSError, subprocess.SubprocessError):
+            changes = git("status", "--porcelain", "--untracked-files=no")
+            found["git"] = git("rev-parse", "HEAD") + ("+changes" if changes else "")
+    for package in _PACKAGES:
+        found[package] = "not installed"
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
+    return found
 
 
 class Manifest:
@@ -219,10 +213,9 @@ class Manifest:
                     "it was, or start anew."
                 )
             if bool(there.facts.get("redact")) != redact:
-                was = "without it, so its files may quote judged texts"
-                was = was if redact else "with it, so its files hold hashes of texts"
+                was = ("with it, so its files hold hashes of", "without it, so its files may quote judged")[redact]
                 raise ConfigError(
-                    f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was}. Continue with "
+                    f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was} texts. Continue with "
                     f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew."
                 )
         elif (folder / JOURNAL).exists():

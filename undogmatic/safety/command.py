@@ -31,10 +31,10 @@ IN_FULL = "UNDOGMATIC_FULL_ERROR"  # environment variable: set where the user ha
 ERROR_FILE = "error.txt"  # in a run's folder: why it has no result
 
 FAULT = 70
-INTERRUPTED = 130
 
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 _noted: list[int] = []
+_signals: list[int] = []
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 
 
 def note_status(status: int) -> None:
@@ -49,21 +49,19 @@ def exit_status() -> int:
 
 def as_typed(path: Path) -> Path:
     """The path as one would type it here: relative to the working directory if it lies below, else absolute."""
-    whole, here = path.absolute(), Path.cwd()
-    return whole.relative_to(here) if whole.is_relative_to(here) else whole
+    whole = path.absolute()
+    return whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else whole
 
 
 def tell(error: BaseException) -> tuple[str, int]:
     """What to say of an error, and the exit status: of ours, of the system, or of a fault of the program itself."""
     if isinstance(error, UndogmaticError):
         return str(error), error.exit_status
-    if isinstance(error.__cause__, OSError):  # which a library has reworded
-        error = error.__cause__
-    if isinstance(error, OSError):
-        said = (f"{error.filename}: " if error.filename else "") + (error.strerror or str(error))
-        return said, StorageError.exit_status if error.errno in _DISK else 2
-    first = (str(error).splitlines() or [""])[0]
-    said = f"{type(error).__name__}: {first}" if first else type(error).__name__
+    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error  # which a library has reworded
+    if isinstance(cause, OSError):
+        message = (f"{cause.filename}: " if cause.filename else "") + (cause.strerror or str(cause))
+        return message, StorageError.exit_status if cause.errno in _DISK else 2
+    said = ": ".join(filter(None, (type(error).__name__, str(error).partition("\n")[0])))
     # The last line on the way to it that is ours or an extension's, no library's.
     frames = traceback.extract_tb(error.__traceback__)
     libraries = (os.path.dirname(os.__file__), "site-packages", "<frozen")
@@ -134,20 +132,16 @@ def patient_streams() -> None:
 
 def interrupted() -> int:
     """The exit status after a KeyboardInterrupt."""
-    return 128 + _signals[0] if _signals else INTERRUPTED
-
-
-_signals: list[int] = []
+    return 128 + _signals[0] if _signals else 130
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """End as Ctrl-C does: asyncio, which handles that one, then closes what is open."""
     _signals.append(number)
     handler: Any = signal.getsignal(signal.SIGINT)
-    if callable(handler):
-        handler(signal.SIGINT, frame)
-    else:  # ignored, as in the background of a script
+    if not callable(handler):  # ignored, as in the background of a script
         raise KeyboardInterrupt
+    handler(signal.SIGINT, frame)
 
 
 class _Pipe(io.FileIO):

@@ -75,14 +75,13 @@ def without_secrets(plain: Any) -> Any:
         learn(hydra.get("job", {}).get("env_set") or {}, "hydra.env_set")
         know_words([str(word) for words in (hydra.get("overrides") or {}).values() for word in words])
     elif isinstance(plain, list):
-        know_words([str(word) for word in plain])
+        know_words(list(map(str, plain)))
     return scrub_data(plain)
 
 
 def _given(word: str) -> Iterator[tuple[str, str]]:
     """What an override gives, as places and values; of any other word the word itself."""
-    found = _WORD.fullmatch(word)
-    if found is None:
+    if (found := _WORD.fullmatch(word)) is None:
         yield "", word
         return
     place, value = found[2].replace("/", "."), found[3].strip()
@@ -146,8 +145,7 @@ def guard_worker() -> None:
 
     if not isinstance(sys.stdout, _Scrubbed):
         for name in ("stdout", "stderr"):
-            stream = getattr(sys, name)
-            if stream is not None and not isinstance(stream, _Scrubbed):
+            if not isinstance(stream := getattr(sys, name), _Scrubbed | None):
                 setattr(sys, name, _Scrubbed(stream))
         logging.setLogRecordFactory(clean_record)
 

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader, StringIO
 from pathlib import Path
@@ -184,12 +184,12 @@ def read_bytes(path: Path, most: int = JSON_BYTES) -> bytes:
     return raw
 
 
-def read_text(path: Path, most: int = JSON_BYTES) -> str:
-    """A text file. Raises DataError with file and line."""
+def read_text(path: Path, most: int = JSON_BYTES, value: Callable[[str], Any] = str) -> Any:
+    """A text file, or the `value` of its text. Raises DataError with file and line."""
     try:
-        return decoded(read_bytes(path, most))
+        return value(decoded(read_bytes(path, most)))
     except Unreadable as error:
-        raise DataError(error.at(str(path))) from None
+        raise DataError(f"{error.at(str(path)).removesuffix('.')}.") from None
 
 
 def read_input() -> str:
@@ -209,10 +209,7 @@ def read_input() -> str:
 
 def read_json(path: Path) -> Any:
     """A JSON file. Raises DataError with file and line."""
-    try:
-        return json_value(read_text(path))
-    except Unreadable as error:
-        raise DataError(f"{error.at(str(path))}.") from None
+    return read_text(path, value=json_value)
 
 
 def read_lines(path: Path, most: int = LINE_BYTES) -> Iterator[tuple[int, bytes]]:
@@ -235,10 +232,7 @@ def whole_lines(path: Path, file: IO[bytes], most: int) -> Iterator[tuple[int, b
 
 def read_yaml(path: Path) -> Any:
     """A YAML file, read as Hydra reads it (1e-3 is a number). Raises DataError with file and line."""
-    try:
-        return yaml_value(read_text(path, YAML_BYTES))
-    except Unreadable as error:
-        raise DataError(error.at(str(path))) from None
+    return read_text(path, YAML_BYTES, yaml_value)
 
 
 def yaml_value(text: str) -> Any:
@@ -269,8 +263,7 @@ def _measure(text: str) -> None:
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         line = event.start_mark.line + 1  # type: ignore[union-attr]
         if isinstance(event, yaml.AliasEvent):
-            size = sizes.get(event.anchor, 0)
-            if size is None:
+            if (size := sizes.get(event.anchor, 0)) is None:
                 raise Unreadable(f"not YAML: the alias *{event.anchor} stands for what it lies in.", line)
             within[-1] += size
         elif isinstance(event, yaml.ScalarEvent):
@@ -298,7 +291,7 @@ def _loader() -> Any:
     def refused(what: str, node: Any) -> yaml.YAMLError:
         return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
 
-    class Loader(yaml.CSafeLoader):
+    class Plain(yaml.CSafeLoader):
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = set()
             for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
@@ -315,13 +308,11 @@ def _loader() -> Any:
                 raise refused("an endless number", node)
             return value
 
-    Loader.yaml_implicit_resolvers = get_yaml_loader().yaml_implicit_resolvers
-    kinds = {f"tag:yaml.org,2002:{kind}" for kind in _PLAIN}
-    Loader.yaml_constructors = {
-        tag: made for tag, made in yaml.CSafeLoader.yaml_constructors.items() if tag is None or tag in kinds
-    }
-    Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
-    return Loader
+    Plain.yaml_implicit_resolvers = get_yaml_loader().yaml_implicit_resolvers
+    kinds = {None, *(f"tag:yaml.org,2002:{kind}" for kind in _PLAIN)}
+    Plain.yaml_constructors = {tag: made for tag, made in yaml.CSafeLoader.yaml_constructors.items() if tag in kinds}
+    Plain.add_constructor("tag:yaml.org,2002:int", Plain.construct_yaml_int)
+    return Plain
 
 
 def read_env(path: Path, wanted: str | None = None) -> dict[str, str]:

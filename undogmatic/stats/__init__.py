@@ -11,8 +11,8 @@ limits        shares, areas, orders and alphas with the limits that failed judgm
 ranking       does the score separate and order texts; attacks on it
 agreement     do two or more judges, a judge and people, or one judge twice, say the same
 coefficients  intervals of correlations, kappa and alpha
-jackknife     the interval of any coefficient between -1 and 1, and of what is nearly a mean, by leaving units out
-resampling    drawing with replacement and leaving out in linear memory
+jackknife     the interval of any coefficient between -1 and 1, and of what is nearly a mean, by leaving units out;
+              drawing with replacement in linear memory
 selection     what choosing the best of many does to its figure; places in a ranking; letters for what differs
 confound      how much of a difference text length, or another control, could explain
 surface       what the surface of texts says of a score: kernels and predictions from other groups; copies among texts
@@ -33,7 +33,7 @@ arguments are the same everywhere:
 level         confidence level of an interval, in (0, 1), of both ends together: each errs with half of the rest
 groups        what belongs together, a label per item: whole groups are the independent units, which are counted, drawn
               and left out; None takes each item for itself
-rng           the source of randomness; intervals by leaving units out use it beyond `resampling.MOST_LEFT_OUT` of them
+rng           the source of randomness; intervals by leaving units out use it beyond `jackknife.MOST_LEFT_OUT` of them
 bounds, span  lowest and highest value (or error) that could have occurred, such as the ends of the scale; infinite
               where not known. Give them: only they say anything where nearly all values are equal (`means.interval`)
 margin, sign, alpha, power  as of `claims.claim`: alpha is the share of errors of the interval and of each one-sided

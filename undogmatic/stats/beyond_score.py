@@ -22,23 +22,20 @@ goes with what is left of the error (`benchmarks/beyond_score.py`)."""
 
 SAME = 0.95
 """Share of a doubt's variance, foretold by the score for texts left out, from which on the doubt follows from it."""
-
 WORTHWHILE = 4.0
 """What a further function must gain in n log(residual variance) to be taken in: twice what Akaike asks."""
-
 SURE = 12.0
 """The same where the functions are to foretell: the best of hundreds of idle ones gains less."""
-
 FOLDS = 10
 
 
 class Beyond(NamedTuple):
-    """`correlation` of the doubt's ranks with the size of the error at equal score, in [-1, 1].
+    """The correlation of the doubt's ranks with the size of the error at equal score; `p_value` is that of none.
 
-    `low` to `high` is its interval of level `level`, `p_value` that of no association (two-sided). `share_of_score` is
-    the share of the variance of the doubt's ranks that the score foretells for texts left out; from SAME on the doubt
-    is a function of the score (`function`), and there is no correlation: NaN, p-value 1. `units_needed` would settle
-    with probability 0.8 that the correlation is above 0, if the estimate were true; None where no number would.
+    `share_of_score` is the share of the variance of the doubt's ranks that the score foretells for texts left out; from
+    SAME on the doubt is a function of the score (`function`), and there is no correlation: NaN, p-value 1.
+    `units_needed` would settle with probability 0.8 that the correlation is above 0, if the estimate were true; None
+    where no number would.
     """
 
     estimate: Estimate

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from undogmatic.stats import checks, jackknife, means, resampling
+from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
@@ -21,10 +21,6 @@ from undogmatic.stats.proportion import proportion
 Calibration = dict[str, Any]
 Scale = tuple[float, float]
 _CURVES = ("platt", "isotonic", "linear")
-
-# A level the model never names on content-free text would divide by zero; Zhao et al. met none over whole words.
-_CONTENT_FREE_FLOOR = 1e-4
-_MOST_STEPS, _SAME_DEVIANCE = 100, 1e-8  # of the reweighted least squares
 
 
 def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> None:
@@ -56,7 +52,8 @@ def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
         Zhao et al. (2021), Calibrate before use. https://proceedings.mlr.press/v139/zhao21c.html
     """
     p = np.atleast_2d(_level_probabilities(content_free_probs, "content_free_probs"))
-    baseline = np.maximum(p.mean(axis=0), _CONTENT_FREE_FLOOR)
+    # A level the model never names there would divide by zero; Zhao et al. met none over whole words.
+    baseline = np.maximum(p.mean(axis=0), 1e-4)
     return {"kind": "content_free", "weights": (1.0 / baseline).tolist(), "n": len(p)}
 
 
@@ -113,7 +110,7 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
     design = np.column_stack([np.ones(x.size), x])
     fitted = (share + 0.5) / 2
     deviance = np.inf
-    for _ in range(_MOST_STEPS):
+    for _ in range(100):
         weight = fitted * (1 - fitted)
         aim = special.logit(fitted) + (share - fitted) / weight
         root = np.sqrt(weight)
@@ -121,7 +118,7 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
         fitted = special.expit(design @ found)
         apart = special.rel_entr(share, fitted) + special.rel_entr(1 - share, 1 - fitted)
         before, deviance = deviance, 2 * float(np.sum(apart))
-        if abs(before - deviance) <= _SAME_DEVIANCE:
+        if abs(before - deviance) <= 1e-8:
             break
     return float(found[0]), float(found[1])
 
@@ -131,11 +128,8 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
 
     Args:
         calibration: What `fit` or `fit_content_free` returned, or the same read back from JSON.
-        raw: Raw scores, shape (n,); for `content_free`, level probabilities of shape (k,) or (n, k).
-    Returns:
-        Shape of `raw`.
-    Raises:
-        ValueError: If the kind is unknown, or the calibration lacks a key.
+        raw: Raw scores, shape (n,); for `content_free`, level probabilities of shape (k,) or (n, k). The results have
+            its shape.
     """
     kind = calibration.get("kind")
     try:
@@ -200,10 +194,8 @@ def reliability_table(
 
     Args:
         confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided by 100).
-        correct: 1 or True where it was right, shape (n,).
+        correct: 1 or True where it was right, else 0, shape (n,).
         n_bins: Number of bins, of equal width over [0, 1].
-    Raises:
-        ValueError: If a confidence is outside [0, 1], or `correct` other than 0 and 1.
     References:
         Niculescu-Mizil and Caruana (2005), doi:10.1145/1102351.1102430
     """
@@ -235,8 +227,6 @@ def error_interval(
 
     Args:
         confidence, correct, n_bins: As in `reliability_table`.
-    Raises:
-        ValueError: As `reliability_table`.
     """
     c, right = _stated_and_observed(confidence, correct)
     codes = checks.groups(groups, c.size, 2)
@@ -291,15 +281,12 @@ def error_difference(
 
     What is observed of each is too large by another amount: a bootstrap held their difference in as few as 75 % of
     samples of its 95 %. That both move together does not narrow the limits, as what noise adds to each has no sign.
-
-    Args:
-        one, other, noises: The two errors, made with the same groups, and the noise of each.
     """
     first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
     return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)
 
 
-def calibration_error(n_bins: int) -> resampling.Prepared:
+def calibration_error(n_bins: int) -> jackknife.Prepared:
     """ECE of two columns, confidence and 1 or 0, shape (n, 2): mean absolute gap between confidence and accuracy.
 
     Bins of equal width over [0, 1] are weighted by their items. Biased upward with few items per bin: compare only
@@ -309,12 +296,12 @@ def calibration_error(n_bins: int) -> resampling.Prepared:
         Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
     """
 
-    def on(columns: Array) -> resampling.OfDraws:
+    def on(columns: Array) -> jackknife.OfDraws:
         c, right = _stated_and_observed(*columns.T)
         codes, gap = _bins(c, n_bins)[1], right - c
 
         def of_draws(drawn: Index) -> Array:
-            gaps = np.abs(resampling.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
+            gaps = np.abs(jackknife.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
             # Empty bins at the end are left out: with them the sum would be another in its last digit.
             used = codes.take(drawn).max(axis=1) + 1
             sums = np.empty(len(drawn))
@@ -324,7 +311,7 @@ def calibration_error(n_bins: int) -> resampling.Prepared:
 
         return of_draws
 
-    return resampling.Prepared(on)
+    return jackknife.Prepared(on)
 
 
 def _bins(c: Array, n_bins: int) -> tuple[Array, Index]:

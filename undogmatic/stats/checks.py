@@ -13,7 +13,6 @@ Groups = Sequence[object] | ArrayLike | None
 
 SAME = 1e-10
 """Values whose range is no more than this share of the largest of them differ by rounding alone."""
-_DIGITS = 12
 MOST_UNITS = 10**6
 """More than these are as good as no number of units."""
 MOST_TIMES = 100
@@ -27,8 +26,7 @@ def vector(values: ArrayLike, name: str, minimum: int = 1) -> Array:
         raise ValueError(f"`{name}` must be one-dimensional; its shape is {array.shape}.")
     if array.size < minimum:
         raise ValueError(f"`{name}` holds {array.size} values; at least {minimum} are needed.")
-    _refuse_non_finite(array, name)
-    return array
+    return rows(array, name)
 
 
 def paired_vectors(
@@ -43,11 +41,11 @@ def paired_vectors(
     return first, second
 
 
-def increasing(values: ArrayLike, name: str = "levels") -> Array:
-    """`vector` of values that increase strictly, such as the levels of a scale."""
-    array = vector(values, name)
+def increasing(levels: ArrayLike) -> Array:
+    """`vector` of values that increase strictly: the levels of a scale."""
+    array = vector(levels, "levels")
     if np.any(np.diff(array) <= 0):
-        raise ValueError(f"`{name}` must increase strictly.")
+        raise ValueError("`levels` must increase strictly.")
     return array
 
 
@@ -63,7 +61,10 @@ def rows(values: ArrayLike, name: str) -> Array:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim not in (1, 2):
         raise ValueError(f"`{name}` must have shape (n,) or (n, k); its shape is {array.shape}.")
-    _refuse_non_finite(array, name)
+    if np.isnan(array).any():
+        raise ValueError(f"`{name}` holds NaN in {int(np.isnan(array).sum())} places; drop or count failures first.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"`{name}` holds an infinite value.")
     return array
 
 
@@ -135,11 +136,4 @@ def tied(array: Array) -> Array:
     largest = float(np.max(np.abs(array), initial=0.0))
     if not 0 < largest < np.inf:
         return array
-    return np.asarray(np.round(array / largest, _DIGITS) * largest)
-
-
-def _refuse_non_finite(array: Array, name: str) -> None:
-    if np.isnan(array).any():
-        raise ValueError(f"`{name}` holds NaN in {int(np.isnan(array).sum())} places; drop or count failures first.")
-    if not np.isfinite(array).all():
-        raise ValueError(f"`{name}` holds an infinite value.")
+    return np.asarray(np.round(array / largest, 12) * largest)

@@ -15,14 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from undogmatic.stats import agreement, checks, jackknife, means, ranking, resampling
+from undogmatic.stats import agreement, checks, jackknife, means, ranking
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.jackknife import FEWEST
-
-_HALVINGS = 24
-_SAME_SPREAD = means.SAME_SHARE**2
-"""Squares of values closer than `means.SAME_SHARE` of the scale, as a share of the square of the scale."""
 
 
 def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate | None:
@@ -59,7 +55,7 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
     def terms(a: float) -> tuple[Array, means.Bounds]:
         return (1 - a) * spread - apart, (-max(a, 0.0) * chance, (1 - a) * farthest_out)
 
-    tolerance = _SAME_SPREAD * float(np.nanmax(table) - np.nanmin(table)) ** 2
+    tolerance = means.SAME_SHARE**2 * float(np.nanmax(table) - np.nanmin(table)) ** 2
     scarce = any(means.mostly_same(means.sums(own, codes).means, tolerance) for own in (apart, spread))
     return _interval(found.estimate, terms, codes, level, scarce)
 
@@ -106,7 +102,7 @@ def farthest(ruled_out: Callable[[float], bool], inside: float, end: float) -> f
     """How far from `inside` towards `end` nothing is ruled out: the end, or the first that is, found by halving."""
     if not ruled_out(end):
         return end
-    for _ in range(_HALVINGS):
+    for _ in range(24):
         middle = (inside + end) / 2
         inside, end = (inside, middle) if ruled_out(middle) else (middle, end)
     return end
@@ -181,22 +177,22 @@ def kappa_interval(
     steps = np.abs(np.subtract.outer(np.arange(order.size), np.arange(order.size))).astype(np.float64)
     cost = {"quadratic": steps**2, "linear": steps, "none": np.sign(steps)}[weights]
 
-    def on(data: Array) -> resampling.OfDraws:
+    def on(data: Array) -> jackknife.OfDraws:
         first, second = data.astype(np.intp).T
         apart = cost[first, second]
 
         def of_draws(drawn: Index) -> Array:
-            counts = [resampling.Tally(own, order.size, drawn).counts() for own in (first, second)]
+            counts = [jackknife.Tally(own, order.size, drawn).counts() for own in (first, second)]
             expected = np.einsum("di,ij,dj->d", counts[0], cost, counts[1]) / drawn.shape[1]
             seen = apart.take(drawn).sum(axis=1)
             return 1 - np.divide(seen, expected, out=np.full(len(drawn), np.nan), where=expected > 0)
 
         return of_draws
 
-    return jackknife.interval(np.column_stack(codes), resampling.Prepared(on), rng, level, groups=groups)
+    return jackknife.interval(np.column_stack(codes), jackknife.Prepared(on), rng, level, groups=groups)
 
 
-def _pearson(columns: Array) -> resampling.OfDraws:
+def _pearson(columns: Array) -> jackknife.OfDraws:
     x, y = columns.T
 
     def of_draws(drawn: Index) -> Array:
@@ -209,5 +205,5 @@ def _pearson(columns: Array) -> resampling.OfDraws:
     return of_draws
 
 
-PEARSON = resampling.Prepared(_pearson)
+PEARSON = jackknife.Prepared(_pearson)
 """Of two columns, shape (n, 2)."""

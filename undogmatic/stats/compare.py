@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
 
-from undogmatic.stats import checks, means, paired, resampling
+from undogmatic.stats import checks, jackknife, means, paired
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Outcome
@@ -28,8 +28,6 @@ NOISE = 9
 thousand scores of 100 in another order differ in the twelfth, so that twelve would take some of that for a difference.
 """
 COLUMNS = ["left", "right", "measure", "difference", "low", "high", "n", "p", "p_holm", "shown", "needed"]
-COUNTED = 20
-"""Exchanges at least as far from 0 as the data, below which their share says too little."""
 
 
 class Differences:
@@ -85,7 +83,6 @@ class Apart(NamedTuple):
 
 
 UNKNOWN = Apart((np.nan, np.nan), "open")
-IDENTICAL = Apart((np.nan, np.nan), "identical")
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ class Comparison:
 
 def identical(left: str, right: str, measure: str, n: int) -> Comparison:
     """The comparison of two that have the same values."""
-    return Comparison(left, right, measure, 0.0, n, None, lambda _: IDENTICAL)
+    return Comparison(left, right, measure, 0.0, n, None, lambda _: UNKNOWN._replace(outcome="identical"))
 
 
 class Family(NamedTuple):
@@ -171,11 +168,11 @@ def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, st
 
 
 def exchange_p(
-    statistic: resampling.Prepared, one: Array, other: Array, codes: Index, estimate: float, draws: int
+    statistic: jackknife.Prepared, one: Array, other: Array, codes: Index, estimate: float, draws: int
 ) -> float | None:
     """p-value of a difference under exchange of both sides' rows, unit by unit; None where it is mostly undefined.
 
-    Where fewer than COUNTED of the draws are as far from 0, it is that of a normal distribution with their spread: a
+    Where fewer than 20 of the draws are as far from 0, it is that of a normal distribution with their spread: a
     correction for many comparisons asks for p-values that no number of draws can show.
 
     References:
@@ -184,7 +181,7 @@ def exchange_p(
     of_draws = statistic.on(np.concatenate([one, other]))
     swapped = np.random.default_rng(0).random((draws, int(codes.max()) + 1)) < 0.5
     parts = []
-    for part in np.array_split(swapped, 1 + draws * len(one) // resampling.AT_ONCE):
+    for part in np.array_split(swapped, 1 + draws * len(one) // jackknife.AT_ONCE):
         rows, there = np.arange(len(one)), part[:, codes]
         mine, theirs = np.where(there, rows + len(one), rows), np.where(there, rows, rows + len(one))
         with np.errstate(all="ignore"):
@@ -195,7 +192,7 @@ def exchange_p(
         return None
     as_far = int(np.sum(np.abs(drawn) >= abs(estimate) * (1 - 1e-9)))
     spread = float(np.sqrt(np.mean(drawn**2)))
-    if as_far >= COUNTED or spread == 0:
+    if as_far >= 20 or spread == 0:
         return (as_far + 1) / (drawn.size + 1)
     return float(2 * special.ndtr(-abs(estimate) / spread))
 

@@ -69,7 +69,7 @@ def at_equal_length(
         lengths_a, lengths_b: Shape (n_pairs,), positive, one unit throughout.
         how: `sign`, `alpha` and `bounds`, as of `at_equal`.
     Raises:
-        ValueError: If every pair has the same length ratio, or there are too few groups.
+        ValueError: If every pair has the same length ratio.
     """
     a, b = checks.paired_vectors(scores_a, scores_b, ("scores_a", "scores_b"), minimum=4)
     _, size_a = checks.paired_vectors(a, lengths_a, ("scores_a", "lengths_a"))
@@ -129,8 +129,6 @@ def at_equal(
         differences: Shape (n_pairs,), in score units.
         controls: Control of a minus control of b, shape (n_pairs, k); 0 means equal.
         predictions: Which controls are predictions of the difference, made from other groups; none if empty.
-    Raises:
-        ValueError: If there are too few groups for an error.
     References:
         Judd, Kenny and McClelland (2001), doi:10.1037/1082-989X.6.2.115, for regressing the difference.
         Long and Ervin (2000), doi:10.1080/00031305.2000.10474549, for HC3.
@@ -146,7 +144,10 @@ def at_equal(
     codes = checks.groups(groups, d.size)
     if len(z) != d.size:
         raise ValueError(f"`differences` holds {d.size} values and `controls` {len(z)} rows.")
-    meet = _meet(_telling_columns(z, codes))
+    told = _telling_columns(z, codes)
+    along = told @ np.linalg.lstsq(told, np.ones(len(z)), rcond=None)[0]
+    # Whether pairs lie on both sides of equal, also in the direction in which the controls differ most.
+    meet = not told.shape[1] or bool(np.sum(along <= 0) >= max(2, 0.05 * len(z)))
     z = _telling_columns(_believable(d, z, predictions), codes)
     n_groups = int(codes.max()) + 1
     design = np.column_stack([np.ones(d.size), z])
@@ -288,11 +289,3 @@ def _pulls(design: Array, residual: Array, codes: Index) -> Array:
         without = np.linalg.solve(left, residual[rows][..., None])
         pulls[codes[rows[:, 0]]] = (inverse @ own.transpose(0, 2, 1) @ without)[..., 0]
     return pulls
-
-
-def _meet(z: Array) -> bool:
-    """Whether pairs lie on both sides of equal, also in the direction in which the controls differ most."""
-    if not z.shape[1]:
-        return True
-    along = z @ np.linalg.lstsq(z, np.ones(len(z)), rcond=None)[0]
-    return bool(np.sum(along <= 0) >= max(2, 0.05 * len(z)))

@@ -6,13 +6,9 @@ would; a useless one leaves it as wide, since the weight of the judge (`judge_we
 drawn with unequal but known probabilities, such as more from the unsure; they are then weighted by their inverse.
 Labels picked as "the most unsure" have no such probability, and nothing here can repair that.
 
-The target is the mean over the population the items come from, not over these items alone.
-
-The unit is the group: what belongs together (texts of one pair, of one precedent) was sampled together, so increments
-are summed by group, and the degrees of freedom are the effective number of labelled groups, less one for the mean and
-one for the judge's weight where that is fitted.
-
-Before it is corrected, a judge may be mapped onto the labels' scale (`label_maps`).
+The target is the mean over the population the items come from, not over these items alone. The unit is the group: what
+belongs together (texts of one pair, of one precedent) was sampled together, so increments are summed by group. Before
+it is corrected, a judge may be mapped onto the labels' scale (`mapped_scores`).
 
 References:
     Angelopoulos et al. (2023), Prediction-powered inference. doi:10.1126/science.adi6000

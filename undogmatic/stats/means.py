@@ -188,7 +188,7 @@ def _upper(own: Array, shapes: Array, bound: float, quantile: float) -> float:
 
 
 def sums(values: Array, groups: Groups) -> Sums:
-    """Sums and sizes of the groups of values, in the order of first appearance; None takes each value for itself."""
+    """Sums and sizes of the groups of values, in the order of first appearance."""
     if groups is None:
         return Sums(values, np.ones(values.size))
     codes = checks.labels(groups, "groups", values.size)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
-from undogmatic.stats import checks, jackknife, means, resampling
+from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate, unknown
 
@@ -160,7 +160,7 @@ def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
     return low, high
 
 
-def _rank_correlation(columns: Array) -> resampling.OfDraws:
+def _rank_correlation(columns: Array) -> jackknife.OfDraws:
     """Spearman's correlation of the two columns; NaN where one is constant.
 
     A drawn row's rank follows from how often each distinct value was drawn, so that nothing is sorted again. Centred
@@ -171,7 +171,7 @@ def _rank_correlation(columns: Array) -> resampling.OfDraws:
     def of_draws(drawn: Index) -> Array:
         ranks, squares = [], []
         for own in codes:
-            tally = resampling.Tally(own, int(own.max()) + 1, drawn)
+            tally = jackknife.Tally(own, int(own.max()) + 1, drawn)
             counts = tally.counts()
             middle = np.cumsum(counts, axis=1) - counts / 2 - drawn.shape[1] / 2
             ranks.append(tally.of_rows(middle))
@@ -182,5 +182,5 @@ def _rank_correlation(columns: Array) -> resampling.OfDraws:
     return of_draws
 
 
-RANK_CORRELATION = resampling.Prepared(_rank_correlation)
+RANK_CORRELATION = jackknife.Prepared(_rank_correlation)
 """Spearman's correlation of two columns, shape (n, 2)."""

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from undogmatic.stats import checks, jackknife, resampling
+from undogmatic.stats import checks, jackknife
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Bounds, Estimate
-from undogmatic.stats.resampling import OfDraws
+from undogmatic.stats.jackknife import OfDraws
 
 MOST_PLACES = 1000
 """Places of a curve: one per item up to so many items, beyond that so many, evenly spaced. A band over every one of
@@ -82,7 +82,7 @@ def curve(
     of_order, first = (_risk, 1) if of == "risk" else (_caught, 0)
     if of == "caught" and not e.any():
         raise ValueError("`error` is 0 throughout; there is nothing for a review to catch.")
-    units = resampling.Units(checks.groups(groups, u.size, 2))
+    units = jackknife.Units(checks.groups(groups, u.size, 2))
     n = np.unique(np.round(np.linspace(0, u.size, min(u.size, MOST_PLACES) + 1)).astype(np.intp))[first:]
     share, guided = n / u.size, of_order(u, e)
     drawn = [
@@ -163,7 +163,7 @@ def _surest_first(u: Array, e: Array) -> OfDraws:
     n_ties = int(tie.max()) + 1
 
     def of_draws(drawn: Index) -> Array:
-        tally = resampling.Tally(tie, n_ties, drawn)
+        tally = jackknife.Tally(tie, n_ties, drawn)
         size = tally.counts().ravel()
         mean = tally.sums(e.take(drawn)).ravel() / np.maximum(size, 1)
         return np.asarray(np.repeat(mean, size).reshape(drawn.shape))
@@ -216,15 +216,15 @@ def _gain(columns: Array) -> OfDraws:
     return of_draws
 
 
-AURC = resampling.Prepared(_aurc)
+AURC = jackknife.Prepared(_aurc)
 """Area under the risk-coverage curve of two columns, uncertainty and error, shape (n, 2): the mean risk of keeping the
 1, 2, ..., n surest items. Geifman, Uziel and El-Yaniv (2019), Bias-reduced uncertainty estimation for deep neural
 classifiers. arXiv:1805.08206"""
-EXCESS_AURC = resampling.Prepared(_excess)
+EXCESS_AURC = jackknife.Prepared(_excess)
 """AURC minus the smallest possible for these errors (0 is perfect): how good the uncertainty is, not the judge. The
 smallest is computed from the sorted errors; Geifman et al. use its limit r + (1 - r) ln(1 - r) for errors of 0 and 1 at
 rate r."""
-GAIN = resampling.Prepared(_gain)
+GAIN = jackknife.Prepared(_gain)
 """Area between guided and random review, divided by that between oracle and random, of the same columns: 1 oracle, 0
 random, down to -1 where the uncertainty leads away from the errors; NaN where the error is constant. Known as
 prediction rejection ratio: Malinin and Gales (2021), Uncertainty estimation in autoregressive structured prediction.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from undogmatic.stats import checks, resampling
+from undogmatic.stats import checks, jackknife
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Bounds, Estimate
 
@@ -121,7 +121,7 @@ def ranks(values: ArrayLike, rng: Rng, level: float = 0.95, n_resamples: int = 2
     if table.ndim != 2 or table.shape[1] < 2:
         raise ValueError(f"`values` has shape {table.shape}; a ranking needs (n_cases, at least 2 systems).")
     codes = checks.groups(groups, len(table))
-    units = resampling.Units(codes)
+    units = jackknife.Units(codes)
     means = np.concatenate([table.take(drawn, axis=0).mean(axis=1) for drawn in units.draws(rng, n_resamples)])
     means = means.round(12)  # equal means differ in the last digits by the order of their sums
     places = stats.rankdata(-means, axis=1)

@@ -270,8 +270,8 @@ def aggregate_uncertainty(
     values = checks.vector(scores, "scores")
     if np.any((values < 0) | (values > 1)):
         raise ValueError(f"`scores` are {values.tolist()}; they must lie in [0, 1]. Rescale others by their own scale.")
-    for name, given in (("levels", levels), ("review_flags", review_flags)):
-        if len(given) != values.size and (name == "levels" or len(given)):
+    for name, given in (("levels", levels), ("review_flags", review_flags or levels)):
+        if len(given) != values.size:
             raise ValueError(f"`{name}` holds {len(given)} values for {values.size} scores.")
     for level in levels:
         checks.option(level, "levels", LEVELS)

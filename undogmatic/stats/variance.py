@@ -76,10 +76,7 @@ class Study:
 
     Args:
         scores: One score per item and combination, shape (n_items, n_1, ..., n_k), in score units.
-        facets: Names of the axes after the first, k of them, each with at least two values.
-    Raises:
-        ValueError: For NaN (leave out items with a missing cell first), a facet with one value, fewer than
-            FEWEST_GROUPS groups, or more than MOST_FACETS facets.
+        facets: Names of the axes after the first, 1 to MOST_FACETS of them, each with at least two values.
     """
 
     def __init__(self, scores: ArrayLike, facets: Sequence[str], *, groups: Groups = None, level: float = 0.95) -> None:
@@ -108,6 +105,7 @@ class Study:
         self._estimated, self._mean_squares, self._degrees = self._estimates(
             total, squares.sum(axis=0)[None], sums.sum(axis=0)[None]
         )
+        self.constant = bool(np.maximum(self._estimated[0], 0).sum() <= 0)  # all scores are the same
         # Without each group in turn.
         self._left_out, _, _ = self._estimates(
             total - np.bincount(codes), squares.sum(axis=0) - squares, sums.sum(axis=0) - sums
@@ -129,11 +127,6 @@ class Study:
             )
             for k in order
         ]
-
-    @property
-    def constant(self) -> bool:
-        """Whether all scores are the same, so that there is nothing to divide."""
-        return bool(np.maximum(self._estimated[0], 0).sum() <= 0)
 
     def reliability(self, design: Mapping[str, int] | None = None) -> Reliability:
         """Of the mean over so many of each facet; a facet that is not named counts once. None: over all in the data."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from fpdf import FPDF
@@ -41,8 +42,18 @@ class Printed(FPDF):
         return y
 
     def saved(self, path: Path) -> Path:
+        path.parent.mkdir(exist_ok=True)
         self.output(str(path))
         return path
+
+
+def printed(path: Path | str, *pages: Sequence[str], header: str | None = None) -> Path:
+    """A PDF whose pages have these lines."""
+    made = Printed(header)
+    for lines in pages:
+        made.add_page()
+        made.lines(*lines)
+    return made.saved(Path(path))
 
 
 def body(page: int, count: int = 20) -> list[str]:

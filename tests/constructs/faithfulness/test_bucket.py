@@ -79,11 +79,10 @@ def test_the_stored_precision_is_that_of_the_summaries_of_development() -> None:
 
 
 def test_a_kind_is_sure_only_after_many_right_accusations() -> None:
-    assert is_sure("contradicted", "vote", 0.9)
+    assert is_sure("contradicted", "vote", 0.9) and is_sure("contradicted", "no such kind", 0)
     assert not is_sure("contradicted", "party", 0.9)  # right once of once
     assert not is_sure("invented", "event", 0.9)  # seldom right
     assert not is_sure("contradicted", "no such kind", 0.9)
-    assert is_sure("contradicted", "no such kind", 0)
 
 
 def test_a_doubt_is_named_and_costs_nothing_in_either_pillar() -> None:
@@ -112,8 +111,7 @@ def test_the_figures_in_the_documentation_are_those_of_the_rules() -> None:
     """Of development alone: who mends a rule shall not learn from the tests what it does to held-out cases."""
     written = (data_folder() / "README.md").read_text(encoding="utf-8").splitlines()
     rows = planted.table({"dev": measured("dev")})
-    assert len(rows) == 11
-    assert not [row for row in rows if not any(line.startswith(row) for line in written)]
+    assert len(rows) == 11 and all(any(line.startswith(row) for line in written) for row in rows)
 
 
 def test_nothing_is_called_invented_or_hedged_where_nothing_is() -> None:
@@ -133,14 +131,14 @@ def test_without_an_opinion_citations_are_noted_and_nothing_is_scored() -> None:
         for item in items("dev")
         if item.id.endswith(("/fabricated_citation", "/invented_detail", "/perfect"))
     ]
-    found = [one for one in judge_items(bare, ["rubric=faithfulness", "judge=bucket_rules"])]
+    found = judge_items(bare, ["rubric=faithfulness", "judge=bucket_rules"])
     for one in (each for each in found if each.criterion == "factual_accuracy"):
         assert isinstance(one.outcome, Verdict)
-        assert one.score == 1 and errors({one.criterion: one}) == []
-        assert one.outcome.details["sources"] == "reference"
-        assert ("noted" in one.outcome.details) == one.item_id.endswith("/fabricated_citation")
-        if "noted" in one.outcome.details:
-            (row,) = json.loads(str(one.outcome.details["noted"]))
+        details = one.outcome.details
+        assert one.score == 1 and errors({one.criterion: one}) == [] and details["sources"] == "reference"
+        notes = json.loads(str(details.get("noted", "[]")))
+        assert len(notes) == ("noted" in details) == one.item_id.endswith("/fabricated_citation")
+        for row in notes:
             assert "there is no opinion to look it up in" in row["problem"] and row["bucket"] == 5
 
 

@@ -63,26 +63,19 @@ def test_summaries_are_items_of_their_case_and_system(two: str) -> None:
     ]
     items = CasesDataset(two, table("sums.jsonl", *rows), split="all").load()
     assert [item.id for item in items] == ["A/m1", "A/m2", "B/sums"]
-    assert items[0].inputs == {
-        "summary": "Short and  true.",
-        "reference": "The summary of A.",
-        "opinion": "The opinion of A.",
-    }
+    inputs = {"summary": "Short and  true.", "reference": "The summary of A.", "opinion": "The opinion of A."}
+    assert items[0].inputs == inputs
     assert items[0].metadata == {"language": "en", "seed": 3, "case": "A", "system": "m1", "word_count": 3}
     assert [item.pair for item in items] == ["A", "A", "B"]
 
 
 def test_the_three_formats_of_summaries_give_the_same_items(two: str) -> None:
     rows = [{"case": "A", "system": "m", "text": "x, y;\nz"}, {"case": "B", "system": "m", "text": "«w»"}]
-    table("s.jsonl", *rows)
     pd.DataFrame(rows).to_csv("s.csv", index=False)
     pd.DataFrame(rows).to_parquet("s.parquet")
-    forms = [
-        [item.form() for item in CasesDataset(two, f"s.{kind}", split="all").load()]
-        for kind in ("jsonl", "csv", "parquet")
-    ]
-    assert forms[0] == forms[1] == forms[2]
-    assert len(forms[0]) == 2
+    files = (table("s.jsonl", *rows), "s.csv", "s.parquet")
+    forms = [[item.form() for item in CasesDataset(two, file, split="all").load()] for file in files]
+    assert forms[0] == forms[1] == forms[2] and len(forms[0]) == 2
 
 
 def test_a_split_takes_its_own_cases_and_summaries_and_none_named_is_test(two: str) -> None:
@@ -120,9 +113,8 @@ def test_documents_and_references_may_be_missing_where_nothing_needs_them() -> N
     ],
 )
 def test_a_bad_case_is_one_message_with_its_line(row: dict[str, Any], said: str) -> None:
-    Path("a.md").write_text("The opinion.", encoding="utf-8")
-    Path("a.docx").write_bytes(b"PK")
-    Path("empty.txt").write_text(" \n", encoding="utf-8")
+    for name, content in (("a.md", "The opinion."), ("a.docx", "PK"), ("empty.txt", " \n")):
+        Path(name).write_text(content, encoding="utf-8")
     with pytest.raises(DataError) as caught:
         CasesDataset(table("cases.jsonl", row)).load()
     assert said in str(caught.value)
@@ -148,19 +140,17 @@ def test_a_bad_summary_is_one_message_with_its_line(two: str, row: dict[str, Any
 
 
 def test_a_case_that_comes_twice_is_named_with_both_places() -> None:
-    path = table("c.jsonl", {"case": "A", "reference": "r"}, {"case": "A", "reference": "r"})
+    path = table("c.jsonl", *[{"case": "A", "reference": "r"}] * 2)
     with pytest.raises(DataError, match=r"c\.jsonl:2: the case 'A' was already given at c\.jsonl:1\."):
         CasesDataset(path).load()
 
 
 def test_a_folder_that_is_no_folder_of_cases_is_named() -> None:
-    Path("flat").mkdir()
-    Path("flat", "a.pdf").write_bytes(b"%PDF")
+    for file in map(Path, ("flat/a.pdf", "many/A/a.pdf", "many/A/b.md")):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x", encoding="utf-8")
     with pytest.raises(DataError, match=r"flat: no sub-folder in it\. Give each case one"):
         CasesDataset("flat").load()
-    Path("many", "A").mkdir(parents=True)
-    for name in ("a.pdf", "b.md"):
-        Path("many", "A", name).write_text("x", encoding="utf-8")
     with pytest.raises(DataError, match=r"many/A: 2 documents \(a\.pdf, b\.md\); leave one\."):
         CasesDataset("many").load()
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.conftest import reference
+from tests.conftest import reference_rows
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness import compared
@@ -21,15 +21,14 @@ from undogmatic.records.records import Item
 
 
 def test_the_stored_labels_give_the_stored_scores_on_every_row() -> None:
-    rows = [json.loads(line) for line in reference("faith/nli.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = reference_rows("faith/nli.jsonl")
     assert len(rows) == 18
     for row in rows:
         assert uncontradicted([s["label"] == "contradiction" for s in row["sentences"]]) == row["nli_score"]
 
 
 def test_the_stored_similarities_give_the_stored_coverage_on_every_row() -> None:
-    rows = [json.loads(line) for line in reference("faith/coverage.jsonl").read_text(encoding="utf-8").splitlines()]
-    for row in rows:
+    for row in reference_rows("faith/coverage.jsonl"):
         found = coverage(np.array([[s["similarity"]] for s in row["sentences"]]), row["threshold"], inclusive=True)
         assert found.score == pytest.approx(row["coverage_score"], abs=1e-12)
         assert found.covered.tolist() == [s["is_covered"] for s in row["sentences"]]
@@ -71,21 +70,20 @@ class Scorer:
 
 
 @pytest.fixture
-def judge(monkeypatch: pytest.MonkeyPatch) -> compared.BertScoreJudge:
+def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[compared.BertScoreJudge]:
     monkeypatch.setitem(sys.modules, "bert_score", SimpleNamespace(BERTScorer=Scorer))
     compared._scorer.cache_clear()
     config = compose_config(["judge=bertscore", "rubric=faithfulness"])
     found: compared.BertScoreJudge = build(config["judge"], "judge")
     found.judge_by(build(config["rubric"], "rubric"))
-    return found
+    yield found
+    compared._scorer.cache_clear()
 
 
 def test_its_f_is_the_score_and_precision_and_recall_are_kept(judge: compared.BertScoreJudge) -> None:
     item = Item(id="a", inputs={"summary": "a b c d", "reference": "a b"})
     reading = asyncio.run(judge.judge(item))["bertscore"]
-    assert reading.score == pytest.approx(2 / 3)
-    assert reading.details == {"precision": 0.5, "recall": 1.0}
-    compared._scorer.cache_clear()
+    assert (reading.score, reading.details) == (pytest.approx(2 / 3), {"precision": 0.5, "recall": 1.0})
 
 
 def test_without_a_reference_there_is_no_score(judge: compared.BertScoreJudge) -> None:

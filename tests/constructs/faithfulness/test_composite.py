@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import ORIGIN, configured
+from tests.analyses.builders import ORIGIN, Said, analysed, configured
 from undogmatic.analyses.base import LongTable, Unsuited, tabulate
 from undogmatic.analyses.ruling import verdict
 from undogmatic.analyses.truth import margin_of
@@ -18,9 +19,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness.composite import COMPOSITE, compare_systems
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
-from undogmatic.records.results import AnalysisResult, Finding
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
 CRITERIA = (("nli", "nli"), ("coverage", "coverage"), ("j", "factual_accuracy"), ("j", "completeness"))
 
 
@@ -54,9 +53,7 @@ def run(
     return LongTable(tabulate(items, judgments, 2, asked, gaps=False), rubric)
 
 
-def composite(judged: LongTable, **changes: Any) -> AnalysisResult:
-    (result,) = configured("composite", **changes)(judged, np.random.default_rng(0))
-    return result  # type: ignore[no-any-return]
+composite = partial(analysed, "composite")
 
 
 def noise(n: int, mean: float, sd: float, seed: int) -> np.ndarray:
@@ -70,10 +67,7 @@ def test_the_composite_is_the_weighted_mean_and_has_a_band(said: Said) -> None:
     ranking = result.tables["ranking"]
     assert ranking["system"].tolist() == ["a", "b"]
     assert ranking["composite"].tolist() == pytest.approx([base.mean() + 0.3, base.mean()])
-    assert ranking["band"].tolist() == [
-        "excellent" if base.mean() >= 0.6 else "good",
-        "below" if base.mean() < 0.6 else "moderate",
-    ]
+    assert ranking["band"].tolist() == (["excellent", "moderate"] if base.mean() >= 0.6 else ["good", "below"])
     assert result.items is not None
     assert list(result.items) == ["item_id", "case", "system", "nli", "judge", "coverage", "composite"]
 
@@ -94,26 +88,16 @@ def test_a_system_ahead_by_more_than_the_margin_is_said_to_be(said: Said) -> Non
     assert result.metrics["composite.first_share.a"] == 1
 
 
+NEAR = {"a": noise(30, 0.7, 0.1, 3), "b": noise(30, 0.7, 0.1, 3) + noise(30, 0.5, 0.06, 4) - 0.5}
+FEW = {name: noise(6, 0.5, 0.05, 5) + more for name, more in (("a", 0.4), ("b", 0), ("c", -0.2))}
+
+
 @pytest.mark.parametrize(
     ("systems", "standing", "key"),
-    [
-        (
-            {"a": noise(30, 0.7, 0.1, 3), "b": noise(30, 0.7, 0.1, 3) + noise(30, 0.5, 0.06, 4) - 0.5},
-            "refuted",
-            "equal",
-        ),
-        (
-            {name: noise(6, 0.5, 0.05, 5) + more for name, more in (("a", 0.4), ("b", 0), ("c", -0.2))},
-            "undecided",
-            "few",
-        ),
-        ({"a": noise(8, 0.5, 0.1, 0)}, "undecided", "one"),
-    ],
+    [(NEAR, "refuted", "equal"), (FEW, "undecided", "few"), ({"a": noise(8, 0.5, 0.1, 0)}, "undecided", "one")],
     ids=["systems within the margin are equal", "six cases cannot show which of three is ahead", "one system"],
 )
-def test_the_verdict_names_what_the_scores_show(
-    systems: dict[str, np.ndarray], standing: str, key: str, said: Said
-) -> None:
+def test_the_verdict_names_what_the_scores_show(systems: Any, standing: str, key: str, said: Said) -> None:
     result = composite(run(systems))
     assert result.standing == standing
     assert f"composite.verdict_{key}" in said(result)
@@ -122,9 +106,8 @@ def test_the_verdict_names_what_the_scores_show(
 def test_a_close_race_names_the_cases_that_would_decide(said: Said) -> None:
     base = noise(12, 0.5, 0.1, 6)
     result = composite(run({"a": base + noise(12, 0.08, 0.08, 7), "b": base}))
-    found = said(result)
     assert result.standing == "undecided"
-    assert {"composite.verdict_open", "composite.verdict_open_endless"} & found.keys()
+    assert {"composite.verdict_open", "composite.verdict_open_endless"} & said(result).keys()
 
 
 def test_equal_systems_are_hardly_ever_said_to_be_ahead() -> None:
@@ -139,18 +122,6 @@ def test_equal_systems_are_hardly_ever_said_to_be_ahead() -> None:
     assert wrong <= 5  # what a two-sided level of 95 % allows on one side
 
 
-def test_a_missing_pillar_makes_the_composite_missing_and_its_case_is_left_out(said: Said) -> None:
-    base = noise(12, 0.5, 0.05, 8)
-    judged = run({"a": base + 0.3, "b": base}, failed={("c3/a", "j", "completeness")})
-    result = composite(judged)
-    found = said(result)
-    assert result.metrics["composite.missing"] == 1
-    assert (result.metrics["composite.cases"], result.metrics["composite.cases_left_out"]) == (11, 1)
-    assert found["composite.missing"].values["where"] == {"judge": 1}
-    assert result.items is not None
-    assert np.isnan(result.items.set_index("item_id").loc["c3/a", "composite"])
-
-
 def test_a_verdict_that_missing_judgments_could_turn_is_withheld(said: Said) -> None:
     base = noise(30, 0.45, 0.02, 9)
     scores = {"a": base + noise(30, 0.2, 0.06, 10), "b": base}
@@ -161,16 +132,23 @@ def test_a_verdict_that_missing_judgments_could_turn_is_withheld(said: Said) -> 
     assert result.standing == "undecided"
 
 
-def test_renormalised_composites_are_counted_and_said(said: Said) -> None:
-    base = noise(12, 0.5, 0.05, 8)
-    judged = run({"a": base + 0.3, "b": base}, failed={("c3/a", "j", "completeness")})
-    result = composite(judged, missing="renormalise")
-    found = said(result)
-    assert result.metrics["composite.missing"] == 0
-    assert found["composite.renormalised"].values == {"n": 1, "total": 24}
-    assert result.items is not None
-    row = result.items.set_index("item_id").loc["c3/a"]
-    assert row["composite"] == pytest.approx(row["nli"])
+class TestAMissingJudgment:
+    BASE = noise(12, 0.5, 0.05, 8)
+    JUDGED = run({"a": BASE + 0.3, "b": BASE}, failed={("c3/a", "j", "completeness")})
+
+    def test_makes_the_composite_missing_and_its_case_is_left_out(self, said: Said) -> None:
+        result = composite(self.JUDGED)
+        assert said(result)["composite.missing"].values["where"] == {"judge": 1}
+        counts = [result.metrics[f"composite.{name}"] for name in ("missing", "cases", "cases_left_out")]
+        assert counts == [1, 11, 1] and result.items is not None
+        assert np.isnan(result.items.set_index("item_id").loc["c3/a", "composite"])
+
+    def test_is_counted_and_said_where_composites_are_renormalised(self, said: Said) -> None:
+        result = composite(self.JUDGED, missing="renormalise")
+        assert said(result)["composite.renormalised"].values == {"n": 1, "total": 24}
+        assert result.metrics["composite.missing"] == 0 and result.items is not None
+        row = result.items.set_index("item_id").loc["c3/a"]
+        assert row["composite"] == pytest.approx(row["nli"])
 
 
 def test_one_judge_of_several_that_failed_makes_the_pillar_missing() -> None:
@@ -183,10 +161,7 @@ def test_one_judge_of_several_that_failed_makes_the_pillar_missing() -> None:
 @pytest.mark.parametrize(
     ("changes", "said_"),
     [
-        (
-            {"weights": {"nli": 0.5, "judge": 0.4}},
-            r"`weights` sum to 0\.9 \(nli 0\.5, judge 0\.4\); they must sum to 1",
-        ),
+        ({"weights": {"nli": 0.5, "judge": 0.4}}, r"sum to 0\.9 \(nli 0\.5, judge 0\.4\); they must sum to 1"),
         ({"weights": {"nli": 1.0, "judge": 0.0}}, r"every pillar needs a weight above 0"),
         ({"weights": {"nli": 1.0}, "criteria": {"judge": ["x"]}}, r"`criteria` names 'judge', which has no weight"),
         ({"bands": {"good": 0.5, "excellent": 0.9}}, r"give the highest band first"),

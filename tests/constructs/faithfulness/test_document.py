@@ -10,17 +10,18 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fpdf import FPDF
 
 from tests.conftest import reference
-from tests.constructs.faithfulness.printed import Printed, body, locked
+from tests.constructs.faithfulness.printed import Printed, body, locked, printed
 from undogmatic.cli import main
 from undogmatic.constructs.faithfulness import document
 from undogmatic.constructs.faithfulness.document import NOTES, ExtractStep, read_document
+from undogmatic.constructs.faithfulness.layout import PageLine, Vocabulary, joined
 from undogmatic.errors import DataError
 from undogmatic.records.records import Failure, Item, Items
 
 HEADER = "HARLOW v. HARBOUR BOARD"
+LONG = ("One paragraph, one line. " * 20).strip()
 
 
 @pytest.fixture
@@ -40,14 +41,12 @@ def opinion(tmp_path: Path) -> Path:
 def test_headers_and_page_numbers_go_and_are_named(opinion: Path) -> None:
     found = read_document(opinion)
     assert found.pages == 5
-    assert HEADER not in found.text
-    assert "Page" not in found.text
+    assert HEADER not in found.text and "Page" not in found.text
     assert not re.search(r"^\W*\d\W*$", found.text, re.MULTILINE)
-    assert [each.page for each in found.removed if each.text.startswith(HEADER)] == [1, 2, 3, 4, 5]
-    assert [each.page for each in found.removed if each.text.startswith("-")] == [1, 2, 3, 4, 5]
-    assert found.text.count("On day") == 5 * 18
+    for beginning in (HEADER, "-"):
+        assert [each.page for each in found.removed if each.text.startswith(beginning)] == [1, 2, 3, 4, 5]
     days = [int(day) for day in re.findall(r"On day (\d+)", found.text)]
-    assert days == sorted(days)
+    assert days == sorted(days) and len(days) == 5 * 18
     assert found.sha256 == hashlib.sha256(opinion.read_bytes()).hexdigest()
     assert found.words == len(found.text.split())
 
@@ -56,88 +55,68 @@ def test_footnotes_stand_behind_the_body_and_hyphens_are_joined(opinion: Path) -
     found = read_document(opinion)
     assert found.notes == ("7 See the charter of the harbour, article 4, second part.",)
     before, after = found.text.split(NOTES)
-    assert after.strip() == found.notes[0]
-    assert "charter" not in before
+    assert after.strip() == found.notes[0] and "charter" not in before
     assert "self-evident." in before or "selfevident." in before
     assert "A second paragraph" in [each[:18] for each in before.split("\n\n")]
 
 
-def test_a_word_that_a_page_divides_is_joined(tmp_path: Path) -> None:
-    made = Printed(HEADER)
-    made.add_page()
-    made.lines(*body(1), "The order was never served on the appli-")
-    made.add_page()
-    made.lines("cant, who learned of it from a newspaper.", *body(2))
-    assert "never served on the applicant, who" in read_document(made.saved(tmp_path / "a.pdf")).text
+def test_a_word_that_a_page_divides_is_joined() -> None:
+    first = [*body(1), "The order was never served on the appli-"]
+    path = printed("a.pdf", first, ["cant, who learned of it from a newspaper.", *body(2)], header=HEADER)
+    assert "never served on the applicant, who" in read_document(path).text
 
 
-def test_headings_and_spaced_paragraphs_stand_alone(tmp_path: Path) -> None:
+def test_headings_and_spaced_paragraphs_stand_alone() -> None:
     made = Printed()
     made.add_page()
     y = made.lines(*body(1, 4))
     y = made.lines("The Question", x=170, y=y)
     y = made.lines(*body(2, 3), y=y)
     made.lines(*body(3, 3), y=y + 5)
-    found = read_document(made.saved(tmp_path / "a.pdf")).text.split("\n\n")
-    assert [each[:12] for each in found] == ["On day 4 and", "The Question", "On day 6 the ", "On day 9 lic"] or len(
-        found
-    ) == 4
+    found = read_document(made.saved(Path("a.pdf"))).text.split("\n\n")
+    assert len(found) == 4 and found[1] == "The Question"
 
 
-def test_a_hyphen_that_belongs_to_the_word_stays() -> None:
-    words = [
-        "A receptionist works here, and a scheduler too; overtime is paid.",
-        "The receptionist-",
-        "scheduler over-",
-        "time",
-    ]
-    from undogmatic.constructs.faithfulness.layout import PageLine, Vocabulary, joined
-
-    text = joined([PageLine(each) for each in words], Vocabulary(words))
-    assert text.endswith("The receptionist-scheduler overtime")
-    capitals = ["QUITAÇÃO DE FINANCIA-", "MENTO. THE ANGLO-", "Saxon WAY"]
-    assert (
-        joined([PageLine(each) for each in capitals], Vocabulary(capitals))
-        == "QUITAÇÃO DE FINANCIAMENTO. THE ANGLO-Saxon WAY"
-    )
-    verbs = ["Ele deve e ela se opõe. Deve-", "se pagar a aná-", "lise."]
-    assert joined([PageLine(each) for each in verbs], Vocabulary(verbs)).endswith("Deve-se pagar a análise.")
-    soft = ["en\u00ad", "gaged, time-and-a\u00ad", "half; a half", "1990-", "1995"]
-    assert joined([PageLine(each) for each in soft], Vocabulary(soft)) == "engaged, time-and-a-half; a half 1990-1995"
+@pytest.mark.parametrize(
+    ("lines", "end"),
+    [
+        (["A receptionist works, a scheduler too; overtime is paid.", "The receptionist-", "scheduler over-", "time"],
+         "The receptionist-scheduler overtime"),
+        (["QUITAÇÃO DE FINANCIA-", "MENTO. THE ANGLO-", "Saxon WAY"], "QUITAÇÃO DE FINANCIAMENTO. THE ANGLO-Saxon WAY"),
+        (["Ele deve e ela se opõe. Deve-", "se pagar a aná-", "lise."], "Deve-se pagar a análise."),
+        (["en\u00ad", "gaged, time-and-a\u00ad", "half; a half", "1990-", "1995"],
+         "engaged, time-and-a-half; a half 1990-1995"),
+    ],
+)  # fmt: skip
+def test_a_hyphen_that_belongs_to_the_word_stays(lines: list[str], end: str) -> None:
+    assert joined([PageLine(line) for line in lines], Vocabulary(lines)).endswith(end)
 
 
-def test_the_title_of_a_short_document_stays_though_its_pages_repeat_it(tmp_path: Path) -> None:
+def test_the_title_of_a_short_document_stays_though_its_pages_repeat_it() -> None:
     made = Printed()
     for page in (1, 2, 3):
         made.add_page()
         made.lines("Harlow v. Harbour Board", y=30)
         made.lines(*body(page))
-    found = read_document(made.saved(tmp_path / "a.pdf"))
-    assert found.text.startswith("Harlow v. Harbour Board")
-    assert found.text.count("Harlow") == 1
+    found = read_document(made.saved(Path("a.pdf")))
+    assert found.text.startswith("Harlow v. Harbour Board") and found.text.count("Harlow") == 1
     assert [each.page for each in found.removed] == [2, 3]
 
 
-def test_what_repeats_within_the_text_stays(tmp_path: Path) -> None:
-    made = Printed()
-    for page in range(1, 7):
-        made.add_page()
-        made.lines(*body(page, 10), "So ordered.", *body(page + 50, 10))
-    found = read_document(made.saved(tmp_path / "a.pdf"))
-    assert found.text.count("So ordered.") == 6
-    assert not found.removed
+def test_what_repeats_within_the_text_stays() -> None:
+    pages = ([*body(page, 10), "So ordered.", *body(page + 50, 10)] for page in range(1, 7))
+    found = read_document(printed("a.pdf", *pages))
+    assert found.text.count("So ordered.") == 6 and not found.removed
 
 
 def _scan(path: Path, pages: int, typed: tuple[int, ...] = ()) -> Path:
-    made = FPDF()
+    made = Printed()
     for n in range(1, pages + 1):
         made.add_page()
         made.rect(20, 20, 100, 100, style="F")
         if n in typed:
-            made.set_font("Times", size=11)
-            made.text(20, 200, "The appeal is allowed with costs in this court.")
-    made.output(str(path))
-    return path
+            made.lines("The appeal is allowed with costs in this court.", y=200)
+    return made.saved(path)
 
 
 def test_a_scan_is_named_and_a_page_without_text_is_warned_of(tmp_path: Path) -> None:
@@ -163,32 +142,31 @@ def test_a_password_is_named_but_a_file_that_anyone_may_open_is_read(tmp_path: P
         ("a.txt", "ação".encode("latin-1"), "a.txt:1: not UTF-8"),
         ("a.md", b"a\0b", "holds a NUL byte"),
         ("a.docx", b"PK", r"not a document of a kind that is read \(.pdf, .txt, .md\)"),
+        ("none.pdf", None, "cannot be read"),
+        ("folder.pdf", None, "a folder"),
     ],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
-    (tmp_path / name).write_bytes(content)
+def test_what_cannot_be_read_is_named(name: str, content: bytes | None, said: str) -> None:
+    Path("folder.pdf").mkdir()
+    if content is not None:
+        Path(name).write_bytes(content)
     with pytest.raises(DataError, match=said):
-        read_document(tmp_path / name)
+        read_document(name)
 
 
-def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
-        read_document(tmp_path / "none.pdf")
-    (tmp_path / "folder.pdf").mkdir()
-    with pytest.raises(DataError, match="a folder"):
-        read_document(tmp_path / "folder.pdf")
-
-
-def test_what_is_too_large_is_named(opinion: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document, "PAGES", 4)
-    with pytest.raises(DataError, match=r"opinion\.pdf: 5 pages; at most 4 pages .*Cut it"):
-        read_document(opinion)
-    monkeypatch.setattr(document, "PAGES", 40)
-    monkeypatch.setattr(document, "LETTERS", 100)
-    with pytest.raises(DataError, match="100 letters are read"):
-        read_document(opinion)
-    monkeypatch.setattr(document, "LARGEST", 100)
-    with pytest.raises(DataError, match="larger than 100 bytes"):
+@pytest.mark.parametrize(
+    ("bound", "most", "said"),
+    [
+        ("PAGES", 4, r"opinion\.pdf: 5 pages; at most 4 pages .*Cut it"),
+        ("LETTERS", 100, "100 letters are read"),
+        ("LARGEST", 100, "larger than 100 bytes"),
+    ],
+)
+def test_what_is_too_large_is_named(
+    opinion: Path, monkeypatch: pytest.MonkeyPatch, bound: str, most: int, said: str
+) -> None:
+    monkeypatch.setattr(document, bound, most)
+    with pytest.raises(DataError, match=said):
         read_document(opinion)
 
 
@@ -209,21 +187,25 @@ def test_a_damaged_pdf_is_read_or_named_and_nothing_else(opinion: Path, tmp_path
     assert 0 < refused < 60
 
 
-def test_plain_text_is_joined_where_its_lines_are_wrapped_and_else_left(tmp_path: Path) -> None:
-    page = "\n".join(body(1, 6))
-    cut = (
-        f"RUNNING HEAD\n{page}\nThe order was set a-\n\n1\n\fRUNNING HEAD\nside, with costs.\n\nIt is so ordered.\n2\n"
-    )
-    (tmp_path / "cut.txt").write_text(cut)
-    found = read_document(tmp_path / "cut.txt")
+@pytest.mark.parametrize(
+    ("name", "written", "text"),
+    [
+        ("long.txt", f"{LONG}\n{LONG}\n", f"{LONG}\n{LONG}"),
+        ("a.md", "# Opinion\n\n- first\n- second\n", "# Opinion\n\n- first\n- second"),
+    ],
+)
+def test_text_whose_lines_are_paragraphs_is_left(name: str, written: str, text: str) -> None:
+    Path(name).write_text(written)
+    assert read_document(name).text == text
+
+
+def test_plain_text_is_joined_where_its_lines_are_wrapped() -> None:
+    first = ["RUNNING HEAD", *body(1, 6), "The order was set a-", "", "1"]
+    second = ["RUNNING HEAD", "side, with costs.", "", "It is so ordered.", "2", ""]
+    Path("cut.txt").write_text("\n".join(first) + "\n\f" + "\n".join(second))
+    found = read_document("cut.txt")
     assert found.pages == 2
-    assert "was set aside, with costs." in found.text
-    assert found.text.endswith("\n\nIt is so ordered.")
-    long = "One paragraph, one line. " * 20
-    (tmp_path / "long.txt").write_text(f"{long}\n{long}\n")
-    assert read_document(tmp_path / "long.txt").text == f"{long}\n{long}".strip()
-    (tmp_path / "a.md").write_text("# Opinion\n\n- first\n- second\n")
-    assert read_document(tmp_path / "a.md").text == "# Opinion\n\n- first\n- second"
+    assert "was set aside, with costs." in found.text and found.text.endswith("\n\nIt is so ordered.")
 
 
 def _counted(text: str) -> Counter[str]:
@@ -245,11 +227,7 @@ def test_the_words_of_a_stored_extraction_are_found_again(name: str) -> None:
 
 @pytest.fixture
 def short(tmp_path: Path) -> Path:
-    made = Printed("HARLOW v. HARBOUR BOARD")
-    for page in (1, 2, 3):
-        made.add_page()
-        made.lines(*body(page))
-    return made.saved(tmp_path / "opinion.pdf")
+    return printed(tmp_path / "opinion.pdf", *map(body, (1, 2, 3)), header=HEADER)
 
 
 def extracted(item: Item) -> Items | Failure:
@@ -270,19 +248,20 @@ def test_the_document_becomes_the_text_and_everything_else_stays(short: Path) ->
     assert item.metadata == told | {"pages": 3, "words": len(item.inputs["opinion"].split())}
 
 
-def test_what_cannot_be_read_is_a_failure_with_its_reason(short: Path, tmp_path: Path) -> None:
-    other = Item(id="a", inputs={"document": str(short)}, metadata={"document_sha256": "0" * 64})
-    closed = Item(id="b", inputs={"document": str(locked(tmp_path / "closed.pdf", "secret"))})
-    missing = Item(id="c", inputs={"document": "nowhere.pdf"})
-    for item, said in (
-        (other, "another file than expected"),
-        (closed, "protected by a password"),
-        (missing, "nowhere"),
-    ):
-        outcome = extracted(item)
-        assert isinstance(outcome, Failure)
-        assert outcome.reason == "unparseable"
-        assert said in outcome.message
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("opinion.pdf", "another file than expected"),
+        ("closed.pdf", "protected by a password"),
+        ("nowhere.pdf", "nowhere"),
+    ],
+)
+def test_what_cannot_be_read_is_a_failure_with_its_reason(short: Path, path: str, said: str) -> None:
+    locked(short.with_name("closed.pdf"), "secret")
+    item = Item(id="a", inputs={"document": str(short.with_name(path))}, metadata={"document_sha256": "0" * 64})
+    outcome = extracted(item)
+    assert isinstance(outcome, Failure)
+    assert outcome.reason == "unparseable" and said in outcome.message
 
 
 def test_an_item_with_its_text_stays_and_one_with_neither_is_named() -> None:
@@ -293,48 +272,49 @@ def test_an_item_with_its_text_stays_and_one_with_neither_is_named() -> None:
         extracted(Item(id="a", text="t"))
 
 
-def test_the_command_writes_texts_and_a_table(short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "notes.md").write_text("# Notes\n")
-    main(["extract", str(short), str(tmp_path / "notes.md"), "--to", str(tmp_path / "texts")])
-    assert (tmp_path / "texts" / "opinion.txt").read_text().startswith("On day 20")
-    assert (tmp_path / "texts" / "notes.txt").read_text() == "# Notes\n"
-    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("opinion.pdf"))
-    assert row.split()[:5] == ["opinion.pdf", "3", str(len(read(tmp_path / "texts" / "opinion.txt").split())), "6", "0"]
-    main(["extract", str(short)])
-    assert read(tmp_path / "opinion.txt") == read(tmp_path / "texts" / "opinion.txt")
-
-
 def read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def test_the_command_goes_on_past_a_file_that_fails_and_ends_with_1(
-    short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_texts_and_a_table(short: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notes, texts = short.with_name("notes.md"), short.with_name("texts")
+    notes.write_text("# Notes\n")
+    main(["extract", str(short), str(notes), "--to", str(texts)])
+    written = read(texts / "opinion.txt")
+    assert written.startswith("On day 20")
+    assert read(texts / "notes.txt") == "# Notes\n"
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("opinion.pdf"))
+    assert row.split()[:5] == ["opinion.pdf", "3", str(len(written.split())), "6", "0"]
+    main(["extract", str(short)])
+    assert read(short.with_suffix(".txt")) == written
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: Path | str) -> tuple[object, str, str]:
+    """The status with which the command ends, and what it prints on both streams."""
     with pytest.raises(SystemExit) as ended:
-        main(["extract", str(tmp_path / "none.pdf"), str(short)])
-    assert ended.value.code == 1
-    said = capsys.readouterr()
-    assert "none.pdf" in said.out and "not written" in said.out
-    assert "error: " in said.err and "1 of 2 files gave no text." in said.err
-    assert (tmp_path / "opinion.txt").exists()
+        main(["extract", *map(str, arguments)])
+    return (ended.value.code, *capsys.readouterr())
 
 
-def test_the_command_overwrites_nothing_unasked(
-    short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_command_goes_on_past_a_file_that_fails_and_ends_with_1(
+    short: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "opinion.txt").write_text("my own notes\n")
-    with pytest.raises(SystemExit):
-        main(["extract", str(short)])
-    assert "opinion.txt is there already, with another text" in capsys.readouterr().err
-    assert read(tmp_path / "opinion.txt") == "my own notes\n"
+    status, out, err = refused(capsys, short.with_name("none.pdf"), short)
+    assert status == 1
+    assert "none.pdf" in out and "not written" in out
+    assert "error: " in err and "1 of 2 files gave no text." in err
+    assert short.with_suffix(".txt").exists()
+
+
+def test_the_command_overwrites_nothing_unasked(short: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = short.with_suffix(".txt")
+    text.write_text("my own notes\n")
+    assert "opinion.txt is there already, with another text" in refused(capsys, short)[2]
+    assert read(text) == "my own notes\n"
     main(["extract", str(short), "--overwrite"])
     main(["extract", str(short)])  # the same text again is no conflict
-    main(["extract", str(tmp_path / "opinion.txt")])
-    assert (tmp_path / "opinion.extracted.txt").exists()
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "opinion.pdf").write_bytes(short.read_bytes())
-    with pytest.raises(SystemExit) as ended:
-        main(["extract", str(short), str(tmp_path / "b" / "opinion.pdf"), "--to", str(tmp_path / "texts")])
-    assert ended.value.code == 2
-    assert "would both become" in capsys.readouterr().err
+    main(["extract", str(text)])
+    assert text.with_name("opinion.extracted.txt").exists()
+    other = locked(short.parent / "b" / "opinion.pdf", "")
+    status, _, err = refused(capsys, short, other, "--to", short.with_name("texts"))
+    assert status == 2 and "would both become" in err

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import json
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.conftest import reference
+from tests.conftest import reference_rows
 from undogmatic.constructs.faithfulness.compared import coverage
 from undogmatic.constructs.faithfulness.embeddings import LONGEST, WIDTH, HubEmbeddings, MiniLMEmbeddings, load
 from undogmatic.errors import ConfigError
 
 
-def stored() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in reference("faith/coverage.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
 @pytest.mark.parametrize(("precision", "tolerance", "flips"), [("fp32", 1e-5, []), ("int8", 0.02, [0.5039])])
 def test_the_stored_similarities_come_out_again(precision: Any, tolerance: float, flips: list[float]) -> None:
-    rows = stored()
+    rows = reference_rows("faith/coverage.jsonl")
     texts = sorted({s[k] for row in rows for s in row["sentences"] for k in ("sentence", "best_match")})
     vectors = dict(zip(texts, load(precision).vectors(texts), strict=True))
     flipped = []

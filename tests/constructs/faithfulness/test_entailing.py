@@ -51,11 +51,8 @@ def onnx_model(folder: Path, labels: Sequence[str] = OWN_ORDER, shown: Sequence[
         helper.make_node("ReduceSum", ["vectors", "axis"], ["pooled"], keepdims=0),
         helper.make_node("MatMul", ["pooled", "head"], ["logits"]),
     ]
-    held = [
-        numpy_helper.from_array(table, "table"),
-        numpy_helper.from_array(np.array([1], dtype=np.int64), "axis"),
-        numpy_helper.from_array(head.astype(np.float32), "head"),
-    ]
+    values = {"table": table, "axis": np.array([1], dtype=np.int64), "head": head.astype(np.float32)}
+    held = [numpy_helper.from_array(value, name) for name, value in values.items()]
     taken = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["n", "t"])]
     given = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 3])]
     graph = helper.make_graph(nodes, "tiny", taken, given, held)
@@ -77,16 +74,10 @@ def torch_model(folder: Path, labels: Sequence[str] = OWN_ORDER, shown: Sequence
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]))
     tokenizer = transformers.BertTokenizerFast(vocab_file=str(folder / "vocab.txt"))
     torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(words) + 5,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        num_labels=3,
-        id2label=dict(enumerate(shown or labels)),
-        label2id={name: n for n, name in enumerate(shown or labels)},
-    )
+    sizes = {"vocab_size": len(words) + 5, "hidden_size": 32, "intermediate_size": 32}
+    sizes |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_labels": 3}
+    names = dict(enumerate(shown or labels))
+    config = transformers.BertConfig(**sizes, id2label=names, label2id={name: n for n, name in names.items()})
     model = transformers.BertForSequenceClassification(config).eval()
     with torch.no_grad():
         given = tokenizer([p[0] for p in OBVIOUS], [p[1] for p in OBVIOUS], padding=True, return_tensors="pt")
@@ -100,9 +91,6 @@ def torch_model(folder: Path, labels: Sequence[str] = OWN_ORDER, shown: Sequence
 
 @pytest.fixture(params=[onnx_model, torch_model], ids=["onnx", "transformers"])
 def maker(request: pytest.FixtureRequest) -> Maker:
-    if request.param is torch_model:
-        pytest.importorskip("torch")
-        pytest.importorskip("transformers")
     return request.param  # type: ignore[no-any-return]
 
 
@@ -114,16 +102,19 @@ def test_a_good_model_is_read_in_its_own_order(maker: Maker, tmp_path: Path, lab
     assert np.allclose(found.sum(axis=1), 1)
 
 
-def test_a_model_with_swapped_labels_is_refused_before_it_is_used(maker: Maker, tmp_path: Path) -> None:
-    path = maker(tmp_path / "m", OWN_ORDER, ("entailment", "contradiction", "neutral"))
-    with pytest.raises(ConfigError, match=r"fails 6 of 6 obvious pairs.*id2label.*nli=rules"):
-        Entailing(str(path)).probabilities([("It rained.", "It was dry.")])
-
-
-def test_a_model_without_the_labels_is_refused(maker: Maker, tmp_path: Path) -> None:
-    path = maker(tmp_path / "m", OWN_ORDER, ("LABEL_0", "LABEL_1", "LABEL_2"))
-    with pytest.raises(ConfigError, match="whose labels are LABEL_0, LABEL_1, LABEL_2; it needs entailment"):
-        Entailing(str(path)).probabilities([("It rained.", "It was dry.")])
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (("entailment", "contradiction", "neutral"), r"fails 6 of 6 obvious pairs.*id2label.*nli=rules"),
+        (("LABEL_0", "LABEL_1", "LABEL_2"), "whose labels are LABEL_0, LABEL_1, LABEL_2; it needs entailment"),
+    ],
+    ids=["swapped", "other labels"],
+)
+def test_a_model_with_wrong_labels_is_refused_before_it_is_used(
+    maker: Maker, tmp_path: Path, shown: Sequence[str], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Entailing(str(maker(tmp_path / "m", OWN_ORDER, shown))).probabilities([("It rained.", "It was dry.")])
 
 
 @pytest.mark.parametrize(
@@ -134,17 +125,12 @@ def test_labels_that_are_not_one_each_are_refused(names: dict[int, str]) -> None
         order_of(names, "m")
 
 
-def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
-    (tmp_path / "m").mkdir()
+def test_a_folder_without_a_model_and_a_broken_graph_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"`nli.path` is .*(needs transformers|cannot be loaded)"):
-        Entailing(str(tmp_path / "m")).probabilities([("a", "b")])
-
-
-def test_a_broken_graph_is_named(tmp_path: Path) -> None:
-    path = onnx_model(tmp_path / "m")
-    (path / "model.onnx").write_bytes(b"no graph")
+        Entailing(str(tmp_path)).probabilities([("a", "b")])
+    (onnx_model(tmp_path / "m") / "model.onnx").write_bytes(b"no graph")
     with pytest.raises(ConfigError, match="which cannot be loaded"):
-        Entailing(str(path)).probabilities([("a", "b")])
+        Entailing(str(tmp_path / "m")).probabilities([("a", "b")])
 
 
 def test_a_sentence_is_contradicted_if_any_of_the_summary_contradicts_it(tmp_path: Path) -> None:

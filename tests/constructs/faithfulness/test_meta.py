@@ -40,18 +40,19 @@ def buckets(n: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(1, 6, n) / 5
 
 
-def turned_pillar() -> LongTable:
-    judged = run({"a": noise(40, 0.5, 0.2, 0)})
+def with_pillar(judged: LongTable, change: Callable[[pd.Series], Any]) -> LongTable:
     nli = judged.frame["judge"] == "nli"
-    judged.frame.loc[nli, "score"] = 1 - judged.frame.loc[nli, "score"]
+    judged.frame.loc[nli, "score"] = change(judged.frame.loc[nli, "score"])
     return judged
+
+
+def turned_pillar() -> LongTable:
+    return with_pillar(run({"a": noise(40, 0.5, 0.2, 0)}), lambda scores: 1 - scores)
 
 
 def pillar_by_chance() -> LongTable:
-    judged = run({name: noise(6, 0.5, 0.2, seed) for seed, name in enumerate("abc")})
-    nli = judged.frame["judge"] == "nli"
-    judged.frame.loc[nli, "score"] = np.random.default_rng(7).uniform(size=int(nli.sum()))
-    return judged
+    scores = {name: noise(6, 0.5, 0.2, seed) for seed, name in enumerate("abc")}
+    return with_pillar(run(scores), lambda scores: np.random.default_rng(7).uniform(size=len(scores)))
 
 
 def again(change: Callable[[int], float], n: int = 20) -> LongTable:
@@ -189,13 +190,12 @@ class TestTaxonomy:
         [{"issue": "The date is wrong.", "severity": "Minor", "category": "wrong_date_or_vote"}, {"issue": "No."}]
     )
 
-    def test_quotes_are_counted_once_though_kept_beside_two_criteria(self, said: Said) -> None:
+    def test_quotes_are_counted_once_and_held_against_the_classes_that_they_bear(self, said: Said) -> None:
         result = asked("taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS, omissions='["The dissent"]'))
-        said(result)
-        assert result.metrics["taxonomy.quotes"] == 15
-        assert result.metrics["taxonomy.class.errors.wrong_date_or_vote"] == 5
-        assert result.metrics["taxonomy.class.omissions.omitted_dissent"] == 5
-        assert result.metrics["taxonomy.severity.Minor"] == 5
+        assert "taxonomy.verdict_none" in said(result)
+        counts = ["quotes", "class.errors.wrong_date_or_vote", "class.omissions.omitted_dissent", "severity.Minor"]
+        # Though they are kept beside two criteria; where no summary hedges the count is zero and not absent.
+        assert [result.metrics[f"taxonomy.{name}"] for name in (*counts, "hedging", "agreement")] == [15, 5, 5, 5, 0, 1]
 
     @pytest.mark.parametrize(
         "details",
@@ -212,25 +212,13 @@ class TestTaxonomy:
         assert result.metrics["taxonomy.hedging"] == 18, "each of two judges finds nine summaries hedging"
         assert result.metrics["taxonomy.hedging_by_system.b"] == 8
         modes = result.tables["modes"].set_index(["judge", "system"])
-        assert modes.loc[("k", "a")].to_dict() == {
-            "summaries": 5,
-            "errors": 5 if "kind" in details["errors"] else 0,
-            "omissions": 0,
-            "hedging": 5,
-        }
+        errors = 5 if "kind" in details["errors"] else 0
+        counts = {"summaries": 5, "errors": errors, "omissions": 0, "hedging": 5}
+        assert modes.loc[("k", "a")].to_dict() == counts
 
     def test_hidden_quotes_are_not_counted(self) -> None:
         with pytest.raises(Unsuited, match=r"`tracking\.redact` is true"):
             asked("taxonomy", run({"a": buckets(5, 0)}, errors=redacted(self.ERRORS)))
-
-    def test_where_no_summary_hedges_the_count_is_zero_and_not_absent(self) -> None:
-        result = asked("taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS))
-        assert result.metrics["taxonomy.hedging"] == 0
-
-    def test_given_classes_are_held_against_the_rules(self, said: Said) -> None:
-        result = asked("taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS))
-        assert result.metrics["taxonomy.agreement"] == 1
-        assert "taxonomy.verdict_none" in said(result)
 
     def test_a_model_that_was_asked_is_held_against_the_rules(self, said: Said) -> None:
         judged = run({"a": buckets(24, 0)})

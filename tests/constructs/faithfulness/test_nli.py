@@ -13,6 +13,7 @@ import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.conftest import FakeChat
+from tests.judges.conftest import Bench
 from undogmatic.api import judge_items
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
@@ -23,8 +24,6 @@ from undogmatic.engine.recipe import Recipe
 from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.judges.asker import WordsAsker
-from undogmatic.models.calls import Gateway
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.runs.folder import read_records
@@ -64,12 +63,15 @@ def failure(judgment: Judgment) -> Failure:
     return judgment.outcome
 
 
+def sentence_rows(judgment: Judgment) -> list[dict[str, Any]]:
+    return json.loads(str(details(judgment)["sentences"]))  # type: ignore[no-any-return]
+
+
 def test_coverage_is_the_share_of_the_reference_that_is_said() -> None:
     whole = judged(GOOD, "judge=coverage")["coverage"]
     half = judged("No rent was paid while the heating was broken.", "judge=coverage")["coverage"]
-    assert whole.score == 1
-    assert half.score == 0.25
-    table = json.loads(str(details(half)["sentences"]))
+    assert (whole.score, half.score) == (1, 0.25)
+    table = sentence_rows(half)
     assert [row["covered"] for row in table] == [True, False, False, False]
     assert table[0]["best_match"].startswith("No rent") and table[0]["similarity"] > 0.5
     assert whole.provenance.model == "all-MiniLM-L6-v2-fp32"
@@ -85,9 +87,8 @@ def test_the_threshold_and_its_side_are_config() -> None:
 
 def test_nli_by_rules_finds_the_turned_outcome_and_says_by_which_rule() -> None:
     good, turned = judged(GOOD, "judge=nli")["nli"], judged(TURNED, "judge=nli")["nli"]
-    assert good.score == 1
-    assert turned.score == 0.75
-    row = json.loads(str(details(turned)["sentences"]))[2]
+    assert (good.score, turned.score) == (1, 0.75)
+    row = sentence_rows(turned)[2]
     assert row["label"] == "contradiction" and row["kind"] == "outcome"
     assert "'affirmed'" in row["why"] and "'reversed'" in row["why"]
     assert isinstance(turned.outcome, Verdict) and turned.outcome.issues == (row["why"],)
@@ -136,26 +137,23 @@ ANSWER: dict[str, Any] = {
 
 def by_model(*answers: Any, nli: bool = False, language: str = "en") -> tuple[list[Judgment], FakeChat]:
     """What a chat model's answers (the last one repeats) make of the good summary."""
-    texts = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
-    chat = FakeChat(lambda _: (texts.pop(0) if len(texts) > 1 else texts[0], None))
-    chat.connect(Gateway())
     config = compose_config(["rubric=faithfulness", f"prompt=anchored_{language}"])
-    rubric, prompt = build(config["rubric"], "rubric"), build(config["prompt"], "prompt")
-    folder = "nli/llm.yaml" if nli else "judge/bucket.yaml"
-    wordings = yaml.safe_load((conf_folder() / folder).read_text(encoding="utf-8"))["wordings"]
-    asker = WordsAsker(chat, prompt, rubric, wordings)
-    judge = NliJudge(LlmEntailment(asker)) if nli else BucketJudge(asker)
-    judge.judge_by(rubric)
     provenance = Provenance(model="", readout="", prompt="", prompt_hash="", program_hash="", config_hash="")
-    with dspy.context(lm=LanguageModel(chat)):
-        return asyncio.run(JudgeStep(judge, provenance).process(item(GOOD))), chat
+    bench = Bench(build(config["prompt"], "prompt"), build(config["rubric"], "rubric"), provenance)
+    asker = bench.words(*answers)
+    if nli:
+        asker.wordings = yaml.safe_load((conf_folder() / "nli/llm.yaml").read_text("utf-8"))["wordings"]
+    judge = NliJudge(LlmEntailment(asker)) if nli else BucketJudge(asker)
+    judge.judge_by(bench.rubric)
+    with dspy.context(lm=LanguageModel(bench.chat)):
+        return asyncio.run(JudgeStep(judge, provenance).process(item(GOOD))), bench.chat
 
 
 def test_a_models_buckets_come_with_its_errors_and_omissions() -> None:
     (accuracy, completeness), chat = by_model(ANSWER)
     assert [accuracy.criterion, completeness.criterion] == ["factual_accuracy", "completeness"]
-    assert (accuracy.score, completeness.score) == (pytest.approx(0.6), pytest.approx(0.8))
-    assert details(accuracy)["bucket"] == 3 and details(completeness)["bucket"] == 4
+    assert [accuracy.score, completeness.score] == pytest.approx([0.6, 0.8])
+    assert [details(accuracy)["bucket"], details(completeness)["bucket"]] == [3, 4]
     errors = json.loads(str(details(accuracy)["errors"]))
     assert [row["quote_found"] for row in errors] == [True, False]
     assert isinstance(accuracy.outcome, Verdict) and accuracy.outcome.review
@@ -211,25 +209,23 @@ def test_a_models_contradictions_count_per_sentence_of_the_reference() -> None:
     ]
     (judgment,), chat = by_model({"contradictions": named}, nli=True)
     assert judgment.score == 0.75
-    row = json.loads(str(details(judgment)["sentences"]))[2]
+    row = sentence_rows(judgment)[2]
     assert (row["label"], row["kind"]) == ("contradiction", "vote")
     assert "3. By a vote of 5-4" in chat.requests[0]["messages"][-1]["content"]
     assert by_model({"contradictions": []}, nli=True)[0][0].score == 1
 
 
 def test_a_sentence_that_is_on_no_list_makes_the_answer_unreadable() -> None:
-    (judgment,), _ = by_model(
-        {"contradictions": [{"reference": 9, "summary": 1, "kind": "fact", "why": "?"}]}, nli=True
-    )
+    named = [{"reference": 9, "summary": 1, "kind": "fact", "why": "?"}]
+    (judgment,), _ = by_model({"contradictions": named}, nli=True)
     assert failure(judgment).reason == "unparseable"
     assert "sentences 1 to 4" in failure(judgment).message
 
 
 @pytest.mark.parametrize("choice", ["judge=bucket", "nli=llm"])
 def test_who_needs_words_says_so_to_a_model_that_gives_numbers(choice: str) -> None:
-    overrides = ["rubric=faithfulness", "judge=nli", choice, "model=patterns"]
     with pytest.raises(ConfigError):
-        Recipe(compose_config(overrides)).build()
+        Recipe(compose_config(["rubric=faithfulness", "judge=nli", choice, "model=patterns"])).build()
 
 
 def test_several_models_judge_side_by_side_and_the_pillars_share_their_embeddings() -> None:
@@ -243,11 +239,8 @@ def test_several_models_judge_side_by_side_and_the_pillars_share_their_embedding
 
 
 def test_two_means_of_entailment_may_stand_in_one_run() -> None:
-    overrides = [
-        "rubric=faithfulness",
-        "judges=[{judge: nli, nli: rules}, {judge: nli, nli: {nli: rules, aligned: 0.9}}]",
-    ]
-    parts = Recipe(compose_config(overrides)).build()
+    judges = "judges=[{judge: nli, nli: rules}, {judge: nli, nli: {nli: rules, aligned: 0.9}}]"
+    parts = Recipe(compose_config(["rubric=faithfulness", judges])).build()
     assert [step.name for step in parts.judges] == ["nli", "nli-2"]
     assert len({step.provenance.program_hash for step in parts.judges}) == 2
 
@@ -274,6 +267,5 @@ def test_columns_that_a_rubric_lets_items_lack_are_inputs_where_they_are_filled(
     file = tmp_path / "mine.csv"
     file.write_text("id,summary,reference,opinion,system\na,S.,R.,O.,x\nb,S.,,,y\n", encoding="utf-8")
     items = TextsDataset(str(file), ["summary", "reference"], optional=["reference", "opinion"]).load()
-    assert items[0].inputs == {"summary": "S.", "reference": "R.", "opinion": "O."}
-    assert items[1].inputs == {"summary": "S."}
+    assert [each.inputs for each in items] == [{"summary": "S.", "reference": "R.", "opinion": "O."}, {"summary": "S."}]
     assert [each.metadata for each in items] == [{"system": "x"}, {"system": "y"}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from undogmatic.constructs.faithfulness.summarise import (
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, UnparseableAnswer
 from undogmatic.experiment import run_experiment
+from undogmatic.models.hosted import ChatModel
 from undogmatic.readouts.prompt import language
 
 CHOICES = {"model": "patterns", "prompt": "anchored_en", "judge": "score", "dataset": "texts", "analysis": "none"}
@@ -42,21 +43,16 @@ def _ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
 
 
-@pytest.fixture
-def stub() -> Iterator[StubServer]:
-    with StubServer() as server:
-        yield server
-
-
 def served(stub: StubServer, name: str, **more: Any) -> dict[str, Any]:
     return {"model": "openai_compatible", "api_base": f"{stub.url}/v1", "name": name} | more
 
 
 def config(
-    *models: Any, overrides: tuple[str, ...] = (), texts: dict[str, str] | None = None, **step: Any
+    *models: Any, overrides: Sequence[str] = (), texts: Any = CASES, languages: Sequence[str | None] = (), **step: Any
 ) -> dict[str, Any]:
-    rows = [json.dumps({"id": k, "opinion": v}) + "\n" for k, v in (CASES if texts is None else texts).items()]
-    Path("cases.jsonl").write_text("".join(rows))
+    codes = languages or [None] * len(texts)
+    rows = [{"id": k, "opinion": v, "language": code} for (k, v), code in zip(texts.items(), codes, strict=True)]
+    Path("cases.jsonl").write_text("\n".join(map(json.dumps, rows)))
     base = ["model=patterns", "prompt=anchored_en", "tracking=none", "analysis=none", "dataset=texts"]
     base += ["dataset.path=cases.jsonl", "dataset.inputs=[opinion]", "engine.backoff=0.001", "engine.retries=0"]
     base.append("engine.max_failures=1")
@@ -99,12 +95,8 @@ def test_the_language_of_the_prompt_is_that_of_the_instruction(tmp_path: Path, s
 
 
 def test_a_text_whose_language_is_known_is_asked_about_in_it(tmp_path: Path, stub: StubServer) -> None:
-    made_of = config(served(stub, "one"), overrides=("prompt=anchored_pt",))
-    rows = [
-        {"id": k, "opinion": v, "language": code} for (k, v), code in zip(CASES.items(), ("en-GB", "fr"), strict=True)
-    ]
-    Path("cases.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run_experiment(made_of, CHOICES, tmp_path / "out")
+    given = config(served(stub, "one"), overrides=("prompt=anchored_pt",), languages=("en-GB", "fr"))
+    run_experiment(given, CHOICES, tmp_path / "out")
     asked = {name: json.dumps(line["calls"], ensure_ascii=False) for name, line in made(tmp_path / "out").items()}
     assert "Summarise this judicial decision" in asked["a/one"]
     assert "Resuma esta decisão judicial" in asked["b/one"]  # nobody has words in that language: the prompt's own
@@ -145,12 +137,11 @@ def test_a_stopped_run_goes_on_and_asks_for_nothing_twice(tmp_path: Path, stub: 
 
 
 def test_what_a_kill_tore_off_is_made_again_and_no_more(tmp_path: Path, stub: StubServer) -> None:
-    given = ("engine.cache=false",)
-    run_experiment(config(served(stub, "one"), overrides=given), CHOICES, tmp_path / "out")
-    path = tmp_path / "out" / "steps" / "summarise.jsonl"
+    given, path = config(served(stub, "one"), overrides=["engine.cache=false"]), tmp_path / "out/steps/summarise.jsonl"
+    run_experiment(given, CHOICES, tmp_path / "out")
     kept = path.read_text(encoding="utf-8").splitlines(keepends=True)[0]
     path.write_text(kept + '{"item_id": "torn', encoding="utf-8")
-    run_experiment(config(served(stub, "one"), overrides=given), CHOICES, tmp_path / "out")
+    run_experiment(given, CHOICES, tmp_path / "out")
     assert len(stub.requests) == 3
     assert path.read_text(encoding="utf-8").startswith(kept)
 
@@ -173,35 +164,35 @@ def test_a_text_longer_than_the_context_is_read_in_parts(tmp_path: Path, stub: S
     assert "notes on the successive parts" in systems[-1]
 
 
-def test_notes_that_are_too_long_are_summarised_in_turn_and_an_endless_text_is_a_failure(tmp_path: Path) -> None:
-    limits = SummaryLimits(words=20, max_tokens=100, context=1_000)
+def summary(model: Any, text: str, context: int) -> Any:
     wording = SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])
+    limits = SummaryLimits(words=20, max_tokens=100, context=context)
+    return asyncio.run(Summarizer(model, wording, language("en"), limits).acall(text=text))
 
-    class Echo(GoesOn):
-        """Repeats all but a share of what it read."""
 
-        def __init__(self, kept: float) -> None:
-            self.kept, self.asked = kept, 0
+class Echo(GoesOn):
+    """Repeats all but a share of what it read."""
 
-        async def continue_text(self, text: str, most: int) -> str:
-            self.asked += 1
-            words = text.split()[2:-9]
-            return " ".join(words[: max(5, int(len(words) * self.kept))]) + "."
+    def __init__(self, kept: float) -> None:
+        self.kept, self.asked = kept, 0
 
+    async def continue_text(self, text: str, most: int) -> str:
+        self.asked += 1
+        words = text.split()[2:-9]
+        return " ".join(words[: max(5, int(len(words) * self.kept))]) + "."
+
+
+def test_notes_that_are_too_long_are_summarised_in_turn_and_an_endless_text_is_a_failure() -> None:
     text = "\n\n".join(f"{n} {'word ' * 98}x" for n in range(100))
     model = Echo(0.15)
-    found = asyncio.run(Summarizer(model, wording, language("en"), limits).acall(text=text))
+    found = summary(model, text, 1_000)
     assert found.parts > 9 and model.asked > found.parts + 2
     with pytest.raises(UnparseableAnswer, match="as long as the parts"):
-        asyncio.run(Summarizer(Echo(1.0), wording, language("en"), limits).acall(text=text))
+        summary(Echo(1.0), text, 1_000)
 
 
 def test_a_base_model_goes_on_and_its_whole_sentences_are_kept() -> None:
-    limits, wording = (
-        SummaryLimits(20, 100, 8_000),
-        SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"]),
-    )
-    found = asyncio.run(Summarizer(GoesOn(), wording, language("en"), limits).acall(text=" ".join(["word"] * 3_000)))
+    found = summary(GoesOn(), " ".join(["word"] * 3_000), 8_000)
     assert found.parts == 4
     assert found.summary == "In summary, in this decision the court upheld the order. It gave reasons."
 
@@ -230,15 +221,15 @@ def test_the_lead_is_the_first_sentences_and_the_centroid_the_middle_without_rep
         LeadModel().default_readout("any")
 
 
-def test_what_cannot_be_used_is_named(stub: StubServer) -> None:
-    with pytest.raises(ConfigError, match=r"`steps\[0\]\.models\[1\]\.model` is 'gtp'.*Did you mean gpt"):
-        Recipe(config("lead", "gtp")).build()
-    with pytest.raises(ConfigError, match=r"`steps\[0\]\.models` names no model"):
-        Recipe(config()).build()
-    with pytest.raises(ConfigError, match="lead is named twice"):
-        Recipe(config("lead", "lead")).build()
-    with pytest.raises(ConfigError, match="patterns-1 writes no text"):
-        Recipe(config("patterns")).build()
+def test_what_cannot_be_used_is_named() -> None:
+    for models, said in (
+        (["lead", "gtp"], r"`steps\[0\]\.models\[1\]\.model` is 'gtp'.*Did you mean gpt"),
+        ([], r"`steps\[0\]\.models` names no model"),
+        (["lead", "lead"], "lead is named twice"),
+        (["patterns"], "patterns-1 writes no text"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            Recipe(config(*models)).build()
 
 
 def test_a_context_with_no_room_ends_the_run_with_advice(tmp_path: Path, stub: StubServer) -> None:
@@ -248,15 +239,12 @@ def test_a_context_with_no_room_ends_the_run_with_advice(tmp_path: Path, stub: S
         run_experiment(config("lead", text="judgment"), CHOICES, tmp_path / "other")
 
 
-def test_models_come_from_the_key_summarizer_one_or_several() -> None:
-    for word, expected in (
-        ("summarizer=lead", ["lead"]),
-        ("summarizer=[centroid,lead]", ["centroid", "lead"]),
-    ):
-        given = config("lead", overrides=(word,)) | {"steps": ["summarise"]}
-        stages = Recipe(given).build().steps
-        assert [step.name for step in stages] == ["systems", "summarise"]
-        assert list(stages[1].systems) == expected  # type: ignore[attr-defined]
+@pytest.mark.parametrize("names", ["lead", "[centroid,lead]"])
+def test_models_come_from_the_key_summarizer_one_or_several(names: str) -> None:
+    given = config("lead", overrides=[f"summarizer={names}"]) | {"steps": ["summarise"]}
+    stages = Recipe(given).build().steps
+    assert [step.name for step in stages] == ["systems", "summarise"]
+    assert list(stages[1].systems) == names.strip("[]").split(",")  # type: ignore[attr-defined]
 
 
 def test_other_models_or_other_words_are_another_run(stub: StubServer) -> None:
@@ -268,16 +256,12 @@ def test_other_models_or_other_words_are_another_run(stub: StubServer) -> None:
 
 
 def test_systems_are_told_apart_by_their_server_only_where_they_must(stub: StubServer) -> None:
-    from undogmatic.models.hosted import ChatModel
-
     one, other = ChatModel("m", f"{stub.url}/v1"), ChatModel("m", "http://localhost:9/v1")
     assert list(system_names([one])) == ["m"]
     assert list(system_names([one, other, LeadModel()])) == [one.name, other.name, "lead"]
 
 
 def test_a_listed_model_declares_its_context_and_another_counts_by_an_estimate(stub: StubServer) -> None:
-    from undogmatic.models.hosted import ChatModel
-
     listed = ChatModel("gpt-4.1-mini", "https://api.openai.com/v1", provider="openai")
     assert listed.context is not None and listed.context > 100_000
     unlisted = ChatModel("m", f"{stub.url}/v1")

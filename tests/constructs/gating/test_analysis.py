@@ -3,6 +3,7 @@ length or fails is not."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -88,12 +89,10 @@ def test_counting_gates_is_seen_through_where_it_works() -> None:
     """Where predictions differ only in how much they leave out, F1 and the number of gates are one thing: a judge that
     counts gates follows F1 and is not believed."""
     items = []
-    for case in range(12):
-        for n in range(4):
-            gates = 3 + 4 * n + random.Random(f"{case}.{n}").randrange(3)
-            about = {"automatic_f1": gates / 20 + random.Random(case * 7 + n).uniform(0, 0.02), "gates": gates}
-            item = Item(id=f"{case}.{n}", inputs={"prediction": f"{case} {n}"}, pair=f"c{case}", metadata=about)
-            items.append(item)
+    for case, n in itertools.product(range(12), range(4)):
+        gates = 3 + 4 * n + random.Random(f"{case}.{n}").randrange(3)
+        about = {"automatic_f1": gates / 20 + random.Random(case * 7 + n).uniform(0, 0.02), "gates": gates}
+        items.append(Item(id=f"{case}.{n}", inputs={"prediction": f"{case} {n}"}, pair=f"c{case}", metadata=about))
     result = found(judged(items, {"overall": lambda i: i.metadata["gates"] / 2}))
     assert result.standing == "undecided"
     assert "gating.judge_size" in [finding.key for finding in result.findings]
@@ -105,8 +104,7 @@ def test_failures_of_a_judge_that_could_turn_it_are_held_against_it(items: list[
 
     result = found(judged(items, {"overall": choosy}))
     assert result.standing == "undecided"
-    failed = next(finding for finding in result.findings if finding.key == "gating.failed")
-    assert failed.values["n"] > 5
+    assert next(finding for finding in result.findings if finding.key == "gating.failed").values["n"] > 5
 
 
 def test_few_cases_and_no_overall_are_undecided(items: list[Item]) -> None:
@@ -119,9 +117,7 @@ def test_few_cases_and_no_overall_are_undecided(items: list[Item]) -> None:
 
 def test_two_judges_stand_side_by_side_and_the_worse_decides(items: list[Item]) -> None:
     good, bad = judged(items, {"overall": noisy_f1}), judged(items, {"overall": lambda i: 10 - noisy_f1(i)}, "two")
-
-    both = LongTable(pd.concat([good.frame, bad.frame], ignore_index=True), RUBRIC)
-    result = found(both)
+    result = found(LongTable(pd.concat([good.frame, bad.frame], ignore_index=True), RUBRIC))
     assert result.standing == "refuted" and result.verdict is not None and result.verdict.values["judges"] == ["two"]
     assert {"gating.spearman.one.overall", "gating.mae.two.overall"} <= result.metrics.keys()
 

@@ -12,7 +12,7 @@ import yaml
 
 from tests.conftest import reference
 from undogmatic.constructs.gating.dataset import GatingDataset
-from undogmatic.errors import ConfigError, DataError, UndogmaticError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.paths import data_folder
 
 TREE = {"name": "All Events", "children": [{"name": "Singlets", "children": [{"name": "T cells"}]}]}
@@ -50,16 +50,10 @@ def test_what_judges_are_shown_and_what_they_are_not(tmp_path: Path) -> None:
         ([CASE | {"panel": "CD3"}], [ROW], r"ground_truth.jsonl:1: `panel`"),
         ([CASE | {"panel": [7]}], [ROW], r"ground_truth.jsonl:1: `panel` holds 7"),
         ([CASE | {"context": 7}], [ROW], r"ground_truth.jsonl:1: `context`"),
-        (
-            [CASE | {"gating_hierarchy": {"a": 1}}],
-            [ROW],
-            r"ground_truth.jsonl:1: `gating_hierarchy` is not a hierarchy",
-        ),
+        ([CASE | {"gating_hierarchy": {"a": 1}}], [ROW], r"ground_truth.jsonl:1: `gating_hierarchy` is not a hierar"),
     ],
 )
-def test_what_is_wrong_is_named_by_file_and_line(
-    tmp_path: Path, cases: list[Any], rows: list[Any], message: str
-) -> None:
+def test_what_is_wrong_is_named_by_file_and_line(tmp_path: Path, cases: Any, rows: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         GatingDataset(folder(tmp_path, cases, rows)).load()
 
@@ -67,9 +61,8 @@ def test_what_is_wrong_is_named_by_file_and_line(
 @pytest.mark.parametrize("path", ["nowhere", "\0", "a.csv", "~nobody/x"])
 def test_a_path_that_is_none_is_an_error_of_the_config(tmp_path: Path, path: str) -> None:
     (tmp_path / "a.csv").write_text("x", encoding="utf-8")
-    with pytest.raises(UndogmaticError) as raised:
+    with pytest.raises(ConfigError, match=r"dataset\."):
         GatingDataset(path)
-    assert isinstance(raised.value, ConfigError) and "dataset." in str(raised.value)
 
 
 def test_another_file_of_truths(tmp_path: Path) -> None:
@@ -90,9 +83,8 @@ def test_the_shipped_files_are_what_their_source_makes() -> None:
     for name, rows in (("ground_truth", truths), ("predictions", predictions)):
         lines = (own / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
         assert [json.loads(line) for line in lines] == rows
-    assert len(truths) >= 8 and all(
-        3 <= sum(p["test_case_id"] == t["test_case_id"] for p in predictions) <= 4 for t in truths
-    )
+    each = [sum(p["test_case_id"] == t["test_case_id"] for p in predictions) for t in truths]
+    assert len(each) >= 8 and 3 <= min(each) <= max(each) <= 4
 
 
 def test_the_reference_files_are_read() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import reference
+from tests.conftest import reference_rows
 from undogmatic.constructs.gating.hierarchy import (
     MOST_GATES,
     MOST_LEVELS,
@@ -89,45 +89,40 @@ def deep(levels: int) -> dict[str, Any]:
 
 
 WIDE = {"name": "a", "children": [{"name": str(n)} for n in range(MOST_GATES)]}
-BROKEN: list[tuple[Any, str]] = [
-    ("", "empty"),
-    (" \n\t", "empty"),
-    (None, "empty"),
-    ("```json\n\n```", "empty"),
-    (json.dumps(as_json(TREE))[:-9], "truncated"),
-    (f"```json\n{json.dumps(as_json(TREE), indent=2)[:80]}", "truncated"),
-    (f"```\n{DRAWN}", "truncated"),
-    ('{"name": "All Ev', "truncated"),
-    ("All Events -> Singlets ->", "truncated"),
-    ("A -> B\nB -> C\nC -> A", "cyclic"),
-    ("All -> A\nA -> B\nB -> A", "cyclic"),
-    ('{"name": "A", "children": [{"name": "B", "children": [{"name": "a"}]}]}', "cyclic"),
-    ('[{"name": "A", "parent": "B"}, {"name": "B", "parent": "A"}]', "cyclic"),
-    (deep(MOST_LEVELS + 1), "too_deep"),
-    (json.dumps(deep(300)), "too_deep"),
-    ('{"a":' * 5000, "too_deep"),
-    (outline(parse(deep(MOST_LEVELS))) + "\n" + "  " * 50 + "x", "too_deep"),
-    (WIDE, "too_wide"),
-    (json.dumps(WIDE), "too_wide"),
-    ("a\n" + "  b\n" * (MOST_GATES + 1), "too_wide"),
-    ("x" * 300_000, "too_wide"),
-    ("I cannot tell from this panel.", "not_a_hierarchy"),
-    ("T cells", "not_a_hierarchy"),
-    ("T cells\nB cells\nNK cells", "not_a_hierarchy"),
-    ("A -> B\nC -> B", "not_a_hierarchy"),
-    ("null", "not_a_hierarchy"),
-    ("[1, 2]", "not_a_hierarchy"),
-    ('{"a": 1}', "not_a_hierarchy"),
-    ('{"name": 7, "children": []}', "not_a_hierarchy"),
-    ('{"name": "a", "children": "b"}', "not_a_hierarchy"),
-    ('{"name": "a", "children": [{"children": []}]}', "not_a_hierarchy"),
-    ({"error": "refused"}, "not_a_hierarchy"),
-    (7, "not_a_hierarchy"),
-]
+BROKEN: dict[str, list[Any]] = {
+    "empty": ["", " \n\t", None, "```json\n\n```"],
+    "truncated": [
+        *(json.dumps(as_json(TREE))[:-9], f"```json\n{json.dumps(as_json(TREE), indent=2)[:80]}", f"```\n{DRAWN}"),
+        *('{"name": "All Ev', "All Events -> Singlets ->"),
+    ],
+    "cyclic": [
+        *("A -> B\nB -> C\nC -> A", "All -> A\nA -> B\nB -> A"),
+        '{"name": "A", "children": [{"name": "B", "children": [{"name": "a"}]}]}',
+        '[{"name": "A", "parent": "B"}, {"name": "B", "parent": "A"}]',
+    ],
+    "too_deep": [
+        *(deep(MOST_LEVELS + 1), json.dumps(deep(300)), '{"a":' * 5000),
+        outline(parse(deep(MOST_LEVELS))) + "\n" + "  " * 50 + "x",
+    ],
+    "too_wide": [WIDE, json.dumps(WIDE), "a\n" + "  b\n" * (MOST_GATES + 1), "x" * 300_000],
+    "not_a_hierarchy": [
+        *(
+            "I cannot tell from this panel.",
+            "T cells",
+            "T cells\nB cells\nNK cells",
+            "A -> B\nC -> B",
+            "null",
+            "[1, 2]",
+        ),
+        *('{"a": 1}', '{"name": 7, "children": []}', '{"name": "a", "children": "b"}'),
+        *('{"name": "a", "children": [{"children": []}]}', {"error": "refused"}, 7),
+    ],
+}
+EACH = [(defect, given) for defect in BROKEN for given in BROKEN[defect]]
 
 
-@pytest.mark.parametrize(("given", "defect"), BROKEN, ids=range(len(BROKEN)))
-def test_what_is_no_hierarchy_is_named_as_what_it_is(given: Any, defect: str) -> None:
+@pytest.mark.parametrize(("defect", "given"), EACH, ids=range(len(EACH)))
+def test_what_is_no_hierarchy_is_named_as_what_it_is(defect: str, given: Any) -> None:
     with pytest.raises(Malformed) as raised:
         parse(given)
     assert raised.value.defect == defect
@@ -172,11 +167,8 @@ def test_json_that_is_cut_off_is_never_a_smaller_hierarchy(shape: Any, share: fl
 
 
 def test_every_reference_prediction_is_read_in_four_forms() -> None:
-    for line in reference("flow/predictions.jsonl").read_text(encoding="utf-8").splitlines():
-        given = json.loads(line)["prediction"]
-        tree = parse(given)
-        assert len(names(tree)) == json.dumps(given).count('"name"')
-        fenced = f"I see.\n```json\n{json.dumps(given, indent=1)}\n```\nDone."
-        assert (
-            parse(json.dumps(given)) == parse(fenced) == parse(outline(tree)) == parse("\n".join(arrows(tree))) == tree
-        )
+    for row in reference_rows("flow/predictions.jsonl"):
+        text, tree = json.dumps(row["prediction"]), parse(row["prediction"])
+        assert len(names(tree)) == text.count('"name"')
+        fenced = f"I see.\n```json\n{json.dumps(row['prediction'], indent=1)}\n```\nDone."
+        assert all(parse(form) == tree for form in (text, fenced, outline(tree), "\n".join(arrows(tree))))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import reference
+from tests.conftest import reference, reference_rows
 from undogmatic.constructs.gating.hierarchy import Gate, parse
 from undogmatic.constructs.gating.metrics import (
     cells,
@@ -110,10 +110,6 @@ def test_depth_of_a_truth_without_depth() -> None:
     assert overlap(Gate("a"), Gate("A"))[0] == 1
 
 
-def _rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in reference(f"flow/{name}").read_text(encoding="utf-8").splitlines()]
-
-
 def _given(node: dict[str, Any]) -> Gate:
     """As it is written, hyphens included: the stored values compare letter by letter."""
     return Gate(node["name"], tuple(map(_given, node.get("children", []))), node.get("is_critical"))
@@ -124,21 +120,20 @@ SINGLE = {"210320-40", "210400-13", "210400-24", "210400-29"}
 
 
 def test_every_stored_value_is_reproduced() -> None:
-    truths = {row["test_case_id"]: row for row in _rows("ground_truth.jsonl")}
+    truths = {row["test_case_id"]: row for row in reference_rows("flow/ground_truth.jsonl")}
     known = cells()
-    strict = known.model_copy(
-        update={"synonyms": tuple(tuple(n for n in line if n != "single") for line in known.synonyms)}
-    )
+    synonyms = tuple(tuple(n for n in line if n != "single") for line in known.synonyms)
+    strict = known.model_copy(update={"synonyms": synonyms})
     differ, means = set(), {}
-    for row in _rows("predictions.jsonl"):
+    for row in reference_rows("flow/predictions.jsonl"):
         case, stored = truths[row["test_case_id"]], row["auto"]
         panel = [each["marker"] for each in case["panel"]]
         said, true = _given(row["prediction"]), _given(case["gating_hierarchy"])
         found = metrics(said, true, panel)
-        for ours, theirs in (("f1", "f1"), ("precision", "precision"), ("recall", "recall")):
-            assert getattr(found, ours) == pytest.approx(stored[f"hierarchy_{theirs}"], rel=0, abs=1e-9)
-        assert found.depth_accuracy == pytest.approx(stored["depth_accuracy"], rel=0, abs=1e-9)
-        assert found.structure_accuracy == pytest.approx(row["structure_accuracy_plain_norm"], rel=0, abs=1e-9)
+        expected = {name: stored[f"hierarchy_{name}"] for name in ("f1", "precision", "recall")}
+        expected |= {"depth_accuracy": stored["depth_accuracy"]}
+        expected |= {"structure_accuracy": row["structure_accuracy_plain_norm"]}
+        assert {name: getattr(found, name) for name in expected} == pytest.approx(expected, rel=0, abs=1e-9)
         # The stored values take HLA-DR, which shows dendritic cells, for another marker than HLA\u2010DR; we do not.
         same = [gate for gate in stored["hallucinated_gates"] if "HLA-DR" in gate or gate == "Dendritic Cells"]
         ours = set(stored["hallucinated_gates"]) - set(same if "HLA\u2010DR" in panel else ())
@@ -151,10 +146,10 @@ def test_every_stored_value_is_reproduced() -> None:
             differ.add(row["id"])
         means.setdefault(row["model"], []).append((found.f1, stored["hallucination_rate"], found.depth_accuracy))
     assert differ == SINGLE
-    expected = json.loads(reference("flow/expected.json").read_text(encoding="utf-8"))["mean_by_model"]
+    of_model = json.loads(reference("flow/expected.json").read_text(encoding="utf-8"))["mean_by_model"]
     for model, rows in means.items():
         fields = ("hierarchy_f1", "hallucination_rate", "depth_accuracy")
-        assert np.mean(rows, axis=0) == pytest.approx([expected[model][name] for name in fields], rel=0, abs=1e-9)
+        assert np.mean(rows, axis=0) == pytest.approx([of_model[model][name] for name in fields], rel=0, abs=1e-9)
 
 
 def test_a_hyphen_that_only_looks_different_makes_no_hallucination() -> None:

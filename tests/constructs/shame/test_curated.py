@@ -13,14 +13,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from benchmarks import surface
-from undogmatic.constructs.shame.curated import (
-    CuratedDataset,
-    DevelopmentDataset,
-    Passages,
-    development_items,
-    families,
-    make_pairs,
-)
+from undogmatic.constructs.shame import curated
+from undogmatic.constructs.shame.curated import CuratedDataset, development_items, families
 from undogmatic.constructs.shame.patterns import count
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.probe import said_once
@@ -32,6 +26,11 @@ FOLDER = data_folder() / "curated"
 
 def rows(name: str) -> list[dict]:
     return [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
+
+
+def written(path: Path, *rows: dict) -> Path:
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
 
 
 def test_sizes_are_at_least_what_the_specification_asks() -> None:
@@ -47,7 +46,7 @@ def test_sizes_are_at_least_what_the_specification_asks() -> None:
 
 
 def test_the_pairs_file_is_what_the_theses_make() -> None:
-    assert rows("ab_pairs.jsonl") == make_pairs(FOLDER / "theses.jsonl")
+    assert rows("ab_pairs.jsonl") == curated.make_pairs(FOLDER / "theses.jsonl")
 
 
 def test_no_precedent_and_no_text_is_in_both_splits() -> None:
@@ -68,17 +67,15 @@ def test_development_texts_span_the_scale_in_every_length() -> None:
     development = [r for r in rows("labelled.jsonl") if r["split"] == "development"]
     for level in {r["level"] for r in development}:
         words = [len(r["text"].split()) for r in development if r["level"] == level]
-        assert min(words) < 25, level
-        assert max(words) > 90, level
+        assert min(words) < 25 and max(words) > 90, level
     assert all(0 <= r["label"] <= 100 and r["reason"].strip() for r in development)
 
 
 @pytest.mark.parametrize("split", ["development", "test"])
 def test_length_alone_does_not_tell_high_from_low(split: str) -> None:
-    labelled = [r for r in rows("labelled.jsonl") if r["split"] == split]
-    high = np.array([len(r["text"]) for r in labelled if r["label"] >= 75], dtype=float)
-    low = np.array([len(r["text"]) for r in labelled if r["label"] <= 25], dtype=float)
-    assert 0.35 <= auc(high, low).value <= 0.65
+    lengths = [(r["label"], float(len(r["text"]))) for r in rows("labelled.jsonl") if r["split"] == split]
+    high, low = ([n for label, n in lengths if label >= 75], [n for label, n in lengths if label <= 25])
+    assert 0.35 <= auc(np.array(high), np.array(low)).value <= 0.65
 
 
 def test_both_texts_of_a_pair_look_alike() -> None:
@@ -106,9 +103,8 @@ def test_no_single_count_gives_a_pair_away() -> None:
 def test_explained_texts_name_no_court_and_no_number_of_a_precedent() -> None:
     for row in rows("theses.jsonl"):
         words = row["explained_only"].lower()
-        assert not any(w in words for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral")), row[
-            "id"
-        ]
+        named = [w for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral") if w in words]
+        assert not named, row["id"]
 
 
 def test_every_development_text_has_gold() -> None:
@@ -123,9 +119,8 @@ def test_a_condition_that_does_not_exist_is_named() -> None:
 
 
 def test_a_pair_with_an_empty_side_is_named(tmp_path: Path) -> None:
-    row = rows("ab_pairs.jsonl")[0] | {"explained_only": " "}
-    path = tmp_path / "ab_pairs.jsonl"
-    path.write_text(json.dumps(rows("ab_pairs.jsonl")[1]) + "\n" + json.dumps(row) + "\n")
+    first, second = rows("ab_pairs.jsonl")[:2]
+    path = written(tmp_path / "ab_pairs.jsonl", second, first | {"explained_only": " "})
     with pytest.raises(DataError, match=r"ab_pairs\.jsonl:2: `explained_only` is empty; every pair needs both texts"):
         CuratedDataset(parts=["theses"], split="all", path=str(path)).load()
 
@@ -141,10 +136,9 @@ def test_a_pair_with_an_empty_side_is_named(tmp_path: Path) -> None:
 )
 def test_make_pairs_names_the_line(tmp_path: Path, change: dict, said: str) -> None:
     thesis = rows("theses.jsonl")[0]
-    path = tmp_path / "theses.jsonl"
-    path.write_text(json.dumps(thesis) + "\n" + json.dumps(thesis | change) + "\n")
+    path = written(tmp_path / "theses.jsonl", thesis, thesis | change)
     with pytest.raises(DataError) as caught:
-        make_pairs(path)
+        curated.make_pairs(path)
     assert said in str(caught.value)
 
 
@@ -161,9 +155,8 @@ def test_the_second_labelling_is_of_development_texts_and_agrees() -> None:
 
 def test_a_file_without_items_of_the_split_is_named(tmp_path: Path) -> None:
     row = {"id": "a", "text": "Tema 1.", "level": "x", "label": 1, "split": "development"}
-    (tmp_path / "mine.jsonl").write_text(json.dumps(row))
     with pytest.raises(DataError, match=r"mine\.jsonl \(split test\) holds no items"):
-        CuratedDataset(parts=["labelled"], path=str(tmp_path / "mine.jsonl")).load()
+        CuratedDataset(parts=["labelled"], path=str(written(tmp_path / "mine.jsonl", row))).load()
 
 
 TEXT = "First the facts. Then the reason. So it stands."
@@ -180,7 +173,7 @@ def test_no_passage_is_in_both_splits() -> None:
 
 def test_a_passage_goes_where_its_family_says_and_leaves_the_text_whole() -> None:
     for place in ("start", "middle", "end"):
-        family = Passages("f", "test", (1, 3), (place,), ("grade {n}",))
+        family = curated.Passages("f", "test", (1, 3), (place,), ("grade {n}",))
         for key in "abcdefgh":
             found = family.into(TEXT, key)
             assert found == family.into(TEXT, key)
@@ -206,7 +199,7 @@ def test_the_dataset_ships_copies_with_their_texts_and_labels() -> None:
 
 def test_the_probe_sees_development_families_alone() -> None:
     items = development_items()
-    made = DevelopmentDataset().copies(items)
+    made = curated.DevelopmentDataset().copies(items)
     assert len(made) == len(items)
     passages = [p for family in families("test") for p in family.passages if len(p) > 25 and "{n}" not in p]
     assert not [p for p in passages if any(p in text for text in made)]
@@ -218,11 +211,6 @@ def test_what_is_said_over_and_over_is_read_once() -> None:
     assert said_once("yes yes no") == "yes yes no"
     for item in development_items():
         assert said_once(item.text) == item.text
-    for hostile in (
-        "a" * 200_000,
-        "a " * 100_000,
-        " " * 200_000,
-        "ab " * 9_999 + "a " * 9_999,
-        "x y z " * 50_000 + "q",
-    ):
+    several = "ab " * 9_999 + "a " * 9_999, "x y z " * 50_000 + "q"
+    for hostile in ("a" * 200_000, "a " * 100_000, " " * 200_000, *several):
         said_once(hostile)  # a quadratic search would take hours

@@ -39,39 +39,35 @@ def shipped(part: str, trait: str | None = None, split: str = "all") -> list[Ite
     return LabelledResponsesDataset(part, trait, split).load()  # type: ignore[arg-type]
 
 
+def own(path: object, columns: dict[str, tuple[str, ...]] = COLUMNS) -> list[Item]:
+    return ResponsesDataset(str(path), dict(columns)).load()  # type: ignore[arg-type]
+
+
 def test_the_formats_and_names_of_columns_give_the_same_items(tmp_path: Path) -> None:
     rows = [
         {"id": "1", "prompt": "Why?", "answer": 'Because, as "they" say,\nof rain.', "label": 3.0, "group": "g"},
         {"id": "2", "prompt": None, "answer": "Não.", "label": 90.0, "group": "h"},
     ]
-    path = lines(tmp_path / "r.jsonl", *rows)
+    lines(tmp_path / "r.jsonl", *rows)
     pd.DataFrame(rows).to_csv(tmp_path / "r.csv", index=False)
     pd.DataFrame(rows).to_parquet(tmp_path / "r.parquet")
-    loaded = [
-        [item.model_dump() for item in ResponsesDataset(str(p), dict(COLUMNS)).load()]
-        for p in (path, tmp_path / "r.csv", tmp_path / "r.parquet")
-    ]
-    assert loaded[0] == loaded[1] == loaded[2]
-    first, second = (Item.model_validate(row) for row in loaded[0])
+    loaded = [own(tmp_path / f"r.{suffix}") for suffix in ("jsonl", "csv", "parquet")]
+    assert all([item.model_dump() for item in items] == [item.model_dump() for item in loaded[0]] for items in loaded)
+    first, second = loaded[0]
     assert first.inputs == {"question": "Why?", "response": 'Because, as "they" say,\nof rain.'}
     assert second.inputs == {"response": "Não."}
     assert (first.label, first.metadata) == (3.0, {"group": "g"})
 
 
 def test_inputs_come_in_the_order_in_which_they_are_read(tmp_path: Path) -> None:
-    path = lines(tmp_path / "r.jsonl", {"response": "c", "question": "b", "context": "a"})
-    (item,) = ResponsesDataset(path, dict(COLUMNS)).load()
-    assert item.text == "a\n\nb\n\nc"
-    assert item.id == "1"
+    (item,) = own(lines(tmp_path / "r.jsonl", {"response": "c", "question": "b", "context": "a"}))
+    assert (item.id, item.text) == ("1", "a\n\nb\n\nc")
 
 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (
-            {"id": "b", "question": "Why?"},
-            "r.jsonl:2: no response. One of these columns must hold it: response, answer",
-        ),
+        ({"id": "b", "question": "Why?"}, "no response. One of these columns must hold it: response, answer"),
         ({"id": "b", "response": "  "}, "r.jsonl:2: no response"),
         ({"id": "b", "response": 7}, "r.jsonl:2: the response is 7 (int); it must be a text"),
         ({"id": "b", "response": "x", "question": ["a"]}, "r.jsonl:2: the question is ['a'] (list)"),
@@ -82,7 +78,7 @@ def test_inputs_come_in_the_order_in_which_they_are_read(tmp_path: Path) -> None
 def test_what_is_wrong_is_named_with_file_and_line(tmp_path: Path, row: object, said: str) -> None:
     path = lines(tmp_path / "r.jsonl", {"id": "a", "response": "first"}, row)
     with pytest.raises(DataError, match=r"r\.jsonl:2") as caught:
-        ResponsesDataset(path, dict(COLUMNS)).load()
+        own(path)
     assert said in str(caught.value)
 
 
@@ -98,29 +94,31 @@ def test_what_is_wrong_is_named_with_file_and_line(tmp_path: Path, row: object, 
 def test_tables_that_are_none_are_named(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "r.csv").write_text(text, encoding="utf-8")
     with pytest.raises(DataError) as caught:
-        ResponsesDataset(str(tmp_path / "r.csv"), dict(COLUMNS)).load()
+        own(tmp_path / "r.csv")
     assert said in str(caught.value)
 
 
 def test_the_columns_are_checked(tmp_path: Path) -> None:
     path = lines(tmp_path / "r.jsonl", {"response": "x"})
     with pytest.raises(ConfigError, match="lacks `response`"):
-        ResponsesDataset(path, {"question": ("q",)})
+        own(path, {"question": ("q",)})
     with pytest.raises(ConfigError, match="names 'reply'; its keys are scenario, question, response"):
-        ResponsesDataset(path, {"response": ("r",), "reply": ("q",)})
+        own(path, {"response": ("r",), "reply": ("q",)})
     with pytest.raises(ConfigError, match="does not exist"):
-        ResponsesDataset(str(tmp_path / "none.csv"), dict(COLUMNS))
+        own(tmp_path / "none.csv")
 
 
-def test_a_trait_without_items_is_named_with_those_that_have_some() -> None:
-    with pytest.raises(ConfigError, match=r"Did you mean empathy\?"):
-        shipped("trait", "emphaty")
-    with pytest.raises(
-        ConfigError, match=r"'zzz', of which items.jsonl has no items. Traits: condescension, .*rubric="
-    ):
-        shipped("trait", "zzz")
-    with pytest.raises(ConfigError, match="a trait is named for"):
-        shipped("trait")
+@pytest.mark.parametrize(
+    ("trait", "said"),
+    [
+        ("emphaty", r"Did you mean empathy\?"),
+        ("zzz", r"'zzz', of which items.jsonl has no items. Traits: condescension, .*rubric="),
+        (None, "a trait is named for"),
+    ],
+)
+def test_a_trait_without_items_is_named_with_those_that_have_some(trait: str | None, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        shipped("trait", trait)
 
 
 @pytest.mark.parametrize(
@@ -144,9 +142,8 @@ def test_a_file_in_the_shipped_format_is_checked(tmp_path: Path, change: dict[st
 def test_every_trait_has_enough_of_everything(trait: str) -> None:
     for split in ("dev", "test"):
         items = shipped("trait", trait, split)
-        assert len(items) == 20
-        assert len({item.metadata["group"] for item in items}) >= 10, "fewer groups give no verdict"
         assert Counter(item.metadata["language"] for item in items) == {"en": 10, "pt": 10}
+        assert len({item.metadata["group"] for item in items}) >= 10, "fewer groups give no verdict"
         assert set(Counter(item.condition for item in items)) == {"gold:high", "gold:mid", "gold:low"}
 
 
@@ -155,19 +152,16 @@ def test_labels_differ_within_every_group_and_nothing_else_gives_them_away() -> 
     groups = defaultdict(list)
     for item in items:
         groups[item.metadata["group"]].append(item)
-    assert all(np.ptp([item.label for item in each]) >= 15 for each in groups.values())
-    assert all(len({item.metadata["split"] for item in each}) == 1 for each in groups.values())
-    assert all(len({item.inputs["question"] for item in each}) == 1 for each in groups.values())
-    responses = [item.inputs["response"] for item in items]
-    assert len(set(responses)) == len(items) == 400
-    label = [item.label for item in items]
+    for each in groups.values():
+        assert np.ptp([item.label for item in each]) >= 15
+        assert len({(item.metadata["split"], item.inputs["question"]) for item in each}) == 1
+    assert len({item.inputs["response"] for item in items}) == len(items) == 400
     for split in ("dev", "test"):
-        own = [item for item in items if item.metadata["split"] == split]
-        length = stats.spearmanr([len(item.inputs["response"]) for item in own], [item.label for item in own])
-        assert abs(length.statistic) < 0.2
+        pairs = [(len(i.inputs["response"]), i.label) for i in items if i.metadata["split"] == split]
+        assert abs(stats.spearmanr(pairs).statistic) < 0.2
     first = [each[0].label == max(item.label or 0 for item in each) for each in groups.values()]
     assert 0.35 < np.mean(first) < 0.65, "the place in the group tells the label"
-    assert np.std(np.asarray(label, dtype=float)) > 25
+    assert np.std([item.label or 0 for item in items]) > 25
 
 
 def test_prompts_of_the_two_splits_are_different() -> None:
@@ -184,8 +178,7 @@ def test_coherence_has_every_kind_in_both_splits_and_languages() -> None:
     items = shipped("coherence")
     assert len(items) >= 80
     for item in items:
-        structure = item.labelled("structure")
-        assert structure is not None
+        assert (structure := item.labelled("structure")) is not None
         assert item.label == (structure if item.metadata["engages"] else min(structure, 50))
 
 

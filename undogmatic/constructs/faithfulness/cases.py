@@ -23,8 +23,7 @@ from undogmatic.safety.paths import data_folder
 
 TEXTS = (".txt", ".md")
 SHIPPED = "shipped"
-MOST_FILES = 100_000
-"""That are looked at in one folder."""
+MOST_FILES = 100_000  # that are looked at in one folder
 _LICENCE = {
     "en": "The shipped cases are part of this project (CC BY 4.0). They are invented, parties and decisions included.",
     "pt": "Os casos que acompanham o programa são parte deste projeto (CC BY 4.0). São inventados, com partes e "

@@ -45,7 +45,7 @@ class Scores(NamedTuple):
     pillars: pd.DataFrame
     composite: pd.Series
     voices: Mapping[str, pd.DataFrame]
-    patched: int = 0
+    patched: int
 
 
 class SystemPair(NamedTuple):
@@ -139,77 +139,6 @@ def compare_systems(table: pd.DataFrame, groups: Sequence[str], margin: Margin, 
     return Systems(pairs, order, dict(table.mean()), margin.value, alpha, len(table), len(set(map(str, groups))))
 
 
-@dataclass(frozen=True)
-class Pillars:
-    """What a composite is made of.
-
-    Args:
-        weights: Pillar -> its weight; they sum to 1.
-        criteria: Pillar -> its criteria; those of its own name where none are given.
-        judges: Pillar -> the judges that count; without an entry all that give its criteria.
-        missing: What a missing judgment makes of a composite: "missing", or "renormalise": the mean of what is there,
-            with the weights of the pillars that are.
-    """
-
-    weights: Mapping[str, float]
-    criteria: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    judges: Mapping[str, Sequence[str]] | None = None
-    missing: Missing = "missing"
-
-    def __post_init__(self) -> None:
-        told = ", ".join(f"{pillar} {weight:g}" for pillar, weight in self.weights.items())
-        if not self.weights or any(weight <= 0 for weight in self.weights.values()):
-            raise ConfigError(
-                f"`weights` are {{{told}}}; every pillar needs a weight above 0 (leave out what has none)."
-            )
-        if not math.isclose(total := math.fsum(self.weights.values()), 1, abs_tol=1e-9):
-            raise ConfigError(f"`weights` sum to {total:g} ({told}); they must sum to 1.")
-        for key, named in (("criteria", self.criteria), ("judges", self.judges or {})):
-            if unknown := sorted(named.keys() - self.weights.keys()):
-                raise ConfigError(f"`{key}` names {unknown[0]!r}, which has no weight; weights: {told}.")
-
-    @property
-    def weighing(self) -> pd.Series:
-        """The weight of each pillar."""
-        return pd.Series(dict(self.weights), dtype=float)
-
-    def of(self, pillar: str) -> list[str]:
-        """The criteria of a pillar."""
-        return list(self.criteria.get(pillar, [pillar]))
-
-    def scores(self, judged: LongTable, repeat: int = 0) -> Scores:
-        """Pillars and composite of every item, from one repeat."""
-        about, scored = _about(judged.frame), judged.frame[judged.frame["repeat"] == repeat]
-        wide = scored.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(about.index)
-        voices = {pillar: self._voices(wide, pillar) for pillar in self.weights}
-        patch = self.missing == "renormalise"
-        pillars = _means({p: own.mean(axis=1, skipna=patch) for p, own in voices.items()}, about.index)
-        there = (pillars.notna() * self.weighing).sum(axis=1)
-        composite = ((pillars.fillna(0) * self.weighing).sum(axis=1) / there).round(DIGITS)
-        if not patch:
-            composite = composite.where(pillars.notna().all(axis=1))
-        gaps = pd.DataFrame({p: own.isna().any(axis=1) | own.empty for p, own in voices.items()}, index=about.index)
-        return Scores(about, pillars, composite, voices, int((gaps.any(axis=1) & composite.notna()).sum()))
-
-    def _voices(self, wide: pd.DataFrame, pillar: str) -> pd.DataFrame:
-        """Each judge's score of a pillar, a column per judge; NaN where one of its criteria is missing."""
-        judges = (self.judges or {}).get(pillar, dict.fromkeys(wide.columns.get_level_values("judge")))
-        columns = {judge: [(judge, criterion) for criterion in self.of(pillar)] for judge in judges}
-        there = {judge: pairs for judge, pairs in columns.items() if all(pair in wide.columns for pair in pairs)}
-        return _means({judge: wide[pairs].mean(axis=1, skipna=False) for judge, pairs in there.items()}, wide.index)
-
-    def by_judge(self, scores: Scores) -> dict[str, Scores]:
-        """Pillars and composite with each judge alone, of pillars with several; {} where none has."""
-        judges = [judge for own in scores.voices.values() if own.shape[1] > 1 for judge in own.columns]
-        alone = {}
-        for judge in dict.fromkeys(judges):
-            own = {p: v[[judge]] if v.shape[1] > 1 and judge in v else v for p, v in scores.voices.items()}
-            pillars = _means({p: v.mean(axis=1, skipna=False) for p, v in own.items()}, scores.about.index)
-            composite = (pillars * self.weighing).sum(axis=1, skipna=False).round(DIGITS)
-            alone[str(judge)] = Scores(scores.about, pillars, composite, own)
-        return alone
-
-
 def _means(columns: Mapping[Any, pd.Series], index: pd.Index) -> pd.DataFrame:
     """Means as a table, rounded where they are made: (2/5 + 4/5) / 2 shall tie with 3/5."""
     return pd.DataFrame(columns, index=index).round(DIGITS)
@@ -239,11 +168,15 @@ def crossed(about: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class CompositeAnalysis(Pillars):
+class CompositeAnalysis:
     """Weighted mean of pillars, ranking of systems with intervals over cases, tests between every two.
 
     Args:
-        weights, criteria, judges, missing: See `Pillars`.
+        weights: Pillar -> its weight; they sum to 1.
+        criteria: Pillar -> its criteria; those of its own name where none are given.
+        judges: Pillar -> the judges that count; without an entry all that give its criteria.
+        missing: What a missing judgment makes of a composite: "missing", or "renormalise": the mean of what is there,
+            with the weights of the pillars that are.
         bands: Name -> lowest composite that bears it.
         margin: Smallest difference between systems that matters, in score units; None takes the rubric's.
         level: Confidence level of every interval, and of all tests between systems together.
@@ -254,6 +187,10 @@ class CompositeAnalysis(Pillars):
 
     name: ClassVar[str] = "composite"
     long: ClassVar[bool] = True
+    weights: Mapping[str, float]
+    criteria: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    judges: Mapping[str, Sequence[str]] | None = None
+    missing: Missing = "missing"
     bands: Mapping[str, float] = field(default_factory=dict)
     margin: NotNegative | None = None
     level: Share = 0.95
@@ -262,10 +199,60 @@ class CompositeAnalysis(Pillars):
     against: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        told = ", ".join(f"{pillar} {weight:g}" for pillar, weight in self.weights.items())
+        if not self.weights or any(weight <= 0 for weight in self.weights.values()):
+            raise ConfigError(
+                f"`weights` are {{{told}}}; every pillar needs a weight above 0 (leave out what has none)."
+            )
+        if not math.isclose(total := math.fsum(self.weights.values()), 1, abs_tol=1e-9):
+            raise ConfigError(f"`weights` sum to {total:g} ({told}); they must sum to 1.")
+        for key, named in (("criteria", self.criteria), ("judges", self.judges or {})):
+            if unknown := sorted(named.keys() - self.weights.keys()):
+                raise ConfigError(f"`{key}` names {unknown[0]!r}, which has no weight; weights: {told}.")
         lows = list(self.bands.values())
         if lows != sorted(lows, reverse=True) or len(set(lows)) < len(lows):
             raise ConfigError(f"`analysis.bands` is {dict(self.bands)}; give the highest band first.")
+
+    @property
+    def weighing(self) -> pd.Series:
+        """The weight of each pillar."""
+        return pd.Series(dict(self.weights), dtype=float)
+
+    def of(self, pillar: str) -> list[str]:
+        """The criteria of a pillar."""
+        return list(self.criteria.get(pillar, [pillar]))
+
+    def scores(self, judged: LongTable, repeat: int = 0) -> Scores:
+        """Pillars and composite of every item, from one repeat."""
+        about, scored = _about(judged.frame), judged.frame[judged.frame["repeat"] == repeat]
+        wide = scored.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(about.index)
+        return self._weighed(about, {pillar: self._voices(wide, pillar) for pillar in self.weights}, self.missing)
+
+    def _weighed(self, about: pd.DataFrame, voices: Mapping[str, pd.DataFrame], missing: Missing) -> Scores:
+        patch = missing == "renormalise"
+        pillars = _means({p: own.mean(axis=1, skipna=patch) for p, own in voices.items()}, about.index)
+        there = (pillars.notna() * self.weighing).sum(axis=1)
+        composite = ((pillars.fillna(0) * self.weighing).sum(axis=1) / there).round(DIGITS)
+        if not patch:
+            composite = composite.where(pillars.notna().all(axis=1))
+        gaps = pd.DataFrame({p: own.isna().any(axis=1) | own.empty for p, own in voices.items()}, index=about.index)
+        return Scores(about, pillars, composite, voices, int((gaps.any(axis=1) & composite.notna()).sum()))
+
+    def _voices(self, wide: pd.DataFrame, pillar: str) -> pd.DataFrame:
+        """Each judge's score of a pillar, a column per judge; NaN where one of its criteria is missing."""
+        judges = (self.judges or {}).get(pillar, dict.fromkeys(wide.columns.get_level_values("judge")))
+        columns = {judge: [(judge, criterion) for criterion in self.of(pillar)] for judge in judges}
+        there = {judge: pairs for judge, pairs in columns.items() if all(pair in wide.columns for pair in pairs)}
+        return _means({judge: wide[pairs].mean(axis=1, skipna=False) for judge, pairs in there.items()}, wide.index)
+
+    def by_judge(self, scores: Scores) -> dict[str, Scores]:
+        """Pillars and composite with each judge alone, of pillars with several; {} where none has."""
+        judges = [judge for own in scores.voices.values() if own.shape[1] > 1 for judge in own.columns]
+        alone = {}
+        for judge in dict.fromkeys(judges):
+            own = {p: v[[judge]] if v.shape[1] > 1 and judge in v else v for p, v in scores.voices.items()}
+            alone[str(judge)] = self._weighed(scores.about, own, "missing")
+        return alone
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited without systems or criteria, ConfigError for a judge that is not there."""

@@ -17,14 +17,10 @@ from undogmatic.records.records import Item
 from undogmatic.safety.outside import Unreadable, brief, decoded, read_bytes, without_halves
 
 SUFFIXES = (".pdf", ".txt", ".md")
-LARGEST = 100_000_000
-"""Bytes of a file; a scan of a long record has as many."""
-NOTES = "----"
-"""The line that stands between the body and its footnotes."""
-WRAPPED = 120
-"""Characters: a text file with longer lines does not break its paragraphs into lines."""
-FEW_WORDS = 5
-"""A page with fewer words than that is most likely a picture."""
+LARGEST = 100_000_000  # bytes of a file; a scan of a long record has as many
+NOTES = "----"  # the line that stands between the body and its footnotes
+WRAPPED = 120  # characters: a text file with longer lines does not break its paragraphs into lines
+FEW_WORDS = 5  # a page with fewer words than that is most likely a picture
 
 
 class Removed(NamedTuple):

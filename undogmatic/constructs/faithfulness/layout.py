@@ -11,14 +11,10 @@ from math import inf
 from statistics import median
 from typing import NamedTuple
 
-SMALLER = 0.95
-"""Of the size of the body: what is smaller, at the foot of a page, may be a footnote."""
-APART = 1.2
-"""Times the usual distance of lines: so far a footnote stands from the body, if it bears no mark."""
-PARAGRAPH = 1.3
-"""Times the usual distance of lines: more than that divides paragraphs."""
-CENTRED = 4
-"""Times the size of the letters: a line that begins farther in stands in the middle, as a heading does."""
+SMALLER = 0.95  # of the size of the body: what is smaller, at the foot of a page, may be a footnote
+APART = 1.2  # times the usual distance of lines: so far a footnote stands from the body, if it bears no mark
+PARAGRAPH = 1.3  # times the usual distance of lines: more than that divides paragraphs
+CENTRED = 4  # times the size of the letters: a line that begins farther in stands in the middle, as a heading does
 _MARK = re.compile(r"([*†‡§]{1,3}|\d{1,3})[.)]?\s?[A-Z“\"‘'(\[§]|[—–_-]{4,}$")
 _RULE = re.compile(r"[—–_*-]{4,}\s*")
 LONGEST_WORD = 40
@@ -195,14 +191,10 @@ def _leading(page: Page) -> float:
     return median([gap for gap in gaps if gap > 1] or [inf])
 
 
-EDGE = 4
-"""Lines from the edge of a page among which headers and footers are looked for."""
-LONGEST = 300
-"""Characters of a header."""
-ALIKE = 0.85
-"""How alike the letters of two headers are that differ by what a scanner misread."""
-MOST_HEADERS = 20
-"""Different headers with which a misread one is compared."""
+EDGE = 4  # lines from the edge of a page among which headers and footers are looked for
+LONGEST = 300  # characters of a header
+ALIKE = 0.85  # how alike the letters of two headers are that differ by what a scanner misread
+MOST_HEADERS = 20  # different headers with which a misread one is compared
 _NUMBER = re.compile(r"\W*(\d{1,5})\W*")
 _COUNTED = re.compile(r"\b(page|p|pg|página|pagina|pág|fl|fls|folha)\b\W*\d+(\s*(of|de|/)\s*\d+)?", re.IGNORECASE)
 _OUTER_DIGITS = re.compile(r"^\W*\d*|\d*\W*$")
@@ -249,13 +241,17 @@ def _of_one_page(page: Page, edge: Sequence[int], times: Counter[str], least: in
     waiting: set[int] = set()
     for position in edge:
         text = page[position].text
-        key = letters(text)
+        key, enough = letters(text), 2 if gone else least
         if key == NUMBER:
             waiting.add(position)
             continue
         counted = len(text) <= LONGEST and _COUNTED.search(text) is not None
-        known = (counted or not titled) and _known(key, times, 2 if gone else least)
-        if not known and not (counted and not key):
+        # It comes again by itself or, if it is long, misread.
+        often = (other for other, number in times.most_common(MOST_HEADERS) if number >= enough)
+        again = times.get(key, 0) >= enough or (
+            len(key) >= 8 and any(difflib.SequenceMatcher(None, key, other).ratio() >= ALIKE for other in often)
+        )
+        if not (again and (counted or not titled)) and (key or not counted):
             break
         gone |= {position} | waiting
         waiting = set()
@@ -271,11 +267,3 @@ def letters(text: str) -> str:
         return NUMBER
     inner = _OUTER_DIGITS.sub("", _COUNTED.sub(" ", text)).lower()
     return "".join(character for character in inner if character.isalnum())
-
-
-def _known(key: str, times: Counter[str], least: int) -> bool:
-    """Whether a line comes again on `least` pages, by itself or, if it is long, misread."""
-    if times.get(key, 0) >= least:
-        return True
-    often = (other for other, number in times.most_common(MOST_HEADERS) if number >= least)
-    return len(key) >= 8 and any(difflib.SequenceMatcher(None, key, other).ratio() >= ALIKE for other in often)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple
 
 import dspy
 import numpy as np
@@ -138,9 +138,8 @@ def system_names(models: Sequence[Model]) -> dict[str, Model]:
     return {model.name if short.count(name) > 1 else name: model for name, model in zip(short, models, strict=True)}
 
 
-Task = Literal["whole", "part", "joined"]
+TASKS = ("whole", "part", "joined")
 """What lies before the model: the text, one of its parts, or what was said of the parts."""
-TASKS: tuple[Task, ...] = get_args(Task)
 SHRINKING = 0.9
 """So much of its length the text may keep at most when its parts are summarised; else there is no end to it."""
 
@@ -226,12 +225,16 @@ class Summarizer(dspy.Module):
             if parts and len(shorter) > SHRINKING * len(said):
                 raise UnparseableAnswer("the summaries of the text's parts are as long as the parts", shorter)
             said, parts = shorter, parts or len(pieces)
-        task: Task = "joined" if parts > 1 else "whole"
-        return dspy.Prediction(summary=(await self._write(task, said)).strip(), parts=max(1, parts))
+        summary = await self._write("joined" if parts > 1 else "whole", said)
+        return dspy.Prediction(summary=summary.strip(), parts=max(1, parts))
 
     def room(self) -> int:
         """Tokens that a text may have to be read at once. Raises ConfigError where there is hardly any room."""
-        asked = max(self.model.count_tokens(self.shown(task)) for task in TASKS)
+        sent = [self._continued("")]
+        if self.base is None:
+            formatted = [self.adapter.format(getattr(self, task).signature, [], {"text": " "}) for task in TASKS]
+            sent = ["\n\n".join(str(message["content"]) for message in messages) for messages in formatted]
+        asked = max(map(self.model.count_tokens, sent))
         room = self.context - self.limits.max_tokens - asked
         if room < 2 * self.limits.max_tokens:
             raise ConfigError(
@@ -241,14 +244,7 @@ class Summarizer(dspy.Module):
             )
         return room
 
-    def shown(self, task: Task) -> str:
-        """All that is sent besides the text."""
-        if self.base is not None:
-            return self._continued("")
-        messages = self.adapter.format(getattr(self, task).signature, [], {"text": " "})
-        return "\n\n".join(str(message["content"]) for message in messages)
-
-    async def _write(self, task: Task, text: str) -> str:
+    async def _write(self, task: str, text: str) -> str:
         if self.base is not None:
             went_on = await self.base.continue_text(self._continued(text), self.limits.max_tokens)
             return _whole_sentences(f"{self.wording.continued.strip()} {went_on.strip()}")

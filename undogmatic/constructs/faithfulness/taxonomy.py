@@ -31,8 +31,8 @@ _NO_WORDS = ("severity", "category", "categories", "primary_category")
 """Fields of a quote that are not what it says, but what somebody said of it."""
 
 
-class Quote(NamedTuple):
-    """One thing that a judge found. `given` is the class that somebody put it in, if anybody did."""
+class Quoted(NamedTuple):
+    """One thing that a judge found, in its words. `given` is the class that somebody put it in, if anybody did."""
 
     kind: str
     text: str
@@ -69,7 +69,7 @@ class QuoteClasses:
         return next((name for name, patterns in rules if any(each.search(text) for each in patterns)), OTHER)
 
 
-def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quote]:
+def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quoted]:
     """The quotes in the details of a judgment: `errors` and `omissions`, JSON text of a list of texts or objects.
 
     Args:
@@ -85,12 +85,12 @@ def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quote]
             listed = text
         for entry in listed if isinstance(listed, list) else [listed]:
             if not isinstance(entry, Mapping):
-                found.append(Quote(kind, str(entry), None, None))
+                found.append(Quoted(kind, str(entry), None, None))
                 continue
             words = [v for k, v in entry.items() if isinstance(v, str) and k not in (*_NO_WORDS, *given)]
             label = next((entry[k] for k in given if isinstance(entry.get(k), str)), None)
-            severity = entry.get("severity")
-            found.append(Quote(kind, " | ".join(words), None if severity is None else str(severity), label))
+            severity = None if entry.get("severity") is None else str(entry["severity"])
+            found.append(Quoted(kind, " | ".join(words), severity, label))
     return [quote for quote in found if quote.text.strip()]
 
 
@@ -130,27 +130,20 @@ class QuotesDataset:
                     "hashes. Name a run that was judged with tracking.redact=false."
                 )
             about, judge = row["item_id"], str(row.get("judge"))
-            earlier = seen.setdefault((about, judge), set())
-            for quote in quotes(details):
-                if quote.text in earlier:  # a judge keeps its quotes beside each of its criteria
-                    continue
+            case, _, system = about.rpartition("/")
+            earlier = seen.setdefault((about, judge), set())  # a judge keeps its quotes beside each of its criteria
+            for quote in (each for each in quotes(details) if each.text not in earlier):
                 earlier.add(quote.text)
-                case, _, system = about.rpartition("/")
                 fields = {"id": f"{about}/{judge}/{len(earlier)}", "text": quote.text, "pair": case or about}
                 fields["labels"] = {OVERALL: {"rules": self.rules.classify(quote.kind, quote.text)}}
                 fields["metadata"] = {"kind": quote.kind, "judge": judge, "system": system or about, "quoted": about}
                 yield place, make_item(place, fields)
 
 
-FEWEST_GROUPS = 10
-"""Fewest independent groups for a verdict on agreement."""
-SUBSTANTIAL = 0.6
-"""Landis and Koch (1977), doi:10.2307/2529310: kappa above it is substantial agreement."""
-HEDGING = "hedging"
-"""The class of the rules, and the detail by which a judge says of a whole summary whether it hedges."""
+FEWEST_GROUPS = 10  # fewest independent groups for a verdict on agreement
+SUBSTANTIAL = 0.6  # Landis and Koch (1977), doi:10.2307/2529310: kappa above it is substantial agreement
+HEDGING = "hedging"  # the class of the rules, and the detail by which a judge says of a whole summary whether it hedges
 _DETAILS = tuple(f"details.{kind}" for kind in KINDS)
-
-
 _KAPPA = "who kappa=kappa.value n level interval=kappa.interval bound"
 TAXONOMY = Rules("taxonomy.verdict_", (
     Rule("none", "undecided", lambda e: e.kappa is None, "who"),
@@ -233,13 +226,16 @@ class TaxonomyAnalysis:
         if table.empty:
             return [tell.result()]
         tell.tables["classes"] = classes = _counts(table, "class")
-        tell.tables |= {f"by_{name}": _by(table, column) for name, column in (("judge", "voice"), ("system", "system"))}
+        for name, column in (("judge", "voice"), ("system", "system")):
+            wide = table.groupby(["kind", "class", column]).size().unstack(column, fill_value=0)
+            tell.tables[f"by_{name}"] = wide.rename_axis(columns=None).reset_index()
+            tell.tables[f"by_{name}"].attrs["names"] = list(wide.columns)
         _count(tell, table.groupby(["kind", "class"]).size(), "class")
         for (kind, judge), n in table.groupby(["kind", "voice"]).size().items():
             tell.number(int(n), str(kind), "by_judge", str(judge))
         if table["severity"].notna().any():
             severity = table["severity"].value_counts()
-            tell.tables["severity"] = severity.rename_axis("severity").rename("n").reset_index()
+            tell.tables["severity"] = severity.reset_index(name="n")
             _count(tell, severity, "severity")
         decided: tuple[Finding | None, Standing | None] = (None, None)
         headline = "taxonomy.quotes"
@@ -255,8 +251,7 @@ class TaxonomyAnalysis:
             tell.number(evidence.kappa, "kappa")
             decided = verdict(TAXONOMY, evidence).decided
             headline = headline if evidence.kappa is None else "taxonomy.kappa"
-            crossed = pd.DataFrame({"given": ours, "class": known["class"]})
-            tell.tables["crossed"] = crossed.value_counts().rename("n").reset_index()
+            tell.tables["crossed"] = known.assign(given=ours)[["given", "class"]].value_counts().reset_index(name="n")
         pairs = zip(classes["kind"], classes["class"], strict=True)
         labels = [f"{kind}_{name}" if name == OTHER else name for kind, name in pairs]
         tell.draw("classes", "bars", labels=labels, values=classes["n"].astype(float).tolist(), y_label="quotes")
@@ -311,16 +306,8 @@ def _modes(judged: LongTable, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counts(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    counted = table.groupby(["kind", column]).size().rename("n").reset_index()
-    return counted.sort_values(["kind", "n"], ascending=[True, False], kind="stable").reset_index(drop=True)
-
-
-def _by(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Classes by rows, with a column per judge or system."""
-    wide = table.groupby(["kind", "class", column]).size().unstack(column, fill_value=0)
-    found = wide.rename_axis(columns=None).reset_index()
-    found.attrs["names"] = list(wide.columns)
-    return found
+    counted = table.groupby(["kind", column]).size().reset_index(name="n")
+    return counted.sort_values(["kind", "n"], ascending=[True, False], kind="stable", ignore_index=True)
 
 
 def _count(tell: Telling, counts: pd.Series, name: str) -> None:

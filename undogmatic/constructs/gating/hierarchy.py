@@ -265,13 +265,13 @@ def parse(given: Any) -> Gate:
     reasons = []
     for each in [*filter(None, fenced), text]:
         try:
-            found = _parse_text(each)
+            hierarchy = _parse_text(each)
         except Malformed as error:
             reasons.append(error)
             continue
         if open_fence and not each.rstrip("` \n").endswith(("}", "]")):
             raise Malformed("truncated", "the answer ends inside its fence")
-        return found
+        return hierarchy
     # The whole text of a fenced answer is prose with a fence in it: the reason lies in the fence.
     graver = [error for error in reasons if error.defect != "not_a_hierarchy"]
     raise (graver or reasons)[0]
@@ -285,7 +285,7 @@ def _guarded(value: Any) -> Gate:
 
 
 def _parse_text(text: str) -> Gate:
-    found = None
+    fault = None
     for part, deepest, closed in _json_parts(text):
         try:
             if deepest > 2 * MOST_LEVELS + 20:
@@ -294,10 +294,9 @@ def _parse_text(text: str) -> Gate:
                 raise Malformed("truncated", "the answer ends inside its JSON")
             return _guarded(_loaded(part))
         except Malformed as error:
-            if found is None or found.defect == "not_a_hierarchy":
-                found = error
-    if found is not None and (found.defect != "not_a_hierarchy" or text[0] in "[{"):
-        raise found
+            fault = error if fault is None or fault.defect == "not_a_hierarchy" else fault
+    if fault is not None and (fault.defect != "not_a_hierarchy" or text[0] in "[{"):
+        raise fault
     return _arrows(text) if _ARROW.search(text) else _outline(text)
 
 

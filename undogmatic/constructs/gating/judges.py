@@ -101,8 +101,10 @@ class GatingJudge(Judge):
 
     asked: ClassVar[type[GatingAnswer]] = Default
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, asked: type[GatingAnswer] | None = None) -> None:
         super().__init_subclass__()
+        if asked is not None:
+            cls.name, cls.asked = f"gating_{asked.__name__.lower()}", asked
         cls.criteria = tuple(numbers(cls.asked))
 
     def __init__(self, asker: Asker) -> None:
@@ -132,34 +134,24 @@ class GatingJudge(Judge):
         return verdicts | {OVERALL: whole}
 
 
-class DefaultJudge(GatingJudge):
+class DefaultJudge(GatingJudge, asked=Default):
     """`judge=gating/default`."""
 
-    name, asked = "gating_default", Default
 
-
-class ValidationJudge(GatingJudge):
+class ValidationJudge(GatingJudge, asked=Validation):
     """`judge=gating/validation`: estimates F1, structure accuracy and recall of critical gates unseen."""
 
-    name, asked = "gating_validation", Validation
 
-
-class QualitativeJudge(GatingJudge):
+class QualitativeJudge(GatingJudge, asked=Qualitative):
     """`judge=gating/qualitative`: strengths, errors, gaps, advice, and grades in words."""
 
-    name, asked = "gating_qualitative", Qualitative
 
-
-class OrthogonalJudge(GatingJudge):
+class OrthogonalJudge(GatingJudge, asked=Orthogonal):
     """`judge=gating/orthogonal`: what the automatic metrics do not measure."""
 
-    name, asked = "gating_orthogonal", Orthogonal
 
-
-class BinaryJudge(GatingJudge):
+class BinaryJudge(GatingJudge, asked=Binary):
     """`judge=gating/binary`: yes or no."""
-
-    name, asked = "gating_binary", Binary
 
 
 def hierarchy(item: Item) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
+from undogmatic.constructs.shame.curated import development_texts
 from undogmatic.models.base import Model
 from undogmatic.records.records import digest, text_mark
 from undogmatic.records.wordings import of_this_project
@@ -103,17 +104,14 @@ class TfidfModel(Model):
     licence = of_this_project("tfidf")
 
     def __init__(self, alpha: Annotated[float, Field(gt=0, le=1_000_000)] = 1.0) -> None:
-        from undogmatic.constructs.shame.curated import development_texts
-
         self.alpha = alpha
         texts, labels = development_texts()
-        self._texts, self._shares = tuple(texts), tuple(label / 100 for label in labels)
         self.name = f"tfidf-{digest([texts, labels, alpha])[:12]}"
         self.fitted_on = frozenset(text_mark(text) for text in texts)
 
     def pipeline(self) -> Pipeline:
         """The fitted scikit-learn pipeline, text -> share in [0, 1]."""
-        return _fitted(self._texts, self._shares, self.alpha)
+        return _fitted(self.alpha)
 
     async def rate(self, text: str) -> tuple[float, str]:
         """Predicted share of authority, clipped to [0, 1]."""
@@ -122,8 +120,9 @@ class TfidfModel(Model):
 
 
 @functools.lru_cache(maxsize=2)  # seconds of work, and several instances of one run ask for the same
-def _fitted(texts: tuple[str, ...], shares: tuple[float, ...], alpha: float) -> Pipeline:
-    return tfidf_ridge(alpha).fit(texts, shares)
+def _fitted(alpha: float) -> Pipeline:
+    texts, labels = development_texts()
+    return tfidf_ridge(alpha).fit(texts, [label / 100 for label in labels])
 
 
 def tfidf_ridge(alpha: float) -> Pipeline:

@@ -111,8 +111,9 @@ class CoherenceJudge(Judge):
         text, broken_off = whole_part(item.inputs[RESPONSE]) if RESPONSE in item.inputs else (item.text, False)
         alone = item.model_copy(update={"inputs": {RESPONSE: text}})
         verdict: Verdict = (await self.readout.acall(item=alone)).verdict
-        assert verdict.score is not None
-        details = verdict.details | {"structure": verdict.score, "cut_off": float(broken_off)}
+        structure = verdict.score
+        assert structure is not None
+        details = verdict.details | {"structure": structure, "cut_off": float(broken_off)}
         if QUESTION not in item.inputs:
             return verdict.replace(details=details)
         asked: float = (await self.relevance.acall(item=item)).answer.off_topic
@@ -123,16 +124,14 @@ class CoherenceJudge(Judge):
             clipped = [min(max(probability, 1e-4), 1 - 1e-4) for probability in (asked, idle)]
             odds = clipped[0] / (1 - clipped[0]) * (1 - clipped[1]) / clipped[1]
             off_topic = odds / (1 + odds)
-        details |= {"off_topic_asked": asked, "off_topic": off_topic}
+        verdict = verdict.replace(details=details | {"off_topic_asked": asked, "off_topic": off_topic})
         cap = self.rubric.units(self.cap)
-        known = off_topic >= self.sure - ROUNDING
-        if known and verdict.score > cap:
+        if structure > cap and off_topic >= self.sure - ROUNDING:
             # The distribution is that of the structure, and its expectation no longer the score.
-            return verdict.replace(score=cap, distribution=None, interval=None, details=details)
-        issues = verdict.issues
-        if not known and off_topic > 1 - self.sure + ROUNDING and verdict.score > cap:
-            issues = (*issues, f"unsure: off the topic with probability {off_topic:.2f}, so nothing is capped")
-        return verdict.replace(details=details, issues=issues)
+            return verdict.replace(score=cap, distribution=None, interval=None)
+        unsure = f"unsure: off the topic with probability {off_topic:.2f}, so nothing is capped"
+        issues = (unsure,) if structure > cap and off_topic > 1 - self.sure + ROUNDING else ()
+        return verdict.replace(issues=(*verdict.issues, *issues))
 
 
 def whole_part(text: str) -> tuple[str, bool]:

@@ -52,16 +52,12 @@ def is_sure(source: str, kind: str, least: float) -> bool:
     return bool((right + 1) / (every + 2) > least)
 
 
-NEARBY = 0.30
-"""Similarity above which a sentence that says the right thing excuses another."""
-NEARLY_THE_SAME = 0.75
-"""Similarity above which a differing value needs no words around it in common."""
-QUITE_ALIKE = 0.60
-"""Similarity at which two sentences that are each other's best match are about the same event."""
+NEARBY = 0.30  # similarity above which a sentence that says the right thing excuses another
+NEARLY_THE_SAME = 0.75  # similarity above which a differing value needs no words around it in common
+QUITE_ALIKE = 0.60  # similarity at which two sentences that are each other's best match are about the same event
 EXCUSE = 0.15
 """A value of the text is that of another sentence of the reference if the text's sentence is so little less similar."""
-WINDOW = 6
-"""Words around a value that say what it is about."""
+WINDOW = 6  # words around a value that say what it is about
 
 
 class Accusation(NamedTuple):
@@ -286,16 +282,12 @@ def hedges(
     return hedged
 
 
-SMALL = 20
-"""Up to here a number without a currency or per cent may be counted by whoever summarises."""
-BEGINNING = 5
-"""Letters that two forms of a name share ("Brazil", "Brazilian")."""
+SMALL = 20  # up to here a number without a currency or per cent may be counted by whoever summarises
+BEGINNING = 5  # letters that two forms of a name share ("Brazil", "Brazilian")
 FEWEST, KNOWN = 5, 2
 """An event needs so many words that carry content, and so many of them from the sources: else it may be filler."""
-STRANGE = 0.5
-"""Share of an event's words that no source has."""
-REACH = 20
-"""Characters before a word that say whether any word would have a capital there."""
+STRANGE = 0.5  # share of an event's words that no source has
+REACH = 20  # characters before a word that say whether any word would have a capital there
 _PARTY = rf"(?<!\w){NAME}(?:(?: (?:&|of|and|the|for|d[aeo]s?))? (?:{NAME}|[A-Z]\.)){{0,8}}"
 _CASE = re.compile(
     rf"(?P<one>{_PARTY}) (?:v|vs|versus)\.? (?P<other>{_PARTY})|(?:In re|Ex parte|Matter of) (?P<alone>{_PARTY})"
@@ -320,16 +312,21 @@ class Citation(NamedTuple):
     end: int
 
 
-class Sources(NamedTuple):
-    """What the sources have."""
+class Sources:
+    """What the sources of a summary have, by their sentences."""
 
-    vocabulary: frozenset[str]
-    stems: frozenset[str]  # of the words that carry content
-    citations: frozenset[tuple[str, str]]  # label and key of each
-    numbers: frozenset[float]  # of whatever
-    dates: tuple[Value, ...]
-    initials: str  # of phrases with capitals, so that an abbreviation is known by what it stands for
-    language: Language
+    def __init__(self, sentences: tuple[str, ...]) -> None:
+        self.language = language_of(" ".join(sentences))
+        known = [value for each in sentences for value in values(each, self.language)]
+        counts = (part for value in known if value.kind != "date" for part in value.parts if part is not None)
+        written = (reading.digits(number) for each in sentences for number in re.findall(r"\d+(?:[.,]\d+)*", each))
+        self.numbers = frozenset((*counts, *written))  # of whatever
+        self.dates = [value for value in known if value.kind == "date"]
+        self.citations = frozenset(one[:2] for each in sentences for one in citations(each))
+        self.vocabulary = frozenset(word for each in sentences for word in words(plain(each)))
+        self.stems = frozenset(word for each in sentences for word in content(each, self.language))
+        capitals = ("".join(word[0] for word in re.findall(NAME, each)) for each in sentences)
+        self.initials = plain(" ".join(capitals))  # by which an abbreviation is known
 
     def know(self, word: str) -> bool:
         """Whether a name, a form of it, or what an abbreviation stands for is in a source."""
@@ -345,23 +342,7 @@ class Sources(NamedTuple):
         )
 
 
-@functools.lru_cache(maxsize=16)
-def sources(sentences: tuple[str, ...]) -> Sources:
-    """The sources of a summary, by their sentences."""
-    language = language_of(" ".join(sentences))
-    known = [value for each in sentences for value in values(each, language)]
-    counts = (part for value in known if value.kind != "date" for part in value.parts if part is not None)
-    written = (reading.digits(number) for each in sentences for number in re.findall(r"\d+(?:[.,]\d+)*", each))
-    capitals = ["".join(word[0] for word in re.findall(NAME, each)) for each in sentences]
-    return Sources(
-        frozenset(word for each in sentences for word in words(plain(each))),
-        frozenset(word for each in sentences for word in content(each, language)),
-        frozenset(one[:2] for each in sentences for one in citations(each)),
-        frozenset((*counts, *written)),
-        tuple(value for value in known if value.kind == "date"),
-        plain(" ".join(capitals)),
-        language,
-    )
+_sources = functools.lru_cache(maxsize=16)(Sources)
 
 
 def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[Accusation]:
@@ -372,7 +353,7 @@ def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[
         given: The sentences of all sources.
         events: Whether to look for events without a name or number too. It takes sources that say everything.
     """
-    known, language = sources(tuple(each for _, each in _rejoined(given))), language_of(" ".join(text))
+    known, language = _sources(tuple(each for _, each in _rejoined(given))), language_of(" ".join(text))
     new: list[Accusation] = []
     for place, sentence in _rejoined(text):
         cited = citations(sentence)

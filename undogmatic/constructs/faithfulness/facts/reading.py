@@ -22,8 +22,7 @@ from undogmatic.constructs.faithfulness.facts.words import (
 )
 
 MOST_VOTES = 30
-ROUNDED = 0.1
-"""How far a number may lie from that of the source behind "about"."""
+ROUNDED = 0.1  # how far a number may lie from that of the source behind "about"
 UNANIMOUS, DIVIDED = (1, 0), (1, 1)
 
 
@@ -100,24 +99,17 @@ def months() -> dict[str, int]:
 
 
 @functools.cache
-def _votes_in_words() -> dict[str, int]:
-    """The numbers in words, in both languages, that a court may have votes."""
-    named = lexicon()["numbers"]["en"] | lexicon()["numbers"]["pt"]
-    return {name: value for name, value in named.items() if value <= 15}
-
-
-@functools.cache
-def _patterns() -> dict[str, tuple[re.Pattern[str], ...]]:
+def _patterns() -> dict[str, list[re.Pattern[str]]]:
     """The forms of dates, votes and numbers, in the order in which they are looked for."""
 
     def any_of(names: Iterable[str]) -> str:
         return "|".join(sorted(names, key=len, reverse=True))
 
-    month, votes = any_of(months()), rf"(?:\d{{1,2}}|{any_of(_votes_in_words())})"
+    in_words = lexicon()["numbers"]["en"] | lexicon()["numbers"]["pt"]
+    month, ones, times = any_of(months()), any_of(in_words), any_of(lexicon()["multiples"])
+    votes = rf"(?:\d{{1,2}}|{any_of(name for name, number in in_words.items() if number <= 15)})"
     day, year = r"(?P<d>[0-3]?\d)(?:st|nd|rd|th|º|o)?", r"(?P<y>1[6-9]\d\d|20\d\d)"
     against = r"(?: a favor| favoraveis| in favor)?(?: to|,? against|,? e| a| contra| x|,? and)+"
-    ones = any_of([*lexicon()["numbers"]["en"], *lexicon()["numbers"]["pt"]])
-    times = any_of(lexicon()["multiples"])
     spelled = rf"(?:{ones}|mil)(?:(?:{_BETWEEN})(?:{ones}|{times}))*"
     written = rf"(?P<digits>\d+(?:[.,]\d+)*)(?P<times>(?: (?:{times}))*)(?P<ordinal>st|nd|rd|th|[ºª])?"
     dates = (
@@ -137,11 +129,7 @@ def _patterns() -> dict[str, tuple[re.Pattern[str], ...]]:
         rf"(?<![\w.,#])(?P<money>r\$|us\$|\$|€|£)? ?(?:{written}|(?P<spelled>{spelled})(?!\w))"
         r"(?:-| ?\([^)]{1,40}\))? ?(?P<unit>%|(?:[a-z]+[ -]?){0,3})"
     )
-    return {
-        "date": tuple(map(compiled, dates)),
-        "vote": tuple(map(compiled, counts)),
-        "number": (re.compile(number),),
-    }
+    return {"date": [*map(compiled, dates)], "vote": [*map(compiled, counts)], "number": [re.compile(number)]}
 
 
 def _dates(text: str, language: Language) -> Iterator[Value]:
@@ -160,10 +148,11 @@ def _dates(text: str, language: Language) -> Iterator[Value]:
 
 
 def _votes(text: str, language: Language) -> Iterator[Value]:
+    in_words = lexicon()["numbers"]["en"] | lexicon()["numbers"]["pt"]
     if re.search(lexicon()["vote_context"], text):
         for number, form in enumerate(_patterns()["vote"]):
             for match in form.finditer(text):
-                a, b = (int(v) if v.isdigit() else _votes_in_words()[v] for v in (match["a"], match["b"]))
+                a, b = (int(v) if v.isdigit() else in_words[v] for v in (match["a"], match["b"]))
                 likely = number == 0 or (max(a, b) >= 2 and (a >= b or number == 1))
                 if 2 <= a + b <= MOST_VOTES and likely:
                     yield Value("vote", (max(a, b), min(a, b)), frozenset(), match[0], match.start())
@@ -232,10 +221,8 @@ def _spelled(written: str, language: Language) -> float | None:
     return total + current
 
 
-REACH = 60
-"""Characters behind a participle in which "by the ..." names who did it, and in which an object stands."""
-NEAR = 4
-"""Words before a word in which a negator turns it round."""
+REACH = 60  # characters behind a participle in which "by the ..." names who did it, and in which an object stands
+NEAR = 4  # words before a word in which a negator turns it round
 
 
 class Outcome(NamedTuple):
@@ -333,8 +320,7 @@ def opposed(one: Outcome, other: Outcome) -> bool:
     return alike(one, other._replace(stands=not other.stands))
 
 
-OVERLAP = 0.6
-"""Share of the shorter sentence's content words that the other must have."""
+OVERLAP = 0.6  # share of the shorter sentence's content words that the other must have
 _ONLY = re.compile(r"\b(not only|nao so|nao somente|nao apenas|no longer than|no later than|no less than)\b")
 _LESS = re.compile(r"(?!unless|regardless|nonetheless|nevertheless)\w{4,}less")
 _DOUBLE = re.compile(r"\b(not|nao)\b[^.,;]{0,25}\b(un|in|im|ir|ile|des)\w+")
@@ -364,21 +350,19 @@ def turned(one: str, other: str, language: Language) -> list[str] | None:
     near = read[denying][place + 1 : place + 1 + NEAR] if word in negators else [word.removesuffix("less")]
     carrying = (first, second)[denying]
     denied = next((stem(each, language) for each in near if stem(each, language) in carrying), "")
-    return [_quoted(each, denied, language) for each in both] if denied in shared else None
-
-
-def _quoted(sentence: str, word: str, language: Language) -> str:
-    """The place of a word by its stem, with what stands before it."""
-    text = sentence.split()
-    stems = [[stem(part, language) for part in words(plain(each))] for each in text]
-    place = next((n for n, parts in enumerate(stems) if word in parts), 0)
-    return " ".join(text[max(0, place - 3) : place + 1]).strip(" .,;")
+    if denied not in shared:
+        return None
+    quotes = []
+    for parts in (each.split() for each in both):
+        stems = [[stem(word, language) for word in words(plain(part))] for part in parts]
+        end = next((n for n, inside in enumerate(stems, 1) if denied in inside), 1)
+        quotes.append(" ".join(parts[max(0, end - 4) : end]).strip(" .,;"))
+    return quotes
 
 
 NAME = r"[A-ZÀ-Ý][\w'’-]+"
 _NAMES = rf"{NAME}(?: (?:{NAME}|d[aeo]s?|[A-Z]\.))*"
-BEHIND = 70
-"""Characters behind a verb in which somebody is named."""
+BEHIND = 70  # characters behind a verb in which somebody is named
 
 
 class Role(NamedTuple):
