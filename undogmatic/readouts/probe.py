@@ -364,7 +364,12 @@ class ProbeReadout(Readout):
         states = served_model()
         if not isinstance(states, Embeds):
             raise ConfigError(f"{states.name} gives no hidden states; a probe needs model=local.")
-        features = await text_features(self.probe, states, shown_text(item, self.rubric))
+        text, about = shown_text(item, self.rubric), self.probe.about
+        text = said_once(text) if about.said_once else text
+        if self.probe.sieve is None:
+            features = np.concatenate([await states.pooled(text, view) for view in about.views])
+        else:
+            features = self.probe.sieve.features(await text_pieces(states, text, about.views))
         found = self.probe.estimate(features, self.rubric.minimum, self.rubric.maximum)
         probabilities = discretised_normal(found.score, found.sd, self.rubric.levels)
         distribution = ScoreDistribution(values=self.rubric.levels, probabilities=tuple(probabilities.tolist()))
@@ -373,14 +378,6 @@ class ProbeReadout(Readout):
 
     def fitted_on(self) -> frozenset[str]:
         return frozenset(self.probe.about.texts)
-
-
-async def text_features(probe: Probe, states: Any, text: str) -> np.ndarray:
-    """What the probe reads of a text in a model's hidden states, shape (n_features,)."""
-    text = said_once(text) if probe.about.said_once else text
-    if probe.sieve is None:
-        return np.concatenate([await states.pooled(text, view) for view in probe.about.views])
-    return probe.sieve.features(await text_pieces(states, text, probe.about.views))
 
 
 async def text_pieces(states: Any, text: str, views: Sequence[View]) -> Pieces:
