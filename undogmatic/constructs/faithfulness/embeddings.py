@@ -29,8 +29,7 @@ MINILM_LICENCE: Licence = {
     "en": "all-MiniLM-L6-v2 is by sentence-transformers (Apache-2.0).",
     "pt": "all-MiniLM-L6-v2 é de sentence-transformers (Apache-2.0).",
 }
-MOST_KEPT = 100_000
-"""Sentences whose vectors are kept (150 MB of them with MiniLM); then it begins anew."""
+MOST_KEPT = 100_000  # sentences whose vectors are kept (150 MB of them with MiniLM); then it begins anew
 
 
 class Embeddings(Model):
@@ -143,8 +142,7 @@ def loading(key: str, path: str, library: str, instead: str) -> Iterator[None]:
 TOKENS = ("input_ids", "attention_mask", "token_type_ids")
 LAYERS, HEADS, WIDTH = 6, 12, 384
 EPSILON = 1e-12
-LONGEST = 256
-"""Tokens of a sentence that are read, the two marks at its ends included."""
+LONGEST = 256  # tokens of a sentence that are read, the two marks at its ends included
 TOKENS_AT_ONCE = 256
 """Of one batch, padding included. Small batches stay in the processor's cache: with thousands of tokens the same work
 took up to half as long again (benchmarks/minilm.py)."""

@@ -19,8 +19,7 @@ _MARK = re.compile(r"([*†‡§]{1,3}|\d{1,3})[.)]?\s?[A-Z“\"‘'(\[§]|[—�
 _RULE = re.compile(r"[—–_*-]{4,}\s*")
 LONGEST_WORD = 40
 _CUT = re.compile(rf"([^\W\d_]{{1,{LONGEST_WORD}}})( ?)([-\u2010\u00ad])$")
-_ENCLITICS = ("se", "lhe", "lhes", "lo", "la", "los", "las")
-"""Portuguese pronouns that a hyphen ties to their verb."""
+_ENCLITICS = ("se", "lhe", "lhes", "lo", "la", "los", "las")  # Portuguese pronouns that a hyphen ties to their verb
 _HEAD = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 ENDS = (".", "!", "?", ":", ";", "”", '"', "’", "'", ")", "]")

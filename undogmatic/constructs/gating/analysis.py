@@ -19,17 +19,11 @@ from undogmatic.records.results import AnalysisResult, Standing, Telling
 from undogmatic.stats import agreement, checks, limits, means
 
 F1, GATES, DEFECT = "metadata.automatic_f1", "metadata.gates", "metadata.defect"
-MEASURED = {"automatic_f1": "f1"} | {name: name for name in ("precision", "recall", "structure_accuracy")}
-MEASURED |= {name: name for name in ("critical_recall", "hallucination_rate", "depth_accuracy")}
+_LIKEWISE = "precision recall structure_accuracy critical_recall hallucination_rate depth_accuracy".split()
+MEASURED = {"automatic_f1": "f1"} | dict(zip(_LIKEWISE, _LIKEWISE, strict=True))
 """Metadata of the dataset, and what the report calls it."""
-COUNTERPARTS = {
-    OVERALL: "automatic_f1",
-    "f1": "automatic_f1",
-    "completeness": "recall",
-    "accuracy": "precision",
-    "structure": "structure_accuracy",
-    "critical_recall": "critical_recall",
-}
+COUNTERPARTS = {OVERALL: "automatic_f1", "f1": "automatic_f1", "completeness": "recall", "accuracy": "precision"}
+COUNTERPARTS |= {"structure": "structure_accuracy", "critical_recall": "critical_recall"}
 """Criterion -> the metric that measures the same, or the nearest to it."""
 
 _COUNTED = "judge n groups level order needed"
@@ -119,18 +113,16 @@ class GatingAnalysis:
         rows = []
         for column, label in columns.items():
             if not (having := measured[measured[column].notna()]).empty:
-                average = float(having[column].mean())
-                rows.append({"metric": label, "n": len(having), "average": average})
+                rows.append({"metric": label, "n": len(having), "average": float(having[column].mean())})
                 if having["group"].nunique() > 1:
                     held = means.interval(having[column], self.level, groups=units(having), bounds=(0.0, 1.0))
                     rows[-1] |= {"low": held.low, "high": held.high}
-                tell.number(average, "mean", label)
+                tell.number(rows[-1]["average"], "mean", label)
         tell.tables["metrics"] = pd.DataFrame(rows)
         for name, column in (("condition", "condition"), ("system", "metadata.system")):
             if column in measured and measured[column].notna().any():  # means per group, the lowest F1 first
                 grouped = measured.rename(columns=columns).groupby(column, sort=False)
-                table = grouped[list(columns.values())].mean()
-                table.insert(0, "n", grouped.size())
+                table = pd.concat([grouped.size().rename("n"), grouped[list(columns.values())].mean()], axis=1)
                 table = table.sort_values("f1", kind="stable").rename_axis(name).reset_index()
                 tell.tables[f"by_{name}"] = table
 

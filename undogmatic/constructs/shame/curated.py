@@ -22,15 +22,12 @@ from undogmatic.records.wordings import Licence
 from undogmatic.safety.outside import brief, read_yaml
 from undogmatic.safety.paths import data_folder
 
+# The texts of a thesis; the last, the hybrid, may be missing in a file of the user's.
 THESIS = ("authority_only", "explained_only", "explained_cited")
-"""The texts of a thesis; the last, the hybrid, may be missing in a file of the user's."""
-PAIR = ("imitation", "explanation")
-"""The texts of a pair: an explanation, and what looks like it and explains nothing."""
-LABEL_SCALE = (0.0, 100.0)
-"""Of all labels in this format: the texts of one class may well lie in its lowest tenth."""
+PAIR = ("imitation", "explanation")  # the texts of a pair: an explanation, and what looks like it and explains nothing
+LABEL_SCALE = (0.0, 100.0)  # of all labels in this format: the texts of one class may well lie in its lowest tenth
 Part = Literal["pairs", "theses", "controls", "adversarial", "labelled", "injected"]
-INJECTED = 8
-"""Texts of either class that are shown with every family of injected text."""
+INJECTED = 8  # texts of either class that are shown with every family of injected text
 FOLDER = data_folder() / "curated"
 _FILES = {part: part for part in get_args(Part)} | {"theses": "ab_pairs", "injected": "labelled"}
 _LICENCE = {
@@ -169,10 +166,7 @@ def _pair(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, It
 
 def make_pairs(theses: Path) -> list[dict[str, Any]]:
     """Theses file -> rows of the pairs file: checks every thesis (fields, all sides, ids, one split per precedent).
-
-    Raises:
-        DataError: Naming file and line.
-    """
+    Raises DataError naming file and line."""
     needed = ("id", "precedent", "court", "area", "authority_form", "split", *THESIS)
     rows: list[dict[str, Any]] = []
     ids: dict[str, int] = {}

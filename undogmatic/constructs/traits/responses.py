@@ -19,8 +19,7 @@ from undogmatic.safety.paths import data_folder
 RESPONSE = "response"
 INPUTS = ("scenario", "question", RESPONSE)
 """What a response comes with, in the order in which it is read; only the response must be there."""
-LABEL_SCALE = (0.0, 100.0)
-"""Of all labels that ship: those of one trait may well lie at one end of it."""
+LABEL_SCALE = (0.0, 100.0)  # of all labels that ship: those of one trait may well lie at one end of it
 _FILES = {"trait": Path("trait", "items.jsonl"), "coherence": Path("coherence", "items.jsonl")}
 _LICENCE = {
     "en": "The labelled responses are part of this project (CC BY 4.0); people, firms and places in them are invented.",
