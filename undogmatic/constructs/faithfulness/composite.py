@@ -327,7 +327,6 @@ class CompositeAnalysis:
         groups, of = _groups(scores, whole), [f"of_{pillar}" for pillar in self.weights]
         places = ranks(whole.to_numpy(), rng, self.level, self.resamples, groups=groups)
         pillars = _pillars_of_systems(scores, whole.index).add_prefix("of_")
-        ends = judged.rubric.minimum, judged.rubric.maximum
         tell.say("over", n=systems.n, groups=systems.groups)
         rows: list[dict[str, Any]] = []
         for n in np.argsort(places.place, kind="stable"):
@@ -335,8 +334,8 @@ class CompositeAnalysis:
             own = -judged.sign * whole[system].to_numpy()
             mean = Estimate(float(own.mean()), np.nan, np.nan)
             if len(set(groups)) > 1:
-                within = ends[0] <= own.min() and own.max() <= ends[1]
-                held = means.interval(own, self.level, groups=groups, bounds=ends if within else None)
+                within = judged.scale[0] <= own.min() and own.max() <= judged.scale[1]
+                held = means.interval(own, self.level, groups=groups, bounds=judged.scale if within else None)
                 mean = mean.replace(low=held.low, high=held.high)
             place, low, high, first = (float(of_all[n]) for of_all in (places.place, *places.ends, places.first))
             bands = {f"band{end}": "" if math.isnan(x) else self.band(x) for end, x in mean.metrics("").items()}
@@ -394,10 +393,9 @@ class CompositeAnalysis:
 
     def _withheld(self, ruling: Ruling, judged: LongTable, scores: Scores, margin: Margin) -> Ruling:
         """The verdict if it stands with the missing pillars at the ends of the scale that speak most against it."""
-        ends = judged.rubric.minimum, judged.rubric.maximum
         low, high = (
             crossed(scores.about, -judged.sign * (scores.pillars.fillna(end) * self.weighing).sum(axis=1)).dropna()
-            for end in (ends if judged.sign < 0 else ends[::-1])
+            for end in judged.scale[:: -judged.sign]
         )
         first = ruling.evidence.order[0]
         for one in low.columns if ruling.standing == "refuted" else [first]:

@@ -141,8 +141,8 @@ class AgreementAnalysis(OfComposite):
         tell.tables["pairs"] = pairs = self._pairs(tell, judged, scores, rng)
         rated, alpha = voices.notna().sum(axis=1) >= 2, None
         if rated.any():
-            ratings, ends = voices.to_numpy(dtype=np.float64).T, (judged.rubric.minimum, judged.rubric.maximum)
-            alpha = limits.alpha(ratings, ends, groups=groups.tolist(), level=self.level)
+            ratings = voices.to_numpy(dtype=np.float64).T
+            alpha = limits.alpha(ratings, judged.scale, groups=groups.tolist(), level=self.level)
         tell.number(alpha, "alpha")
         matrix = square(pairs, list(voices.columns), "tau")
         self._weakest(tell, scores, matrix, rng)
@@ -155,7 +155,7 @@ class AgreementAnalysis(OfComposite):
     def _pairs(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> pd.DataFrame:
         """Kendall's tau of every two judges, and kappa for each criterion."""
         voices, groups = scores.voices[self.pillar], scores.about["group"]
-        first = judged.frame[judged.frame["repeat"] == 0]
+        first = judged.first()
         wide = first.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(voices.index)
         rows = []
         for left, right in itertools.combinations(voices.columns, 2):
@@ -187,10 +187,9 @@ class AgreementAnalysis(OfComposite):
         """Mean tau of each judge with the others, what it weighs in the composite, and whether the lowest is shown."""
         voices, groups = scores.voices[self.pillar], scores.about["group"]
         weight = self.composite.weights[self.pillar] / voices.shape[1]
-        mean = (np.nansum(matrix.to_numpy(), axis=1) - 1) / (voices.shape[1] - 1)
-        table = pd.DataFrame({"voice": voices.columns, "mean_tau": mean, "weight": weight})
-        table["failed"] = voices.isna().sum().to_numpy()
-        tell.tables["voices"] = table = table.sort_values("mean_tau", kind="stable").reset_index(drop=True)
+        columns = {"mean_tau": (np.nansum(matrix.to_numpy(), axis=1) - 1) / (voices.shape[1] - 1), "weight": weight}
+        table = pd.DataFrame({"voice": voices.columns, **columns, "failed": voices.isna().sum().to_numpy()})
+        tell.tables["voices"] = table = table.sort_values("mean_tau", kind="stable", ignore_index=True)
         for name, tau in zip(table["voice"], table["mean_tau"], strict=True):
             tell.number(float(tau), "mean_tau", name)
         if voices.shape[1] < 3 or not np.isfinite(matrix.to_numpy()).all():
@@ -310,14 +309,14 @@ class CorrelationsAnalysis(OfComposite):
             mean = (scores.pillars[others.index] * others).sum(axis=1, skipna=False).round(DIGITS)
             level = family_level(self.level, len(weights))
             rho, p = associate("spearman", scores.pillars[pillar], mean, groups, rng, level)
-            rest[pillar], weight = rho, float(weights[pillar])
-            row = {"pillar": pillar, "n": rho.n, **rho.row("rho"), "p": p, "flagged": bool(rho.value < 0)}
-            rows.append(row | {"weight": weight})
+            rest[pillar], weight, flagged = rho, float(weights[pillar]), bool(rho.value < 0)
+            row = {"pillar": pillar, "n": rho.n, **rho.row("rho"), "p": p, "flagged": flagged, "weight": weight}
+            rows.append(row)
             tell.number(known(rho.value), "rest", pillar)
-            key = "flagged" if rho.value < 0 else "with_rest"
-            tell.say(key, {"pillar": pillar, "weight": weight}, rho.values("rho"), n=rho.n)
-        columns_of_rest = "pillar n rho low high p flagged weight".split()
-        tell.tables |= {"rest": pd.DataFrame(rows, columns=columns_of_rest), "pairs": pairs}
+            values = {"pillar": pillar, "weight": weight, **rho.values("rho"), "n": rho.n}
+            tell.say("flagged" if flagged else "with_rest", values)
+        of_rest = pd.DataFrame(rows, columns="pillar n rho low high p flagged weight".split())
+        tell.tables |= {"rest": of_rest, "pairs": pairs}
         tell.number(min((rho.value for rho in rest.values() if known(rho)), default=None), "lowest")
         draw_heatmap(tell, "matrix", square(pairs, list(columns), "rho"), "rho", limits=(-1.0, 1.0))
         against = [pillar for pillar, rho in rest.items() if rho.high < 0]
@@ -404,9 +403,8 @@ class BaselinesAnalysis(OfComposite):
 
     def _stored(self, judged: LongTable, name: str) -> pd.Series | None:
         """A criterion of this name, or what the items' metadata say; None where neither is there."""
-        frame = judged.frame[judged.frame["repeat"] == 0]
-        own = frame[frame["criterion"] == name]
-        if len(own):
+        frame = judged.first()
+        if len(own := frame[frame["criterion"] == name]):
             return own.groupby("item_id")["score"].mean()
         first = frame.drop_duplicates("item_id").set_index("item_id")
         for column in (f"metadata.{key}" for key in self.of.get(name, ())):
@@ -441,8 +439,7 @@ class LengthBiasAnalysis(OfComposite):
 
     def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
-        frame = judged.frame[judged.frame["repeat"] == 0]
-        criteria = self.composite.of(self.pillar)
+        frame, criteria = judged.first(), self.composite.of(self.pillar)
         about = scores.about["group"], rng, family_level(self.level, voices.shape[1])
         tell.say("given", given=list(self.given), bound=self.bound)
         rows: list[dict[str, Any]] = []

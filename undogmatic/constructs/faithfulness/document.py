@@ -58,8 +58,7 @@ def read_document(path: str | Path) -> DocumentText:
         ConfigError: A library that it takes is not installed.
     """
     path = Path(path)
-    kind = path.suffix.lower()
-    if kind not in SUFFIXES:
+    if (kind := path.suffix.lower()) not in SUFFIXES:
         raise DataError(f"{brief(str(path))}: not a document of a kind that is read ({', '.join(SUFFIXES)}).")
     raw = read_bytes(path, LARGEST)
     sha256 = hashlib.sha256(raw).hexdigest()
@@ -214,14 +213,12 @@ class ExtractStep(Step):
             found = await asyncio.to_thread(read_document, item.inputs[self.document])
         except DataError as error:
             raise UnparseableAnswer(str(error)) from None
-        told = item.metadata.get("document_sha256")
-        if told is not None and told != found.sha256:
+        if (told := item.metadata.get("document_sha256")) not in (None, found.sha256):
             raise UnparseableAnswer(
                 f"{item.inputs[self.document]}: another file than expected (SHA-256 {found.sha256[:12]}..., expected "
                 f"{str(told)[:12]}...). Fetch the right one, or correct `document_sha256`."
             )
         added = {"pages": found.pages, "words": found.words, "document_sha256": found.sha256}
-        if found.warnings:
-            added["warnings"] = list(found.warnings)
+        added |= {"warnings": list(found.warnings)} if found.warnings else {}
         inputs = {self.text: found.text} | {k: v for k, v in item.inputs.items() if k not in (self.document, self.text)}
         return [item.model_copy(update={"inputs": inputs, "metadata": item.metadata | added})]

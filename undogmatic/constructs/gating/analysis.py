@@ -80,7 +80,7 @@ class GatingAnalysis:
         """One result; headline `gating.spearman`, the lowest of the judges'."""
         self.check(judged)
         tell = Telling(self.name)
-        first = judged.frame[judged.frame["repeat"] == 0]
+        first = judged.first()
         self._tell_predictions(tell, first.drop_duplicates("item_id"))
         judges = [str(judge) for judge in first["judge"].dropna().unique()]
         level = family_level(self.level, max(1, len(judges)))

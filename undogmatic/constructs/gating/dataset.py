@@ -75,8 +75,7 @@ class GatingDataset:
     def _items(self, cases: Mapping[str, TrueCase]) -> Iterator[tuple[str, Item]]:
         for number, row in json_lines(self.path):
             place = f"{self.path}:{number}"
-            name = _case_name(place, row)
-            if name not in cases:
+            if (name := _case_name(place, row)) not in cases:
                 raise DataError(
                     f"{place}: `test_case_id` is {brief(name)}, which is not in {self.truth} (it has: "
                     f"{listed(list(cases))}). Add its true hierarchy, or name another file: dataset.truth=FILE."

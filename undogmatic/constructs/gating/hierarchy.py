@@ -246,8 +246,7 @@ def parse(given: Any) -> Gate:
         return _guarded(given)
     if not isinstance(given, str):
         raise Malformed("empty" if given is None else "not_a_hierarchy", "there is no answer")
-    text = given.strip()
-    if not text:
+    if not (text := given.strip()):
         raise Malformed("empty", "the answer has no words")
     if len(text) > LONGEST_ANSWER:
         raise Malformed("too_wide", f"an answer of {len(text):,} characters; at most {LONGEST_ANSWER:,} are read")

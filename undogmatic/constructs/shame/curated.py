@@ -76,8 +76,7 @@ class CuratedDataset:
         items = unique((entry for part in self.parts for entry in self._part(part)), f"{files} (split {self.split})")
         if self.conditions is None:
             return items
-        kept = [item for item in items if item.condition in self.conditions]
-        if not kept:
+        if not (kept := [item for item in items if item.condition in self.conditions]):
             known = sorted({str(item.condition) for item in items})
             raise ConfigError(f"`dataset.conditions` is {self.conditions}; there are: {', '.join(known)}.")
         return kept
@@ -149,8 +148,7 @@ def _single(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, 
 
 def _pair(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
     """The items of a row with several texts on one subject."""
-    pair = row.get("id")
-    if not pair:
+    if not (pair := row.get("id")):
         raise DataError(f"{place}: `id` is missing.")
     variants = next((kind for kind in (PAIR, THESIS) if set(kind) & row.keys()), PAIR if part == "pairs" else THESIS)
     extra = {k: row[k] for k in ("precedent", "court", "area", "register", "authority_form", "split") if k in row}

@@ -129,8 +129,7 @@ class LabelledResponsesDataset:
         if not row.get("group"):
             raise DataError(f"{place}: `group` is missing: the prompt that the response answers.")
         band = "high" if label >= 70 else "mid" if label >= 30 else "low"
-        kind = row.get("kind") if self.part == "coherence" else band
-        if not kind:
+        if not (kind := row.get("kind") if self.part == "coherence" else band):
             raise DataError(f"{place}: `kind` is missing, e.g. good or cut_off.")
         labels = {"overall": {UNNAMED: label}}
         if isinstance(row.get("structure"), int | float):

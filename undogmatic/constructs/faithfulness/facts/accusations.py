@@ -389,8 +389,8 @@ def citations(sentence: str) -> list[Citation]:
     """The citations in a sentence; of two that overlap the first found."""
     every: list[Citation] = []
     for match in _CASE.finditer(sentence):
-        parties = [match[name] for name in ("one", "other", "alone") if match[name]]
-        every.append(Citation("case", " v. ".join(map(plain, parties)), *match.span()))
+        parties = map(plain, filter(None, match.groups()))
+        every.append(Citation("case", " v. ".join(parties), *match.span()))
     for match in _REPORTER.finditer(sentence):
         if plain(match["series"]).strip(". ") not in reading.months():
             every.append(Citation("reporter", f"{match['volume']} {match['page']}", *match.span()))
