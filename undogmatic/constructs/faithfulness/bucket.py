@@ -86,7 +86,7 @@ class BucketJudge(Judge):
 
 
 def _verdict(rubric: Rubric, bucket: float, details: dict[str, float | str], issues: Sequence[str]) -> Verdict:
-    return Verdict(score=rubric.units(bucket / 5), issues=tuple(issues), details={"bucket": float(bucket)} | details)
+    return Verdict(score=rubric.units(bucket / 5), issues=tuple(issues), details={"bucket": float(bucket), **details})
 
 
 def stands_in(quote: str, text: str) -> bool:

@@ -181,16 +181,12 @@ def _name(place: str, cells: dict[str, Any], key: str, columns: str) -> str:
 
 def _file_beside(place: str, folder: Path, written: Any, key: str, kinds: tuple[str, ...]) -> Path:
     """The file that a table names, relative to the folder the table lies in. Raises DataError."""
-    try:
-        file = folder / Path(str(written)).expanduser()
-        there = file.is_file()
-    except (OSError, RuntimeError, ValueError):
-        there = False
-    if not there:
-        raise DataError(f"{place}: `{key}` is {brief(written)}, which is no file (looked for in {folder}).")
-    if file.suffix.lower() not in kinds:
-        raise DataError(f"{place}: `{key}` is {brief(written)}; known kinds: {', '.join(kinds)}.")
-    return file
+    with contextlib.suppress(OSError, RuntimeError, ValueError):
+        if (file := folder / Path(str(written)).expanduser()).is_file():
+            if file.suffix.lower() in kinds:
+                return file
+            raise DataError(f"{place}: `{key}` is {brief(written)}; known kinds: {', '.join(kinds)}.")
+    raise DataError(f"{place}: `{key}` is {brief(written)}, which is no file (looked for in {folder}).")
 
 
 def _reference(place: str, folder: Path, written: str) -> str:

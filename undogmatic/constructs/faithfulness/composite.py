@@ -123,13 +123,12 @@ def compare_systems(table: pd.DataFrame, groups: Sequence[str], margin: Margin, 
     alpha = (1 - level) / max(1, len(names))
     pairs = []
     for left, right in names:
-        differences, apart = Differences(table[left] - table[right], list(map(str, groups))), UNKNOWN
-        claim = differences.claim(margin.value, alpha, margin.span, power)
-        if claim is not None:
+        differences, apart = Differences(table[left] - table[right], groups), UNKNOWN
+        if (claim := differences.claim(margin.value, alpha, margin.span, power)) is not None:
             outcome = claim.outcome if margin.allows(claim.outcome) else "open"
             apart = Apart(claim.estimate.interval, outcome, claim.n_needed if outcome == "open" else None)
         pairs.append(SystemPair(left, right, differences, claim, apart))
-    return Systems(pairs, order, dict(table.mean()), margin.value, alpha, len(table), len(set(map(str, groups))))
+    return Systems(pairs, order, dict(table.mean()), margin.value, alpha, len(table), len(set(groups)))
 
 
 def _about(frame: pd.DataFrame) -> pd.DataFrame:
@@ -344,8 +343,9 @@ class CompositeAnalysis:
             rows.append(row)
             if len(rows) == 1:
                 tell.number(mean, "best")
-            for name, number in {"mean": mean, "place": place, "first_share": first}.items():
-                tell.number(number, name, system)
+            tell.number(mean, "mean", system)
+            tell.number(place, "place", system)
+            tell.number(first, "first_share", system)
             for pillar, column in zip(self.weights, of, strict=True):
                 tell.number(row[column], "pillar", pillar, system)
             shown = {"band": f"band_{bands['band']}", "places": (low, high), "system": system, "first": first}

@@ -145,18 +145,15 @@ def pdf_pages(raw: bytes, path: Path) -> list[list[PageLine]]:
             f"{path}: not a PDF that can be read ({type(error).__name__}{': ' if said else ''}{said}). Fetch it again, "
             "or have it rewritten: qpdf FILE NEW.pdf."
         ) from None
+    fault = "" if number else "a PDF without pages. Fetch it again, or name another file."
     if locked:
-        raise DataError(
-            f"{path}: protected by a password. Take it off (qpdf --decrypt --password=PASSWORD FILE NEW.pdf) and name "
-            "the new file."
-        )
-    if number > PAGES or letters > LETTERS:
-        raise DataError(
-            f"{path}: {number:,} pages; at most {PAGES:,} pages and {LETTERS:,} letters are read. Cut it to the part "
-            "that is wanted: qpdf FILE --pages . 1-100 -- NEW.pdf."
-        )
-    if not number:
-        raise DataError(f"{path}: a PDF without pages. Fetch it again, or name another file.")
+        fault = "protected by a password. Take it off (qpdf --decrypt --password=PASSWORD FILE NEW.pdf) and name "
+        fault += "the new file."
+    elif number > PAGES or letters > LETTERS:
+        fault = f"{number:,} pages; at most {PAGES:,} pages and {LETTERS:,} letters are read. Cut it to the part "
+        fault += "that is wanted: qpdf FILE --pages . 1-100 -- NEW.pdf."
+    if fault:
+        raise DataError(f"{path}: {fault}")
     return pages
 
 

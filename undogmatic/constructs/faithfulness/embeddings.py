@@ -229,9 +229,7 @@ def _graph(folder: Path) -> bytes:
     from onnx import TensorProto, helper, numpy_helper
     from safetensors.numpy import load_file
 
-    weights = load_file(folder / "model.safetensors")
-    nodes: list[Any] = []
-    held: dict[str, Any] = {}
+    weights, nodes, held = load_file(folder / "model.safetensors"), list[Any](), dict[str, Any]()
 
     def node(kind: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
         for name in inputs:

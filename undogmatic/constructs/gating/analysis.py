@@ -113,11 +113,12 @@ class GatingAnalysis:
         rows = []
         for column, label in columns.items():
             if not (having := measured[measured[column].notna()]).empty:
-                rows.append({"metric": label, "n": len(having), "average": float(having[column].mean())})
+                average = float(having[column].mean())
+                rows.append({"metric": label, "n": len(having), "average": average})
                 if having["group"].nunique() > 1:
                     held = means.interval(having[column], self.level, groups=units(having), bounds=(0.0, 1.0))
                     rows[-1] |= {"low": held.low, "high": held.high}
-                tell.number(rows[-1]["average"], "mean", label)
+                tell.number(average, "mean", label)
         tell.tables["metrics"] = pd.DataFrame(rows)
         for name, column in (("condition", "condition"), ("system", "metadata.system")):
             if column in measured and measured[column].notna().any():  # means per group, the lowest F1 first

@@ -203,8 +203,7 @@ def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
         parents = above.setdefault(name, [])
         if parent is None or (isinstance(parent, str) and not parent.strip()):
             continue
-        over = gate_name(parent)
-        above.setdefault(over, [])
+        above.setdefault(over := gate_name(parent), [])
         if over not in parents:
             parents.append(over)
             below.setdefault(over, []).append(name)

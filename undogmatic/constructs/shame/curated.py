@@ -166,23 +166,18 @@ def make_pairs(theses: Path) -> list[dict[str, Any]]:
     """Theses file -> rows of the pairs file: checks every thesis (fields, all sides, ids, one split per precedent).
     Raises DataError naming file and line."""
     needed = ("id", "precedent", "court", "area", "authority_form", "split", *THESIS)
-    rows: list[dict[str, Any]] = []
-    ids: dict[str, int] = {}
-    splits: dict[str, tuple[str, int]] = {}
+    rows, ids, splits = list[dict[str, Any]](), dict[str, int](), dict[str, tuple[str, int]]()
     for number, row in json_lines(theses):
         place = f"{theses}:{number}"
         for key in needed:
             if not isinstance(row.get(key), str) or not row[key].strip():
                 raise DataError(f"{place}: `{key}` is missing or empty; a thesis has {', '.join(needed)}.")
-        if row["id"] in ids:
-            raise DataError(f"{place}: the id {brief(row['id'])} was already used at {theses}:{ids[row['id']]}.")
-        ids[row["id"]] = number
+        if (earlier := ids.setdefault(row["id"], number)) != number:
+            raise DataError(f"{place}: the id {brief(row['id'])} was already used at {theses}:{earlier}.")
         split, where = splits.setdefault(row["precedent"], (row["split"], number))
         if split != row["split"]:
-            raise DataError(
-                f"{place}: {brief(row['precedent'])} is in split {brief(row['split'])} here and in {brief(split)} at "
-                f"line {where}."
-            )
+            precedent, here = brief(row["precedent"]), brief(row["split"])
+            raise DataError(f"{place}: {precedent} is in split {here} here and in {brief(split)} at line {where}.")
         rows.append({k: row[k] for k in needed})
     return rows
 
@@ -208,8 +203,7 @@ class Passages(NamedTuple):
         passage = passage.replace("{n}", str(draw.choice(NUMBERS)))
         gap = "\n" if "\n" in passage or draw.random() < 0.3 else " "
         passage, place = gap.join([passage] * times), draw.choice(self.places)
-        ends = [n + 1 for n in range(len(text)) if text.startswith(". ", n)]
-        if place == "middle" and ends:
+        if place == "middle" and (ends := [n + 1 for n in range(len(text)) if text.startswith(". ", n)]):
             cut = draw.choice(ends)
             return f"{text[:cut]}{gap}{passage}{' ' if gap == ' ' else gap}{text[cut:].lstrip()}"
         return f"{passage}{gap}{text}" if place == "start" else f"{text}{gap}{passage}"

@@ -45,9 +45,8 @@ class ResponsesDataset:
         unknown = sorted(columns.keys() - set(INPUTS))
         if unknown or RESPONSE not in columns:
             what = f"names {brief(unknown[0])}" if unknown else f"lacks `{RESPONSE}`"
-            raise ConfigError(
-                f"`dataset.columns` {what}; its keys are {', '.join(INPUTS)}, each with names of columns."
-            )
+            keys = f"its keys are {', '.join(INPUTS)}, each with names of columns"
+            raise ConfigError(f"`dataset.columns` {what}; {keys}.")
         self.path = table_file(path, "dataset.path")
         self.columns, self.label_scale, self.about = columns, label_scale, self.path.name
 
@@ -131,9 +130,8 @@ class LabelledResponsesDataset:
         band = "high" if label >= 70 else "mid" if label >= 30 else "low"
         if not (kind := row.get("kind") if self.part == "coherence" else band):
             raise DataError(f"{place}: `kind` is missing, e.g. good or cut_off.")
-        labels = {"overall": {UNNAMED: label}}
-        if isinstance(row.get("structure"), int | float):
-            labels["structure"] = {UNNAMED: row["structure"]}
+        given = {"overall": label, "structure": row.get("structure")}
+        labels = {name: {UNNAMED: each} for name, each in given.items() if isinstance(each, int | float)}
         about = ("group", "split", "language", "trait", "engages", "second_label")
         fields = {"id": row.get("id"), "inputs": {name: row[name] for name in INPUTS if row.get(name) is not None}}
         fields |= {"condition": f"gold:{kind}", "labels": labels, "label_scale": LABEL_SCALE}

@@ -200,9 +200,8 @@ def _roles(
         said = [(k, role) for k, role in in_text if role.who & right.who]
         known = {role.what for sentence in both.reference for role in read(sentence) if role.who & right.who}
         if all(role.what != right.what for _, role in said):
-            for k, role in said:
-                if faces(right.what, role.what) and role.what not in known:
-                    yield Accusation("party", k, role.said, right.said)
+            others = ((k, role) for k, role in said if faces(right.what, role.what) and role.what not in known)
+            yield from (Accusation("party", k, role.said, right.said) for k, role in others)
 
 
 def _winning(both: TwoTexts, n: int) -> Iterator[Accusation]:
@@ -442,8 +441,7 @@ def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]
     generic = (names.split() for names in lexicon("support")["generic"].values())
     nobody = word_set("stop", language).union(reading.months(), *generic)  # words that may have a capital
     for match in re.finditer(rf"{NAME}(?:(?: d[aeo]s?)? {NAME})*", sentence):
-        parts = [(part[0], match.start() + part.start()) for part in re.finditer(NAME, match[0])]
-        named = []
+        parts, named = [(part[0], match.start() + part.start()) for part in re.finditer(NAME, match[0])], []
         for word, start in parts:
             own, before = plain(word).removesuffix("'s"), sentence[max(0, start - REACH) : start]
             first = start <= REACH and re.search(r"[^\W\d_]", before) is None
