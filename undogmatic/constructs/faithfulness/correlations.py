@@ -466,8 +466,7 @@ class LengthBiasAnalysis(OfComposite):
             tell.say("flagged" if flagged else "one", values, {"bound": self.bound} if flagged else {})
         tell.tables["judges"] = pd.DataFrame(rows)
         tell.number(max(filter(known, plain.values()), key=lambda r: abs(r.value), default=None), "largest")
-        shown = voices.stack().dropna()
-        if len(shown):
+        if len(shown := voices.stack().dropna()):
             marks = {"x": [float(words[item]) for item, _ in shown.index], "y": shown.astype(float).tolist()}
             groups = [str(judge) for _, judge in shown.index]
             tell.draw("words", "scatter", **marks, groups=groups, x_label="words", y_label="score")

@@ -212,8 +212,7 @@ class TaxonomyAnalysis:
         tell.number(float(len(table)), "quotes")
         for kind in KINDS:
             tell.number(float((table["kind"] == kind).sum()), kind)
-        modes = _modes(judged, table)
-        if len(modes):
+        if len(modes := _modes(judged, table)):
             tell.tables["modes"] = modes
             tell.number(float(modes[HEDGING].sum()), HEDGING)
         if "system" in modes:
@@ -228,14 +227,12 @@ class TaxonomyAnalysis:
         _count(tell, table.groupby(["kind", "class"]).size(), "class")
         for (kind, judge), n in table.groupby(["kind", "voice"]).size().items():
             tell.number(int(n), str(kind), "by_judge", str(judge))
-        if table["severity"].notna().any():
-            severity = table["severity"].value_counts()
+        if len(severity := table["severity"].value_counts()):
             tell.tables["severity"] = severity.reset_index(name="n")
             _count(tell, severity, "severity")
         decided: tuple[Finding | None, Standing | None] = (None, None)
         headline = "taxonomy.quotes"
-        known = table[table["given"].notna()]
-        if len(known):
+        if len(known := table[table["given"].notna()]):
             _count(tell, known.groupby(["kind", "given"]).size(), "given")
             _count(tell, known.groupby(["kind", "given", "system"]).size(), "given_by_system")
             tell.tables["given"] = _counts(known, "given")
@@ -247,8 +244,7 @@ class TaxonomyAnalysis:
             decided = verdict(TAXONOMY, evidence).decided
             headline = headline if evidence.kappa is None else "taxonomy.kappa"
             tell.tables["crossed"] = known.assign(given=ours)[["given", "class"]].value_counts().reset_index(name="n")
-        pairs = zip(classes["kind"], classes["class"], strict=True)
-        labels = [f"{kind}_{name}" if name == OTHER else name for kind, name in pairs]
+        labels = classes["class"].where(classes["class"] != OTHER, classes["kind"] + f"_{OTHER}").tolist()
         tell.draw("classes", "bars", labels=labels, values=classes["n"].astype(float).tolist(), y_label="quotes")
         return [tell.result(*decided, headline=headline)]
 

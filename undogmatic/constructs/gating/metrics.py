@@ -1,7 +1,6 @@
 """Compares a predicted hierarchy with the true one by metrics that need no judge: functions of trees and names.
 
-Gate names are compared after `normalised`, as sets, the root included. docs/gating.md says what the definitions cannot
-see.
+Gate names are compared after `normalised`, as sets, the root included; docs/gating.md tells what that cannot see.
 """
 
 from __future__ import annotations

@@ -342,7 +342,7 @@ def turned(one: str, other: str, language: Language) -> list[str] | None:
     if sorted(map(len, places)) != [0, 1]:
         return None
     denying = 0 if places[0] else 1
-    place = places[denying][0]
+    (place,) = places[denying]
     word = read[denying][place]
     # Denied is the next content word; of "warrantless" it is what stands before the ending.
     near = read[denying][place + 1 : place + 1 + NEAR] if word in negators else [word.removesuffix("less")]
@@ -442,12 +442,11 @@ def deeds(sentence: str, language: Language) -> tuple[Role, ...]:
             before, after = sentence[: match.start()], sentence[match.end() :]
             first = _parties(re.split(r"[;.]| that | que ", before)[-1])[-1:]
             second = _parties(re.split(r"[;.,]", after)[0][:BEHIND])[:1]
-            if not first or not second or first[0] & second[0]:
+            passive = re.search(r"\b(?:was|were|been|foi|foram)\s+(?:\w+\s+)?$", plain(before))
+            agent = re.match(r"\s*(?:\w+\s+){0,3}?(?:by|pel[oa]|por)\b", plain(after))
+            if not first or not second or first[0] & second[0] or (passive and not agent):
                 continue
-            if re.search(r"\b(?:was|were|been|foi|foram)\s+(?:\w+\s+)?$", plain(before)):
-                if not re.match(r"\s*(?:\w+\s+){0,3}?(?:by|pel[oa]|por)\b", plain(after)):
-                    continue
-                first, second = second, first
+            first, second = (second, first) if passive else (first, second)
             whom, who = (" ".join(sorted(each[0])) for each in (second, first))
             roles.append(Role(first[0], f"{verb} {whom}", f"{who} {verb}"))
     return tuple(roles)
