@@ -19,7 +19,7 @@ from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge
-from undogmatic.judges.panel import History, PanelJudge, inverse_weights, read_history
+from undogmatic.judges.panel import PanelJudge, inverse_weights, read_history
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.records.records import Cost, Judgment, Provenance, Verdict, text_mark
@@ -122,7 +122,7 @@ def test_typed_weights_are_shown_as_typed_and_fit_nothing(bench: Bench, rubric: 
 
 def test_a_bias_counts_as_error(rubric: Rubric, pair: Callable[..., Pair]) -> None:
     members, runs = pair(off(10), [label + 10 for label in LABELS])
-    assert read_history(runs, members, rubric).weights == pytest.approx([0.5, 0.5])
+    assert read_history(runs, members, rubric)[0] == pytest.approx([0.5, 0.5])
 
 
 def test_members_are_compared_on_the_texts_all_of_them_judged(rubric: Rubric, pair: Callable[..., Pair]) -> None:
@@ -131,7 +131,7 @@ def test_members_are_compared_on_the_texts_all_of_them_judged(rubric: Rubric, pa
     easy = [None if n < 3 else label + 10 for n, label in enumerate(LABELS)]
     members, runs = pair(hard, easy, labels=[*LABELS[:-1], None])
     found = read_history(runs, members, rubric)
-    assert found == History(pytest.approx([0.8, 0.2]), frozenset(MARKS[3:-1]))
+    assert found == (pytest.approx([0.8, 0.2]), frozenset(MARKS[3:-1]))
 
 
 def test_a_panel_inside_another_judge_still_tells_what_its_weights_saw(

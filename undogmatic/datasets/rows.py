@@ -17,7 +17,7 @@ from pydantic import BeforeValidator
 
 from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import as_number
+from undogmatic.records.records import as_number, as_text
 from undogmatic.safety.outside import (
     ROW_BYTES,
     Unreadable,
@@ -295,15 +295,10 @@ def repeat_of(row: Row, names: Sequence[str]) -> int:
     return int(value)
 
 
-def as_json(value: Any) -> str:
-    """A value as JSON text."""
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
 def as_detail(value: Any) -> float | str | None:
     """A cell as a detail of a judgment, a number or text; None for one that says nothing."""
     if empty(value):
         return None
     if isinstance(value, bool | list | dict):
-        return as_json(value) if value != [] else None
+        return as_text(value) if value != [] else None
     return value if isinstance(value, float) else float(value) if isinstance(value, int) else str(value)

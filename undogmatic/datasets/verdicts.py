@@ -20,7 +20,6 @@ from undogmatic.datasets.rows import (
     Names,
     Row,
     as_detail,
-    as_json,
     empty,
     listed,
     repeat_of,
@@ -39,6 +38,7 @@ from undogmatic.records.records import (
     Record,
     Verdict,
     as_number,
+    as_text,
     digest,
 )
 from undogmatic.records.rubric import Rubric
@@ -270,7 +270,7 @@ class VerdictsDataset:
             quote = {name: value for name, value in row.cells.items() if name not in about}
             key = self._item_of(row), str(row.get(self.columns.judge))
             found.setdefault(key, {}).setdefault(self.quotes[row.stem], []).append(quote)
-        return {key: {name: as_json(quotes) for name, quotes in each.items()} for key, each in found.items()}
+        return {key: {name: as_text(quotes) for name, quotes in each.items()} for key, each in found.items()}
 
     def _outcome(self, said: _Said, criterion: str, rubric: Rubric) -> Verdict | Failure:
         """A score in units of the rubric; what is none is a Failure, never a number."""

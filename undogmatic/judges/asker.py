@@ -13,24 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import dspy
 
 from undogmatic.errors import ConfigError, UnparseableAnswer
-from undogmatic.judges.questions import (
-    Answer,
-    LevelWording,
-    Number,
-    StepWording,
-    as_json,
-    ends,
-    make,
-    numbers,
-    repeats,
-    schema,
-)
+from undogmatic.judges.questions import Answer, LevelWording, Number, StepWording, ends, make, numbers, repeats, schema
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, Unit, shown, shown_inputs
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.logprobs import check_labels, first_token, level_distribution
 from undogmatic.readouts.prompt import lines
 from undogmatic.readouts.structured import form
+from undogmatic.records.records import as_text
 from undogmatic.records.rubric import NumericScale
 
 if TYPE_CHECKING:
@@ -225,9 +215,9 @@ class WordsQuestion(Question):
             for name, worded in self.worded.items():
                 if repeats(worded, fields[name]):
                     raise UnparseableAnswer(
-                        f"`{name}` has no words of its own, only those of the form", as_json(fields)
+                        f"`{name}` has no words of its own, only those of the form", as_text(fields)
                     )
-            return dspy.Prediction(answer=make(self.kind, fields, as_json(fields)), distributions={})
+            return dspy.Prediction(answer=make(self.kind, fields, as_text(fields)), distributions={})
 
         return await insisting(RETRIES, once)
 
@@ -332,11 +322,7 @@ class LevelsAsker(Asker):
 
 def _within(levels: ScoreDistribution, name: str, number: Number, values: Mapping[str, float]) -> ScoreDistribution:
     """The distribution given that the number respects its bounds: a range's high end is read from the levels not below
-    its low end. The same request always gives the same answer, so asking again would not help.
-
-    Raises:
-        UnparseableAnswer: Less than LEAST_SHARE of the probability respects them.
-    """
+    its low end. Raises UnparseableAnswer where less than LEAST_SHARE respects them: asking again would not help."""
     if number.at_least is None and number.at_most is None:
         return levels
     chances = zip(levels.values, levels.probabilities, strict=True)
@@ -354,11 +340,8 @@ ASKERS = {"structured": WordsAsker, "samples": WordsAsker, "logprobs": LevelsAsk
 
 def asker_for(readout: Readout, wordings: Wordings) -> Asker:
     """The asker that goes with a bound readout: in its own way of asking and with its settings of the same names
-    (`temperature`, `top`, ...), else in a way in which the model can be asked.
-
-    Raises:
-        ConfigError: The model answers neither in words nor with log-probabilities.
-    """
+    (`temperature`, `top`, ...), else in a way in which the model can be asked. Raises ConfigError where it answers
+    neither in words nor with log-probabilities."""
     model = readout.model
     able = (name for name in ("structured", "logprobs") if name in model.readouts)
     kind = ASKERS.get(readout.needs) or ASKERS.get(next(able, ""))

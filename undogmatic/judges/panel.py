@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -181,17 +181,12 @@ class PanelJudge(Judge):
         return float(np.average(scores, weights=weights))
 
 
-class History(NamedTuple):
-    """What earlier runs say. `weights`: one per member, sum 1. `texts`: marks of the texts they were computed on."""
-
-    weights: list[float]
-    texts: frozenset[str]
-
-
-def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubric) -> History:
+def read_history(
+    folders: Sequence[str], members: Sequence[Judge], rubric: Rubric
+) -> tuple[list[float], frozenset[str]]:
     """Weights from the finished runs in `folders` (as typed) over the same labelled texts, one per member in their
-    order, first repeats only. Compared are the texts that every member judged, so that one that fails on hard
-    texts gains nothing by it.
+    order, first repeats only; and the marks of these texts. Compared are the texts that every member judged, so that
+    one that fails on hard texts gains nothing by it.
 
     Raises:
         ConfigError: A folder holds no such run, or one of another judge or on another scale.
@@ -236,7 +231,7 @@ def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubri
             "so its weight would be infinite. Are the labels its own scores? Else judge more or harder texts, or type "
             "the weights: judge.weights=[...]."
         )
-    return History(inverse_weights(errors), frozenset(both[0]["text_mark"]))
+    return inverse_weights(errors), frozenset(both[0]["text_mark"])
 
 
 def inverse_weights(errors: Sequence[float]) -> list[float]:

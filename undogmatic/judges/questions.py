@@ -7,7 +7,6 @@ can give. The wording is data: `wordings` in the style's file of `conf/judge/`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,13 +24,10 @@ STEPS = 5
 
 
 class Answer(Record):
-    """Base of all answers. Word fields have an empty default, for readouts that give numbers only.
-
-    Attributes:
-        room: Tokens that a chat model may take for it.
-    """
+    """Base of all answers. Word fields have an empty default, for readouts that give numbers only."""
 
     room: ClassVar[int] = 1000
+    """Tokens that a chat model may take for it."""
 
 
 A = TypeVar("A", bound=Answer)
@@ -152,11 +148,6 @@ def repeats(wording: str, given: Any) -> bool:
 
 _WORD = re.compile(r"\w+")
 _CHOICES = re.compile(r'"[^"]*"(\s*\|\s*"[^"]*")+')
-
-
-def as_json(given: Mapping[str, Any]) -> str:
-    """What was answered, for failures that keep it."""
-    return json.dumps(given, ensure_ascii=False, default=str)
 
 
 class LevelWording(Record):

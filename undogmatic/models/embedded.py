@@ -34,10 +34,8 @@ CONTEXT = 4096  # tokens, unless model.context says otherwise
 _lock = threading.Lock()  # two evaluations at once only slow one another
 
 
-@lru_cache(maxsize=1)
-def _llama(path: Path, threads: int, context: int) -> Llama:
-    """The loaded model, shared by the jobs of a sweep."""
-    return Llama(path, threads, context)
+_llama = lru_cache(maxsize=1)(Llama)
+"""The loaded model, shared by the jobs of a sweep."""
 
 
 def _encoded(values: np.ndarray, kind: str = "<f4") -> str:
@@ -170,8 +168,7 @@ class EmbeddedModel(Model):
     async def _call(
         self, request: dict[str, Any], work: Callable[[Llama], Reply], read: Callable[[Any], T]
     ) -> tuple[T, Reply]:
-        """What `read` makes of the reply to a request, and the reply, cached or by `work`: in a thread, which ends at
-        the next token where nobody waits any more, and for nothing."""
+        """What `read` makes of the reply, and the reply, cached or by `work` in a thread, which ends with who waits."""
         ended = threading.Event()
 
         def alone() -> Reply:

@@ -42,14 +42,11 @@ GEMMA_LICENCE = {
     "(ai.google.dev/gemma/terms), não a licença deste projeto; a sonda, derivada de seus estados ocultos, também.",
 }
 MAGIC = b"GGUF"
-_PIECE = 1 << 22
-_SHA256 = re.compile("[0-9a-f]{64}")
 VERSIONS = (2, 3)
 MOST_ENTRIES, MOST_VALUES = 65_536, 4_000_000
 """Tensors or pairs of metadata, and values in one array (a vocabulary has some 260,000 words)."""
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes of a value by its type
 _TEXT, _ARRAY = 8, 9
-_ALIGNMENT = b"general.alignment"
 _TRIAL = (
     "import sys; from pathlib import Path; from undogmatic.models.llama import Llama; Llama(Path(sys.argv[1]), 1, 64)"
 )
@@ -118,12 +115,10 @@ def require_loadable(path: Path) -> None:
 
 
 def known_sha256(path: Path) -> str:
-    """SHA-256 of a file: from a note beside it while size and time agree, else computed and noted.
-
-    Hashing 253 MB takes a quarter of a second, too long for every start.
-    """
+    """SHA-256 of a file: from a note beside it while size and time agree, else computed (253 MB take a quarter of a
+    second, too long for every start) and noted."""
     known = _noted(path).get("sha256")
-    if isinstance(known, str) and _SHA256.fullmatch(known):
+    if isinstance(known, str) and re.fullmatch("[0-9a-f]{64}", known):
         return known
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -159,7 +154,7 @@ def _join(target: Path) -> None:
         with os.fdopen(handle, "wb") as out:
             for part in parts:
                 with Path(part).open("rb") as source:
-                    shutil.copyfileobj(source, out, _PIECE)
+                    shutil.copyfileobj(source, out, 1 << 22)
         os.replace(name, target)
     finally:
         Path(name).unlink(missing_ok=True)
@@ -172,8 +167,7 @@ class _Reader:
     def number(self, form: str) -> int:
         size = struct.calcsize(form)
         self.skip(size)
-        found: int = struct.unpack(form, self.content[self.place - size : self.place])[0]
-        return found
+        return int(struct.unpack(form, self.content[self.place - size : self.place])[0])
 
     def skip(self, size: int) -> None:
         if size > self.end - self.place:
@@ -223,7 +217,7 @@ def _check_layout(content: bytes | mmap.mmap) -> None:
     alignment = 32
     for _ in range(reader.count("<Q", MOST_ENTRIES, "pairs of metadata")):
         key, kind = reader.text(), reader.number("<I")
-        if key == _ALIGNMENT and kind == 4:
+        if key == b"general.alignment" and kind == 4:
             alignment = reader.number("<I")
         else:
             reader.values(kind)

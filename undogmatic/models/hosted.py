@@ -1,7 +1,4 @@
-"""Models behind a URL: what they share, their prices and the OpenAI-compatible chat that most of them speak.
-
-A price is the configured one, or that of the price list that comes with litellm, read as a file.
-"""
+"""Models behind a URL: what they share, their prices and the OpenAI-compatible chat that most of them speak."""
 
 from __future__ import annotations
 
@@ -48,10 +45,8 @@ class Price(Record):
 def find_price(configured: Price | None, provider: str | None, name: str) -> Price:
     """The configured price (`model.price`), else the one `listed`, else an unknown price. Raises ConfigError where
     only one of the two prices is given."""
-    configured = configured or Price()
-    prices = {"input": configured.input, "output": configured.output}
-    missing = [name for name, price in prices.items() if price is None]
-    if not missing:
+    missing = [name for name, price in configured or Price() if price is None]
+    if configured is not None and not missing:
         return configured
     if len(missing) == 1:
         raise ConfigError(f"`model.price.{missing[0]}` is null while the other price is set; give both, or neither.")
@@ -221,8 +216,7 @@ class HostedModel(Model):
         self._json_mode, self._sampling, self._fixed = json_mode, sampling, extra or {}
         mode, sampled = None if json_mode == "schema" else json_mode, None if sampling else False
         options = given(json_mode=mode, sampling=sampled, extra=extra or None, **options)
-        self.model_name = name
-        shown = shown_address(base)
+        self.model_name, shown = name, shown_address(base)
         self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
         contexts = (entry.get("max_input_tokens") for entry in listed(provider, name))

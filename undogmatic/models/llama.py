@@ -71,10 +71,7 @@ _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 class Llama:
     """One GGUF file in memory with one sequence of at most `context` tokens. Not thread-safe: the caller holds a lock.
-
-    Raises:
-        ConfigError: The file cannot be loaded, or this build of xllamacpp has another interface.
-    """
+    Raises ConfigError where the file cannot be loaded, or this build of xllamacpp has another interface."""
 
     def __init__(self, path: Path, threads: int = 2, context: int = 4096) -> None:
         import xllamacpp.xllamacpp as extension

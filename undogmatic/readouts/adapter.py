@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import hmac
 import json
+import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
@@ -40,7 +41,6 @@ from undogmatic.safety.paths import cache_folder
 Messages = list[dict[str, Any]]
 SCORE = "score"
 """A demonstration's score under the name that every signature understands, whatever its own field is called."""
-_FENCE = "```"
 _KEY_BYTES = 32
 
 
@@ -82,11 +82,8 @@ def words(kind: Any, desc: str) -> Any:
 
 def signature(instructions: str, *parts: Mapping[str, Any], helpers: Sequence[str] = ()) -> Any:
     """A DSPy signature of the fields in `parts`, and of optional inputs, the `helpers`, named without "the_". DSPy
-    writes instructions of its own where there are none, so a blank stands for none.
-
-    Raises:
-        ConfigError: An input of the rubric has the name of a field of the answer.
-    """
+    writes instructions of its own where there are none, so a blank stands for none. Raises ConfigError where an input
+    of the rubric has the name of a field of the answer."""
     fields: dict[str, Any] = {}
     for part in parts:
         if twice := fields.keys() & part.keys():
@@ -204,10 +201,8 @@ def _code(texts: Collection[str], key: bytes | None = None) -> str:
 
 @functools.cache
 def _fence_key(folder: Path) -> bytes:
-    """The secret of this user's runs, made on the first call; where it cannot be kept, one for this process alone.
-
-    It stays the same from run to run, because a request that differed in it would be paid again.
-    """
+    """The secret of this user's runs: always the same, because a request that differed in it would be paid again;
+    where it cannot be kept, one for this process alone."""
     place = folder / "fence.key"
     try:
         files.make_folder(folder)
@@ -241,8 +236,8 @@ def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False
         OffScaleAnswer: A number or category that is not on its scale.
     """
     written = raw = (text or "").strip()
-    if raw.startswith(_FENCE) and raw.endswith(_FENCE) and len(raw) >= 2 * len(_FENCE):
-        written = raw[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
+    if fenced := re.fullmatch("```(?:json)?(.*)```", raw, re.DOTALL):
+        written = fenced[1].strip()
     try:
         given = json_value(written)
     except Unreadable as error:

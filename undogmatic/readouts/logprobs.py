@@ -138,11 +138,8 @@ def sent_tokens(prediction: dspy.Prediction) -> list[Any]:
 
 @reading(None)
 def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
-    """Candidates for the first token of the answer with their natural log-probabilities, as the model sent them.
-
-    Raises:
-        UnparseableAnswer: It sent none.
-    """
+    """Candidates for the first token of the answer with their natural log-probabilities, as the model sent them. Raises
+    UnparseableAnswer where it sent none."""
     first = sent_tokens(prediction)[0]
     return [(each["token"], each["logprob"]) for each in first["top_logprobs"] or [first]]
 
@@ -160,9 +157,7 @@ def level_distribution(
         top: Pairs of token text and natural log-probability.
         labels: What stands for each level, shape (n_levels,).
         values: Level values in score units, shape (n_levels,).
-        minimum_mass: Least share of probability on the labels.
-    Raises:
-        OffScaleAnswer: If the labels carry less than `minimum_mass`.
+        minimum_mass: Least share of probability on the labels; with less, OffScaleAnswer is raised.
     """
     mass = [0.0] * len(values)
     seen = []
@@ -182,11 +177,8 @@ def level_distribution(
 def distribution(
     values: Sequence[float], masses: Sequence[float], minimum_mass: float, what: str, seen: Sequence[str]
 ) -> ScoreDistribution:
-    """The distribution over values by the probability that they have, what they lack of 1 as off the scale.
-
-    Raises:
-        OffScaleAnswer: If they carry less than `minimum_mass`; `what` says what they are, and `seen` what was answered.
-    """
+    """The distribution over values by the probability that they have, what they lack of 1 as off the scale. Raises
+    OffScaleAnswer where that is less than `minimum_mass`: `what` says what they are, and `seen` what was answered."""
     total = math.fsum(masses)
     if total < minimum_mass or total <= 0:
         least = f"less than readout.minimum_mass={minimum_mass:g}"
@@ -204,10 +196,9 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
         )
     try:
         data: Any = read_json(Path(path))
+        _check_calibration(data)
     except DataError as error:
         raise ConfigError(f"`readout.calibration` is {brief(path)}: {error}") from None
-    try:
-        _check_calibration(data)
     except ValueError as error:
         raise ConfigError(
             f"{path} is not a calibration file ({error}). Make one with `undogmatic calibrate`."

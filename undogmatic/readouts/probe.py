@@ -229,11 +229,8 @@ _TABLES = (*_HALF, "dual")
 
 
 def load(path: Path) -> Probe:
-    """Read and check a probe file.
-
-    Raises:
-        ConfigError: It is missing, not a probe, of another format, damaged, or holds wrong shapes or numbers.
-    """
+    """Read and check a probe file. Raises ConfigError for one that is missing, not a probe, of another format, damaged,
+    or holds wrong shapes or numbers."""
     from safetensors import SafetensorError, safe_open
 
     if not path.exists():
@@ -276,8 +273,7 @@ def _type(name: str) -> type:
 
 
 def _problems(found: dict[str, np.ndarray], about: About) -> Iterator[str]:
-    """What is wrong with the arrays of a file: their names, types, shapes, values or digest. What comes after the
-    first relies on that not being so."""
+    """What is wrong with the arrays of a file; what comes after the first relies on that not being so."""
     if set(found) not in (set(_NAMES), {*_NAMES, *Sieve._fields}):
         yield f"it holds the arrays {brief(', '.join(sorted(found)))}; expected {', '.join(_NAMES)}"
     for name, value in found.items():

@@ -38,6 +38,11 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def as_text(value: Any) -> str:
+    """A value as JSON text for people."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
 def text_mark(text: str) -> str:
     """A short mark by which a text is known again, 12 hex digits of its SHA-256: what was fitted notes what it saw."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -92,10 +97,6 @@ def _as_json(given: Any, where: str = "metadata", depth: int = 0) -> Any:
         if wrong := [key for key in map(str, given) if not _writable(key)]:
             raise ValueError(f"`{where}` has the key {brief(wrong[0])}, which cannot be written")
         return {str(key): _as_json(value, f"{where}.{key}", depth + 1) for key, value in given.items()}
-    return _scalar(given, where)
-
-
-def _scalar(given: Any, where: str) -> Any:
     if given is None or (isinstance(given, float | Decimal) and math.isnan(given)):
         return None
     if isinstance(given, float | Decimal) and math.isfinite(given):
