@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import importlib
 import inspect
 import math
@@ -187,7 +186,6 @@ KINDS = {
 }
 """What the class of each group must be: a class to come from, or what it must be able to do."""
 
-
 LARGEST = 1e12
 """The largest number that means anything in a config; what has a closer bound says so itself."""
 LONGEST = 100_000
@@ -223,7 +221,7 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     if not isinstance(path, str) or "." not in path:
         is_what, section = "missing (is the file empty?)" if path is None else brief(path), group.partition(".")[0]
         raise ConfigError(f"`{group}._target_` is {is_what}; it must name a class, as in the files of conf/{section}/.")
-    path = _renamed().get(path, path)
+    path = _RENAMED.get(path, path)
     target = _imported(path, f"{group}._target_")
     if not inspect.isclass(target):
         raise ConfigError(f"`{group}._target_` is {path!r}, which is not a class.")
@@ -265,16 +263,13 @@ def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tupl
     return function, counts._fields
 
 
-@functools.cache
-def _renamed() -> Mapping[str, str]:
-    """Where the classes lie now that the configs of earlier runs name."""
-    renamed: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
-    return renamed
+_RENAMED: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
+"""Where the classes lie now that the configs of earlier runs name."""
 
 
 def earlier_name(name: str) -> str:
     """The name that a class had when the earliest runs were made, which their hashes hold."""
-    return next((earlier for earlier, now in _renamed().items() if now == name), name)
+    return next((earlier for earlier, now in _RENAMED.items() if now == name), name)
 
 
 def _imported(path: str, key: str) -> Any:
@@ -310,8 +305,8 @@ def _raised(error: BaseException) -> str:
 
 
 def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
-    """The value that stands at a key with what it describes built. Raises ConfigError for a class that its place does
-    not take (`hints`), before anything is built: some classes open files when they are made."""
+    """The value at a key with what it describes built. Raises ConfigError for a class that its place does not take
+    (`hints`), before anything is built: some classes open files when they are made."""
     if isinstance(value, Mapping) and "_target_" in value:
         target = resolve(value["_target_"], key)
         if not any(_takes(hint, target) for hint in hints) and not (Any in hints and _last_word(key) in KINDS):

@@ -161,8 +161,7 @@ def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
 
 def plain(group: str, name: str, key: str) -> dict[str, Any]:
     """`named` where no config is at hand, in the folders last searched; its references stay as they are written."""
-    node: Any = OmegaConf.to_container(OmegaConf.create(_loaded(group, name, key, _latest)))
-    return {str(k): v for k, v in node.items()}
+    return OmegaConf.to_container(_loaded(group, name, key, _latest))  # type: ignore[return-value]
 
 
 def language_of_prompt(*, _parent_: Any) -> str:
@@ -174,7 +173,7 @@ def language_of_prompt(*, _parent_: Any) -> str:
     own_prompt = OmegaConf.masked_copy(_parent_, [key for key in _parent_ if key != "language"])
     node: Any = OmegaConf.to_container(own_prompt, resolve=True)
     try:
-        return str(build({str(key): value for key, value in node.items()}, "prompt").language)
+        return str(build(node, "prompt").language)
     except UndogmaticError:
         return ""
 
@@ -281,8 +280,7 @@ def _odd_keys(node: Any, kinds: Any) -> Iterator[Any]:
 
 
 def _check_file(node: Mapping[str, Any], group: str, package: str | None, shown: Path) -> None:
-    """Refuse a file of a group that speaks to Hydra by its key `hydra` or by Hydra's groups in `defaults`; where its
-    own place lies in Hydra's section is seen when all is composed. Raises ConfigError."""
+    """Refuse a file of a group that speaks to Hydra by its key `hydra` or by Hydra's groups in `defaults`."""
     if group.split("/", maxsplit=1)[0] == HYDRA:
         raise ConfigError(
             f"{shown}: a folder of groups may have no options of Hydra's own groups ({group}); set its keys on the "

@@ -73,15 +73,14 @@ def allowed() -> tuple[str, ...]:
 
 def permits(path: str) -> bool:
     """Whether a dotted path lies in a package that may be built from, and names nothing private on its way."""
-    hidden = any(part.startswith("_") for part in path.split("."))
-    return not hidden and any(path.startswith(f"{package}.") for package in allowed())
+    return not re.search(r"(^|\.)_", path) and any(path.startswith(f"{package}.") for package in allowed())
 
 
 def refused(path: str, key: str) -> str:
     """What is said of a path that is not permitted."""
-    hidden = any(part.startswith("_") for part in path.split("."))
     hint = f". {how_to_allow(path.partition('.')[0])}"
-    hint = ", and no name in it may start with an underscore." if hidden else hint
+    if re.search(r"(^|\.)_", path):
+        hint = ", and no name in it may start with an underscore."
     return f"`{key}` is {path[:200]!r}; only classes of {', '.join(allowed())} may be built from a config{hint}"
 
 

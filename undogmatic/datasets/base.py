@@ -38,13 +38,8 @@ class Judged(Protocol):
 
 
 def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
-    """`path` as a file, or a ConfigError that lists what lies beside it.
-
-    Args:
-        path: What the user typed.
-        key: The config key, for the message.
-        patterns: Suffixes that make sense here, e.g. (".jsonl",).
-    """
+    """The file at `path`, as typed for the config's `key`, or a ConfigError that lists what lies beside it with one of
+    the suffixes in `patterns`, e.g. (".jsonl",)."""
     try:
         file = Path(path).expanduser()
         if file.is_file():
@@ -95,12 +90,9 @@ FEWEST_LABELS = 5
 
 
 def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
-    """The items with their overall labels as numbers of the rubric's scale; a second call changes nothing.
-
-    Raises:
-        DataError: A label that is not on the scale, by its place and rater; or labels that all seem to be on another
-            scale, where the dataset does not say which.
-    """
+    """The items with their overall labels as numbers of the rubric's scale; a second call changes nothing. Raises
+    DataError for a label that is not on the scale, by its place and rater; or for labels that all seem to be on another
+    scale, where the dataset does not say which."""
     found = []
     for item in items:
         given, read = item.labels.get(OVERALL, {}), {}
@@ -199,7 +191,5 @@ class SubsetDataset:
         if len(items) < self.n:
             raise ConfigError(f"`dataset.n` is {self.n}, but {self.dataset.about} has {len(items)} items.")
         turns: dict[str | None, count[int]] = defaultdict(count)
-        places = {item.id: hashlib.sha256(f"{self.seed}:{item.id}".encode()).hexdigest() for item in items}
-        drawn = sorted(items, key=lambda item: places[item.id])
-        in_turn = sorted((next(turns[item.condition]), places[item.id], n) for n, item in enumerate(drawn))
-        return [drawn[n] for _, _, n in in_turn[: self.n]]
+        drawn = sorted(items, key=lambda item: hashlib.sha256(f"{self.seed}:{item.id}".encode()).hexdigest())
+        return sorted(drawn, key=lambda item: next(turns[item.condition]))[: self.n]

@@ -122,12 +122,8 @@ def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
 
 
 def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a Parquet file with their numbers from 1. Raises DataError naming the file, and the row where it can.
-
-    Args:
-        path: The file.
-        needed: Columns it must have.
-    """
+    """The rows of a Parquet file with their numbers from 1; it must have the columns `needed`. Raises DataError naming
+    the file, and the row where it can."""
     import pyarrow
     import pyarrow.parquet
 
@@ -214,14 +210,12 @@ def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
 
 def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a table with their lines (of CSV those in which they end); its suffix, of SUFFIXES, tells the format.
+    Raises DataError naming file and line.
 
     Args:
-        path: The file.
         needed: Columns that CSV and Parquet must have; the objects of JSON Lines are given as they are.
         commas: Whether only commas may separate the cells of CSV (spreadsheets take others where the comma is a decimal
             point), and empty cells are left out where they are not needed.
-    Raises:
-        DataError: Naming file and line.
     """
     if path.suffix != ".csv":
         yield from json_lines(path) if path.suffix == ".jsonl" else parquet_rows(path, needed)

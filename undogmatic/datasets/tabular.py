@@ -93,8 +93,7 @@ def item_of(
         shown[OPTIONS] = options = dict(zip(ascii_uppercase, options, strict=False))
     if isinstance(options, dict) and not any(isinstance(text, dict | list | None) for text in options.values()):
         shown[OPTIONS] = "\n".join(f"{letter}: {text}" for letter, text in options.items())
-    missing = [name for name in inputs if name not in shown]
-    if missing:
+    if missing := [name for name in inputs if name not in shown]:
         raise DataError(
             f"{place}: the field `{missing[0]}` is missing. Fields: id, {', '.join(inputs)}; optional: condition, "
             "pair, label."
@@ -121,12 +120,8 @@ class Copying(Protocol):
 
 
 def labelled_items(path: str | None, rubric: Rubric) -> list[Item]:
-    """What to fit on: the user's labelled file, or the development texts that ship with labels for the rubric.
-
-    Raises:
-        ConfigError: No file was given, and no labels ship for the rubric.
-        DataError: A text without label, named.
-    """
+    """What to fit on: the user's labelled file, or the development texts that ship with labels for the rubric. Raises
+    ConfigError where there are neither; DataError naming a text without label."""
     if path is None:
         return _shipped(rubric).load()
     items = TextsDataset(path, rubric.inputs, optional=rubric.optional).load()

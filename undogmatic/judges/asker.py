@@ -68,13 +68,12 @@ class Question(Unit):
     async def aforward(
         self, item: Item, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
     ) -> dspy.Prediction:
-        """Ask about `item`: `answer` (of class `kind`) and `distributions` (per number, where there are any).
+        """Ask about `item`: `answer` (of class `kind`) and `distributions` (per number, where there are any). Raises
+        ModelError where there is no answer, or none that can be read.
 
         Args:
             context: Values for the wording's context, from earlier steps.
             known: Number fields that need not be asked, where numbers are asked one by one.
-        Raises:
-            ModelError: No answer, or none that can be read.
         """
         with dspy.context(lm=self.lm or dspy.settings.lm):
             return await self._put(item, dict(context or {}), dict(known or {}))

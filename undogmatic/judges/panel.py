@@ -1,7 +1,4 @@
-"""`panel`: several judges, or one several times, and what they say together.
-
-Its weights may come from earlier runs: how far was each member from the labels on the same texts?
-"""
+"""`panel`: several judges, or one several times, and what they say together."""
 
 from __future__ import annotations
 
@@ -235,7 +232,7 @@ def read_history(
 
 
 def inverse_weights(errors: Sequence[float]) -> list[float]:
-    """Weights proportional to 1 / mean squared error.
+    """Weights proportional to 1 / mean squared error, with a sum of 1.
 
     For unbiased members with independent errors no other weights give the mean a smaller variance. A bias counts as
     error here, though weights cannot remove it; what members get wrong together is ignored, though it makes the best
@@ -243,8 +240,6 @@ def inverse_weights(errors: Sequence[float]) -> list[float]:
 
     Args:
         errors: Mean squared error per member, in squared score units, all above 0.
-    Returns:
-        One weight per member, sum 1.
     References:
         Bates and Granger (1969), The combination of forecasts. doi:10.1057/jors.1969.103
     """
@@ -256,14 +251,12 @@ def run_of(
     typed: str, where: str, judge: Judge, key: str, rubric: Rubric, who: str
 ) -> tuple[RunFolder, tuple[str, str]]:
     """The finished run of a judge, and as which judge and criterion it is known there. Compared are scale, judge,
-    readout, settings, model, and a prompt that is used.
+    readout, settings, model, and a prompt that is used. Raises ConfigError where there is no such run.
 
     Args:
         typed, where: The run's folder as typed, and the config key under which it was.
         key: That of the judge.
         who: What judges by this rubric, for messages ("this panel").
-    Raises:
-        ConfigError: No such run, or one of another judge or on another scale.
     """
     folder = RunFolder.open(typed, f"`{where}`")
     folder.check_finished()

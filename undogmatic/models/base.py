@@ -110,13 +110,11 @@ class View(Record):
         return before, text, self.after
 
     def pooled(self, states: list[np.ndarray], lengths: tuple[int, int, int]) -> np.ndarray:
-        """States of the chosen blocks -> the feature vector.
+        """States of the chosen blocks -> the feature vector, shape (len(blocks) * width,), float32.
 
         Args:
             states: Per block, shape (n_tokens, width); row 0 is the begin-of-text token, then the three segments.
             lengths: Tokens of the three segments; they and the begin-of-text token add up to n_tokens.
-        Returns:
-            Shape (len(blocks) * width,), float32.
         """
         before, text, after = lengths
         end = 1 + before + text

@@ -156,8 +156,8 @@ class Readout(Unit):
 
 
 def shown_inputs(item: Item, rubric: Rubric) -> dict[str, str]:
-    """The inputs of the item that the rubric shows, in its order. Raises ConfigError where one is missing; UnfitInput, so
-    that only this item fails, where it is one that the rubric lets an item lack, and it is needed."""
+    """The inputs of the item that the rubric shows, in its order. Raises ConfigError where one is missing; UnfitInput,
+    which fails this item alone, where the rubric lets an item lack it."""
     lacking = rubric.optional if rubric.partial else ()
     missing = [name for name in rubric.inputs if name not in item.inputs and name not in lacking]
     if missing and missing[0] in rubric.optional:

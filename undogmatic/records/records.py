@@ -101,10 +101,9 @@ def _as_json(given: Any, where: str = "metadata", depth: int = 0) -> Any:
         return None
     if isinstance(given, float | Decimal) and math.isfinite(given):
         return float(given)
-    if isinstance(given, datetime.date | datetime.time):
-        return None if (text := given.isoformat()) == "NaT" else text  # pandas' missing date is a date
-    if isinstance(given, datetime.timedelta):
-        return str(given)
+    if isinstance(given, datetime.date | datetime.time | datetime.timedelta):
+        text = str(given) if isinstance(given, datetime.timedelta) else given.isoformat()
+        return None if text == "NaT" else text  # pandas' missing date is a date
     if _writable(given) if isinstance(given, str) else isinstance(given, int) and given.bit_length() <= LONGEST_INTEGER:
         return given
     what = f"{brief(given)} ({type(given).__name__})"
@@ -234,11 +233,8 @@ def turns(ids: Sequence[str], pairs: Sequence[str | None]) -> list[int]:
 
 
 class ScoreDistribution(Record):
-    """Probability over the rubric's levels, and the mass that fell on anything else.
-
-    `probabilities` are conditional on being on the scale: they sum to 1. `off_scale` is the share of the original mass
-    that lay elsewhere.
-    """
+    """Probability over the rubric's levels. `probabilities` are conditional on being on the scale: they sum to 1.
+    `off_scale` is the share of the original mass that lay elsewhere."""
 
     values: tuple[float, ...] = Field(min_length=1)
     probabilities: tuple[float, ...]

@@ -1,7 +1,5 @@
 """Defines what an analysis yields (metrics, tables, sentences, figures, verdict) and how the parts of a run are named.
 
-An analysis collects it in a `Telling`, which names each number and each sentence once.
-
 The nouns stand apart from `analyses/`, so that what only reads the results of a finished run does not import analyses.
 """
 

@@ -119,7 +119,6 @@ class _Categories(Record):
         return " / ".join(self.categories)
 
     def default_levels(self) -> tuple[float, ...]:
-        """Every category."""
         return tuple(float(n) for n in range(len(self.categories)))
 
 
@@ -136,7 +135,6 @@ class UnorderedScale(_Categories):
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
-        """Whether a higher number means more."""
         return len(self.categories) == 2
 
 
@@ -384,14 +382,8 @@ class Rubric(Record):
         return self.units(shares[0]), self.units(shares[1])
 
     def read(self, given: Any, ends: tuple[float, float] | None = None) -> float:
-        """A label as a number of this scale.
-
-        Args:
-            given: A number or a category's name.
-            ends: Of another numeric scale on which it was given, to be mapped linearly; None is this one.
-        Raises:
-            ValueError: It is on neither, or this scale has no ends to map to.
-        """
+        """A label, a number or a category's name, as a number of this scale; `ends` are those of another numeric scale
+        on which it was given, to be mapped linearly. Raises ValueError where it is on neither, or cannot be mapped."""
         if ends is None or ends == (self.minimum, self.maximum):
             return self.scale.read(given)
         if not isinstance(self.scale, NumericScale):

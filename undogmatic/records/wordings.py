@@ -56,10 +56,7 @@ def languages() -> list[str]:
 
 def texts_beside(owner: object) -> tuple[Path, ...]:
     """The files of words beside the modules that define `owner` (a class or an instance) and what it inherits from.
-
-    Raises:
-        ConfigError: One is no such file.
-    """
+    Raises ConfigError where one is no such file."""
     if isinstance(owner, Wraps) and not isinstance(owner, type):
         return texts_beside(owner.words_of)
     found = []

@@ -172,10 +172,8 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
         scored = run.frame[run.frame["score"].notna()]  # categories without an order have none, and are counted instead
         conditions = scored["condition"].fillna("all").astype(str)
         groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
-        drawn = (
-            [FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})] if groups else []
-        )
-        yield from pictures(drawn, words, "common", run.rubric, run.folder)
+        drawn = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
+        yield from pictures([drawn] if groups else [], words, "common", run.rubric, run.folder)
 
 
 def _exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
