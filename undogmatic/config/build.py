@@ -24,8 +24,7 @@ from undogmatic.records.wordings import languages
 from undogmatic.safety.outside import brief, has_halves, read_yaml
 from undogmatic.safety.secrets import learn
 
-LARGEST_SEED = 2**32 - 1
-"""What every generator of random numbers takes."""
+LARGEST_SEED = 2**32 - 1  # What every generator of random numbers takes
 
 
 class _Section(BaseModel):
@@ -186,10 +185,8 @@ KINDS = {
 }
 """What the class of each group must be: a class to come from, or what it must be able to do."""
 
-LARGEST = 1e12
-"""The largest number that means anything in a config; what has a closer bound says so itself."""
-LONGEST = 100_000
-"""Characters of one text: an instruction may be long."""
+LARGEST = 1e12  # The largest number that means anything in a config; what has a closer bound says so itself
+LONGEST = 100_000  # Characters of one text: an instruction may be long
 
 
 def check_values(node: Any, key: str) -> None:

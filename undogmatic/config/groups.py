@@ -30,12 +30,9 @@ from undogmatic.safety.paths import conf_folder
 if TYPE_CHECKING:
     from undogmatic.config.build import Settings
 
-FOLDERS = "folders"
-"""The key of a composed config that holds the user's folders, for names used inside a group's file."""
-SCHEME = "groups"
-"""Of a place of the search path that is read here."""
-NO_USERS = ("hydra", "main", "schema")
-"""Who brings a place of the search path that is not the user's."""
+FOLDERS = "folders"  # The key of a composed config that holds the user's folders, for names used inside a group's file
+SCHEME = "groups"  # Of a place of the search path that is read here
+NO_USERS = ("hydra", "main", "schema")  # Who brings a place of the search path that is not the user's
 _HEADER = 512  # characters of a file in which Hydra looks for `# @package`
 _STEP = re.compile(r"(?!\.)[^/\\\0]+")  # one name on the way to a file; none leads out of the folder
 _SWEPT = re.compile(r"[\w.@-]+(/[\w.@-]+)*")

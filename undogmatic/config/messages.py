@@ -17,8 +17,7 @@ from undogmatic.config.groups import keys_of, options
 from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.safety.outside import has_halves
 
-LONGEST = 20_000
-"""Characters of a word: reading one takes time that grows with its brackets."""
+LONGEST = 20_000  # Characters of a word: reading one takes time that grows with its brackets
 
 
 def combined(words: Sequence[str]) -> list[str]:
@@ -140,10 +139,8 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     return " ".join(filter(None, [said, step, listed]))
 
 
-OF_A_JUDGE = ("prompt", "model", "readout")
-"""What every judge may have of its own (`engine.recipe`)."""
-SUPPLIED = ("Readout", "Asker", "Rubric")
-"""What a run hands to a judge, so that no key may."""
+OF_A_JUDGE = ("prompt", "model", "readout")  # What every judge may have of its own (`engine.recipe`).
+SUPPLIED = ("Readout", "Asker", "Rubric")  # What a run hands to a judge, so that no key may
 
 
 def accepted(node: DictConfig, section: str, key: str) -> bool:

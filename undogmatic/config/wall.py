@@ -50,8 +50,7 @@ _LOGGING = {
 _STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 _RESOLVERS = ("oc.env", "now", HYDRA, "output_folder")
 _FUNCTION = re.compile(r"\$\{\s*([^${}:\s]*)\s*:")
-_COMPUTED = re.compile(r"\$\{[^}:]*\$\{")
-"""A name that is itself a reference."""
+_COMPUTED = re.compile(r"\$\{[^}:]*\$\{")  # A name that is itself a reference
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([^,}]*)")
 _OF_THE_JOB = re.compile(r"[^$]*(\$\{(hydra\.|hydra:|now:)[\w.:%\-/ ]*\}[^$]*)+")
 """References that have a value only once Hydra starts the job; all of them are texts of its own."""

@@ -85,8 +85,7 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         raise DataError(f"{place}: {what}.") from None
 
 
-FEWEST_LABELS = 5
-"""With fewer, all labels may well lie in the lowest tenth of the scale they are on."""
+FEWEST_LABELS = 5  # With fewer, all labels may well lie in the lowest tenth of the scale they are on
 
 
 def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:

@@ -30,12 +30,9 @@ from undogmatic.safety.outside import (
     whole_lines,
 )
 
-ROW_LINES = 100_000
-"""Line breaks in the cells of one CSV row; where there are more, a quote was left open."""
-BATCH_BYTES = 50_000_000
-"""What a batch of Parquet rows may take in memory."""
-UNPACKED = 100
-"""How many times its size a Parquet file of more than a gigabyte of texts may unpack to."""
+ROW_LINES = 100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
+BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
+UNPACKED = 100  # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

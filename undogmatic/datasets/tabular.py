@@ -21,10 +21,8 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 
 _FIELDS = ("id", "condition", "pair", "parent", "maker", "label", "labels")
-OPTIONS = "options"
-"""The one input that a file may give as a list, or by letters."""
-_RATED = "label."
-"""`label.CRITERION` and `label.CRITERION.RATER` are columns of labels where a file cannot nest them."""
+OPTIONS = "options"  # The one input that a file may give as a list, or by letters
+_RATED = "label."  # `label.CRITERION` and `label.CRITERION.RATER` are columns of labels where a file cannot nest them.
 
 
 class TextsDataset:

@@ -34,8 +34,7 @@ STEP_INPUTS = ("rubric", "context", "previous", "problem")
 LEVEL_INPUTS = ("rubric", "given", "said")
 LEAST_SHARE = 0.02
 """Of the probability, on levels that respect the bounds of a number; with less, the answer contradicts itself."""
-Wordings = Mapping[str, Mapping[str, Any]]
-"""Language -> step -> its wording, as in a file of conf/judge/."""
+Wordings = Mapping[str, Mapping[str, Any]]  # Language -> step -> its wording, as in a file of conf/judge/
 
 
 class Question(Unit):

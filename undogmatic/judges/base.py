@@ -59,8 +59,8 @@ class Judge(Unit):
 
     async def aforward(self, item: Item | None = None, **inputs: Any) -> dspy.Prediction:
         """Judge an item, or the inputs themselves: `judge(text="...")`, as DSPy's optimisers and evaluators call it.
-        The prediction has `verdict` and its `score`; with several criteria, `verdicts` by criterion, and those of OVERALL
-        where it is one of them, so that such a judge can stand inside another."""
+        Return `verdict` and its `score`; for several criteria `verdicts` by criterion, and those of OVERALL where it is
+        one of them, so that such a judge can stand inside another."""
         options = {name: inputs.pop(name) for name in list(inputs) if name in inspect.signature(self.judge).parameters}
         judged = await self.judge(item or Item(id="item", inputs=inputs), **options)
         several = {OVERALL: judged} if isinstance(judged, Verdict) else judged

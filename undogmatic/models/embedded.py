@@ -34,8 +34,7 @@ CONTEXT = 4096  # tokens, unless model.context says otherwise
 _lock = threading.Lock()  # two evaluations at once only slow one another
 
 
-_llama = lru_cache(maxsize=1)(Llama)
-"""The loaded model, shared by the jobs of a sweep."""
+_llama = lru_cache(maxsize=1)(Llama)  # The loaded model, shared by the jobs of a sweep
 
 
 def _encoded(values: np.ndarray, kind: str = "<f4") -> str:

@@ -23,8 +23,7 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 
-DEEPEST = 6
-"""Levels of an argument that is an object of a class of one's own; what lies deeper counts by its type."""
+DEEPEST = 6  # Levels of an argument that is an object of a class of one's own; what lies deeper counts by its type
 
 
 class Unit(dspy.Module):

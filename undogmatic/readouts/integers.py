@@ -21,8 +21,7 @@ from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.stats.uncertainty import Completed, completed, ends, integer_masses, longest_digits
 
-MOST_NUMBERS = 1000
-"""On a longer scale three digits say too little about a number."""
+MOST_NUMBERS = 1000  # On a longer scale three digits say too little about a number
 UNLIKE = 0.25
 """So far apart (total variation) the odds after a digit may lie whether the model wrote it or was given it."""
 Odds = dict[str, float]

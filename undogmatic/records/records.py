@@ -17,12 +17,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from undogmatic.safety.outside import DEEPEST, LONGEST_INTEGER, brief, has_halves
 
 FailureKind = Literal["refusal", "unparseable", "off_scale", "transport", "timeout", "budget", "input", "fault"]
-Key = tuple[str, str, str, int]
-"""Item, judge or step, criterion, repeat."""
-OVERALL = "overall"
-"""The criterion of a judge that says one thing of an item."""
-UNNAMED = "unnamed"
-"""The rater of a label that does not say whose it is."""
+Key = tuple[str, str, str, int]  # Item, judge or step, criterion, repeat
+OVERALL = "overall"  # The criterion of a judge that says one thing of an item
+UNNAMED = "unnamed"  # The rater of a label that does not say whose it is
 RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget", "fault")
 
 
@@ -110,8 +107,7 @@ def _as_json(given: Any, where: str = "metadata", depth: int = 0) -> Any:
     raise ValueError(f"`{where}` is {what}, which not every file of a run can hold; correct it or leave it out")
 
 
-Name = Annotated[str, AfterValidator(_name)]
-"""What stands in tables, file names and tags: one line, not endless."""
+Name = Annotated[str, AfterValidator(_name)]  # What stands in tables, file names and tags: one line, not endless
 Text = Annotated[str, AfterValidator(_text)]
 Label = Annotated[float | Name, BeforeValidator(_label)]
 """What a person said: a number of the rubric's scale, or the name of a category."""

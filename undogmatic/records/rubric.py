@@ -12,14 +12,13 @@ import operator
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from undogmatic.records.records import Record
 
 MOST_LEVELS = 11
 """A numeric scale with so many values at most is offered value by value where a model chooses among levels."""
-FEW_LEVELS = 5
-"""Levels offered of a finer numeric scale without anchors, evenly spaced."""
+FEW_LEVELS = 5  # Levels offered of a finer numeric scale without anchors, evenly spaced
 
 
 class NumericScale(Record):
@@ -215,7 +214,7 @@ class Wording(Record):
         definition: What the construct is.
         question: What is asked of every item.
         domain: The judge's role and field, e.g. "You judge Brazilian legal texts."; a prompt may replace it.
-        meanings: One per anchor, band or category of the guide, in its order.
+        meanings: One per anchor, band or category of the guide, in its order; earlier files call them anchors.
         headings: Heading per input, where there are several.
         unit: What one unit of the score is called in reports.
         distinctions: What is easily taken for the construct, and is not; stands behind the guide.
@@ -226,23 +225,14 @@ class Wording(Record):
     definition: str
     question: str
     domain: str = ""
-    meanings: tuple[str, ...] = ()
+    meanings: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("meanings", "anchors"))
     headings: dict[str, str] = Field(default_factory=dict)
     unit: str | None = None
     distinctions: tuple[str, ...] = _newer(())
     prose: str = _newer("")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _earlier_form(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "anchors" in given:
-            fields = dict(given)
-            return fields | {"meanings": fields.pop("anchors")}
-        return given
 
-
-ANSWERED = ("confidence", "rationale", "level")
-"""Fields that an answer has beside the score."""
+ANSWERED = ("confidence", "rationale", "level")  # Fields that an answer has beside the score
 
 
 class Rubric(Record):

@@ -17,12 +17,10 @@ from typing import Any, Protocol, runtime_checkable
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.outside import read_yaml
 
-REPORT_TEXTS = Path(__file__).resolve().parents[1] / "report" / "texts"
-"""The report's own words, one file per language."""
+REPORT_TEXTS = Path(__file__).resolve().parents[1] / "report" / "texts"  # The report's own words, one file per language
 FALLBACK = "en"
 
-Licence = Mapping[str, str]
-"""Language -> the sentence that says under which licence something is used."""
+Licence = Mapping[str, str]  # Language -> the sentence that says under which licence something is used
 
 
 def of_this_project(what: str) -> Licence:

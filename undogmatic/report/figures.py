@@ -43,8 +43,7 @@ MARKERS = "osD^vPX"
 INK = "#222222"
 SCORES = ("score", "raw_score", "label")
 WIDTH = 7.2  # inches, 1080 pixels
-MANY = 500
-"""More lines than these are drawn fainter."""
+MANY = 500  # More lines than these are drawn fainter
 _LONGEST_NAME = 56
 
 

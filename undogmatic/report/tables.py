@@ -16,8 +16,7 @@ from undogmatic.safety.files import write_table
 
 MOST_ROWS = 25
 MOST_KEY_FIGURES = 6
-_TELLING = ("margin", "before", "after")
-"""Metrics without an interval that are shown beside the headline."""
+_TELLING = ("margin", "before", "after")  # Metrics without an interval that are shown beside the headline
 
 
 def key_figures(results: Sequence[AnalysisResult], words: Words) -> Table | None:
