@@ -71,7 +71,6 @@ class Hypothesis(_Section):
 
     @property
     def expects(self) -> str:
-        """What is expected, in signs."""
         sign = ">" if self.above is not None else "<" if self.below is not None else "≠"
         return "" if self.null is None else f"{sign} {self.null:g}"
 

@@ -42,7 +42,6 @@ class UserFolders(SearchPathPlugin):
     """Adds the user's folders to the search path of this program; that of another in the same process stays."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Let our source read the program's folder, and append the user's."""
         main = [part for part in search_path.get_path() if part.provider == "main"]
         if not any(str(part.path).removeprefix("file://") == str(conf_folder()) for part in main):
             return
@@ -106,7 +105,6 @@ class Loader(ConfigLoader):
         return config
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
-        """The config of a job, composed and checked."""
         name = tuple(sweep_overrides)
         if not self._looking and master_config is self._master and name in self._kept:
             return self._kept.pop(name)

@@ -101,7 +101,6 @@ def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
 
 
 def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[str]) -> str:
-    """A key that the composed config does not have."""
     full, node = str(cause.full_key), cause.parent_node
     section, _, key = full.rpartition(".")
     keyed = [(word, f"{_key(word)}.") for word in words]  # a word sets the key, one inside it, or a mapping around it

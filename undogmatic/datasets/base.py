@@ -181,7 +181,6 @@ class SubsetDataset:
 
     @property
     def licence(self) -> Licence | None:
-        """That of the whole."""
         return self.dataset.licence if isinstance(self.dataset, Licensed) else None
 
     def load(self) -> list[Item]:

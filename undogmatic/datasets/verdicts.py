@@ -230,7 +230,6 @@ class VerdictsDataset:
     def _note_scores(
         self, row: Row, whole: str, said: dict[_Key, _Said], quoted: Mapping[tuple[str, str], dict[str, str]]
     ) -> None:
-        """Add the scores of a row to what was said."""
         judge, case = (row.get(names) for names in (self.columns.judge, self.columns.case))
         kept = {name: text for name, names in self.columns.details.items() if (text := as_detail(row.get(names)))}
         for criterion, given, failed, repeat in self._scores(row):

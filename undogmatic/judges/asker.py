@@ -61,7 +61,6 @@ class Question(Unit):
         self._build(asker, known)
 
     def _build(self, asker: Any, known: Sequence[str]) -> None:
-        """Make the predictors."""
         raise NotImplementedError
 
     async def aforward(
@@ -149,7 +148,6 @@ class Asker:
     def question(
         self, step: str, kind: type[Answer], values: Mapping[str, Any] | None = None, known: Sequence[str] = ()
     ) -> Question:
-        """The question for a step; arguments as in `Question`."""
         self.questions.append(self.asks(step, kind, self, values, known))
         return self.questions[-1]
 

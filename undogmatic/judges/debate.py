@@ -66,7 +66,6 @@ class DebateJudge(Judge):
         self.steps = [asker.question(name, kind, values) for name, kind in kinds.items()]
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict` with both positions."""
         context: dict[str, Any] = {}
         for step in self.steps:
             prediction = await step.acall(item=item, context=context)
@@ -125,7 +124,6 @@ class RedBlueJudge(Judge):
         self.teams = asker.question("red_blue", RedBlue)
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict` with the stronger team."""
         prediction = await self.teams.acall(item=item)
         answer: RedBlue = prediction.answer
         share, stronger, level = balance(answer.red_strength, answer.blue_strength)

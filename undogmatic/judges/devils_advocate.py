@@ -164,7 +164,6 @@ class SinglePassJudge(Judge):
         self.answer = asker.question("single_pass", SinglePass, known=("score",))
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict` with the range."""
         if self.initial is None:
             answer: SinglePass = (await self.answer.acall(item=item)).answer
             verdict = Verdict(

@@ -81,7 +81,6 @@ class PanelJudge(Judge):
         self.aggregate, self.weights, self.trim, self.repeats = aggregate, weights, trim, repeats
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict` with the members' scores and their disagreement."""
         base = current_rollout() * self.repeats
 
         async def once(member: Judge, repeat: int) -> Verdict:

@@ -29,7 +29,6 @@ class ScoreJudge(Judge):
         self.readout, self.rubric = readout, readout.rubric
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict`: what the readout gave."""
         verdict: Verdict = (await self.readout.acall(item=item)).verdict
         return verdict
 
@@ -46,7 +45,6 @@ class Points(Answer):
         return self
 
     def points(self) -> dict[str, float]:
-        """The points of each level, in the order of the levels."""
         return self.model_dump(exclude={"reason"})
 
 
@@ -77,7 +75,6 @@ class DistributionalJudge(Judge):
         self.points = asker.question("points", points_answer(asker.rubric, asker.prompt.language))
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict` with the distribution."""
         answer: Points = (await self.points.acall(item=item)).answer
         spread, levels = points_entropy(answer.points()), self.rubric.levels
         return entropy_verdict(

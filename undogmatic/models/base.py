@@ -56,7 +56,6 @@ class Model:
         return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
     def connect(self, gateway: Gateway) -> None:
-        """Use this gateway for all calls."""
         self.gateway = gateway
 
     async def close(self) -> None:

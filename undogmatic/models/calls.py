@@ -157,7 +157,6 @@ class Budget:
             self.note(1, 0.0)
 
     def spend(self, usd: float | None) -> None:
-        """Note the price of an answer."""
         if usd is None and self.max_usd is not None:
             if self._dearest is None:
                 raise ConfigError(
@@ -245,7 +244,6 @@ class ReplyCache:
             self._execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", key, text)
 
     def close(self) -> None:
-        """Release the file."""
         self._database.close()
 
     def _execute(self, statement: str, *values: str) -> Any:

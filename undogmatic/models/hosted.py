@@ -270,7 +270,6 @@ class HostedModel(Model):
         raise NotImplementedError
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
-        """The reply's usage."""
         usage = data.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         sent, written = (figure(usage.get(name), MOST_TOKENS, int) for name in self.usage)

@@ -208,7 +208,6 @@ class Llama:
         return count
 
     def close(self) -> None:
-        """Free the context and the model."""
         if self._context:
             self._c.llama_free(self._context)
         if self._model:

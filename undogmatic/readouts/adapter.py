@@ -137,7 +137,6 @@ class JudgeAdapter(dspy.Adapter):
             return read_fields(signature.output_fields, completion, self.exact)
 
     def system(self, signature: Any, inputs: Mapping[str, Any]) -> str:
-        """The system message."""
         fence = self.words.fences if _several(signature) else self.words.fence
         if "level" in signature.output_fields:
             contract = "" if "the_question" in signature.input_fields else self._labels_only(signature)

@@ -127,7 +127,6 @@ class Readout(Unit):
         raise NotImplementedError
 
     async def aforward(self, item: Item) -> dspy.Prediction:
-        """`read` with the model in charge."""
         with dspy.context(lm=self.lm or dspy.settings.lm):
             return dspy.Prediction(verdict=categorised(await self.read(item), self.rubric))
 

@@ -93,7 +93,6 @@ class Prompt(Record):
 
     @property
     def words(self) -> FixedWords:
-        """The fixed sentences of its language."""
         return language(self.language)
 
     def check(self, rubric: Rubric) -> None:
@@ -154,7 +153,6 @@ class Prompt(Record):
         return digest([own, judged_by, self.words.model_dump(mode="json")])
 
     def task(self, rubric: Rubric) -> str:
-        """The judge's role and task."""
         return (self.instructions or rubric.wordings[self.language].domain).strip()
 
     def definition(self, rubric: Rubric) -> str:

@@ -59,12 +59,10 @@ class Label(Record):
 
     @property
     def place(self) -> str:
-        """Where it comes from, for messages."""
         return f"{self.file}:{self.line}" if self.trace is None else on_trace(self.trace, self.item_id)
 
     @property
     def as_given(self) -> str:
-        """What was filled in, for messages."""
         return self.given if isinstance(self.given, str) else f"{self.given:g}"
 
 

@@ -187,7 +187,6 @@ class Item(Record):
         return self.model_copy(update={"condition": None, "pair": None, "labels": {}})
 
     def with_label(self, value: Label) -> Item:
-        """A copy with this one label overall."""
         return self.model_copy(update={"labels": self.labels | {OVERALL: {UNNAMED: value}}})
 
     def form(self) -> dict[str, Any]:
@@ -402,12 +401,10 @@ class Judgment(Record):
 
     @property
     def key(self) -> Key:
-        """What the journal keeps one of."""
         return self.item_id, self.judge, self.criterion, self.repeat
 
     @property
     def score(self) -> float | None:
-        """The score, or None where the judge failed."""
         return self.outcome.score if isinstance(self.outcome, Verdict) else None
 
 
@@ -430,5 +427,4 @@ class Made(Record):
 
     @property
     def key(self) -> Key:
-        """What the journal keeps one of."""
         return self.item_id, self.step, OVERALL, self.repeat

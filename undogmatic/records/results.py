@@ -92,7 +92,6 @@ class Telling:
         self.findings.append(Finding(full, {k: v for more in (*several, values) for k, v in more.items()}))
 
     def draw(self, name: str, kind: str, **data: Any) -> None:
-        """Add a figure: `kind` names a drawing function."""
         self.figures.append(FigureData(name, kind, data))
 
     def result(self, verdict: Finding | None = None, standing: Standing | None = None, **others: Any) -> AnalysisResult:

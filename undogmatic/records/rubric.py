@@ -90,11 +90,9 @@ class _Categories(Record):
 
     @property
     def maximum(self) -> float:
-        """Number of the last category."""
         return float(len(self.categories) - 1)
 
     def contains(self, value: float) -> bool:
-        """Whether `value` is the number of a category."""
         return self.minimum <= value <= self.maximum and float(value).is_integer()
 
     def read(self, given: Any) -> float:
@@ -114,7 +112,6 @@ class _Categories(Record):
         return self.categories[min(len(self.categories) - 1, max(0, math.floor(value + 0.5)))]
 
     def span(self) -> str:
-        """The categories, e.g. no / yes."""
         return " / ".join(self.categories)
 
     def default_levels(self) -> tuple[float, ...]:
@@ -368,7 +365,6 @@ class Rubric(Record):
         return self.minimum + share * (self.maximum - self.minimum)
 
     def interval(self, shares: tuple[float, float]) -> tuple[float, float]:
-        """An interval of shares as scores."""
         return self.units(shares[0]), self.units(shares[1])
 
     def read(self, given: Any, ends: tuple[float, float] | None = None) -> float:

@@ -177,7 +177,6 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 
 def _exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
-    """Whether it is no part of the plan that the run has."""
     return run.settings.planned and result.name != PLAN
 
 

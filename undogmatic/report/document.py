@@ -62,7 +62,6 @@ class Picture(NamedTuple):
 
     @property
     def data(self) -> str:
-        """The picture as a data URI."""
         return "data:image/png;base64," + base64.b64encode(self.path.read_bytes()).decode()
 
 

@@ -139,12 +139,10 @@ class Pen:
         return figure, axes
 
     def plot(self, height: float) -> tuple[Figure, Any]:
-        """An empty figure with one pair of axes."""
         figure, axes = self.figure(height)
         return figure, axes[0, 0]
 
     def ticks(self) -> Any:
-        """A formatter of tick labels in the language's signs."""
         from matplotlib.ticker import ScalarFormatter
 
         words = self.words
@@ -156,7 +154,6 @@ class Pen:
         return Localised(useOffset=False)
 
     def axis_label(self, word: str) -> str:
-        """An axis label with its unit."""
         if word in SCORES:
             key = "score_axis" if self.scale is None else "score_axis_with_ends"
             low, high = self.scale or (None, None)
@@ -193,7 +190,6 @@ class Pen:
             ax.invert_yaxis()
 
     def text(self, key: str, **values: Any) -> str:
-        """One of the wordings under `figures`."""
         return self.words.text(f"figures.{key}", **values)
 
     def legend(self, figure: Figure, ax: Axes) -> None:

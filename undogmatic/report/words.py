@@ -57,7 +57,6 @@ class Words:
 
     @classmethod
     def of(cls, outcome: FinishedRun | SweepResult) -> Words:
-        """The words for the report of a run or a sweep."""
         rubric, language = outcome.rubric, outcome.language
         wording = rubric.wordings.get(language) if rubric is not None else None
         return cls(language, outcome.texts, wording.unit if wording is not None else None)
