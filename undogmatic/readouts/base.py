@@ -205,11 +205,9 @@ def categorised(verdict: Verdict, rubric: Rubric) -> Verdict:
 
 
 def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
-    """Several scores as one distribution over the rubric's levels, with their mean as its expectation.
-
-    A score between two levels is shared between them in proportion, so every level counts, also one that no score fell
-    on: the entropy of five equal scores and of five that fill the scale are comparable with any other distribution's.
-    """
+    """Several scores as one distribution over the rubric's levels, with their mean as its expectation. A score between
+    two levels is shared between them in proportion, so every level counts, also one that no score fell on: the entropy
+    of five equal scores and of five that fill the scale are comparable with any other distribution's."""
     levels = rubric.levels
     masses = [0.0] * len(levels)
     for score in scores:

@@ -161,10 +161,8 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T | ModelError]:
 
 
 def finished(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, in a thread of its own where a loop is already running (notebooks).
-
-    An interrupt of whoever waits cancels the work in that thread too, and waits until it has ended.
-    """
+    """Run a coroutine to its end, in a thread of its own where a loop is already running (notebooks). An interrupt of
+    whoever waits cancels the work in that thread too, and waits until it has ended."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -73,11 +73,8 @@ class DecisionReadout(Readout):
 def parse_score_answer(answer: Any, values: tuple[float, ...]) -> ScoreDistribution:
     """A System One score answer -> distribution over `values` (level k stands for values[k]).
 
-    Probabilities may miss 1 by SUM_TOLERANCE (rounding) and are then renormalised.
-
-    Raises:
-        UnparseableAnswer: Missing, of another type, or not probabilities over exactly these levels.
-        OffScaleAnswer: The reported score contradicts the probabilities.
+    Probabilities may miss 1 by SUM_TOLERANCE (rounding) and are then renormalised. Raises OffScaleAnswer where the
+    score contradicts them, UnparseableAnswer for what is missing, or not probabilities over exactly these levels.
     """
     raw = repr(answer)[:500]
     kind = answer.get("type") if isinstance(answer, dict) else None

@@ -37,10 +37,8 @@ _REPEATED = re.compile(r"(?<!\S)(\S+(?:\s+\S+){0,11}?)(?:\s+\1){2,}(?!\S)")
 
 
 def said_once(text: str) -> str:
-    """The text with every passage of at most twelve words that is said three times or more in a row said once.
-
-    A probe averages over all tokens of a text, so that a grade said twenty times would be most of what it reads.
-    """
+    """The text with every passage of at most twelve words that is said three times or more in a row said once. A probe
+    averages over all tokens of a text, so that a grade said twenty times would be most of what it reads."""
     return _REPEATED.sub(r"\1", text)
 
 

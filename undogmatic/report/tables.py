@@ -21,11 +21,9 @@ _TELLING = ("margin", "before", "after")  # Metrics without an interval that are
 
 def key_figures(results: Sequence[AnalysisResult], words: Words) -> Table | None:
     """The metrics that sum a run up, in a table: the headline, the margin it is held against, then those with an
-    interval. None where no analysis has a headline.
-
-    An interval is a pair of metrics `<name>_low`, `<name>_high`. Breakdowns by condition and metrics without a label
-    are left to metrics.json; a headline never is. Several analyses get fewer figures each, named after them.
-    """
+    interval. None where no analysis has a headline. An interval is a pair of metrics `<name>_low`, `<name>_high`.
+    Breakdowns by condition and metrics without a label are left to metrics.json; a headline never is. Several analyses
+    get fewer figures each, named after them."""
     with_headline = [r for r in results if r.headline is not None]
     several = len(with_headline) > 1
     rows = []
