@@ -249,28 +249,24 @@ class LevelsQuestion(Question):
         self.minimum_mass, self.base = asker.options["minimum_mass"], asker.model.base
         self.given = {} if self.base else {"the_rubric": self._about()}
         self.adapter = adapter.JudgeAdapter(self.prompt.words, self.base)
-        marks = {name: mark for name, mark in numbers(self.kind).items() if not mark.words_only}
-        self.numbers = {name: self._asked(name, mark) for name, mark in marks.items()}
         settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": asker.options["top"]}
         helpers = LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question")
-        self.predicts = {}
-        for name, asked in self.numbers.items():
-            if name in known:
-                continue
-            level = adapter.level(asked.labels, asked.meanings, asked.levels, asked.number.unit == "score")
-            task = asked.question if self.base else self._fill(self.wording.task)
-            self.predicts[name] = dspy.Predict(self._signature(task, {"level": level}, helpers), **settings)
-
-    def _asked(self, name: str, number: Number) -> NumberQuestion:
-        words = self.wording.levels[number.wording or name]
-        levels = number.levels(self.rubric, len(words.answers))
-        of_rubric = number.unit in ("score", "rubric") and number.band is None and number.own is None
-        labels = self.rubric.labels if of_rubric else tuple(str(n) for n in range(len(levels)))
-        question = self._fill(words.question, {"meaning": number.meaning})
-        if words.labels and not self.base:
-            labels, question = words.labels, f"{question} {words.answer_with}".rstrip()
-        meanings = list(words.answers) or self.rubric.meanings(self.prompt.language)
-        return NumberQuestion(number, words, question, labels, meanings, levels)
+        self.numbers, self.predicts = {}, {}
+        asked_here = {name: number for name, number in numbers(self.kind).items() if not number.words_only}
+        for name, number in asked_here.items():
+            words = self.wording.levels[number.wording or name]
+            levels = number.levels(self.rubric, len(words.answers))
+            of_rubric = number.unit in ("score", "rubric") and number.band is None and number.own is None
+            labels = self.rubric.labels if of_rubric else tuple(str(n) for n in range(len(levels)))
+            question = self._fill(words.question, {"meaning": number.meaning})
+            if words.labels and not self.base:
+                labels, question = words.labels, f"{question} {words.answer_with}".rstrip()
+            meanings = list(words.answers) or self.rubric.meanings(self.prompt.language)
+            self.numbers[name] = NumberQuestion(number, words, question, labels, meanings, levels)
+            if name not in known:
+                level = adapter.level(labels, meanings, levels, number.unit == "score")
+                task = question if self.base else self._fill(self.wording.task)
+                self.predicts[name] = dspy.Predict(self._signature(task, {"level": level}, helpers), **settings)
 
     async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
         values, distributions = dict(known), {}

@@ -26,15 +26,9 @@ COLUMNS = {name for rule in TABLE.values() for threshold in rule.values() for na
 
 class Guaranteed(Record):
     """The cheap judge's doubt is above the threshold that a run with analysis=escalation promised for it; without a run
-    the rule is off."""
+    the rule is off. The only rule that is no threshold in the config."""
 
     run: str | None = Field(default=None, min_length=1)
-
-
-class Guarded(Record):
-    """The rule that is no threshold in the config; null switches it off."""
-
-    guaranteed: Guaranteed | None = None
 
 
 def _rule(name: str) -> Any:
@@ -46,9 +40,9 @@ def _rule(name: str) -> Any:
 
 
 if TYPE_CHECKING:
-    Rules = Guarded
+    Rules = Any
 else:
-    Rules = create_model("Rules", __base__=Guarded, **{name: _rule(name) for name in TABLE})
+    Rules = create_model("Rules", __base__=Record, guaranteed=(Guaranteed | None, None), **{n: _rule(n) for n in TABLE})
 
 
 class SelectiveJudge(Judge):
