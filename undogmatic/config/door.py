@@ -38,12 +38,8 @@ PRIMARY = "config"
 
 
 def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
-    """The default config with overrides, resolved, as plain data. Raises ConfigError.
-
-    Args:
-        overrides: As on the command line.
-        config_dir: A folder of config groups of one's own, or several, beside those of the project file.
-    """
+    """The default config with overrides as on the command line, resolved, as plain data. `config_dir` is a folder of
+    config groups of one's own, or several, beside those of the project file. Raises ConfigError."""
     return composed(overrides, config_dir)[0]
 
 

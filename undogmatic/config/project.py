@@ -1,13 +1,9 @@
 """Reads what a user adds to the program: folders of YAML, and Python packages whose classes a config may build.
 
-Two places name them. A project file in the working directory, `undogmatic.toml` or the table `[tool.undogmatic]` of
-`pyproject.toml`:
-
-    conf = "my/conf"      # a folder, or several; relative to the project file
-    modules = ["my"]      # packages that may be built from a config; importable from the project file's folder
-
-And an installed package, with an entry point in the group `undogmatic` (any name; its value is the package): the
-package may be built from a config, and its folder `conf/`, if there is one, is searched.
+A project file in the working directory, `undogmatic.toml` or the table `[tool.undogmatic]` of `pyproject.toml`, names
+folders as `conf` (one, or several; relative to itself) and packages as `modules` (importable from its own folder). An
+installed package with an entry point in the group `undogmatic` (any name; its value is the package) may be built from a
+config, too, and its folder `conf/`, if there is one, is searched.
 
 No YAML file can allow code: whatever a config names, only these two, the environment variable UNDOGMATIC_ALLOW and the
 program itself decide what may be built.

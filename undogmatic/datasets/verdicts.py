@@ -71,12 +71,8 @@ class Columns(Record):
 
 
 class Given(Record):
-    """The scale on which a criterion was given.
-
-    Attributes:
-        ends: The numbers that stand for the ends of the rubric's scale; those between are mapped linearly.
-        values: The numbers that may be given; None: every one between the ends.
-    """
+    """The scale on which a criterion was given: the numbers that stand for the `ends` of the rubric's scale, those
+    between being mapped linearly; and the `values` that may be given, or None for every one between the ends."""
 
     ends: tuple[float, float]
     values: tuple[float, ...] | None = None

@@ -45,11 +45,7 @@ class DebateJudge(Judge):
     """The judge's score is the score; where it lies between the two sides is the uncertainty.
 
     Half-way between the sides the confidence is 0, at either side 100; what the judge states of it is in the details.
-
-    Args:
-        asker: How the sides and the judge are asked.
-        separate_calls: Each side and the judge by a call of their own, so that no side knows the other. Numbers asked
-            by log-probabilities are separate calls anyway.
+    With `separate_calls` no side knows the other. Numbers asked by log-probabilities are separate calls anyway.
     """
 
     name = "debate"
@@ -110,9 +106,6 @@ class RedBlueJudge(Judge):
     """The verdict is the score; teams of nearly equal strength make it uncertain.
 
     Equal teams give a confidence of 0, a single team with any strength 100; what the judge states is in the details.
-
-    Args:
-        asker: How teams and verdict are asked for.
     """
 
     name = "red_blue"

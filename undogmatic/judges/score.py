@@ -16,11 +16,7 @@ from undogmatic.stats.uncertainty import points_entropy, quantile_interval
 
 
 class ScoreJudge(Judge):
-    """Ask once.
-
-    Args:
-        readout: How the score comes out of the model.
-    """
+    """Ask once; the readout says how the score comes out of the model."""
 
     name = "score"
 
@@ -62,9 +58,6 @@ class DistributionalJudge(Judge):
     """The score is the expectation over the points, the interval their central 90 %, their spread the uncertainty.
 
     Points that do not sum to 100 are scaled and the defect is named. Log-probabilities ask how likely each level is.
-
-    Args:
-        asker: How the points are asked for.
     """
 
     name = "distributional"

@@ -144,12 +144,8 @@ class Llama:
 
     def next_token(self, parts: Sequence[str], top: int) -> tuple[list[tuple[str, float]], int]:
         """The `top` most probable next tokens after a prompt, with their natural log-probabilities, best first; and how
-        many tokens the prompt has. Raises ModelError where it does not fit the context.
-
-        Args:
-            parts: The prompt, divided where prompts begin to differ: demonstrations, a text, a question about it. All
-                parts but the last are evaluated once and kept for prompts that begin the same.
-        """
+        many tokens the prompt has. Its `parts` (demonstrations, a text, a question about it) are divided where prompts
+        begin to differ; all but the last are kept. Raises ModelError where it does not fit the context."""
         count = self._read(parts)
         logits = self._logits().astype(np.float64)
         logprobs = logits - logits.max()

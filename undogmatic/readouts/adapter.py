@@ -60,11 +60,8 @@ def material(heading: str, may_lack: bool = False) -> Any:
 
 def number(scale: Scale, desc: str, is_score: bool = False, **bounds: str | None) -> Any:
     """An output field that is read on a scale, and that `desc` describes in the form that the model is asked to fill.
-
-    Args:
-        is_score: Whether a demonstration's score is its value.
-        bounds: `at_least` and `at_most`: fields that it cannot lie below or above.
-    """
+    With `is_score` a demonstration's score is its value. It cannot lie below or above the fields that `bounds` name as
+    `at_least` and `at_most`."""
     return (float, _field("output", desc=desc, scale=scale, is_score=is_score, **bounds))
 
 

@@ -27,14 +27,10 @@ DEEPEST = 6  # Levels of an argument that is an object of a class of one's own; 
 
 
 class Unit(dspy.Module):
-    """A DSPy module that knows what it was constructed with: nobody can forget an argument that changes its answers.
-
-    Attributes:
-        contents: What stands behind an argument that only names it, such as a file or an earlier run, by the argument's
-            name. In the identity it takes the argument's place.
-    """
+    """A DSPy module that knows what it was constructed with: nobody can forget an argument that changes its answers."""
 
     contents: Mapping[str, Any] = {}
+    """What takes an argument's place in the identity: the contents of a file, or of an earlier run, that it names."""
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         made = super().__new__(cls)

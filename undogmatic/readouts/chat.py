@@ -34,10 +34,8 @@ class LanguageModel(dspy.LM):
     DSPy's own cache and retries are off: the gateway has them. `rollout_id` makes a call of its own, as there. Two
     hand-overs to worker threads and a conversion of the settings for every call are spared: they cost a third of the
     throughput at 64 calls in flight (benchmarks/hosted.py). Calls that want more of DSPy than messages in and text out
-    (history, callbacks, streaming, usage, several generations) go its own way.
-
-    Args:
-        model: Any model; one that does not chat serves the readouts that ask it otherwise.
+    (history, callbacks, streaming, usage, several generations) go its own way. A model that does not chat serves the
+    readouts that ask it otherwise.
     """
 
     def __init__(self, model: Model, **settings: Any) -> None:

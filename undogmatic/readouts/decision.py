@@ -133,11 +133,7 @@ _RATES = Rates, "does not rate texts itself"
 
 
 class Rivals:
-    """The rivals of a rubric, built when they are first needed.
-
-    Args:
-        names: Dotted names of the models (`Rubric.rivals`).
-    """
+    """The rivals of a rubric by their dotted names (`Rubric.rivals`), built when they are first needed."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)

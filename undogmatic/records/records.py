@@ -211,12 +211,7 @@ def turns(ids: Sequence[str], pairs: Sequence[str | None]) -> list[int]:
 
     Files list texts by condition, or the two texts of a pair in the same order throughout. A judge that drifts while
     it works would then differ between conditions, and a run that a budget stops would have judged the file's beginning.
-
-    Args:
-        ids: Of the items.
-        pairs: Pair of each, or None for an item that stands alone.
-    Returns:
-        Positions of the items, the first to be asked first.
+    An item that stands alone has None among the `pairs`. What is returned are positions, the first to be asked first.
     """
 
     def place(what: str, name: str) -> bytes:
