@@ -137,8 +137,8 @@ class SinglePass(Answer):
 
 
 class SinglePassJudge(Judge):
-    """The range is the interval, and its width the uncertainty (the bands of the devil's advocate). Without words, where
-    numbers are asked one by one, the score is that of `initial`, and the range is asked about that score."""
+    """The range is the interval, and its width the uncertainty (the bands of the devil's advocate). Where numbers are
+    asked one by one, without words, the score is that of `initial`, and the range is asked about that score."""
 
     name = "single_pass"
     needs_order = True

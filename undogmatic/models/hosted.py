@@ -314,10 +314,8 @@ class ChatModel(HostedModel):
     def _payload(self, request: Request) -> dict[str, Any]:
         config = request.config
         payload: dict[str, Any] = {"model": self.model_name, "messages": messages(request)}
-        if config.max_tokens is not None:
-            payload[self._max_tokens_field] = config.max_tokens
-        if self._sampling:
-            payload |= given(temperature=config.temperature, top_p=config.top_p)
+        payload |= given(**{self._max_tokens_field: config.max_tokens})
+        payload |= given(temperature=config.temperature, top_p=config.top_p) if self._sampling else {}
         payload |= given(seed=config.seed, stop=list(config.stop) or None)
         payload |= given(frequency_penalty=config.frequency_penalty, presence_penalty=config.presence_penalty)
         if config.logprobs is not None:

@@ -9,7 +9,7 @@ import itertools
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from undogmatic.report.document import Block, Bullets, Code, Document, Heading, 
 from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import Words, missing
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
-from undogmatic.runs.outcome import Asked, FinishedRun
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
 
@@ -73,18 +73,14 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
         return [words.text("common.note.computed", judge=run.choices["judge"])]
     readout = "readout" if run.settings.automatic else "readout_named"
     readout_note = words.text(f"common.note.{readout}", readout=run.choices["readout"], asked="auto")
-
-    def readouts(ways: Iterable[Asked]) -> str:
-        return ", ".join(dict.fromkeys(way.readout for way in ways))
-
-    blind = readouts(way for way in run.asked if not way.uses_prompt)
+    blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
     if not run.uses_prompt:
         return [readout_note, words.text("common.note.prompt_unused", readout=blind)]
     key = "prompt_partly" if blind else "prompt_used"
     prompt_note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
     for part in ("instructions", "demonstrations"):
-        if unsent := readouts(way for way in run.asked if part in way.without):
-            prompt_note += f" {words.text(f'common.note.without_{part}', readout=unsent)}"
+        if unsent := dict.fromkeys(way.readout for way in run.asked if part in way.without):
+            prompt_note += f" {words.text(f'common.note.without_{part}', readout=', '.join(unsent))}"
     return [readout_note, prompt_note]
 
 

@@ -197,8 +197,7 @@ def _lookup(node: Any, key: str) -> str | None:
 def spec_for(column: str, value: float) -> str:
     """How a column or metric is written, judged by its name: p-values, shares, counts, scores; else by its size.
     "controls.in_band.humble" is written as its last known part says."""
-    size = "" if float(value).is_integer() and abs(value) >= 10 else _significant(value)
-    return size if (named := named_spec(column)) is None else named
+    return named_spec(column) or ("" if float(value).is_integer() and abs(value) >= 10 else _significant(value))
 
 
 def named_spec(column: str) -> str | None:
