@@ -74,7 +74,7 @@ class Line(NamedTuple):
 
 
 def csv_rows(path: Path, marks: str = ",") -> Iterator[Line]:
-    """The rows of a CSV file (UTF-8, cells with line breaks in double quotes, any ends of lines), its header among them,
+    """The rows of a CSV file (UTF-8, cells with line breaks in double quotes, any line ends), its header among them,
     blank lines left out. Of the `marks` that may separate cells, the one that is most often in the first line does.
     Raises DataError with file and line."""
     first, size, begun = 1, 0, 1
