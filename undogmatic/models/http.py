@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import aiohttp
 
 LONGEST_BODY = 4_000_000  # bytes of an answer, unpacked: some hundred times of what a judge's answer needs.
-
 LONGEST_WAIT = 1e9  # seconds; whoever asks for more means never
 _RETRIED = (408, 409, 425, 429)
 _REFUSAL_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "flagged")

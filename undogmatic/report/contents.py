@@ -219,11 +219,10 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     judged, by_key = {item.id: item for item in run.items}, {judgment.key: judgment for judgment in run.judgments}
     seen: set[str] = set()
     for key, frame in lists.items():
-        rows = frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH)
-        if rows.empty:
-            continue
-        yield Heading(words.text(f"common.items_{key}"), level=3)
-        for row in rows.to_dict("records"):
+        rows = frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH).to_dict("records")
+        if rows:
+            yield Heading(words.text(f"common.items_{key}"), level=3)
+        for row in rows:
             seen.add(row["item_id"])
             item = judged[row["item_id"]]
             text = redacted(item.text) if run.settings.redacted else _excerpt(item, run.rubric, words)

@@ -202,8 +202,7 @@ class Pen:
     def identity(self, ax: Axes) -> None:
         """The line y = x as far as both axes reach."""
         ends = max(ax.get_xlim()[0], ax.get_ylim()[0]), min(ax.get_xlim()[1], ax.get_ylim()[1])
-        look: dict[str, Any] = {"color": GREY, "linewidth": 1.3, "scalex": False, "scaley": False}
-        ax.plot(ends, ends, "--", label=self.text("identity"), **look)
+        ax.plot(ends, ends, "--", label=self.text("identity"), color=GREY, linewidth=1.3, scalex=False, scaley=False)
 
     def reference(self, ax: Axes, data: Data, lying: bool) -> None:
         """A line at the value that the others are held against, if there is one."""
@@ -260,11 +259,8 @@ def slope(data: Data, pen: Pen) -> Figure:
     figure, ax = pen.plot(5.0)
     pairs = np.array(data["pairs"], dtype=float).reshape(-1, 2)
     rise = np.sign(pairs[:, 1] - pairs[:, 0])
-    for key, sign, colour, style in (
-        ("falls", -1, VERMILLION, "-o"),
-        ("rises", 1, BLUE, "-s"),
-        ("ties", 0, GREY, ":D"),
-    ):
+    looks = {"falls": (-1, VERMILLION, "-o"), "rises": (1, BLUE, "-s"), "ties": (0, GREY, ":D")}
+    for key, (sign, colour, style) in looks.items():
         chosen = pairs[rise == sign]
         if not len(chosen):
             continue
@@ -467,8 +463,7 @@ def reliability(data: Data, pen: Pen) -> Figure:
     look: dict[str, Any] = {"color": BLUE, "ecolor": BLUE, "elinewidth": 1.4, "capsize": 3, "markersize": 6}
     ax.errorbar(stated, right, yerr=_whisker_lengths(right, data), fmt="o", **look)
     for x, y, count in zip(stated, right, data["count"], strict=True):
-        place = {"xytext": (6, 5), "textcoords": "offset points"}
-        ax.annotate(pen.text("n", n=count), (x, y), fontsize=9, color=INK, **place)
+        ax.annotate(pen.text("n", n=count), (x, y), xytext=(6, 5), textcoords="offset points", fontsize=9, color=INK)
     pen.label(ax, x="stated_confidence", limits=(0.0, 1.0))
     pen.label(ax, y="share_right", limits=(0.0, 1.0))
     pen.identity(ax)
