@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -192,16 +192,14 @@ def opened(words: Sequence[str] = (), config_dirs: Iterable[str | Path] = (), jo
     project and the program's; inside, `current` is the loader too. `job` is Hydra's name for the job and for its log.
     Raises ConfigError where one is no folder, or holds a file with the name of a shipped one."""
     _typed_places[:] = [("command-line", f"{SCHEME}://{folder.absolute()}") for folder in _existing(config_dirs)]
-    _typed_places.extend((f"{SEARCH_PATH} in command-line", place) for word in words for place in _places(word))
-    try:
-        with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder()), job_name=job):
-            _opened.append(Loader(GlobalHydra.instance().config_loader()))
-            try:
-                yield _opened[-1]
-            finally:
-                _opened.pop()
-    finally:
-        _typed_places.clear()
+    places = (place for word in words if _searches(word) for place in _places(word))
+    _typed_places.extend((f"{SEARCH_PATH} in command-line", place) for place in places)
+    with ExitStack() as stack:
+        stack.callback(_typed_places.clear)
+        stack.enter_context(initialize_config_dir(version_base="1.3", config_dir=str(conf_folder()), job_name=job))
+        _opened.append(Loader(GlobalHydra.instance().config_loader()))
+        stack.callback(_opened.pop)
+        yield _opened[-1]
 
 
 def current() -> Loader:
@@ -230,8 +228,6 @@ def _searches(override: str) -> bool:
 
 def _places(override: str) -> list[str]:
     """The places that an override adds to the search path, for our source. Raises ConfigError."""
-    if not _searches(override):
-        return []
     try:
         places = OverridesParser.create().parse_override(override).value()
     except HydraException:
