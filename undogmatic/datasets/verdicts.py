@@ -46,28 +46,18 @@ from undogmatic.safety.outside import brief
 
 
 class Columns(Record):
-    """Which columns say what. A long table has `score` (and `criterion`), a wide one a column per criterion.
+    """Which columns say what. A long table has `score` (and `criterion`, `repeat`), a wide one one per criterion."""
 
-    Attributes:
-        item: The id of what was judged; without one it is case and system.
-        case, system: What was summarised, translated, answered; and who made the text. Texts of a case belong together.
-        judge: Who judged; a score without one is by the judge of its criterion's name.
-        criterion, score, repeat: Of a long table.
-        failed: True where the judge failed: none of the row's scores is one then.
-        inputs: Of an item, the columns with its texts.
-        details: Of a judgment, the columns that are kept beside its scores, such as quoted errors.
-    """
-
-    item: Names = ()
-    case: Names = ()
-    system: Names = ()
-    judge: Names = ()
+    item: Names = ()  # the id of what was judged; without one it is case and system
+    case: Names = ()  # what was summarised, translated, answered; texts of a case belong together
+    system: Names = ()  # who made the text
+    judge: Names = ()  # who judged; a score without one is by the judge of its criterion's name
     criterion: Names = ()
     score: Names = ()
     repeat: Names = ()
-    failed: Names = ()
-    inputs: dict[str, Names] = Field(default_factory=dict)
-    details: dict[str, Names] = Field(default_factory=dict)
+    failed: Names = ()  # true where the judge failed: none of the row's scores is one then
+    inputs: dict[str, Names] = Field(default_factory=dict)  # of an item, the columns with its texts
+    details: dict[str, Names] = Field(default_factory=dict)  # of a judgment, what is kept beside its scores
 
 
 class Given(Record):

@@ -25,24 +25,15 @@ class Judge(Unit):
     """Base of all judge styles: a DSPy module whose prediction carries a `verdict`, or `verdicts` by criterion.
 
     A style says how in `judge`. The model that is asked is that of `dspy.context(lm=...)`.
-
-    Attributes:
-        name: Its name in `judge=`.
-        criteria: What it says of an item; several are given by the same calls.
-        rubric: The scale of its scores.
-        asks: Whether it asks the run's model; its verdicts name what it uses instead.
-        needs_order: Whether its procedure has no meaning for categories without an order.
-        weighed_on: Marks of the texts that the procedure itself (no readout in it) was fitted on.
-        places: Model, prompt and readout of each judge inside it that has its own, as in a run of this judge alone.
     """
 
-    name = "judge"
-    criteria: tuple[str, ...] = (OVERALL,)
-    rubric: Rubric
-    asks = True
-    needs_order = False
-    weighed_on: frozenset[str] = frozenset()
-    places: Sequence[Mapping[str, Any]] = ()
+    name = "judge"  # its name in `judge=`
+    criteria: tuple[str, ...] = (OVERALL,)  # what it says of an item; several are given by the same calls
+    rubric: Rubric  # the scale of its scores
+    asks = True  # whether it asks the run's model; else its verdicts name what it uses instead
+    needs_order = False  # whether its procedure has no meaning for categories without an order
+    weighed_on: frozenset[str] = frozenset()  # marks of the texts that the procedure itself (no readout) was fitted on
+    places: Sequence[Mapping[str, Any]] = ()  # model, prompt and readout of each judge inside that has its own
 
     def judge_by(self, rubric: Rubric) -> None:
         """Take the rubric. Raises ConfigError where the procedure has no meaning on its scale."""

@@ -151,21 +151,14 @@ _CHOICES = re.compile(r'"[^"]*"(\s*\|\s*"[^"]*")+')
 
 
 class LevelWording(Record):
-    """How one number is asked as a level question.
-
-    Attributes:
-        answers: What the levels mean, or empty for the rubric's.
-        labels: The words that a chat model answers with, or empty for digits. A base model is always given digits: it
-            goes on with a number after a list, and with neither word.
-        answer_with: The sentence that asks for one of the words.
-        said: Repeats the answer as context of the questions after it.
-    """
+    """How one number is asked as a level question. With `labels` a chat model answers with these words. A base model
+    is always given digits: it goes on with a number after a list, and with neither word."""
 
     question: str
-    answers: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()  # what the levels mean, or empty for the rubric's
     labels: tuple[Annotated[str, Field(pattern=r"^\w+$")], ...] = ()
-    answer_with: str = ""
-    said: str = ""
+    answer_with: str = ""  # the sentence that asks for one of the words
+    said: str = ""  # repeats the answer as context of the questions after it
 
     @model_validator(mode="after")
     def _told_apart(self) -> LevelWording:

@@ -86,26 +86,17 @@ def _plain(value: Any, depth: int = DEEPEST) -> Any:
 
 class Readout(Unit):
     """Base of all readouts. `bind` is called once with what the run composed; `aforward(item)` gives a Prediction
-    with one field, `verdict`. The model that is asked is that of `dspy.context`, unless it has one of its own (`lm`).
+    with one field, `verdict`. The model that is asked is that of `dspy.context`, unless it has one of its own (`lm`)."""
 
-    Attributes:
-        name: Its name in `readout=`.
-        needs: What a model must serve for it: structured (a chat), logprobs, probe (hidden states), decision or rules.
-        predict, adapter, given: Where it asks by DSPy: its predictor, the form of the request, its further inputs.
-        uses_prompt: Whether the prompt variant reaches the model at all; reports say so where it does not.
-        deterministic: Whether it asks at temperature 0.
-        zero_shot: Whether a base model may be asked without examples, as where an optimiser begins.
-    """
-
-    name = "readout"
-    needs = "structured"
-    uses_prompt = True
-    deterministic = True
-    zero_shot = False
+    name = "readout"  # its name in `readout=`
+    needs = "structured"  # of the model: structured (a chat), logprobs, probe (hidden states), decision or rules
+    uses_prompt = True  # whether the prompt variant reaches the model at all; reports say so where it does not
+    deterministic = True  # whether it asks at temperature 0
+    zero_shot = False  # whether a base model may be asked without examples, as where an optimiser begins
     lm: LanguageModel | None = None
-    predict: dspy.Predict
-    adapter: adapter.JudgeAdapter
-    given: dict[str, Any]
+    predict: dspy.Predict  # where it asks by DSPy, as the next two
+    adapter: adapter.JudgeAdapter  # the form of the request
+    given: dict[str, Any]  # its further inputs
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         """Take the composed parts and check that they fit. Raises ConfigError."""

@@ -28,21 +28,13 @@ Odds = dict[str, float]
 
 
 class NumberWords(Record):
-    """The sentences of one language in which a whole number is asked for.
+    """The sentences of one language in which a whole number is asked for."""
 
-    Attributes:
-        answer: What stands before the number where a base model continues a text.
-        number: The form of the answer, a format string over `low` and `high`.
-        reason: What stands before the reason there.
-        think: Asks a chat model for its reason first.
-        then: Asks it for the number afterwards, a format string like `number`.
-    """
-
-    answer: str
-    number: str
-    reason: str
-    think: str
-    then: str
+    answer: str  # what stands before the number where a base model continues a text
+    number: str  # the form of the answer, a format string over `low` and `high`
+    reason: str  # what stands before the reason there
+    think: str  # asks a chat model for its reason first
+    then: str  # asks it for the number afterwards, a format string like `number`
 
 
 class NumberAdapter(adapter.JudgeAdapter):

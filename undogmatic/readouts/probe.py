@@ -43,39 +43,26 @@ def said_once(text: str) -> str:
 
 
 class About(Record):
-    """Where a probe comes from and what it reached on texts of held-out authors.
-
-    Attributes:
-        views: The feature vector is their pooled states, one after another.
-        penalty: Ridge penalty of the regression.
-        labels: Digest of ids, texts and labels it was fitted on.
-        texts: Marks of the texts it was fitted on, sorted.
-        held_out: How texts were held out for `figures` and for the residuals.
-        figures: Cross-validated: spearman, mean_absolute_error, coverage (of the interval), width (its mean).
-        coverage: What the interval is meant to cover.
-        injected: How many copies of these texts, with other text put into them, it was also fitted on.
-        said_once: Whether a passage that is said three times or more in a row is read once (`said_once`).
-        arrays: Digest of the arrays, against damage.
-    """
+    """Where a probe comes from and what it reached on texts of held-out authors."""
 
     format: int
     rubric: str
     rubric_digest: str
     model: str
     model_sha256: str
-    views: tuple[View, ...]
-    penalty: float
-    labels: str
-    texts: tuple[str, ...]
+    views: tuple[View, ...]  # the feature vector is their pooled states, one after another
+    penalty: float  # ridge penalty of the regression
+    labels: str  # digest of ids, texts and labels it was fitted on
+    texts: tuple[str, ...]  # marks of the texts it was fitted on, sorted
     n: int
     authors: tuple[str, ...]
-    held_out: str
-    figures: dict[str, float]
-    coverage: float
+    held_out: str  # how texts were held out for `figures` and for the residuals
+    figures: dict[str, float]  # cross-validated: spearman, mean_absolute_error, coverage and width of the interval
+    coverage: float  # what the interval is meant to cover
     versions: dict[str, str]
-    injected: int = 0
-    said_once: bool = False
-    arrays: str = ""
+    injected: int = 0  # how many copies of these texts, with other text put into them, it was also fitted on
+    said_once: bool = False  # whether a passage said three times or more in a row is read once (`said_once`)
+    arrays: str = ""  # digest of the arrays, against damage
 
 
 class Regression(NamedTuple):

@@ -287,31 +287,21 @@ class Provenance(Record):
 class Verdict(Record):
     """The judge decided, or a readout read a score out of a model's answer.
 
-    Attributes:
-        score: In the rubric's units; None for categories without an order.
-        category: The category that the score stands for, where the scale has any.
-        raw_score: The score before calibration, where there was one.
-        distribution: Over the rubric's levels.
-        interval: Its ends in the rubric's units.
-        confidence: A percentage.
-        confidence_source: The model's own word ("stated"), 100 x (1 - normalised entropy) ("entropy"), or what follows
-            from a judge's procedure ("procedure").
-        uncertainty: Level of the doubt; people should look at what is high.
-        doubt: As a number; its unit is the judge style's own.
-        details: The numbers and words that a judge style yields besides (positions, strength, rules fired, ...); scores
-            among them are in the rubric's units. docs/judges.md lists them.
+    The source of the confidence is the model's own word ("stated"), 100 x (1 - normalised entropy) ("entropy"), or what
+    follows from a judge's procedure ("procedure"). The details are the numbers and words that a judge style yields
+    besides (positions, strength, rules fired, ...; docs/judges.md), scores among them in the rubric's units.
     """
 
     kind: Literal["verdict"] = "verdict"
-    score: float | None = None
-    category: str | None = None
-    raw_score: float | None = None
-    distribution: ScoreDistribution | None = None
-    interval: tuple[float, float] | None = None
-    confidence: float | None = Field(default=None, ge=0, le=100)
+    score: float | None = None  # in the rubric's units; None for categories without an order
+    category: str | None = None  # that the score stands for, where the scale has any
+    raw_score: float | None = None  # before calibration, where there was one
+    distribution: ScoreDistribution | None = None  # over the rubric's levels
+    interval: tuple[float, float] | None = None  # its ends in the rubric's units
+    confidence: float | None = Field(default=None, ge=0, le=100)  # a percentage
     confidence_source: Literal["stated", "entropy", "procedure", "none"] = "none"
-    uncertainty: Literal["low", "medium", "high"] | None = None
-    doubt: float | None = None
+    uncertainty: Literal["low", "medium", "high"] | None = None  # level of the doubt; people should look at high ones
+    doubt: float | None = None  # as a number; its unit is the judge style's own
     rationale: str | None = None
     issues: tuple[str, ...] = ()
     review: bool = False

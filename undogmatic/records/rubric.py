@@ -205,28 +205,16 @@ def _newer(default: Any) -> Any:
 
 
 class Wording(Record):
-    """A rubric's words in one language.
+    """A rubric's words in one language; `meanings` has one per anchor, band or category of the guide, in its order."""
 
-    Attributes:
-        definition: What the construct is.
-        question: What is asked of every item.
-        domain: The judge's role and field, e.g. "You judge Brazilian legal texts."; a prompt may replace it.
-        meanings: One per anchor, band or category of the guide, in its order; earlier files call them anchors.
-        headings: Heading per input, where there are several.
-        unit: What one unit of the score is called in reports.
-        distinctions: What is easily taken for the construct, and is not; stands behind the guide.
-        prose: The same as guide and distinctions say, as running text; stands in their place where a prompt does not
-            show them.
-    """
-
-    definition: str
-    question: str
-    domain: str = ""
+    definition: str  # what the construct is
+    question: str  # what is asked of every item
+    domain: str = ""  # the judge's role and field, e.g. "You judge Brazilian legal texts."; a prompt may replace it
     meanings: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("meanings", "anchors"))
-    headings: dict[str, str] = Field(default_factory=dict)
-    unit: str | None = None
-    distinctions: tuple[str, ...] = _newer(())
-    prose: str = _newer("")
+    headings: dict[str, str] = Field(default_factory=dict)  # heading per input, where there are several
+    unit: str | None = None  # what one unit of the score is called in reports
+    distinctions: tuple[str, ...] = _newer(())  # what is easily taken for the construct, and is not; behind the guide
+    prose: str = _newer("")  # what guide and distinctions say as running text, for prompts that do not show them
 
 
 ANSWERED = ("confidence", "rationale", "level")  # Fields that an answer has beside the score
