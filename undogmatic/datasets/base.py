@@ -164,11 +164,6 @@ class SubsetDataset:
 
     So every condition has about n / conditions items, whatever its share in the whole; a condition that runs out leaves
     its turns to the others. Growing `n` adds items and takes none away. Pairs are not kept together.
-
-    Args:
-        dataset: The whole.
-        n: How many items.
-        seed: Another number draws other items.
     """
 
     def __init__(self, dataset: Dataset, n: int, seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0) -> None:

@@ -204,13 +204,9 @@ def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
 
 def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a table with their lines (of CSV those in which they end); its suffix, of SUFFIXES, tells the format.
-    Raises DataError naming file and line.
-
-    Args:
-        needed: Columns that CSV and Parquet must have; the objects of JSON Lines are given as they are.
-        commas: Whether only commas may separate the cells of CSV (spreadsheets take others where the comma is a decimal
-            point), and empty cells are left out where they are not needed.
-    """
+    CSV and Parquet must have the columns `needed`. With `commas`, only commas may separate the cells of CSV (spreadsheets
+    take others where the comma is a decimal point), and empty cells that are not needed are left out. Raises DataError
+    naming file and line."""
     if path.suffix != ".csv":
         yield from json_lines(path) if path.suffix == ".jsonl" else parquet_rows(path, needed)
         return

@@ -29,26 +29,19 @@ class TextsDataset:
     """A file of items. Columns beyond the known ones are kept as metadata.
 
     Known are id, condition, pair, parent, maker, label (one number or category), labels (criterion -> rater -> label),
-    label.CRITERION and label.CRITERION.RATER, and what is judged: a column per input, or `inputs` with all of them.
-
-    Args:
-        path: The file; its suffix tells the format. A row may leave out `id`: it then gets its line number.
-        inputs: The columns that are judged; usually those that the rubric shows.
-        label_scale: The ends of the scale on which the labels were given; None is the rubric's own, and labels that
-            look as if they were on another are then refused.
-        key: What the user set, for messages.
-        optional: Columns that are inputs in the rows that fill them.
+    label.CRITERION and label.CRITERION.RATER, and what is judged: a column per input, or `inputs` with all of them. A
+    row without `id` gets its line number. Labels that look as if they were on another scale than is said are refused.
     """
 
     name = "texts"
 
     def __init__(
         self,
-        path: str,
-        inputs: Sequence[str] = ("text",),
-        label_scale: tuple[float, float] | None = None,
-        key: str = "dataset.path",
-        optional: Sequence[str] = (),
+        path: str,  # its suffix tells the format
+        inputs: Sequence[str] = ("text",),  # the columns that are judged; usually those that the rubric shows
+        label_scale: tuple[float, float] | None = None,  # ends of the labels' scale; None is the rubric's own
+        key: str = "dataset.path",  # what the user set, for messages
+        optional: Sequence[str] = (),  # columns that are inputs in the rows that fill them
     ) -> None:
         if label_scale is not None and not 0 < label_scale[1] - label_scale[0] < math.inf:
             raise ConfigError(

@@ -90,31 +90,22 @@ class _Said(NamedTuple):
 class VerdictsDataset:
     """Judgments that were made elsewhere, and the items that they are about.
 
-    Args:
-        path: A file, several, or a folder: all of its .jsonl, .csv and .parquet files.
-        columns: Which columns say what.
-        scores: Of a wide table: criterion -> its column.
-        again: Of a wide table with judgments made again in further columns: for each time, criterion -> column, and
-            `failed` -> column.
-        scales: Criterion -> the scale it was given on, where that is not the rubric's.
-        judges: Criterion -> the judge that it is by, whatever stands in the row: a score of the text repeated in the
-            rows of several judges is one score.
-        quotes: File (without its suffix) whose rows are single quotes of judgments -> the detail that they make up.
-        metadata: Further columns that are about the item, in rows that name a judge. In others all are.
+    A criterion in `judges` is by that judge, whatever stands in the row: a score of the text repeated in the rows of
+    several judges is one score.
     """
 
     name = "verdicts"
 
     def __init__(
         self,
-        path: str | Annotated[list[str], Field(min_length=1)],
-        columns: Columns,
-        scores: Mapping[str, Names] = {},
-        again: Sequence[Mapping[str, Names]] = (),
-        scales: Mapping[str, Given] = {},
-        judges: Mapping[str, str] = {},
-        quotes: Mapping[str, str] = {},
-        metadata: Sequence[str] = (),
+        path: str | Annotated[list[str], Field(min_length=1)],  # a file, several, or a folder: all tables in it
+        columns: Columns,  # which columns say what
+        scores: Mapping[str, Names] = {},  # of a wide table: criterion -> its column
+        again: Sequence[Mapping[str, Names]] = (),  # the same and `failed`, for each time that it was judged again
+        scales: Mapping[str, Given] = {},  # criterion -> the scale it was given on, where that is not the rubric's
+        judges: Mapping[str, str] = {},  # criterion -> judge
+        quotes: Mapping[str, str] = {},  # file (without suffix) of single quotes -> the detail that they make up
+        metadata: Sequence[str] = (),  # columns about the item in rows that name a judge; in others all others are
     ) -> None:
         self.columns, self.wide, self.again = columns, dict(scores), list(again)
         self.scales, self.judges, self.quotes, self.kept = dict(scales), dict(judges), dict(quotes), tuple(metadata)

@@ -72,25 +72,17 @@ def _text(data: Any) -> str:
 
 
 class EmbeddedModel(Model):
-    """Gemma 3 270M by default, or any GGUF file. Everything it gives is repeatable bit for bit.
-
-    Args:
-        path: A GGUF file, or None for the embedded Gemma.
-        sha256: Expected hash of that file, or None to accept any (the name holds the hash all the same).
-        threads: Threads; no more than there are cores, and fewer where jobs of a sweep run side by side.
-        context: Tokens it can hold at once.
-        base: Whether it is a base model, which continues a text, or an instruction model, which gets a chat.
-    """
+    """Gemma 3 270M by default, or any GGUF file. Everything it gives is repeatable bit for bit."""
 
     max_concurrency = 1
 
     def __init__(
         self,
-        path: str | None = None,
-        sha256: str | None = None,
-        threads: Annotated[int, Field(ge=1, le=1024)] = 2,
-        context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,
-        base: bool = True,
+        path: str | None = None,  # a GGUF file, or None for the embedded Gemma
+        sha256: str | None = None,  # of that file, or None to accept any (the name holds the hash all the same)
+        threads: Annotated[int, Field(ge=1, le=1024)] = 2,  # fewer where jobs of a sweep run side by side
+        context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,  # tokens it can hold at once
+        base: bool = True,  # whether it continues a text; an instruction model gets a chat
     ) -> None:
         workers = int(os.environ.get(WORKERS, "1"))
         if workers > 1:  # this process's share of the cores where jobs of a sweep run side by side

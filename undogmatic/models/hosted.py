@@ -272,17 +272,7 @@ class HostedModel(Model):
 
 
 class ChatModel(HostedModel):
-    """Any server with OpenAI's `POST {api_base}/chat/completions`.
-
-    Args:
-        name, key_env, provider, price: As for any `HostedModel`.
-        api_base: Address up to and including the version, e.g. https://api.openai.com/v1.
-        json_mode: How a JSON answer is asked for: "schema" (the server enforces it), "object" (any JSON), "off".
-        sampling: Whether temperature and top_p are sent; reasoning models refuse them.
-        max_tokens_field: The server's word for the limit on the answer.
-        reasoning_effort: Sent as it is, for models that have it.
-        extra: Further fields of the request body.
-    """
+    """Any server with OpenAI's `POST {api_base}/chat/completions`; other arguments are those of any `HostedModel`."""
 
     readouts = ("structured", "logprobs", "samples")
     path = "/chat/completions"
@@ -291,15 +281,15 @@ class ChatModel(HostedModel):
     def __init__(
         self,
         name: str,
-        api_base: str,
+        api_base: str,  # up to and including the version, e.g. https://api.openai.com/v1
         key_env: str | None = None,
         provider: str | None = None,
         price: Price | None = None,
-        json_mode: JsonMode = "schema",
-        sampling: bool = True,
-        max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",
-        reasoning_effort: str | None = None,
-        extra: dict[str, Any] | None = None,
+        json_mode: JsonMode = "schema",  # how JSON is asked for: "schema" (enforced), "object" (any JSON) or "off"
+        sampling: bool = True,  # whether temperature and top_p are sent; reasoning models refuse them
+        max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",  # the server's word
+        reasoning_effort: str | None = None,  # sent as it is, for models that have it
+        extra: dict[str, Any] | None = None,  # further fields of the request body
     ) -> None:
         chat = (json_mode, sampling, extra)
         super().__init__(name, api_base, key_env, price, provider, *chat, reasoning_effort=reasoning_effort)
@@ -355,24 +345,17 @@ class ChatModel(HostedModel):
 
 
 class AzureModel(ChatModel):
-    """Azure OpenAI: the deployment's name is in the address, the version in the query, the key in `api-key`.
-
-    Args:
-        name: The deployment's name.
-        api_base: The resource's address, e.g. https://myresource.openai.azure.com.
-        api_version: The API version, e.g. 2024-10-21.
-        prices_like: The model behind the deployment, for the price list, e.g. gpt-4.1-mini.
-    """
+    """Azure OpenAI: the deployment's name is in the address, the version in the query, the key in `api-key`."""
 
     key_header = "api-key"
 
     def __init__(
         self,
-        name: str,
-        api_base: str,
-        api_version: str,
+        name: str,  # the deployment's
+        api_base: str,  # the resource's address, e.g. https://myresource.openai.azure.com
+        api_version: str,  # e.g. 2024-10-21
         key_env: str | None = "AZURE_OPENAI_API_KEY",
-        prices_like: str | None = None,
+        prices_like: str | None = None,  # the model behind the deployment, for the price list, e.g. gpt-4.1-mini
         price: Price | None = None,
         json_mode: JsonMode = "schema",
         sampling: bool = True,

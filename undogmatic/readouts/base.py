@@ -1,7 +1,4 @@
-"""Defines what a readout is: it turns a model's answer into a `Verdict`.
-
-A readout, as a judge, is a `Unit`: its identity, by which a resumed run is known again, is its constructor's arguments.
-"""
+"""Defines what a readout is: it turns a model's answer into a `Verdict`."""
 
 from __future__ import annotations
 
@@ -27,7 +24,8 @@ DEEPEST = 6  # Levels of an argument that is an object of a class of one's own; 
 
 
 class Unit(dspy.Module):
-    """A DSPy module that knows what it was constructed with: nobody can forget an argument that changes its answers."""
+    """A DSPy module, readout or judge, whose identity, by which a resumed run is known again, is what it was constructed
+    with: nobody can forget an argument that changes its answers."""
 
     contents: Mapping[str, Any] = {}
     """What takes an argument's place in the identity: the contents of a file, or of an earlier run, that it names."""
@@ -86,7 +84,7 @@ def _plain(value: Any, depth: int = DEEPEST) -> Any:
 
 class Readout(Unit):
     """Base of all readouts. `bind` is called once with what the run composed; `aforward(item)` gives a Prediction
-    with one field, `verdict`. The model that is asked is that of `dspy.context`, unless it has one of its own (`lm`)."""
+    with one field, `verdict`. The model that is asked is that of `dspy.context`, unless it has its own (`lm`)."""
 
     name = "readout"  # its name in `readout=`
     needs = "structured"  # of the model: structured (a chat), logprobs, probe (hidden states), decision or rules

@@ -1,8 +1,4 @@
-"""Readouts of models that judge by themselves.
-
-`decision` reads a decision model's probabilities over the rubric's levels (System One score questions); `rules` reads
-the share of the scale that rules or a fitted regression give; `Rivals` asks such models what they say of any texts.
-"""
+"""Readouts of models that judge by themselves: `decision` (System One), `rules`; and the rivals of a rubric."""
 
 from __future__ import annotations
 

@@ -31,13 +31,6 @@ class LogprobsReadout(Readout):
 
     A chat model gets the rubric as instructions; a base model (`model.base`) gets a plain text to continue. The mass
     that falls on anything but a level is kept as `off_scale`.
-
-    Args:
-        top: How many log-probabilities to ask for (hosted servers give 20 at most).
-        minimum_mass: Below this share of probability on the levels, the answer is a Failure.
-        calibration: A JSON file made by `undogmatic calibrate` for this model and prompt, or None for raw scores.
-        zero_shot: Whether a base model may be asked without examples, which it answers at random or nearly: as the
-            baseline of an optimisation.
     """
 
     name = "logprobs"
@@ -45,10 +38,10 @@ class LogprobsReadout(Readout):
 
     def __init__(
         self,
-        top: Annotated[int, Field(ge=1, le=1000)] = 20,
-        minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.25,
-        calibration: str | None = None,
-        zero_shot: bool = False,
+        top: Annotated[int, Field(ge=1, le=1000)] = 20,  # log-probabilities to ask for (hosted servers give 20 at most)
+        minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.25,  # on the levels; with less it is a Failure
+        calibration: str | None = None,  # a file of `undogmatic calibrate` for this model and prompt; None: raw scores
+        zero_shot: bool = False,  # whether a base model may be asked without examples: as a baseline of optimisation
     ) -> None:
         super().__init__()
         self.top, self.minimum_mass, self.zero_shot = top, minimum_mass, zero_shot

@@ -70,25 +70,16 @@ class Regression(NamedTuple):
 
     For each of several thresholds it predicts whether the label lies above; each prediction is sharpened by a logistic
     curve, and their mean, between 0 and 1, is the raw score: the expected rank of the text among the fitted ones.
-
-    Attributes:
-        mean, scale: Of the features, shape (n_features,).
-        components: Main directions of the standardised features, shape (n_components, n_features), half precision.
-        supports: The fitted texts in these directions, shape (n, n_components), half precision.
-        dual: One weight per fitted text and threshold, shape (n, n_thresholds).
-        bias: Share of labels above each threshold, shape (n_thresholds,); what it predicts far from every fitted text.
-        decay: Shape (1,); the kernel is exp(-decay x squared distance).
-        steepness: Of the logistic curve, shape (1,).
     """
 
-    mean: np.ndarray
-    scale: np.ndarray
-    components: np.ndarray
-    supports: np.ndarray
-    dual: np.ndarray
-    bias: np.ndarray
-    decay: np.ndarray
-    steepness: np.ndarray
+    mean: np.ndarray  # of the features, shape (n_features,)
+    scale: np.ndarray  # of the features, shape (n_features,)
+    components: np.ndarray  # main directions of the standardised features, (n_components, n_features), half precision
+    supports: np.ndarray  # the fitted texts in these directions, shape (n, n_components), half precision
+    dual: np.ndarray  # one weight per fitted text and threshold, shape (n, n_thresholds)
+    bias: np.ndarray  # share of labels above each threshold, (n_thresholds,); predicted far from every fitted text
+    decay: np.ndarray  # shape (1,); the kernel is exp(-decay x squared distance)
+    steepness: np.ndarray  # of the logistic curve, shape (1,)
 
     def raw(self, features: np.ndarray) -> np.ndarray:
         """Features (n, n_features) -> raw scores (n,) in (0, 1)."""
@@ -102,15 +93,11 @@ class Sieve(NamedTuple):
 
     A logistic regression on the states of a piece and on their mean over the whole text. Its log odds are smoothed over
     neighbouring pieces, because what is put in seldom is a single piece.
-
-    Attributes:
-        piece, whole: One weight per feature for the states of the piece and of the whole text, shape (n_features,).
-        offset: Shape (1,).
     """
 
-    piece: np.ndarray
-    whole: np.ndarray
-    offset: np.ndarray
+    piece: np.ndarray  # one weight per feature for the states of the piece, shape (n_features,)
+    whole: np.ndarray  # and for those of the whole text, shape (n_features,)
+    offset: np.ndarray  # shape (1,)
 
     def features(self, read: Pieces) -> np.ndarray:
         """The mean states of the text over its own tokens, shape (n_features,)."""
@@ -131,21 +118,14 @@ class Sieve(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """From the raw score to the scale, learnt on held-out texts.
+    """From the raw score to the scale, learnt on held-out texts."""
 
-    Attributes:
-        raw_knots, score_knots: The monotone map, linear in between, shape (n_knots,) each, ascending.
-        score_bins: Ascending scores at which the following three hold; in between they are interpolated.
-        below, above: Limits of the interval, relative to the score; `low` and `high` in the file.
-        spread: Root mean square of label minus score.
-    """
-
-    raw_knots: np.ndarray
-    score_knots: np.ndarray
-    score_bins: np.ndarray
-    below: np.ndarray
-    above: np.ndarray
-    spread: np.ndarray
+    raw_knots: np.ndarray  # of the monotone map, linear in between, shape (n_knots,), ascending
+    score_knots: np.ndarray  # where it leads from these, shape (n_knots,), ascending
+    score_bins: np.ndarray  # ascending scores at which the following three hold; in between they are interpolated
+    below: np.ndarray  # lower limit of the interval, relative to the score; `low` in the file
+    above: np.ndarray  # upper limit of the interval, relative to the score; `high` in the file
+    spread: np.ndarray  # root mean square of label minus score
 
 
 class ProbeScore(NamedTuple):
@@ -300,10 +280,8 @@ class ProbeReadout(Readout):
 
     The score is the calibrated regression, clipped to the scale. The distribution is a normal of the held-out residual
     spread cut into the rubric's levels, with the score as its expectation. The interval adds held-out residual
-    quantiles to the score; `probe.about` says what it is meant to cover and what it covered on held-out texts.
-
-    Args:
-        path: A probe file, or None for the one shipped for the rubric.
+    quantiles to the score; `probe.about` says what it is meant to cover and what it covered on held-out texts. Without
+    a `path` the probe is the one that ships for the rubric.
     """
 
     name = "probe"

@@ -1,7 +1,4 @@
-"""Composes the report of a run in reading order: verdict, what was run, notes, results, texts, prompt, repetition.
-
-Judged texts, answers and messages of failures are hostile and shortened here; `document` escapes them.
-"""
+"""Composes the report of a run in reading order: verdict, what was run, notes, results, texts, prompt, repetition."""
 
 from __future__ import annotations
 

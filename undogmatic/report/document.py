@@ -42,14 +42,11 @@ class Bullets(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Cells are written already; `numeric` says per column whether it is aligned to the right.
-
-    Without `headers` the first column names the rows.
-    """
+    """Cells are written already. Without `headers` the first column names the rows."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
-    numeric: Sequence[bool] = ()
+    numeric: Sequence[bool] = ()  # per column, whether it is aligned to the right
     caption: str | None = None
 
 

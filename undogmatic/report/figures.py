@@ -111,13 +111,8 @@ def plain(text: str) -> str:
 
 
 class Pen:
-    """What the drawing functions share: the words, the axis of scores and the look.
-
-    Args:
-        words: The report's language.
-        section: The analysis, whose own names come first.
-        rubric: Axes of scores run from end to end of its scale; without one, as the scores do.
-    """
+    """What the drawing functions share: the words (the names of `section`, the analysis, come first), the look, and the
+    axis of scores, which runs from end to end of the rubric's scale; without one, as the scores do."""
 
     def __init__(self, words: Words, section: str, rubric: Rubric | None) -> None:
         self.words, self.section = words, section

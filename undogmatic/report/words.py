@@ -31,18 +31,16 @@ class Words:
     """The wordings of one language and how it writes numbers.
 
     A wording is looked for in the files given and among the report's own (`texts/<language>.yaml`), in the language and
-    then in English. `{units}` in it is what the rubric calls a unit of the score.
-
-    Args:
-        language: One of those that `report/texts` has.
-        texts: Files of what the report speaks of: analyses, dataset, sweep (see `undogmatic.records.wordings`).
-        units: What a unit of the score is called, or None for the general word.
-        strict: Raise `MissingWording` instead of showing a finding without wording by its key and values. Tests are
-            strict; a report is not, because it is written after hours of judging.
+    then in English. `{units}` in it is what the rubric calls a unit of the score. Tests are `strict`: a finding without
+    wording raises; a report shows its key and values, because it is written after hours of judging.
     """
 
     def __init__(
-        self, language: str, texts: Iterable[Path] = (), units: str | None = None, strict: bool = False
+        self,
+        language: str,  # one of those that `report/texts` has
+        texts: Iterable[Path] = (),  # of what the report speaks of: analyses, dataset, sweep
+        units: str | None = None,  # None: the general word
+        strict: bool = False,
     ) -> None:
         self.language, self.strict = language, strict
         files = [*texts, *texts_beside(Finding)]
