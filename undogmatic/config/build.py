@@ -112,8 +112,7 @@ class Settings(_Section):
     engine: dict[str, Any]
     tracking: dict[str, Any]
     plan: Plan | None = None
-    folders: tuple[str, ...] = ()
-    """The user's folders of YAML, for names used inside a group; set when the config is composed (`searchpath`)."""
+    folders: tuple[str, ...] = ()  # the user's, for names used inside a group; set when the config is composed
 
     @property
     def optimizes(self) -> bool:
@@ -212,8 +211,7 @@ def check_values(node: Any, key: str) -> None:
 
 def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     """Import what `_target_` names at the key `group`. `kind` is what it must be, a class or a key of KINDS; None: as
-    the last word of the key says. Raises ConfigError where it may not be built, cannot be imported, or is of another
-    kind."""
+    the key's last word says. Raises ConfigError where it may not be built or imported, or is of another kind."""
     if not isinstance(path, str) or "." not in path:
         is_what, section = "missing (is the file empty?)" if path is None else brief(path), group.partition(".")[0]
         raise ConfigError(f"`{group}._target_` is {is_what}; it must name a class, as in the files of conf/{section}/.")
@@ -247,9 +245,9 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
 
 
 def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
-    """Find the function that `key` of a config names to count what is in a text, and the names of what it counts. It
-    must say that it returns a NamedTuple: nothing else is called with a text. Raises ConfigError where it does not,
-    cannot be imported, or is in a package that a config may not name."""
+    """Find the function that `key` of a config names to count what is in a text, and the names of what it counts.
+    Raises ConfigError where it may not be imported, or does not say that it returns a NamedTuple: none else gets a
+    text."""
     function = _imported(path, key)
     counts = typing.get_type_hints(function).get("return") if inspect.isfunction(function) else None
     if not (inspect.isclass(counts) and issubclass(counts, tuple) and hasattr(counts, "_fields")):

@@ -61,13 +61,11 @@ class Loader(ConfigLoader):
     start, so that each is composed once.
     """
 
-    MOST_KEPT = 200
-    """Jobs whose config is kept; each takes about a megabyte."""
+    MOST_KEPT = 200  # jobs whose config is kept; each takes about a megabyte
 
     def __init__(self, inner: ConfigLoader) -> None:
         self.inner = inner
-        self.typed: dict[str, str] = {}
-        """Overrides of Hydra's own section as they are shown -> as they were typed."""
+        self.typed: dict[str, str] = {}  # overrides of Hydra's own section as they are shown -> as they were typed
         self._looking = False
         self._master: DictConfig | None = None
         self._kept: dict[tuple[str, ...], DictConfig] = {}

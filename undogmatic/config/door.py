@@ -1,8 +1,7 @@
 """The doors to a composed config: as plain data for Python, and as a run, a sweep or a printout for the command.
 
 The command's own words are read here, and Hydra's parts put together by its public interfaces: compose, check, and only
-then build callbacks, launcher and sweeper. What only tells of Hydra itself (`--info`, `--hydra-help`, `--version`,
-`--shell-completion`) is left to `hydra.main`, which then builds nothing that a config names.
+then build callbacks, launcher and sweeper. What only tells of Hydra itself is left to `hydra.main`.
 """
 
 from __future__ import annotations

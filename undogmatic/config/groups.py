@@ -145,8 +145,7 @@ def given_file(group: str, path: Path) -> str:
 
 def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
     """Return the node of the file `name` of a group, in the user's folders or in conf/, its references resolved in the
-    run's config (`chosen`). `key` is where the name stands. Raises ConfigError where there is no such file, or no
-    YAML."""
+    run's config (`chosen`). `key` is where the name stands. Raises ConfigError where there is none, or no YAML."""
     loaded = _loaded(group, name, key, chosen.folders)
     whole = OmegaConf.create(chosen.model_dump(exclude={FOLDERS}) | {group: loaded})
     check(whole)
@@ -163,8 +162,7 @@ def plain(group: str, name: str, key: str) -> dict[str, Any]:
 
 def language_of_prompt(*, _parent_: Any) -> str:
     """`${language_of_prompt:}`: the language of the prompt that the node around it describes, for those that say it
-    themselves, such as an optimised program, so that other keys can refer to `prompt.language`. Empty where there is no
-    such prompt: it says why when it is built."""
+    themselves, such as an optimised program. Empty where there is no such prompt: it says why when it is built."""
     from undogmatic.config.build import build
 
     own_prompt = OmegaConf.masked_copy(_parent_, [key for key in _parent_ if key != "language"])

@@ -1,5 +1,4 @@
-"""The command line's overrides: lists of analyses, which Hydra would merge into one; and what it could not compose, in
-our words: the key, what was typed, what is close or known, the next step."""
+"""The command line's overrides: lists of analyses, and what Hydra could not compose, in our words."""
 
 from __future__ import annotations
 

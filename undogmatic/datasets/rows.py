@@ -204,7 +204,7 @@ def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
 
 def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a table with their lines (of CSV those in which they end); its suffix, of SUFFIXES, tells the format.
-    CSV and Parquet must have the columns `needed`. With `commas`, only commas may separate the cells of CSV (spreadsheets
+    CSV and Parquet must have the columns `needed`. With `commas`, only they may separate the cells of CSV (spreadsheets
     take others where the comma is a decimal point), and empty cells that are not needed are left out. Raises DataError
     naming file and line."""
     if path.suffix != ".csv":

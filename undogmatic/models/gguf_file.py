@@ -1,8 +1,7 @@
 """The file of a model in this process: the embedded one is made from its packages, a user's is looked through first.
 
 llama.cpp ends the process at some damaged files and reserves what their headers ask for. So the layout of a GGUF file
-is read before llama.cpp is given it: lengths that are there, tensors inside the file
-(https://github.com/ggml-org/ggml/blob/master/docs/gguf.md).
+(https://github.com/ggml-org/ggml/blob/master/docs/gguf.md) is read before llama.cpp is given it.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ GEMMA_LICENCE = {
 }
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
-MOST_ENTRIES, MOST_VALUES = 65_536, 4_000_000
-"""Tensors or pairs of metadata, and values in one array (a vocabulary has some 260,000 words)."""
+MOST_ENTRIES, MOST_VALUES = 65_536, 4_000_000  # tensors or pairs of metadata; values in one array (a vocabulary)
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes of a value by its type
 _TEXT, _ARRAY = 8, 9
 _TRIAL = (

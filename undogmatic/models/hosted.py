@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 JsonMode = Literal["schema", "object", "off"]
 T = TypeVar("T")
-MOST_TOKENS, MOST_USD = 100_000_000, 1000.0
-"""More than any one call takes: a figure beyond is no figure, and must not use up a budget."""
+MOST_TOKENS, MOST_USD = 100_000_000, 1000.0  # of one call; a figure beyond is none, and must not use up a budget
 ROUNDED = 0.01  # servers round, so that the logarithm of a probability of 1 may be a little more than 0
 LONGEST_ANSWER = 100_000  # characters. Whoever is asked for a score and its reason does not need a tenth of it.
 

@@ -24,8 +24,8 @@ DEEPEST = 6  # Levels of an argument that is an object of a class of one's own; 
 
 
 class Unit(dspy.Module):
-    """A DSPy module, readout or judge, whose identity, by which a resumed run is known again, is what it was constructed
-    with: nobody can forget an argument that changes its answers."""
+    """A DSPy module, readout or judge, whose identity, by which a resumed run is known again, is what it was made with:
+    nobody can forget an argument that changes its answers."""
 
     contents: Mapping[str, Any] = {}
     """What takes an argument's place in the identity: the contents of a file, or of an earlier run, that it names."""
