@@ -293,8 +293,8 @@ class Gateway:
         timed: bool = True,  # False for a model in this process, whose work goes on even if nobody waits for it
         check: Callable[[Any], object] | None = None,  # raises for data that are no answer, fresh or kept
     ) -> Reply:
-        """Answer `request` from the cache, or by `send` under budget, time limit and retries. Raises BudgetExceeded before
-        a limit is passed; TransportError, AnswerTimeout or UnparseableAnswer where no try gave an answer."""
+        """Answer `request` from the cache, or by `send` under budget, time limit and retries. Raises BudgetExceeded
+        before a limit is passed; TransportError, AnswerTimeout or UnparseableAnswer where no try gave an answer."""
 
         async def once() -> Reply:
             async with asyncio.timeout(self.timeout if timed else None):
