@@ -93,9 +93,8 @@ def item(rubric: Rubric) -> Item:
 
 def bound(readout: Readout, rubric: Rubric, model: FormFiller) -> Readout:
     example = {name: f"a {name}" for name in rubric.inputs}
-    shots = (Demonstration(inputs=example, score=rubric.scale.write(rubric.minimum), rationale="r"),)
-    if rubric.scale.kind == "numeric":
-        shots = (Demonstration(inputs=example, score=rubric.minimum, rationale="r"),)
+    lowest = rubric.minimum if rubric.scale.kind == "numeric" else rubric.scale.write(rubric.minimum)
+    shots = (Demonstration(inputs=example, score=lowest, rationale="r"),)
     model.connect(Gateway())
     readout.bind(model, Prompt(id="toy", language="en", demonstrations=shots), rubric)
     return readout
@@ -120,9 +119,8 @@ def test_every_style_runs_with_every_readout_on_every_scale(
     judge: Judge = STYLES[style](ScoreJudge(ready), lambda: asker_for(ready, WORDINGS), rubric)
     assert judge.needs_order is (style in ARGUES)
     if judge.needs_order and not rubric.scale.ordered:
-        with pytest.raises(
-            ConfigError, match=f"judge={judge.name} argues between .* rubric={rubric.name} has categories"
-        ):
+        said = f"judge={judge.name} argues between .* rubric={rubric.name} has categories"
+        with pytest.raises(ConfigError, match=said):
             judge.judge_by(rubric)
         return
     outcome = judged(judge, rubric, model, provenance).outcome
@@ -185,17 +183,13 @@ def test_a_demonstration_off_the_scale_is_refused_by_name(rubric: Rubric, score:
         StructuredReadout().bind(FormFiller(), Prompt(id="toy", language="en", demonstrations=shots), rubric)
 
 
-def test_demonstrations_of_another_rubric_are_refused() -> None:
+def test_demonstrations_of_another_rubric_are_refused_and_a_base_model_is_told_of_those_for_this_one() -> None:
     shots = (Demonstration(text="t", score=99, rationale="r"),)
     prompt = Prompt(id="demos_pt", language="en", rubric="shame", demonstrations=shots)
     with pytest.raises(ConfigError, match="worked examples of rubric=shame, and this run judges by rubric=ten"):
         StructuredReadout().bind(FormFiller(), prompt, TEN)
-
-
-def test_a_base_model_is_told_of_prompts_for_this_rubric_only() -> None:
-    bare = Prompt(id="bare", language="en")
     with pytest.raises(ConfigError, match="None that is here has examples for rubric=ten"):
-        LogprobsReadout().bind(FormFiller(base=True), bare, TEN)
+        LogprobsReadout().bind(FormFiller(base=True), Prompt(id="bare", language="en"), TEN)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,15 @@ def an_answer(predictor: dspy.Predict) -> dict[str, Any]:
     return found
 
 
+def changed(judge: Judge, name: str, demonstration: dspy.Example) -> list[Judge]:
+    """Copies of the judge, in one of which a predictor has other instructions, and in one a demonstration."""
+    instructed, shown = judge.deepcopy(), judge.deepcopy()
+    predictor = dict(instructed.named_predictors())[name]
+    predictor.signature = predictor.signature.with_instructions(MARKED)
+    dict(shown.named_predictors())[name].demos = [demonstration]
+    return [instructed, shown]
+
+
 @pytest.mark.parametrize("way", READOUTS)
 @pytest.mark.parametrize("style", STYLES)
 def test_instructions_and_demonstrations_of_every_predictor_reach_request_and_hash(style: str, way: str) -> None:
@@ -61,16 +70,10 @@ def test_instructions_and_demonstrations_of_every_predictor_reach_request_and_ha
     assert MARKED not in before
     predictors = judge.named_predictors()
     assert predictors
-    for name, _ in predictors:
-        for change in ("instructions", "demonstrations"):
-            copy = judge.deepcopy()
-            predictor = dict(copy.named_predictors())[name]
-            if change == "instructions":
-                predictor.signature = predictor.signature.with_instructions(MARKED)
-            else:
-                predictor.demos = [dspy.Example(**an_answer(predictor)).with_inputs("text")]
-            assert MARKED in sent(copy, model), (name, change)
-            assert copy.program_hash() != program, (name, change)
+    for name, predictor in predictors:
+        for copy in changed(judge, name, dspy.Example(**an_answer(predictor)).with_inputs("text")):
+            assert MARKED in sent(copy, model), name
+            assert copy.program_hash() != program, name
     assert judge.program_hash() == program
     assert sent(judge, model) == before
 
@@ -103,15 +106,9 @@ def test_evaluate_and_labeled_few_shot_of_dspy_work_unaided(style: str, way: str
     asked = "\n".join(repr(request) for request in model.requests)
     shown = sum(f"Text number {n} " in asked for n in range(4))
     # A score is an example for every predictor that gives one; a style that gives none by itself is left as it was.
-    gives = [
-        p for p in compiled.predictors() if any(_marks(f).get("is_score") for f in p.signature.output_fields.values())
-    ]
-    assert shown > 2 if gives else shown == 2
+    outputs = (f for p in compiled.predictors() for f in p.signature.output_fields.values())
+    assert shown > 2 if any(f.json_schema_extra.get("is_score") for f in outputs) else shown == 2
     assert compiled.program_hash() != judge.program_hash()
-
-
-def _marks(field: Any) -> dict[str, Any]:
-    return dict(field.json_schema_extra)
 
 
 def _near(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> float:
@@ -165,12 +162,7 @@ def test_a_decision_model_is_asked_what_its_predictor_says() -> None:
     readout.bind(model, Prompt(id="toy", language="en"), FIVE)
     judge = ScoreJudge(readout)
     program = judge.program_hash()
-    for change in ("instructions", "demonstrations"):
-        copy = judge.deepcopy()
-        predictor = copy.predictors()[0]
-        if change == "instructions":
-            predictor.signature = predictor.signature.with_instructions(MARKED)
-        else:
-            predictor.demos = [dspy.Example(text=MARKED, score=3)]
+    ((name, _),) = judge.named_predictors()
+    for copy in changed(judge, name, dspy.Example(text=MARKED, score=3)):
         assert MARKED in sent(copy, model)  # type: ignore[arg-type]
         assert copy.program_hash() != program

@@ -25,8 +25,6 @@ SCHEMA = {
     "required": ["shame_score"],
 }
 FORM = {"type": "json_schema", "json_schema": {"name": "judgment", "strict": True, "schema": SCHEMA}}
-
-
 TURNS = [
     {"role": role, "content": content}
     for role, content in (("system", "Judge."), ("user", "first"), ("assistant", "answer"), ("user", "hello"))
@@ -200,9 +198,7 @@ def test_a_key_comes_from_dotenv_without_touching_the_environment(
         complete(shipped("gpt", api_base=stub.url + "/v1"))
 
 
-def test_a_key_that_is_missing_or_has_a_line_break_is_refused_without_showing_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_key_that_is_missing_or_has_a_line_break_is_refused_unshown(monkeypatch: pytest.MonkeyPatch) -> None:
     said = r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
     with pytest.raises(ConfigError, match=said):
         shipped("gpt")
@@ -236,7 +232,9 @@ def test_an_address_that_is_no_plain_address_is_refused(base: str) -> None:
     assert "hunter2" not in str(error.value)
 
 
-def test_prices_are_looked_up_overridden_reported_or_unknown(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prices_are_looked_up_overridden_or_unknown_and_the_servers_own_figure_wins_over_them(
+    stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert shipped("gpt", name="gpt-4o-mini").price.usd(1_000_000, 1_000_000) == pytest.approx(0.75)
     assert shipped("gpt", name="no-such-model").price.input is None
@@ -251,9 +249,6 @@ def test_prices_are_looked_up_overridden_reported_or_unknown(stub: StubServer, m
     assert calls[0].usd is None
     with pytest.raises(ConfigError, match="no price is known"):
         unknown.connect(Gateway(budget=Budget(max_usd=1)))
-
-
-def test_the_servers_own_figure_wins_over_the_price_list(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     body = {
         "choices": [{"message": {"content": "x"}, "finish_reason": "stop"}],

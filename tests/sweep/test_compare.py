@@ -51,9 +51,8 @@ class TestLeaderboard:
         small = scored(0.9, 0.1).assign(score=lambda own: own["score"].clip(0, 1))
         write_job(tmp_path / "0", ["rubric=unit"], small, metrics=metrics(0.7), rubric="unit", **unit)
         for n, extra in ((1, 0.0), (2, 5.0)):
-            frame = scored(60, 40).assign(
-                score=lambda own, extra=extra: own["score"] + extra * np.linspace(-0.2, 2.2, 24)
-            )
+            frame = scored(60, 40)
+            frame["score"] += extra * np.linspace(-0.2, 2.2, 24)
             gain = {"calibration.review_gain": 0.5, "calibration.judged": 24.0}
             write_job(tmp_path / str(n), [f"rubric=mine{n}"], frame, metrics=metrics(1.0) | gain, rubric="mine")
             doubting(n, informed=n == 1).to_csv(tmp_path / str(n) / "items_calibration.csv", index=False)
@@ -90,16 +89,16 @@ class TestLeaderboard:
         assert result.choices == (key,)
         assert sorted(result.jobs["name"]) == names
 
-    def test_a_sweep_in_which_nothing_ended_says_so(self, tmp_path: Path) -> None:
-        result = sweep_of(tmp_path, (None, 0), (None, 0), error=["no server", None])
+    def test_a_sweep_in_which_nothing_ended_says_so_and_other_metrics_with_intervals_come_along(
+        self, tmp_path: Path
+    ) -> None:
+        result = sweep_of(tmp_path / "none", (None, 0), (None, 0), error=["no server", None])
         assert keys(result) == ["sweep.verdict_none"]
         assert [message for _, message in result.failed] == ["no server", "it did not come to its end (killed?)"]
         assert (len(result.comparisons), len(result.figures)) == (0, 0)
-
-    def test_other_metrics_with_intervals_come_along(self, tmp_path: Path) -> None:
         more = {"ab.auc": 0.9, "ab.auc_low": 0.8, "ab.auc_high": 0.95, "length.x": 1.0, "length.x_low": 0.0}
-        write_job(tmp_path / "0", ["model=a"], scored(90, 10), metrics=metrics(0.9, **more))
-        jobs = result_of(tmp_path).jobs
+        write_job(tmp_path / "m" / "0", ["model=a"], scored(90, 10), metrics=metrics(0.9, **more))
+        jobs = result_of(tmp_path / "m").jobs
         assert jobs.loc[0, "ab.auc_interval"] == (0.8, 0.95)
         assert "length.x" not in jobs
 
@@ -177,15 +176,15 @@ class TestComparisons:
         (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
         assert family.values["n"] == 2
 
-    def test_a_difference_is_left_minus_right_and_the_same_again(self, tmp_path: Path) -> None:
+    def test_a_difference_is_left_minus_right_and_the_same_again_and_errors_are_compared_where_there_are_labels(
+        self, tmp_path: Path
+    ) -> None:
         first = sweep_of(tmp_path, (scored(80, 60), 0.5), (scored(70, 50), 0.5)).comparisons
         rows = first.set_index("measure")
         assert rows.loc["score", "difference"] == pytest.approx(10)
         assert rows.loc["pair_difference", "shown"] == "identical"
         assert (rows["left"] == "a").all()
         pd.testing.assert_frame_equal(first, result_of(tmp_path).comparisons)
-
-    def test_errors_are_compared_where_there_are_labels(self, tmp_path: Path) -> None:
         row = sweep_of(tmp_path, RIGHT, WRONG).comparisons.set_index("measure").loc["absolute_error"]
         assert row["low"] < row["difference"] < row["high"] < 0
         assert row["p_holm"] < 0.01
@@ -247,8 +246,7 @@ class TestCallback:
         assert os.environ[SWEEP_FOLDER] == str(tmp_path)
         sweep_of(tmp_path, (scored(90, 10), 1.0), WRONG)
         callback.on_multirun_end(config)
-        assert SWEEP_FOLDER not in os.environ
-        assert SWEEP_RUN not in os.environ
+        assert not {SWEEP_FOLDER, SWEEP_RUN} & os.environ.keys()
         manifest = RunFolder(tmp_path).sweep
         assert manifest is not None
         assert (manifest["status"], manifest["overrides"]) == ("finished", ["model=a,b"])

@@ -34,13 +34,16 @@ def two() -> str:
     )
 
 
-def test_a_case_is_an_item_with_the_path_of_its_document(two: str) -> None:
+def test_a_case_is_an_item_with_the_path_of_its_document_and_a_split_takes_its_own(two: str) -> None:
     a, b = CasesDataset(two, split="all").load()
     assert a.inputs == {"document": "a.md", "reference": "The summary of A."}
     assert b.inputs == {"document": "b.txt", "reference": "O resumo de B."}
     sha256 = hashlib.sha256(b"The opinion of A.").hexdigest()
     assert a.metadata == {"language": "en", "document_sha256": sha256}
     assert [item.place for item in (a, b)] == ["cases.jsonl:1", "cases.jsonl:2"]
+    sums = table("s.jsonl", {"case": "A", "text": "a"}, {"case": "B", "text": "b"})
+    assert [item.id for item in CasesDataset(two).load()] == ["A"]
+    assert [item.id for item in CasesDataset(two, sums, split="dev").load()] == ["B/s"]
 
 
 def test_a_folder_with_a_sub_folder_per_case_is_read_like_a_table() -> None:
@@ -76,12 +79,6 @@ def test_the_three_formats_of_summaries_give_the_same_items(two: str) -> None:
     files = (table("s.jsonl", *rows), "s.csv", "s.parquet")
     forms = [[item.form() for item in CasesDataset(two, file, split="all").load()] for file in files]
     assert forms[0] == forms[1] == forms[2] and len(forms[0]) == 2
-
-
-def test_a_split_takes_its_own_cases_and_summaries_and_none_named_is_test(two: str) -> None:
-    sums = table("s.jsonl", {"case": "A", "text": "a"}, {"case": "B", "text": "b"})
-    assert [item.id for item in CasesDataset(two).load()] == ["A"]
-    assert [item.id for item in CasesDataset(two, sums, split="dev").load()] == ["B/s"]
 
 
 def test_documents_and_references_may_be_missing_where_nothing_needs_them() -> None:
@@ -156,16 +153,15 @@ def test_a_folder_that_is_no_folder_of_cases_is_named() -> None:
 
 
 def test_what_the_user_set_is_named(two: str) -> None:
-    with pytest.raises(ConfigError, match=r"`dataset\.path` is 'nothing\.csv', which does not exist"):
-        CasesDataset("nothing.csv")
-    with pytest.raises(ConfigError, match=r"`dataset.summaries` is 'nothing.csv', which does not exist"):
-        CasesDataset(two, "nothing.csv")
-    with pytest.raises(ConfigError, match=r"`dataset\.summaries` is 'shippd'\. Did you mean shipped\?"):
-        CasesDataset(summaries="shippd")
-    with pytest.raises(ConfigError, match="which are summaries of the shipped cases"):
-        CasesDataset(two, "shipped")
-    with pytest.raises(ConfigError, match=r"`dataset\.summaries` is 'b\.txt'; known formats: \.jsonl"):
-        CasesDataset(two, "b.txt")
+    for path, summaries, said in (
+        ("nothing.csv", None, r"`dataset\.path` is 'nothing\.csv', which does not exist"),
+        (two, "nothing.csv", r"`dataset.summaries` is 'nothing.csv', which does not exist"),
+        ("shipped", "shippd", r"`dataset\.summaries` is 'shippd'\. Did you mean shipped\?"),
+        (two, "shipped", "which are summaries of the shipped cases"),
+        (two, "b.txt", r"`dataset\.summaries` is 'b\.txt'; known formats: \.jsonl"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            CasesDataset(path, summaries)
     assert CasesDataset(two, table("shipped.jsonl", {"case": "A", "text": "a"})).load()
     path = table("c.jsonl", {"case": "A", "reference": "r"})
     with pytest.raises(DataError, match=r"no cases of the split dev \(there are: test\)"):
@@ -182,7 +178,7 @@ def test_the_shipped_cases_are_items_with_pdf_or_text() -> None:
         assert item.metadata["document_sha256"] == hashlib.sha256(content).hexdigest()
 
 
-def test_the_shipped_summaries_of_one_case_are_one_unit() -> None:
+def test_the_shipped_summaries_of_one_case_are_one_unit_and_the_licence_of_the_users_is_not_known(two: str) -> None:
     """Filler and formulas that cases share do not tie them to one another."""
     dataset = CasesDataset(summaries="shipped", split="all")
     items = dataset.load()
@@ -190,6 +186,10 @@ def test_the_shipped_summaries_of_one_case_are_one_unit() -> None:
     assert len({(names[item.id], item.metadata["case"]) for item in items}) == len(set(names.values())) == 11
     assert dataset.licence is not None
     assert dataset.about == "shipped summaries (shipped), all split"
+    sums = table("s.jsonl", {"case": "us-ferry", "text": "a"})
+    assert CasesDataset(two).licence is None
+    assert CasesDataset(summaries=sums, split="all").licence is None
+    assert CasesDataset().licence is not None
 
 
 def test_splits_of_the_shipped_cases_share_nothing() -> None:
@@ -198,10 +198,3 @@ def test_splits_of_the_shipped_cases_share_nothing() -> None:
     assert not ids["dev"] & ids["test"]
     assert {item.id for item in CasesDataset().load()} == ids["test"], "what nobody fitted to is the default"
     assert (data_folder() / "faith" / "summaries.jsonl").is_file()
-
-
-def test_the_licence_of_the_users_summaries_is_not_known(two: str) -> None:
-    sums = table("s.jsonl", {"case": "us-ferry", "text": "a"})
-    assert CasesDataset(two).licence is None
-    assert CasesDataset(summaries=sums, split="all").licence is None
-    assert CasesDataset().licence is not None

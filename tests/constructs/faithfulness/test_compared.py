@@ -34,11 +34,17 @@ def test_the_stored_similarities_give_the_stored_coverage_on_every_row() -> None
         assert found.covered.tolist() == [s["is_covered"] for s in row["sentences"]]
 
 
-def test_exactly_the_threshold_counts_only_where_asked() -> None:
+def test_exactly_the_threshold_counts_only_where_asked_and_no_sentence_has_no_share() -> None:
     similarities = np.array([[0.2, 0.5], [0.4, 0.1]])
     assert coverage(similarities, 0.5, inclusive=True).score == 0.5
     assert coverage(similarities, 0.5, inclusive=False).score == 0.0
     assert coverage(similarities, 0.3, inclusive=False).best.tolist() == [1, 0]
+    with pytest.raises(ValueError, match="no sentences"):
+        uncontradicted([])
+    with pytest.raises(ValueError, match="both sides"):
+        coverage(np.empty((0, 3)), 0.5, inclusive=True)
+    with pytest.raises(ValueError, match="NaN"):
+        coverage(np.array([[np.nan]]), 0.5, inclusive=True)
 
 
 def test_sentences_that_a_text_has_besides_never_lower_its_coverage() -> None:
@@ -46,15 +52,6 @@ def test_sentences_that_a_text_has_besides_never_lower_its_coverage() -> None:
     own, filler = rng.uniform(-1, 1, (9, 5)), rng.uniform(-1, 1, (9, 40))
     more = coverage(np.hstack([own, filler]), 0.5, inclusive=False)
     assert more.score >= coverage(own, 0.5, inclusive=False).score
-
-
-def test_no_sentence_has_no_share() -> None:
-    with pytest.raises(ValueError, match="no sentences"):
-        uncontradicted([])
-    with pytest.raises(ValueError, match="both sides"):
-        coverage(np.empty((0, 3)), 0.5, inclusive=True)
-    with pytest.raises(ValueError, match="NaN"):
-        coverage(np.array([[np.nan]]), 0.5, inclusive=True)
 
 
 class Scorer:
@@ -80,13 +77,12 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[compared.BertScoreJudge]:
     compared._scorer.cache_clear()
 
 
-def test_its_f_is_the_score_and_precision_and_recall_are_kept(judge: compared.BertScoreJudge) -> None:
+def test_its_f_is_the_score_precision_and_recall_are_kept_and_without_a_reference_there_is_none(
+    judge: compared.BertScoreJudge,
+) -> None:
     item = Item(id="a", inputs={"summary": "a b c d", "reference": "a b"})
     reading = asyncio.run(judge.judge(item))["bertscore"]
     assert (reading.score, reading.details) == (pytest.approx(2 / 3), {"precision": 0.5, "recall": 1.0})
-
-
-def test_without_a_reference_there_is_no_score(judge: compared.BertScoreJudge) -> None:
     with pytest.raises(UnparseableAnswer, match="no input 'reference'"):
         asyncio.run(judge.judge(Item(id="a", inputs={"summary": "a"})))
 

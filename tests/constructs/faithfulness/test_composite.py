@@ -172,16 +172,12 @@ def test_what_is_wrong_with_the_config_is_named(changes: dict[str, Any], said_: 
         configured("composite", **changes)
 
 
-def test_a_criterion_or_judge_that_is_not_there_is_named() -> None:
+def test_a_criterion_or_judge_that_is_not_there_and_two_texts_of_one_system_about_one_case_are_named() -> None:
     judged = run({"a": noise(3, 0.5, 0.1, 0), "b": noise(3, 0.5, 0.1, 1)})
     with pytest.raises(Unsuited, match=r"needs the criterion 'tone' for the pillar 'tone'.*there are: completeness"):
         composite(judged, weights={"tone": 1.0}, criteria={})
     with pytest.raises(ConfigError, match=r"`judges\.judge` names 'k'; there are"):
         composite(judged, judges={"judge": ["k"]})
-
-
-def test_two_texts_of_one_system_about_one_case_are_refused() -> None:
-    judged = run({"a": noise(3, 0.5, 0.1, 0)})
     judged.frame.loc[judged.frame["metadata.case"] == "c1", "metadata.case"] = "c0"
     with pytest.raises(DataError, match=r"c0/a, c1/a are both by 'a' about 'c0'"):
         composite(judged)

@@ -38,7 +38,9 @@ def opinion(tmp_path: Path) -> Path:
     return made.saved(tmp_path / "opinion.pdf")
 
 
-def test_headers_and_page_numbers_go_and_are_named(opinion: Path) -> None:
+def test_headers_and_page_numbers_go_and_are_named_footnotes_stand_behind_the_body_and_hyphens_are_joined(
+    opinion: Path,
+) -> None:
     found = read_document(opinion)
     assert found.pages == 5
     assert HEADER not in found.text and "Page" not in found.text
@@ -49,10 +51,6 @@ def test_headers_and_page_numbers_go_and_are_named(opinion: Path) -> None:
     assert days == sorted(days) and len(days) == 5 * 18
     assert found.sha256 == hashlib.sha256(opinion.read_bytes()).hexdigest()
     assert found.words == len(found.text.split())
-
-
-def test_footnotes_stand_behind_the_body_and_hyphens_are_joined(opinion: Path) -> None:
-    found = read_document(opinion)
     assert found.notes == ("7 See the charter of the harbour, article 4, second part.",)
     before, after = found.text.split(NOTES)
     assert after.strip() == found.notes[0] and "charter" not in before
@@ -92,7 +90,7 @@ def test_a_hyphen_that_belongs_to_the_word_stays(lines: list[str], end: str) -> 
     assert joined([PageLine(line) for line in lines], Vocabulary(lines)).endswith(end)
 
 
-def test_the_title_of_a_short_document_stays_though_its_pages_repeat_it() -> None:
+def test_a_title_that_the_pages_of_a_short_document_repeat_stays_and_what_repeats_within_the_text() -> None:
     made = Printed()
     for page in (1, 2, 3):
         made.add_page()
@@ -101,9 +99,6 @@ def test_the_title_of_a_short_document_stays_though_its_pages_repeat_it() -> Non
     found = read_document(made.saved(Path("a.pdf")))
     assert found.text.startswith("Harlow v. Harbour Board") and found.text.count("Harlow") == 1
     assert [each.page for each in found.removed] == [2, 3]
-
-
-def test_what_repeats_within_the_text_stays() -> None:
     pages = ([*body(page, 10), "So ordered.", *body(page + 50, 10)] for page in range(1, 7))
     found = read_document(printed("a.pdf", *pages))
     assert found.text.count("So ordered.") == 6 and not found.removed
@@ -119,14 +114,11 @@ def _scan(path: Path, pages: int, typed: tuple[int, ...] = ()) -> Path:
     return made.saved(path)
 
 
-def test_a_scan_is_named_and_a_page_without_text_is_warned_of(tmp_path: Path) -> None:
+def test_a_scan_or_a_password_is_named_and_what_has_text_or_anyone_may_open_is_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"scan\.pdf: 3 page\(s\) and no text in them: most likely a scan\. .*ocrmypdf"):
         read_document(_scan(tmp_path / "scan.pdf", 3))
     found = read_document(_scan(tmp_path / "partly.pdf", 3, typed=(2,)))
     assert found.warnings == ("2 of 3 pages have no text, or hardly any (1, 3): perhaps pictures.",)
-
-
-def test_a_password_is_named_but_a_file_that_anyone_may_open_is_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a\.pdf: protected by a password\. Take it off"):
         read_document(locked(tmp_path / "a.pdf", "secret"))
     assert read_document(locked(tmp_path / "b.pdf", "")).text == "The appeal is dismissed."
@@ -187,19 +179,10 @@ def test_a_damaged_pdf_is_read_or_named_and_nothing_else(opinion: Path, tmp_path
     assert 0 < refused < 60
 
 
-@pytest.mark.parametrize(
-    ("name", "written", "text"),
-    [
-        ("long.txt", f"{LONG}\n{LONG}\n", f"{LONG}\n{LONG}"),
-        ("a.md", "# Opinion\n\n- first\n- second\n", "# Opinion\n\n- first\n- second"),
-    ],
-)
-def test_text_whose_lines_are_paragraphs_is_left(name: str, written: str, text: str) -> None:
-    Path(name).write_text(written)
-    assert read_document(name).text == text
-
-
-def test_plain_text_is_joined_where_its_lines_are_wrapped() -> None:
+def test_text_is_joined_where_its_lines_are_wrapped_and_left_where_they_are_paragraphs() -> None:
+    for name, text in (("long.txt", f"{LONG}\n{LONG}"), ("a.md", "# Opinion\n\n- first\n- second")):
+        Path(name).write_text(f"{text}\n")
+        assert read_document(name).text == text
     first = ["RUNNING HEAD", *body(1, 6), "The order was set a-", "", "1"]
     second = ["RUNNING HEAD", "side, with costs.", "", "It is so ordered.", "2", ""]
     Path("cut.txt").write_text("\n".join(first) + "\n\f" + "\n".join(second))
@@ -260,8 +243,7 @@ def test_what_cannot_be_read_is_a_failure_with_its_reason(short: Path, path: str
     locked(short.with_name("closed.pdf"), "secret")
     item = Item(id="a", inputs={"document": str(short.with_name(path))}, metadata={"document_sha256": "0" * 64})
     outcome = extracted(item)
-    assert isinstance(outcome, Failure)
-    assert outcome.reason == "unparseable" and said in outcome.message
+    assert isinstance(outcome, Failure) and outcome.reason == "unparseable" and said in outcome.message
 
 
 def test_an_item_with_its_text_stays_and_one_with_neither_is_named() -> None:
@@ -296,9 +278,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: Path | str) -> tuple
     return (ended.value.code, *capsys.readouterr())
 
 
-def test_the_command_goes_on_past_a_file_that_fails_and_ends_with_1(
-    short: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_goes_on_past_a_file_that_fails(short: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = refused(capsys, short.with_name("none.pdf"), short)
     assert status == 1
     assert "none.pdf" in out and "not written" in out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import sys
 from typing import Any
 
 import numpy as np
@@ -32,16 +33,13 @@ def test_the_stored_similarities_come_out_again(precision: Any, tolerance: float
     assert flipped == flips
 
 
-def test_a_vector_does_not_depend_on_what_it_is_read_with() -> None:
+def test_a_vector_does_not_depend_on_what_it_is_read_with_and_is_of_a_sentence_up_to_its_longest() -> None:
     model = load("fp32")
     texts = ["A ferry sank.", "The court held that the carrier owed its passengers a duty of care at all times.", "No."]
     together, alone = model.vectors(texts), np.vstack([model.vectors([text]) for text in texts])
     assert together.shape == (3, WIDTH)
     assert np.allclose(together, alone, atol=1e-6)
     assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
-
-
-def test_a_sentence_is_read_up_to_its_longest() -> None:
     long = "court " * LONGEST
     one, other = load("fp32").vectors([long, long + "ferry ferry ferry"])
     assert np.allclose(one, other, atol=1e-6)
@@ -56,14 +54,11 @@ def test_every_distinct_sentence_is_read_once() -> None:
     assert first[0, 0] == pytest.approx(1) and first[1, 0] == second[0, 0]
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_also_by_embeddings_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
     with pytest.raises(ConfigError, match=r"onnxruntime, which is not installed: pip install 'undogmatic\[faith"):
         MiniLMEmbeddings()
-
-
-def test_embeddings_of_the_hub_say_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(ConfigError, match=r"needs sentence-transformers.*embeddings=minilm"):
         HubEmbeddings("nowhere/model").vectors(["A ferry sank."])

@@ -127,19 +127,15 @@ class TestAgreement:
         values = said(asked("agreement", with_judges(own, own, buckets(60, 5))))["agreement.weakest"].values
         assert (values["judge"], values["weight"]) == ("l", pytest.approx(0.4 / 3))
 
-    def test_failures_are_left_out_and_counted(self, said: Said) -> None:
+    def test_failures_are_left_out_and_counted_and_scores_that_are_no_categories_have_no_kappa(
+        self, said: Said
+    ) -> None:
         failed = {("c0/a", "k", "completeness"), ("c5/a", "k", "factual_accuracy")}
         result = asked("agreement", run({"a": buckets(12, 6)}, failed=failed, judges=("j", "k")))
         assert said(result)["agreement.failed"].values == {"judge": "k", "n": 2, "total": 12}
         assert result.tables["pairs"].loc[0, ["n", "left_out"]].tolist() == [10, 2]
-
-    def test_scores_that_are_no_categories_have_no_kappa(self) -> None:
         pairs = asked("agreement", with_judges(noise(12, 0.5, 0.2, 0), noise(12, 0.5, 0.2, 1))).tables["pairs"]
         assert pairs["kappa_completeness"].isna().all() and pairs["tau"].notna().all()
-
-
-def test_a_pillar_that_is_turned_around_is_named(said: Said) -> None:
-    assert "nli" in said(asked("pillars", turned_pillar()))["pillars.verdict_against"].values["pillars"]
 
 
 class TestBaselines:
@@ -181,7 +177,8 @@ def test_unknown_names_and_bounds_are_refused(changes: dict[str, Any]) -> None:
         configured("length_bias", **changes)
 
 
-def test_a_judge_that_repeats_itself_gives_every_score_again() -> None:
+def test_a_turned_pillar_is_named_and_a_judge_that_repeats_itself_gives_every_score_again(said: Said) -> None:
+    assert "nli" in said(asked("pillars", turned_pillar()))["pillars.verdict_against"].values["pillars"]
     assert asked("consistency", again(lambda case: 0.0)).metrics["consistency.exact_rate.j"] == 1
 
 
@@ -246,7 +243,7 @@ def test_all_parts_read_one_composite_and_what_does_not_suit_is_named() -> None:
     assert left_out == ["agreement", "baselines", "consistency", "taxonomy"]
 
 
-def test_a_partial_correlation_is_that_of_the_residuals() -> None:
+def test_a_partial_correlation_is_that_of_the_residuals_and_what_does_not_vary_has_none() -> None:
     rng = np.random.default_rng(0)
     given = pd.Series(rng.normal(size=40))
     x, y = given + rng.normal(size=40), 2 * given + rng.normal(size=40)
@@ -257,9 +254,6 @@ def test_a_partial_correlation_is_that_of_the_residuals() -> None:
     assert found.estimate.value == pytest.approx(np.corrcoef(*left)[0, 1])
     assert found.estimate.low < found.estimate.value < found.estimate.high
     assert abs(found.estimate.value) < abs(associate("pearson", x, y, groups, rng).estimate.value)
-
-
-def test_what_does_not_vary_has_no_correlation() -> None:
     same, other = pd.Series([1.0] * 8), pd.Series(np.arange(8.0))
     groups = pd.Series(range(8))
     assert np.isnan(associate("kendall", same, other, groups, np.random.default_rng(0)).estimate.value)

@@ -20,21 +20,18 @@ def _plain(text: str) -> str:
     return " ".join(re.sub(r"(?m)\*\*|^- ", "", text).split())
 
 
-def test_the_table_is_long_and_in_both_languages() -> None:
+def test_the_table_is_long_and_in_both_languages_and_short_sentences_are_left_out_where_asked() -> None:
     assert len(CASES) >= 40
     assert min(map(len, HARD.values())) >= 20
+    text = "Yes. The ruling was upheld. No more."
+    assert sentences(text, least=10) == ["The ruling was upheld."]
+    assert sentences("***\n\n---\n 1.") == ["1."]
+    assert sentences(" \n ") == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[:30])
 def test_a_hard_place_is_divided_as_a_reader_would(case: str) -> None:
     assert sentences(re.sub(r"\| ?", "", case)) == [_plain(part) for part in case.split("|")]
-
-
-def test_short_sentences_are_left_out_where_asked() -> None:
-    text = "Yes. The ruling was upheld. No more."
-    assert sentences(text, least=10) == ["The ruling was upheld."]
-    assert sentences("***\n\n---\n 1.") == ["1."]
-    assert sentences(" \n ") == []
 
 
 @given(st.text(max_size=200))

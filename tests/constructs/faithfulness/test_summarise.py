@@ -86,20 +86,17 @@ def test_every_text_is_summarised_by_every_model_under_its_name(tmp_path: Path, 
     assert not made(tmp_path / "out")["a/lead"]["calls"]
 
 
-def test_the_language_of_the_prompt_is_that_of_the_instruction(tmp_path: Path, stub: StubServer) -> None:
-    run_experiment(config(served(stub, "one"), overrides=("prompt=anchored_pt",)), CHOICES, tmp_path / "out")
-    said = json.dumps(stub.requests[0].body, ensure_ascii=False)
-    assert "Resuma esta decisão judicial" in said and "material a resumir" in said
-    with pytest.raises(ConfigError, match="no wording in 'fr' \\(it has: en, pt\\)"):
-        Recipe(config("lead", language="fr")).build()
-
-
-def test_a_text_whose_language_is_known_is_asked_about_in_it(tmp_path: Path, stub: StubServer) -> None:
+def test_a_text_is_asked_about_in_its_language_if_known_else_in_that_of_the_prompt(
+    tmp_path: Path, stub: StubServer
+) -> None:
     given = config(served(stub, "one"), overrides=("prompt=anchored_pt",), languages=("en-GB", "fr"))
     run_experiment(given, CHOICES, tmp_path / "out")
     asked = {name: json.dumps(line["calls"], ensure_ascii=False) for name, line in made(tmp_path / "out").items()}
     assert "Summarise this judicial decision" in asked["a/one"]
     assert "Resuma esta decisão judicial" in asked["b/one"]  # nobody has words in that language: the prompt's own
+    assert "material a resumir" in asked["b/one"]
+    with pytest.raises(ConfigError, match="no wording in 'fr' \\(it has: en, pt\\)"):
+        Recipe(config("lead", language="fr")).build()
 
 
 @pytest.mark.parametrize(
@@ -255,18 +252,15 @@ def test_other_models_or_other_words_are_another_run(stub: StubServer) -> None:
     assert len(identities) == 4
 
 
-def test_systems_are_told_apart_by_their_server_only_where_they_must(stub: StubServer) -> None:
+def test_systems_are_told_apart_by_server_where_they_must_and_a_listed_model_declares_its_context(
+    stub: StubServer,
+) -> None:
     one, other = ChatModel("m", f"{stub.url}/v1"), ChatModel("m", "http://localhost:9/v1")
     assert list(system_names([one])) == ["m"]
     assert list(system_names([one, other, LeadModel()])) == [one.name, other.name, "lead"]
-
-
-def test_a_listed_model_declares_its_context_and_another_counts_by_an_estimate(stub: StubServer) -> None:
     listed = ChatModel("gpt-4.1-mini", "https://api.openai.com/v1", provider="openai")
     assert listed.context is not None and listed.context > 100_000
-    unlisted = ChatModel("m", f"{stub.url}/v1")
-    assert unlisted.context is None
-    assert unlisted.count_tokens("ação") == 2  # six bytes
+    assert one.context is None and one.count_tokens("ação") == 2  # six bytes
 
 
 def test_the_licences_of_the_models_that_write_are_in_the_report(tmp_path: Path) -> None:

@@ -52,16 +52,16 @@ def test_by_hand() -> None:
     assert found.critical_recall == 0.75
 
 
-def test_a_copy_is_perfect_and_a_root_alone_is_not() -> None:
+def test_a_copy_is_perfect_a_root_alone_is_not_and_nothing_in_common_is_zero() -> None:
     same = metrics(TRUTH, TRUTH, PANEL)
     assert same[:7] == (1, 1, 1, 1, 1, 0, 1)
     alone = metrics(Gate("All Events"), TRUTH, PANEL)
     assert alone.precision == 1 and alone.recall == 1 / 6 and alone.depth_accuracy == 0 and alone.critical_recall == 0
-
-
-def test_nothing_in_common_is_zero_and_its_structure_unknown() -> None:
     other = metrics(Gate("x", (Gate("y"),)), TRUTH, PANEL)
     assert (other.f1, other.structure_accuracy) == (0, None)
+    assert depth_accuracy(Gate("a"), Gate("b")) == 1 and depth_accuracy(TRUTH, Gate("b")) == 0
+    assert structure_accuracy(Gate("a"), Gate("a")) == 1
+    assert overlap(Gate("a"), Gate("A"))[0] == 1
 
 
 def test_naming_many_gates_does_not_pay() -> None:
@@ -102,12 +102,6 @@ def test_flags_decide_what_is_critical_where_there_are_any() -> None:
 )
 def test_what_counts_as_hallucinated(name: str, panel: list[str], counts: bool) -> None:
     assert bool(hallucination(Gate(name), panel)[1]) is counts
-
-
-def test_depth_of_a_truth_without_depth() -> None:
-    assert depth_accuracy(Gate("a"), Gate("b")) == 1 and depth_accuracy(TRUTH, Gate("b")) == 0
-    assert structure_accuracy(Gate("a"), Gate("a")) == 1
-    assert overlap(Gate("a"), Gate("A"))[0] == 1
 
 
 def _given(node: dict[str, Any]) -> Gate:
@@ -152,12 +146,9 @@ def test_every_stored_value_is_reproduced() -> None:
         assert np.mean(rows, axis=0) == pytest.approx([of_model[model][name] for name in fields], rel=0, abs=1e-9)
 
 
-def test_a_hyphen_that_only_looks_different_makes_no_hallucination() -> None:
+def test_a_hyphen_that_only_looks_different_is_no_hallucination_and_without_a_panel_there_is_no_rate() -> None:
     """The reference panel writes HLA‐DR with a typographic hyphen."""
     assert not hallucination(Gate("HLA-DR+"), ["CD3", "HLA\u2010DR"])[1]
     assert hallucination(Gate("HLA-DQ+"), ["CD3", "HLA\u2010DR"])[1]
-
-
-def test_without_a_panel_there_is_no_rate() -> None:
     assert hallucination(Gate("CD3+"), [])[0] is None
     assert metrics(Gate("CD3+"), Gate("CD3+"), ["  "]).hallucination_rate is None

@@ -1,12 +1,73 @@
-"""What stands in no source: planted citations, names, numbers, dates and events, and what is none of them."""
+"""The rules on planted errors and faithful paraphrases: contradictions, inventions, hedges, and values as read."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+import yaml
 
-from undogmatic.constructs.faithfulness.facts.accusations import hedges, inventions, phrases
+from undogmatic.constructs.faithfulness.embeddings import load
+from undogmatic.constructs.faithfulness.facts.accusations import Accusation, contradictions, hedges, inventions, phrases
+from undogmatic.constructs.faithfulness.facts.reading import values
 from undogmatic.constructs.faithfulness.facts.words import sentences
+
+PAIRS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("pairs.yaml").read_text(encoding="utf-8"))
+FAITHFUL = [(n, k) for n, pair in enumerate(PAIRS) for k in range(len(pair["faithful"]))]
+WRONG = [(n, kind) for n, pair in enumerate(PAIRS) for kind in pair["wrong"]]
+FILLER = (
+    "The matter drew wide attention. Courts across the country deal with cases of many kinds every year. Lawyers "
+    "debated it at length, and scholars will go on to do so. As is well known, the law is a living thing, and 7,000 "
+    "new cases were filed in 1999."
+)
+
+
+def found(reference: str, summary: str) -> list[Accusation | None]:
+    first, second = sentences(reference, 10), sentences(summary, 10)
+    vectors = load("fp32").vectors([*first, *second])
+    return contradictions(first, second, vectors[: len(first)] @ vectors[len(first) :].T, 0.45)
+
+
+@pytest.mark.parametrize(("n", "k"), FAITHFUL)
+def test_a_faithful_paraphrase_raises_no_alarm(n: int, k: int) -> None:
+    assert not any(found(PAIRS[n]["reference"], PAIRS[n]["faithful"][k]))
+
+
+@pytest.mark.parametrize("n", range(len(PAIRS)))
+def test_a_reference_does_not_contradict_itself(n: int) -> None:
+    assert not any(found(PAIRS[n]["reference"], PAIRS[n]["reference"]))
+
+
+@pytest.mark.parametrize(("n", "kind"), WRONG)
+def test_a_planted_error_is_found_and_named(n: int, kind: str) -> None:
+    kinds = [each.kind for each in found(PAIRS[n]["reference"], PAIRS[n]["wrong"][kind]) if each is not None]
+    assert kind in kinds
+
+
+@pytest.mark.parametrize(("n", "kind"), WRONG)
+def test_filler_moves_nothing(n: int, kind: str) -> None:
+    reference, summary = PAIRS[n]["reference"], PAIRS[n]["wrong"][kind]
+    assert found(reference, f"{summary} {FILLER}") == found(reference, summary)
+
+
+@pytest.mark.parametrize(
+    ("reference", "summary"),
+    [
+        (
+            "The Supreme Court affirmed the injunction against the league in 2021.",
+            "The league went to the Supreme Court, seeking reversal of the injunction.",
+        ),
+        (
+            "A locatária substituiu o telhado ao custo de R$ 41.200,00.",
+            "A locatária substituiu o telhado, que custou pouco mais de quarenta e um mil reais.",
+        ),
+    ],
+)
+def test_what_is_asked_for_and_a_rounded_number_are_no_contradiction(reference: str, summary: str) -> None:
+    assert not any(found(reference, summary))
+
 
 EN = (
     "Halvorsen v. Pier Street Garage. Anna Halvorsen left her van at the Pier Street Garage on May 4, 2018, and paid "
@@ -100,3 +161,35 @@ def test_a_hedge_counts_where_the_reference_has_none_and_nothing_says_it_better(
     assert not hedges(sure, sure, near, 0.45)
     assert not hedges(sure, unsure, far, 0.45)
     assert not hedges(sure, [*unsure, *sure], np.array([[0.6, 0.9]]), 0.45)
+
+
+@pytest.mark.parametrize(
+    ("words", "language", "number"),
+    [
+        ("quarenta e oito cozinheiros", "pt", 48),
+        ("quarenta e\noito cozinheiros", "pt", 48),
+        ("quatrocentas e oito folhas", "pt", 408),
+        ("cento e vinte e três mil e quatrocentas folhas", "pt", 123_400),
+        ("mil e duzentas folhas", "pt", 1200),
+        ("novecentas e noventa e nove mil pessoas", "pt", 999_000),
+        ("one hundred and twenty-three cooks", "en", 123),
+        ("two thousand five hundred cooks", "en", 2500),
+        ("forty -\neight cooks", "en", 48),
+    ],
+)
+def test_a_number_in_words_is_read_whole(words: str, language: Any, number: float) -> None:
+    assert [value.parts for value in values(f"Eram {words} ali.", language)] == [(float(number),)]
+
+
+def test_the_end_of_a_number_that_is_not_known_is_no_number() -> None:
+    """ "cinqüenta e oito" in a spelling that nobody listed must not be read as eight."""
+    assert values("Eram cinkuenta e oito cozinheiros.", "pt") == ()
+    assert values("There were some twelvty eight cooks.", "en") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("o IPTU de 2018 a 2020", "pt"), ("the 1966–1967 handbook", "en"), ("o décimo quinto lugar", "pt")],
+)
+def test_a_range_of_years_and_a_half_read_ordinal_are_no_value(text: str, language: Any) -> None:
+    assert values(text, language) == ()
