@@ -211,16 +211,13 @@ def test_every_shared_trigger_decision_is_reproduced() -> None:
     assert {name: np.mean([name in fired for fired in decisions]) for name in names} == pytest.approx(totals["by_rule"])
 
 
-def test_a_score_already_had_is_handed_on(bench: Bench) -> None:
+def test_a_score_already_had_is_handed_on_and_judges_work_without_an_event_loop(bench: Bench) -> None:
     critique = {"issues": [], "critique_strength": 1, "range_low": 70, "range_high": 80, "confidence": 9}
     cheap, initial = FixedJudge(Verdict(score=75.0)), FixedJudge(Verdict(score=75.0))
     devil = DevilsAdvocateJudge(initial, bench.words(critique))
     judgment = bench.judge(SelectiveJudge(cheap, devil, RUBRIC, Rules(high_score={})))  # type: ignore[arg-type]
     assert (cheap.asked, initial.asked, judgment.cost.calls) == (1, 0, 1)
     assert (judgment.outcome.interval, judgment.outcome.details["escalated"]) == ((70, 80), 1)
-
-
-def test_judges_work_without_an_event_loop() -> None:
     judge = panel(10, 20)
     assert judge(item=Item(id="a", text="t")).verdict.score == 15
     assert asyncio.run(judge.acall(item=Item(id="a", text="t"))).verdict.score == 15

@@ -115,7 +115,7 @@ def _near(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None)
     return 1.0 - abs(example.score - prediction.score) / 4
 
 
-def test_two_inputs_are_given_by_name() -> None:
+def test_two_inputs_are_given_by_name_and_the_model_of_the_context_is_asked() -> None:
     model = FormFiller(1.0)
     model.connect(Gateway())
     readout = StructuredReadout()
@@ -125,9 +125,6 @@ def test_two_inputs_are_given_by_name() -> None:
         prediction = judge(question="Why?", answer="Because.")
     assert prediction.verdict.category == "right"
     assert prediction.score == 2
-
-
-def test_the_model_of_the_context_is_asked() -> None:
     judge, model = made("structured", "debate")
     other = FormFiller(0.0)
     other.connect(Gateway())

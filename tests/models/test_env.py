@@ -27,7 +27,9 @@ def served(stub: StubServer, tmp_path: Path) -> StubServer:
     return stub
 
 
-def test_the_four_variables_make_a_model_with_its_readouts(served: StubServer, tmp_path: Path) -> None:
+def test_the_four_variables_make_a_model_with_its_readouts_that_says_what_the_one_behind_it_says(
+    served: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = shipped("env")
     assert isinstance(model, Chats)
     run_once(model, lambda: model.complete(request()))
@@ -35,9 +37,6 @@ def test_the_four_variables_make_a_model_with_its_readouts(served: StubServer, t
     assert str(shipped("env").name).startswith(f"my-model@{served.url}/v1")
     folder_of(tmp_path, LLM_PROVIDER="anthropic", LLM_API_KEY=KEY)
     assert shipped("env").readouts == ("structured", "samples")
-
-
-def test_it_says_of_itself_what_the_model_behind_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = {"max_concurrency": 3, "context": 1234, "fitted_on": frozenset({"a mark"}), "rubric": "other"}
     for name, value in said.items():
         monkeypatch.setattr(ChatModel, name, value)

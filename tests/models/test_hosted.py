@@ -48,29 +48,28 @@ def chat(stub: StubServer, **options: Any) -> ChatModel:
 # What reaches the wire
 
 
-def test_messages_settings_and_schema_reach_the_wire(stub: StubServer) -> None:
+def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_own_word_for_the_limit(
+    stub: StubServer,
+) -> None:
     settings = {"temperature": 0.0, "top_p": 0.9, "max_tokens": 77, "seed": 3, "stop": ["X"], "response_format": FORM}
     complete(chat(stub), request(**settings))
     sent = stub.requests[0]
     assert sent.path == "/v1/chat/completions"
     assert "Authorization" not in sent.headers
     assert sent.body == {"model": "stub", "messages": TURNS} | settings
+    own = {"max_tokens_field": "max_completion_tokens", "reasoning_effort": "low", "extra": {"store": False}}
+    model = chat(stub, sampling=False, **own)
+    complete(model, request(temperature=0.0, top_p=1.0, max_tokens=9))
+    body = stub.requests[1].body
+    assert "temperature" not in body and "top_p" not in body and "max_tokens" not in body
+    assert (body["max_completion_tokens"], body["reasoning_effort"], body["store"]) == (9, "low", False)
+    assert model.name != chat(stub).name
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("schema", FORM), ("object", {"type": "json_object"}), ("off", None)])
 def test_json_mode(stub: StubServer, mode: Any, expected: Any) -> None:
     complete(chat(stub, json_mode=mode), request(response_format=FORM))
     assert stub.requests[0].body.get("response_format") == expected
-
-
-def test_a_reasoning_model_gets_no_sampling_and_its_own_word_for_the_limit(stub: StubServer) -> None:
-    own = {"max_tokens_field": "max_completion_tokens", "reasoning_effort": "low", "extra": {"store": False}}
-    model = chat(stub, sampling=False, **own)
-    complete(model, request(temperature=0.0, top_p=1.0, max_tokens=9))
-    body = stub.requests[0].body
-    assert "temperature" not in body and "top_p" not in body and "max_tokens" not in body
-    assert (body["max_completion_tokens"], body["reasoning_effort"], body["store"]) == (9, "low", False)
-    assert model.name != chat(stub).name
 
 
 class PromptAdapter(dspy.Adapter):
@@ -87,7 +86,9 @@ class PromptAdapter(dspy.Adapter):
         return {"answer": completion}
 
 
-def test_log_probabilities_go_out_and_come_back_to_predict(stub: StubServer) -> None:
+def test_log_probabilities_come_back_to_predict_and_the_synchronous_way_leaves_no_connection_open(
+    stub: StubServer,
+) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5)
@@ -97,6 +98,12 @@ def test_log_probabilities_go_out_and_come_back_to_predict(stub: StubServer) -> 
     first = prediction.logprobs["content"][0]
     assert first["top_logprobs"][0]["token"] == str(level_of("um texto")) == prediction.answer
     assert len(first["top_logprobs"]) == 5
+    model = chat(stub)
+    model.connect(Gateway())
+    predict = dspy.Predict("text -> answer")
+    with dspy.context(lm=LanguageModel(model, temperature=0.0, max_tokens=50), adapter=PromptAdapter()):
+        answers = [json.loads(predict(text=t).answer)["shame_score"] for t in ("a", "b")]
+    assert answers == [score_of("a"), score_of("b")]
 
 
 @pytest.mark.parametrize("settings", [{"logprobs": True, "top_logprobs": 3}, {"response_format": FORM}])
@@ -120,15 +127,6 @@ def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
     if "logprobs" in settings:
         tops = [[(t["token"], t["logprob"]) for t in p.logprobs["content"][0]["top_logprobs"]] for p in (short, long)]
         assert tops[0] == tops[1] and len(tops[0]) == 3
-
-
-def test_the_synchronous_way_works_and_leaves_no_connection_open(stub: StubServer) -> None:
-    model = chat(stub)
-    model.connect(Gateway())
-    predict = dspy.Predict("text -> answer")
-    with dspy.context(lm=LanguageModel(model, temperature=0.0, max_tokens=50), adapter=PromptAdapter()):
-        answers = [json.loads(predict(text=t).answer)["shame_score"] for t in ("a", "b")]
-    assert answers == [score_of("a"), score_of("b")]
 
 
 def test_azure_puts_the_deployment_in_the_address_and_the_key_in_its_own_header(
@@ -336,7 +334,9 @@ def test_claudes_bad_answers(stub: StubServer, kind: str, expected: type[ModelEr
         complete(shipped("claude", api_base=stub.url, key_env=None), request(response_format=FORM))
 
 
-def test_nobody_listening_is_named_with_the_address_and_the_next_step() -> None:
+def test_nobody_listening_is_named_with_address_and_next_step_and_images_are_refused_rather_than_dropped(
+    stub: StubServer,
+) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -344,9 +344,6 @@ def test_nobody_listening_is_named_with_the_address_and_the_next_step() -> None:
     said = rf"cannot connect to m at http://127\.0\.0\.1:{port}/v1 .*Start the server"
     with pytest.raises(TransportError, match=said):
         complete(model)
-
-
-def test_images_are_refused_rather_than_dropped(stub: StubServer) -> None:
     part = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     wanted = request_from_openai_chat({"model": "m", "messages": [{"role": "user", "content": [part]}]})
     with pytest.raises(ConfigError, match="part of type 'image'"):

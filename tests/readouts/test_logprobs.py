@@ -73,7 +73,7 @@ def test_confidence_comes_from_the_entropy_and_a_server_without_logprobs_is_told
         read(FakeChat(lambda _: ("3", None)))
 
 
-def test_a_base_model_gets_a_text_to_continue() -> None:
+def test_a_base_model_gets_a_text_to_continue_and_a_demonstration_shows_the_level_nearest_to_its_score() -> None:
     model = FakeChat(lambda _: ("3", {"3": 0.0}), base=True)
     with pytest.raises(ConfigError, match="answers with a level only after examples"):
         read(model)
@@ -82,6 +82,11 @@ def test_a_base_model_gets_a_text_to_continue() -> None:
     beginning, end = (message["content"] for message in model.requests[0]["messages"])
     assert beginning.endswith("Text: Tema 1.\nLevel:4\n\nText:")
     assert end == " linha um linha dois\nLevel:"
+    shots = tuple(Demonstration(text=f"demo {score}", score=score, rationale="r") for score in (0, 12, 13, 88, 100))
+    model = FakeChat(lambda _: ("1", {"1": 0.0}))
+    read(model, PROMPT.model_copy(update={"demonstrations": shots}))
+    said = [m["content"] for m in model.requests[0]["messages"] if m["role"] == "assistant"]
+    assert said == ["0", "0", "1", "4", "4"]
 
 
 def test_calibration_moves_the_score_keeps_the_raw_one_and_knows_the_texts_it_was_fitted_on(tmp_path: Path) -> None:
@@ -103,14 +108,6 @@ def test_calibration_moves_the_score_keeps_the_raw_one_and_knows_the_texts_it_wa
         read(model, calibration=str(path))
     with pytest.raises(ConfigError, match="does not exist"):
         read(model, calibration=str(tmp_path / "none.json"))
-
-
-def test_a_demonstration_shows_the_level_nearest_to_its_score() -> None:
-    shots = tuple(Demonstration(text=f"demo {score}", score=score, rationale="r") for score in (0, 12, 13, 88, 100))
-    model = FakeChat(lambda _: ("1", {"1": 0.0}))
-    read(model, PROMPT.model_copy(update={"demonstrations": shots}))
-    said = [m["content"] for m in model.requests[0]["messages"] if m["role"] == "assistant"]
-    assert said == ["0", "0", "1", "4", "4"]
 
 
 def test_content_free_calibration_divides_out_what_the_prompt_favours(tmp_path: Path, provenance: Provenance) -> None:

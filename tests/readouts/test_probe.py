@@ -106,17 +106,14 @@ def test_scores_beyond_the_scale_are_clipped_and_far_from_every_fitted_text_is_t
     assert found.interval[0] < found.score < found.interval[1]
 
 
-def test_the_same_fit_writes_the_same_bytes(fitted: Probe, file: Path, tmp_path: Path) -> None:
+def test_the_same_fit_writes_the_same_bytes_and_the_probe_that_ships_is_found_by_the_rubric(
+    fitted: Probe, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     save(fitted, tmp_path / "again.safetensors")
     assert file.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
     probe = load(file)
     assert all(np.array_equal(probe.arrays()[name], value) for name, value in fitted.arrays().items())
     assert probe.about.authors == ("w0", "w1", "w2") and probe.about.n == 60
-
-
-def test_the_probe_that_ships_is_found_by_the_rubric(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(probe_module, "data_folder", lambda: tmp_path)
     with pytest.raises(ConfigError, match=r"no probe ships for .* 'toy' \(shipped: none\).*undogmatic probe fit"):
         bound(None)

@@ -87,7 +87,7 @@ def test_the_reason_is_shown_to_the_model_and_after_two_retries_it_is_a_failure_
     assert (caught.value.kind, caught.value.raw, len(model.requests)) == ("unparseable", "still rubbish", 3)
 
 
-def test_demonstrations_are_turns_in_the_chosen_order() -> None:
+def test_demonstrations_are_turns_in_the_chosen_order_and_one_that_lacks_a_field_is_refused() -> None:
     demos = tuple(Demonstration(text=f"demo {n}", score=n, rationale="r") for n in range(6))
     seen = {}
     for order in (None, 0, 1):
@@ -97,9 +97,6 @@ def test_demonstrations_are_turns_in_the_chosen_order() -> None:
     assert seen[None] == [f"demo {n}" for n in range(6)]
     assert sorted(seen[0]) == sorted(seen[1]) == seen[None]
     assert seen[0] != seen[1]
-
-
-def test_a_demonstration_that_lacks_a_field_is_refused_by_its_name() -> None:
     two = RUBRIC.model_copy(update={"inputs": ("question", "text")})
     shown = PROMPT.model_copy(update={"demonstrations": (Demonstration(text="demo", score=1, rationale="r"),)})
     with pytest.raises(ConfigError, match=r"`demonstrations\[0\]` lacks `question`; rubric=toy shows question, text"):
@@ -184,12 +181,18 @@ def sampled(
     return reading_of(readout, model, repeat=repeat), model
 
 
-def test_the_spread_of_the_answers_is_the_distribution() -> None:
+def test_the_spread_of_the_answers_is_the_distribution_failures_are_named_and_too_many_are_one() -> None:
     reading, _ = sampled([20, 40, 40, 60])
     assert reading.distribution.values == RUBRIC.levels
     assert reading.distribution.probabilities == pytest.approx((0.05, 0.4, 0.45, 0.1, 0))
     assert reading.distribution.expectation == pytest.approx(reading.score) == pytest.approx(40)
     assert reading.doubt == pytest.approx(200**0.5)
+    reading, _ = sampled([10, "rubbish", 30, 50], retries=0)
+    assert reading.score == pytest.approx(30)
+    assert [issue.partition(":")[0] for issue in reading.issues] == ["unparseable"]
+    assert sampled([10] * 4)[0].issues == ()
+    with pytest.raises(UnparseableAnswer, match="4 of 4 answers failed"):
+        sampled(itertools.repeat("rubbish"))
 
 
 @pytest.mark.parametrize(
@@ -217,15 +220,6 @@ def test_each_answer_is_a_call_of_its_own_and_a_rerun_is_answered_by_the_cache(t
     assert [len(model.requests) for _, model in runs] == [4, 0, 4]
     assert first == again
     assert other_repeat.score > first.score
-
-
-def test_failures_are_named_and_too_many_are_a_failure() -> None:
-    reading, _ = sampled([10, "rubbish", 30, 50], retries=0)
-    assert reading.score == pytest.approx(30)
-    assert [issue.partition(":")[0] for issue in reading.issues] == ["unparseable"]
-    assert sampled([10] * 4)[0].issues == ()
-    with pytest.raises(UnparseableAnswer, match="4 of 4 answers failed"):
-        sampled(itertools.repeat("rubbish"))
 
 
 @pytest.mark.parametrize(("options", "key"), [({"n": 1}, "readout.n"), ({"temperature": 0.0}, "readout.temperature")])

@@ -131,19 +131,19 @@ class TestVerdict:
         assert told in said(result)
         assert (result.headline is None) == ("headline" in facts)
 
-    def test_a_lead_that_may_be_chance_says_how_many_texts_would_decide(self, tmp_path: Path) -> None:
-        result = sweep_of(tmp_path, ALIKE[0], (scored(67, 48, seed=1), 0.92))
+    def test_a_lead_that_may_be_chance_says_how_many_texts_would_decide_and_without_a_margin_nothing_is_equal(
+        self, tmp_path: Path
+    ) -> None:
+        result = sweep_of(tmp_path / "open", ALIKE[0], (scored(67, 48, seed=1), 0.92))
         assert keys(result)[0] == "sweep.verdict_open_needed"
         values = result.findings[0].values
         assert values["needed"] > values["units_n"] == PAIRS
         # A difference is there, and it is not known to be large enough.
         row = result.comparisons.set_index("measure").loc["pair_difference"]
         assert row["p_holm"] < 0.05 and abs(row["difference"]) > 10 and row["shown"] == "open"
-
-    def test_without_a_margin_of_the_rubric_nothing_is_called_equal(self, tmp_path: Path) -> None:
-        sweep_of(tmp_path, *ALIKE)
-        change_config(tmp_path, rubric={k: v for k, v in RUBRIC.items() if k != "margin"})
-        assert keys(result_of(tmp_path))[0] == "sweep.verdict_open_margin"
+        sweep_of(tmp_path / "alike", *ALIKE)
+        change_config(tmp_path / "alike", rubric={k: v for k, v in RUBRIC.items() if k != "margin"})
+        assert keys(result_of(tmp_path / "alike"))[0] == "sweep.verdict_open_margin"
 
 
 class TestComparisons:

@@ -136,13 +136,10 @@ def test_a_bad_summary_is_one_message_with_its_line(two: str, row: dict[str, Any
     assert said in str(caught.value)
 
 
-def test_a_case_that_comes_twice_is_named_with_both_places() -> None:
+def test_a_case_that_comes_twice_and_a_folder_that_is_no_folder_of_cases_are_named() -> None:
     path = table("c.jsonl", *[{"case": "A", "reference": "r"}] * 2)
     with pytest.raises(DataError, match=r"c\.jsonl:2: the case 'A' was already given at c\.jsonl:1\."):
         CasesDataset(path).load()
-
-
-def test_a_folder_that_is_no_folder_of_cases_is_named() -> None:
     for file in map(Path, ("flat/a.pdf", "many/A/a.pdf", "many/A/b.md")):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("x", encoding="utf-8")
@@ -168,7 +165,7 @@ def test_what_the_user_set_is_named(two: str) -> None:
         CasesDataset(path, split="dev").load()
 
 
-def test_the_shipped_cases_are_items_with_pdf_or_text() -> None:
+def test_the_shipped_cases_are_items_with_pdf_or_text_and_their_splits_share_nothing() -> None:
     texts, pdfs = CasesDataset(split="all").load(), CasesDataset(split="all", document="pdf").load()
     assert [item.id for item in texts] == [item.id for item in pdfs]
     assert {Path(item.inputs["document"]).suffix for item in texts} == {".md"}
@@ -176,6 +173,11 @@ def test_the_shipped_cases_are_items_with_pdf_or_text() -> None:
         content = Path(item.inputs["document"]).read_bytes()
         assert content.startswith(b"%PDF")
         assert item.metadata["document_sha256"] == hashlib.sha256(content).hexdigest()
+    ids = {split: {item.id for item in CasesDataset(split=split).load()} for split in ("dev", "test")}
+    assert (len(ids["dev"]), len(ids["test"])) == (8, 3)
+    assert not ids["dev"] & ids["test"]
+    assert {item.id for item in CasesDataset().load()} == ids["test"], "what nobody fitted to is the default"
+    assert (data_folder() / "faith" / "summaries.jsonl").is_file()
 
 
 def test_the_shipped_summaries_of_one_case_are_one_unit_and_the_licence_of_the_users_is_not_known(two: str) -> None:
@@ -190,11 +192,3 @@ def test_the_shipped_summaries_of_one_case_are_one_unit_and_the_licence_of_the_u
     assert CasesDataset(two).licence is None
     assert CasesDataset(summaries=sums, split="all").licence is None
     assert CasesDataset().licence is not None
-
-
-def test_splits_of_the_shipped_cases_share_nothing() -> None:
-    ids = {split: {item.id for item in CasesDataset(split=split).load()} for split in ("dev", "test")}
-    assert (len(ids["dev"]), len(ids["test"])) == (8, 3)
-    assert not ids["dev"] & ids["test"]
-    assert {item.id for item in CasesDataset().load()} == ids["test"], "what nobody fitted to is the default"
-    assert (data_folder() / "faith" / "summaries.jsonl").is_file()

@@ -58,13 +58,10 @@ def test_headers_and_page_numbers_go_and_are_named_footnotes_stand_behind_the_bo
     assert "A second paragraph" in [each[:18] for each in before.split("\n\n")]
 
 
-def test_a_word_that_a_page_divides_is_joined() -> None:
+def test_a_word_that_a_page_divides_is_joined_and_headings_and_spaced_paragraphs_stand_alone() -> None:
     first = [*body(1), "The order was never served on the appli-"]
     path = printed("a.pdf", first, ["cant, who learned of it from a newspaper.", *body(2)], header=HEADER)
     assert "never served on the applicant, who" in read_document(path).text
-
-
-def test_headings_and_spaced_paragraphs_stand_alone() -> None:
     made = Printed()
     made.add_page()
     y = made.lines(*body(1, 4))
@@ -219,7 +216,7 @@ def extracted(item: Item) -> Items | Failure:
     return record.outcome
 
 
-def test_the_document_becomes_the_text_and_everything_else_stays(short: Path) -> None:
+def test_the_document_becomes_the_text_an_item_with_text_stays_and_one_with_neither_is_named(short: Path) -> None:
     sha256 = hashlib.sha256(short.read_bytes()).hexdigest()
     told = {"document_sha256": sha256, "year": 2020}
     found = extracted(Item(id="a", inputs={"document": str(short), "reference": "It held."}, metadata=told))
@@ -229,6 +226,11 @@ def test_the_document_becomes_the_text_and_everything_else_stays(short: Path) ->
     assert list(item.inputs) == ["opinion", "reference"]
     assert item.inputs["opinion"].startswith("On day 20")
     assert item.metadata == told | {"pages": 3, "words": len(item.inputs["opinion"].split())}
+    found = extracted(Item(id="a", inputs={"opinion": "It is so ordered.", "reference": "It held."}))
+    assert isinstance(found, Items)
+    assert found.items[0].inputs == {"opinion": "It is so ordered.", "reference": "It held."}
+    with pytest.raises(DataError, match=r"item 'a' has neither an input `document` nor `opinion` \(it has: text\)"):
+        extracted(Item(id="a", text="t"))
 
 
 @pytest.mark.parametrize(
@@ -244,14 +246,6 @@ def test_what_cannot_be_read_is_a_failure_with_its_reason(short: Path, path: str
     item = Item(id="a", inputs={"document": str(short.with_name(path))}, metadata={"document_sha256": "0" * 64})
     outcome = extracted(item)
     assert isinstance(outcome, Failure) and outcome.reason == "unparseable" and said in outcome.message
-
-
-def test_an_item_with_its_text_stays_and_one_with_neither_is_named() -> None:
-    found = extracted(Item(id="a", inputs={"opinion": "It is so ordered.", "reference": "It held."}))
-    assert isinstance(found, Items)
-    assert found.items[0].inputs == {"opinion": "It is so ordered.", "reference": "It held."}
-    with pytest.raises(DataError, match=r"item 'a' has neither an input `document` nor `opinion` \(it has: text\)"):
-        extracted(Item(id="a", text="t"))
 
 
 def read(path: Path) -> str:

@@ -113,7 +113,9 @@ def test_a_run_without_what_an_analysis_reads_is_unsuited(part: str, message: st
 
 
 class TestAgreement:
-    def test_judges_that_say_the_same_agree(self, said: Said) -> None:
+    def test_judges_that_say_the_same_agree_and_the_one_that_agrees_least_is_named_with_its_weight(
+        self, said: Said
+    ) -> None:
         own = buckets(40, 0)
         near = np.where(np.arange(40) % 10 == 0, np.clip(own + 0.2, 0.2, 1.0), own)
         result = asked("agreement", with_judges(own, near, own))
@@ -121,8 +123,6 @@ class TestAgreement:
         assert said(result).keys() >= {"agreement.pair", "agreement.lowest", "agreement.verdict_agree"}
         pairs = result.tables["pairs"]
         assert pairs["tau"].between(0.9, 1).all() and pairs["kappa_completeness"].between(0.9, 1).all()
-
-    def test_the_judge_that_agrees_least_is_named_with_its_weight_and_whether_that_is_shown(self, said: Said) -> None:
         own = buckets(60, 4)
         values = said(asked("agreement", with_judges(own, own, buckets(60, 5))))["agreement.weakest"].values
         assert (values["judge"], values["weight"]) == ("l", pytest.approx(0.4 / 3))
@@ -146,13 +146,18 @@ class TestBaselines:
         inputs = {f"c{n}/a": {"summary": " ".join(words[:k]), "reference": " ".join(words)} for n, k in enumerate(kept)}
         return LongTable(judged.frame, judged.rubric, inputs=inputs)
 
-    def test_rouge_from_the_texts_stands_in_where_it_follows(self, said: Said) -> None:
+    def test_rouge_from_the_texts_stands_in_where_it_follows_and_so_may_a_criterion_of_the_run(
+        self, said: Said
+    ) -> None:
         result = asked("baselines", self.judged(np.linspace(0.1, 1, 30)))
         found = said(result)
         assert result.standing == "supported"
         assert found["baselines.absent"].values == {"baseline": "bertscore"}
         assert result.tables["baselines"]["baseline"].tolist() == ["rouge1", "rouge2", "rougeL"]
         assert "rougeL" in found["baselines.verdict_follows"].values["baselines"]
+        judged = run({"a": noise(12, 0.5, 0.2, 0)})
+        table = asked("baselines", judged, of={"nli": []}).tables["baselines"]
+        assert table["tau"].tolist() == pytest.approx([1.0])
 
     def test_stored_values_are_held_against_computed_ones(self, said: Said) -> None:
         judged = self.judged(np.linspace(0.1, 1, 12))
@@ -164,11 +169,6 @@ class TestBaselines:
         judged.frame.loc[judged.frame["item_id"] == "c3/a", "metadata.rouge1_f"] += 0.01
         differ = said(asked("baselines", judged))["baselines.stored_differ"].values
         assert (differ["off"], differ["n"]) == (1, 12)
-
-    def test_a_criterion_of_the_run_is_a_baseline_too(self) -> None:
-        judged = run({"a": noise(12, 0.5, 0.2, 0)})
-        table = asked("baselines", judged, of={"nli": []}).tables["baselines"]
-        assert table["tau"].tolist() == pytest.approx([1.0])
 
 
 @pytest.mark.parametrize("changes", [{"given": ["tone"]}, {"pillar": "tone"}, {"bound": 1.0}])
@@ -187,12 +187,16 @@ class TestTaxonomy:
         [{"issue": "The date is wrong.", "severity": "Minor", "category": "wrong_date_or_vote"}, {"issue": "No."}]
     )
 
-    def test_quotes_are_counted_once_and_held_against_the_classes_that_they_bear(self, said: Said) -> None:
+    def test_quotes_are_counted_once_held_against_the_classes_that_they_bear_and_hidden_ones_not_at_all(
+        self, said: Said
+    ) -> None:
         result = asked("taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS, omissions='["The dissent"]'))
         assert "taxonomy.verdict_none" in said(result)
         counts = ["quotes", "class.errors.wrong_date_or_vote", "class.omissions.omitted_dissent", "severity.Minor"]
         # Though they are kept beside two criteria; where no summary hedges the count is zero and not absent.
         assert [result.metrics[f"taxonomy.{name}"] for name in (*counts, "hedging", "agreement")] == [15, 5, 5, 5, 0, 1]
+        with pytest.raises(Unsuited, match=r"`tracking\.redact` is true"):
+            asked("taxonomy", run({"a": buckets(5, 0)}, errors=redacted(self.ERRORS)))
 
     @pytest.mark.parametrize(
         "details",
@@ -212,10 +216,6 @@ class TestTaxonomy:
         errors = 5 if "kind" in details["errors"] else 0
         counts = {"summaries": 5, "errors": errors, "omissions": 0, "hedging": 5}
         assert modes.loc[("k", "a")].to_dict() == counts
-
-    def test_hidden_quotes_are_not_counted(self) -> None:
-        with pytest.raises(Unsuited, match=r"`tracking\.redact` is true"):
-            asked("taxonomy", run({"a": buckets(5, 0)}, errors=redacted(self.ERRORS)))
 
     def test_a_model_that_was_asked_is_held_against_the_rules(self, said: Said) -> None:
         judged = run({"a": buckets(24, 0)})

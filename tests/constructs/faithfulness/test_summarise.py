@@ -71,7 +71,7 @@ def errors(folder: Path) -> dict[str, str]:
     return {row["item_id"]: row["error"] for row in rows}
 
 
-def test_every_text_is_summarised_by_every_model_under_its_name(tmp_path: Path, stub: StubServer) -> None:
+def test_every_text_is_summarised_by_every_model_under_its_name_and_licence(tmp_path: Path, stub: StubServer) -> None:
     run_experiment(config("lead", served(stub, "one")), CHOICES, tmp_path / "out")
     assert errors(tmp_path / "out") == dict.fromkeys(("a/lead", "a/one", "b/lead", "b/one"), "")
     (item,) = made(tmp_path / "out")["a/one"]["outcome"]["items"]
@@ -84,6 +84,7 @@ def test_every_text_is_summarised_by_every_model_under_its_name(tmp_path: Path, 
     assert "Summarise this judicial decision" in json.dumps(call["request"])
     assert CASES["a"] in call["request"]["messages"][1]["content"]
     assert not made(tmp_path / "out")["a/lead"]["calls"]
+    assert "The model lead is part of this project" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
 
 
 def test_a_text_is_asked_about_in_its_language_if_known_else_in_that_of_the_prompt(
@@ -99,23 +100,25 @@ def test_a_text_is_asked_about_in_its_language_if_known_else_in_that_of_the_prom
         Recipe(config("lead", language="fr")).build()
 
 
+BLANK = {"choices": [{"message": {"content": '{"summary": "  "}'}, "finish_reason": "stop"}]}
+
+
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [("refusal", "refusal"), ("content-filter", "refusal"), ("truncated", "unparseable"), ("empty", "unparseable")],
+    [
+        (Fault("refusal", times=None), "refusal"),
+        (Fault("content-filter", times=None), "refusal"),
+        (Fault("truncated", times=None), "unparseable"),
+        (Fault("empty", times=None), "unparseable"),
+        (Fault("body", times=None, body=json.dumps(BLANK)), "unparseable"),
+    ],
 )
-def test_a_model_that_fails_is_a_failure_of_its_own_summary_alone(tmp_path: Path, fault: str, reason: str) -> None:
-    with StubServer(faults={"licence": Fault(fault, times=None)}) as bad, StubServer() as good:
+def test_a_model_that_fails_is_a_failure_of_its_own_summary_alone(tmp_path: Path, fault: Fault, reason: str) -> None:
+    with StubServer(faults={"licence": fault}) as bad, StubServer() as good:
         run_experiment(config("lead", served(bad, "bad"), served(good, "good")), CHOICES, tmp_path / "out")
     expected = dict.fromkeys(("a/lead", "a/good", "b/lead", "b/bad", "b/good"), "") | {"a/bad": reason}
     assert errors(tmp_path / "out") == expected
     assert made(tmp_path / "out")["a/bad"]["outcome"]["reason"] == reason
-
-
-def test_a_blank_summary_is_none(tmp_path: Path, stub: StubServer) -> None:
-    body = {"choices": [{"message": {"content": '{"summary": "  "}'}, "finish_reason": "stop"}]}
-    stub.faults = {"tenant": Fault("body", times=None, body=json.dumps(body))}
-    run_experiment(config(served(stub, "one")), CHOICES, tmp_path / "out")
-    assert errors(tmp_path / "out") == {"a/one": "", "b/one": "unparseable"}
 
 
 def test_a_stopped_run_goes_on_and_asks_for_nothing_twice(tmp_path: Path, stub: StubServer) -> None:
@@ -179,16 +182,13 @@ class Echo(GoesOn):
         return " ".join(words[: max(5, int(len(words) * self.kept))]) + "."
 
 
-def test_notes_that_are_too_long_are_summarised_in_turn_and_an_endless_text_is_a_failure() -> None:
+def test_long_notes_are_summarised_in_turn_an_endless_text_fails_and_of_a_base_model_whole_sentences_are_kept() -> None:
     text = "\n\n".join(f"{n} {'word ' * 98}x" for n in range(100))
     model = Echo(0.15)
     found = summary(model, text, 1_000)
     assert found.parts > 9 and model.asked > found.parts + 2
     with pytest.raises(UnparseableAnswer, match="as long as the parts"):
         summary(Echo(1.0), text, 1_000)
-
-
-def test_a_base_model_goes_on_and_its_whole_sentences_are_kept() -> None:
     found = summary(GoesOn(), " ".join(["word"] * 3_000), 8_000)
     assert found.parts == 4
     assert found.summary == "In summary, in this decision the court upheld the order. It gave reasons."
@@ -218,7 +218,9 @@ def test_the_lead_is_the_first_sentences_and_the_centroid_the_middle_without_rep
         LeadModel().default_readout("any")
 
 
-def test_what_cannot_be_used_is_named() -> None:
+def test_what_cannot_be_used_is_named_and_a_context_with_no_room_ends_the_run_with_advice(
+    tmp_path: Path, stub: StubServer
+) -> None:
     for models, said in (
         (["lead", "gtp"], r"`steps\[0\]\.models\[1\]\.model` is 'gtp'.*Did you mean gpt"),
         ([], r"`steps\[0\]\.models` names no model"),
@@ -227,9 +229,6 @@ def test_what_cannot_be_used_is_named() -> None:
     ):
         with pytest.raises(ConfigError, match=said):
             Recipe(config(*models)).build()
-
-
-def test_a_context_with_no_room_ends_the_run_with_advice(tmp_path: Path, stub: StubServer) -> None:
     with pytest.raises(ConfigError, match=r"has a context of 1,000 tokens.*too few remain"):
         run_experiment(config(served(stub, "one"), context=1_000), CHOICES, tmp_path / "out")
     with pytest.raises(DataError, match="has no input `judgment` to summarise"):
@@ -261,8 +260,3 @@ def test_systems_are_told_apart_by_server_where_they_must_and_a_listed_model_dec
     listed = ChatModel("gpt-4.1-mini", "https://api.openai.com/v1", provider="openai")
     assert listed.context is not None and listed.context > 100_000
     assert one.context is None and one.count_tokens("ação") == 2  # six bytes
-
-
-def test_the_licences_of_the_models_that_write_are_in_the_report(tmp_path: Path) -> None:
-    run_experiment(config("lead"), CHOICES, tmp_path / "out")
-    assert "The model lead is part of this project" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")

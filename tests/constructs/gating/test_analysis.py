@@ -98,13 +98,19 @@ def test_counting_gates_is_seen_through_where_it_works() -> None:
     assert "gating.judge_size" in [finding.key for finding in result.findings]
 
 
-def test_failures_of_a_judge_that_could_turn_it_are_held_against_it(items: list[Item]) -> None:
+def test_of_two_judges_the_worse_decides_and_failures_that_could_turn_one_are_held_against_it(
+    items: list[Item],
+) -> None:
     def choosy(item: Item) -> float | None:
         return noisy_f1(item) if item.metadata["automatic_f1"] > 0.85 or item.id < "hs-m" else None
 
     result = found(judged(items, {"overall": choosy}))
     assert result.standing == "undecided"
     assert next(finding for finding in result.findings if finding.key == "gating.failed").values["n"] > 5
+    good, bad = judged(items, {"overall": noisy_f1}), judged(items, {"overall": lambda i: 10 - noisy_f1(i)}, "two")
+    result = found(LongTable(pd.concat([good.frame, bad.frame], ignore_index=True), RUBRIC))
+    assert result.standing == "refuted" and result.verdict is not None and result.verdict.values["judges"] == ["two"]
+    assert {"gating.spearman.one.overall", "gating.mae.two.overall"} <= result.metrics.keys()
 
 
 def test_few_cases_and_no_overall_are_undecided_and_a_dataset_without_metrics_is_named(items: list[Item]) -> None:
@@ -116,10 +122,3 @@ def test_few_cases_and_no_overall_are_undecided_and_a_dataset_without_metrics_is
     plain = judged([Item(id="a", text="t")], {"overall": lambda _: 5.0})
     with pytest.raises(Unsuited, match="automatic_f1"):
         found(plain)
-
-
-def test_two_judges_stand_side_by_side_and_the_worse_decides(items: list[Item]) -> None:
-    good, bad = judged(items, {"overall": noisy_f1}), judged(items, {"overall": lambda i: 10 - noisy_f1(i)}, "two")
-    result = found(LongTable(pd.concat([good.frame, bad.frame], ignore_index=True), RUBRIC))
-    assert result.standing == "refuted" and result.verdict is not None and result.verdict.values["judges"] == ["two"]
-    assert {"gating.spearman.one.overall", "gating.mae.two.overall"} <= result.metrics.keys()

@@ -40,7 +40,7 @@ def test_names_are_compared_without_what_only_looks_different(name: str, short: 
     assert normalised(name) == short
 
 
-def test_by_hand() -> None:
+def test_by_hand_naming_many_gates_does_not_pay_and_flags_decide_what_is_critical() -> None:
     said = parse("All Events\n  Singlets (FSC)\n    Singlets (SSC)\n      T Cells\n      B cells\n        CD25+ Treg")
     found = metrics(said, TRUTH, PANEL)
     assert (found.precision, found.recall) == (4 / 6, 4 / 6), "both singlets match once and count as two names"
@@ -50,6 +50,12 @@ def test_by_hand() -> None:
     assert found.depth_accuracy == 1
     assert found.missing_critical == ("live",), "nothing is flagged: singlets, live, T and B count"
     assert found.critical_recall == 0.75
+    everything = Gate("All Events", (*TRUTH.children, *(Gate(f"CD{n}+") for n in range(50, 150))))
+    found = metrics(everything, TRUTH, PANEL)
+    assert found.recall == 1 and found.f1 < 0.15 and found.hallucination_rate > 0.9
+    truth = Gate("All", (Gate("Singlets", critical=True), Gate("Live cells", critical=True), Gate("T cells")))
+    assert critical_recall(Gate("All", (Gate("Single cells"), Gate("Viable"))), truth, PANEL)[0] == 1
+    assert critical_recall(Gate("All", (Gate("T cells"),)), truth, PANEL)[1] == ("Live cells", "Singlets")
 
 
 def test_a_copy_is_perfect_a_root_alone_is_not_and_nothing_in_common_is_zero() -> None:
@@ -62,19 +68,6 @@ def test_a_copy_is_perfect_a_root_alone_is_not_and_nothing_in_common_is_zero() -
     assert depth_accuracy(Gate("a"), Gate("b")) == 1 and depth_accuracy(TRUTH, Gate("b")) == 0
     assert structure_accuracy(Gate("a"), Gate("a")) == 1
     assert overlap(Gate("a"), Gate("A"))[0] == 1
-
-
-def test_naming_many_gates_does_not_pay() -> None:
-    """Who names every gate there is has full recall, and loses it in precision and hallucinations."""
-    everything = Gate("All Events", (*TRUTH.children, *(Gate(f"CD{n}+") for n in range(50, 150))))
-    found = metrics(everything, TRUTH, PANEL)
-    assert found.recall == 1 and found.f1 < 0.15 and found.hallucination_rate > 0.9
-
-
-def test_flags_decide_what_is_critical_where_there_are_any() -> None:
-    truth = Gate("All", (Gate("Singlets", critical=True), Gate("Live cells", critical=True), Gate("T cells")))
-    assert critical_recall(Gate("All", (Gate("Single cells"), Gate("Viable"))), truth, PANEL)[0] == 1
-    assert critical_recall(Gate("All", (Gate("T cells"),)), truth, PANEL)[1] == ("Live cells", "Singlets")
 
 
 @pytest.mark.parametrize(

@@ -60,12 +60,18 @@ def test_no_precedent_and_no_text_is_in_both_splits() -> None:
     assert all(len(splits) == 1 for splits in texts.values())
 
 
-def test_development_texts_span_the_scale_in_every_length() -> None:
+def test_development_texts_span_the_scale_in_every_length_and_both_texts_of_a_pair_look_alike() -> None:
     development = [r for r in rows("labelled.jsonl") if r["split"] == "development"]
     for level in {r["level"] for r in development}:
         words = [len(r["text"].split()) for r in development if r["level"] == level]
         assert min(words) < 25 and max(words) > 90, level
     assert all(0 <= r["label"] <= 100 and r["reason"].strip() for r in development)
+    pairs = rows("pairs.jsonl")
+    assert sum(row["split"] == "test" for row in pairs) >= 60
+    for row in pairs:
+        first, second = row["imitation"], row["explanation"]
+        assert abs(len(first) - len(second)) <= 0.04 * max(len(first), len(second)), row["id"]
+        assert count(first).citations == count(second).citations, row["id"]
 
 
 @pytest.mark.parametrize("split", ["development", "test"])
@@ -73,15 +79,6 @@ def test_length_alone_does_not_tell_high_from_low(split: str) -> None:
     lengths = [(r["label"], float(len(r["text"]))) for r in rows("labelled.jsonl") if r["split"] == split]
     high, low = ([n for label, n in lengths if label >= 75], [n for label, n in lengths if label <= 25])
     assert 0.35 <= auc(np.array(high), np.array(low)).value <= 0.65
-
-
-def test_both_texts_of_a_pair_look_alike() -> None:
-    pairs = rows("pairs.jsonl")
-    assert sum(row["split"] == "test" for row in pairs) >= 60
-    for row in pairs:
-        first, second = row["imitation"], row["explanation"]
-        assert abs(len(first) - len(second)) <= 0.04 * max(len(first), len(second)), row["id"]
-        assert count(first).citations == count(second).citations, row["id"]
 
 
 def test_judges_of_the_surface_and_single_counts_do_not_order_the_test_pairs() -> None:

@@ -194,11 +194,15 @@ def test_what_is_off_the_topic_gets_fifty_at_most(structure: int, off_topic: flo
     assert (found.distribution is None) == (found.score != pytest.approx(structure))
 
 
-def test_the_structure_is_judged_without_the_question_and_relevance_with_it() -> None:
+def test_structure_is_judged_without_the_question_relevance_with_it_and_by_a_base_model_in_digits() -> None:
     judged(BOTH, {90: 1.0}, 0.0)
     asked = [request["messages"][-1]["content"] for request in judged.requests]  # type: ignore[attr-defined]
     assert ["bake bread" in each for each in asked] == [False, True, False]
     assert "N/A" in asked[2] and BOTH["response"] in asked[2], "the same response, under a question that says nothing"
+    found = judged(BOTH, {4: 1.0}, 0.9, base=True)
+    assert found.details["off_topic_asked"] == pytest.approx(0.9)
+    last = "".join(message["content"] for message in judged.requests[1]["messages"])  # type: ignore[attr-defined]
+    assert "0 = " in last and "yes or no" not in last
 
 
 @pytest.mark.parametrize(
@@ -234,14 +238,6 @@ def test_how_sure_it_must_be_and_the_mass_are_settings_and_without_a_question_no
         judged(BOTH, {80: 0.09}, 0.0)
     with pytest.raises(OffScaleAnswer):
         judged(BOTH, {80: 0.11}, 0.0, minimum_mass=0.2)
-
-
-def test_a_base_model_answers_with_digits() -> None:
-    """It goes on with a number after the list of answers, and with neither word."""
-    found = judged(BOTH, {4: 1.0}, 0.9, base=True)
-    assert found.details["off_topic_asked"] == pytest.approx(0.9)
-    last = "".join(message["content"] for message in judged.requests[1]["messages"])  # type: ignore[attr-defined]
-    assert "0 = " in last and "yes or no" not in last
 
 
 def test_in_words_relevance_is_one_of_two_words() -> None:

@@ -15,7 +15,18 @@ from undogmatic.constructs.faithfulness.facts.reading import values
 from undogmatic.constructs.faithfulness.facts.words import sentences
 
 PAIRS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("pairs.yaml").read_text(encoding="utf-8"))
-FAITHFUL = [(n, k) for n, pair in enumerate(PAIRS) for k in range(len(pair["faithful"]))]
+FAITHFUL = [(pair["reference"], said) for pair in PAIRS for said in (*pair["faithful"], pair["reference"])]
+FAITHFUL += [
+    (
+        "The Supreme Court affirmed the injunction against the league in 2021.",
+        "The league went to the Supreme Court, seeking reversal of the injunction.",
+    ),
+    (
+        "A locatária substituiu o telhado ao custo de R$ 41.200,00.",
+        "A locatária substituiu o telhado, que custou pouco mais de quarenta e um mil reais.",
+    ),
+]
+"""Paraphrases and references themselves; and what is asked for, and a rounded number."""
 WRONG = [(n, kind) for n, pair in enumerate(PAIRS) for kind in pair["wrong"]]
 FILLER = (
     "The matter drew wide attention. Courts across the country deal with cases of many kinds every year. Lawyers "
@@ -30,43 +41,17 @@ def found(reference: str, summary: str) -> list[Accusation | None]:
     return contradictions(first, second, vectors[: len(first)] @ vectors[len(first) :].T, 0.45)
 
 
-@pytest.mark.parametrize(("n", "k"), FAITHFUL)
-def test_a_faithful_paraphrase_raises_no_alarm(n: int, k: int) -> None:
-    assert not any(found(PAIRS[n]["reference"], PAIRS[n]["faithful"][k]))
-
-
-@pytest.mark.parametrize("n", range(len(PAIRS)))
-def test_a_reference_does_not_contradict_itself(n: int) -> None:
-    assert not any(found(PAIRS[n]["reference"], PAIRS[n]["reference"]))
-
-
-@pytest.mark.parametrize(("n", "kind"), WRONG)
-def test_a_planted_error_is_found_and_named(n: int, kind: str) -> None:
-    kinds = [each.kind for each in found(PAIRS[n]["reference"], PAIRS[n]["wrong"][kind]) if each is not None]
-    assert kind in kinds
-
-
-@pytest.mark.parametrize(("n", "kind"), WRONG)
-def test_filler_moves_nothing(n: int, kind: str) -> None:
-    reference, summary = PAIRS[n]["reference"], PAIRS[n]["wrong"][kind]
-    assert found(reference, f"{summary} {FILLER}") == found(reference, summary)
-
-
-@pytest.mark.parametrize(
-    ("reference", "summary"),
-    [
-        (
-            "The Supreme Court affirmed the injunction against the league in 2021.",
-            "The league went to the Supreme Court, seeking reversal of the injunction.",
-        ),
-        (
-            "A locatária substituiu o telhado ao custo de R$ 41.200,00.",
-            "A locatária substituiu o telhado, que custou pouco mais de quarenta e um mil reais.",
-        ),
-    ],
-)
-def test_what_is_asked_for_and_a_rounded_number_are_no_contradiction(reference: str, summary: str) -> None:
+@pytest.mark.parametrize(("reference", "summary"), FAITHFUL)
+def test_a_faithful_paraphrase_and_the_reference_itself_raise_no_alarm(reference: str, summary: str) -> None:
     assert not any(found(reference, summary))
+
+
+@pytest.mark.parametrize(("n", "kind"), WRONG)
+def test_a_planted_error_is_found_and_named_and_filler_moves_nothing(n: int, kind: str) -> None:
+    reference, summary = PAIRS[n]["reference"], PAIRS[n]["wrong"][kind]
+    accused = found(reference, summary)
+    assert kind in [each.kind for each in accused if each is not None]
+    assert found(reference, f"{summary} {FILLER}") == accused
 
 
 EN = (
@@ -130,10 +115,18 @@ def test_what_a_source_has_in_another_form_is_no_invention(source: str, summary:
     assert kinds(summary, source) == set()
 
 
-def test_an_event_is_only_looked_for_where_the_sources_say_everything() -> None:
+def test_events_are_only_looked_for_where_the_sources_say_everything_and_hedges_where_they_have_none() -> None:
     summary = "Bêbado, o motorista insultou a passageira e quebrou a janela."
     assert kinds(summary, PT, events=False) == set()
     assert kinds("Drunk, the driver insulted the passenger.", PT) == set(), "another language proves nothing"
+    near, far = np.array([[0.8]]), np.array([[0.2]])
+    sure, unsure = ["The Supreme Court affirmed the judgment."], ["The Supreme Court perhaps affirmed the judgment."]
+    (found,) = hedges(sure, unsure, near, 0.45)
+    assert found.outcome and found.said == ("perhaps",)
+    assert not hedges(unsure, unsure, near, 0.45)
+    assert not hedges(sure, sure, near, 0.45)
+    assert not hedges(sure, unsure, far, 0.45)
+    assert not hedges(sure, [*unsure, *sure], np.array([[0.6, 0.9]]), 0.45)
 
 
 @pytest.mark.parametrize(
@@ -150,17 +143,6 @@ def test_an_event_is_only_looked_for_where_the_sources_say_everything() -> None:
 )
 def test_hedges_are_phrases_and_not_every_may(sentence: str, language: str, hedged: bool) -> None:
     assert bool(phrases(sentence, language)) is hedged  # type: ignore[arg-type]
-
-
-def test_a_hedge_counts_where_the_reference_has_none_and_nothing_says_it_better() -> None:
-    near, far = np.array([[0.8]]), np.array([[0.2]])
-    sure, unsure = ["The Supreme Court affirmed the judgment."], ["The Supreme Court perhaps affirmed the judgment."]
-    (found,) = hedges(sure, unsure, near, 0.45)
-    assert found.outcome and found.said == ("perhaps",)
-    assert not hedges(unsure, unsure, near, 0.45)
-    assert not hedges(sure, sure, near, 0.45)
-    assert not hedges(sure, unsure, far, 0.45)
-    assert not hedges(sure, [*unsure, *sure], np.array([[0.6, 0.9]]), 0.45)
 
 
 @pytest.mark.parametrize(
@@ -181,15 +163,15 @@ def test_a_number_in_words_is_read_whole(words: str, language: Any, number: floa
     assert [value.parts for value in values(f"Eram {words} ali.", language)] == [(float(number),)]
 
 
-def test_the_end_of_a_number_that_is_not_known_is_no_number() -> None:
-    """ "cinqüenta e oito" in a spelling that nobody listed must not be read as eight."""
-    assert values("Eram cinkuenta e oito cozinheiros.", "pt") == ()
-    assert values("There were some twelvty eight cooks.", "en") == ()
-
-
 @pytest.mark.parametrize(
     ("text", "language"),
-    [("o IPTU de 2018 a 2020", "pt"), ("the 1966–1967 handbook", "en"), ("o décimo quinto lugar", "pt")],
+    [
+        ("o IPTU de 2018 a 2020", "pt"),
+        ("the 1966–1967 handbook", "en"),
+        ("o décimo quinto lugar", "pt"),
+        ("Eram cinkuenta e oito cozinheiros.", "pt"),  # in a spelling that nobody listed: not to be read as eight
+        ("There were some twelvty eight cooks.", "en"),
+    ],
 )
-def test_a_range_of_years_and_a_half_read_ordinal_are_no_value(text: str, language: Any) -> None:
+def test_a_range_of_years_a_half_read_ordinal_and_the_end_of_a_number_are_no_value(text: str, language: Any) -> None:
     assert values(text, language) == ()
