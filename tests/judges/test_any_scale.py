@@ -156,8 +156,7 @@ def test_nothing_of_another_scale_is_said(rubric: Rubric) -> None:
 
 
 def test_labels_are_the_numbers_themselves_or_cannot_be_taken_for_them() -> None:
-    assert TEN.labels == tuple("ABCDEFGHIJ")
-    assert TEN.meanings("en")[:2] == ["1", "2"]
+    assert TEN.labels == tuple("ABCDEFGHIJ") and TEN.meanings("en")[:2] == ["1", "2"]
     assert YES_NO.labels == ("0", "1")
     assert HUNDRED.levels == (0, 25, 50, 75, 100)
     assert HUNDRED.meanings("en")[-1] == "100, HIGH: much of it"

@@ -46,10 +46,8 @@ def test_disagreement_is_the_uncertainty_of_members_without_a_level(bench: Bench
     agreed = bench.judge(panel(50, 55, 60)).outcome
     apart = bench.judge(panel(20, 55, 90)).outcome
     assert (agreed.uncertainty, apart.uncertainty, apart.review) == ("low", "high", True)
-    assert agreed.details["spread"] == 10
-    assert agreed.interval == pytest.approx((45, 65))
-    assert agreed.confidence > apart.confidence
-    assert agreed.distribution.values == RUBRIC.levels
+    assert agreed.details["spread"] == 10 and agreed.interval == pytest.approx((45, 65))
+    assert agreed.confidence > apart.confidence and agreed.distribution.values == RUBRIC.levels
     assert agreed.distribution.expectation == pytest.approx(agreed.score) == pytest.approx(55)
 
 
@@ -63,8 +61,7 @@ def test_members_levels_distributions_issues_and_reviews_are_joined(bench: Bench
     outcome = bench.verdict(PanelJudge(members, RUBRIC))
     assert outcome.distribution.probabilities == pytest.approx((0.4, 0.6))
     assert (outcome.uncertainty, outcome.review, outcome.interval) == ("high", True, pytest.approx((40, 80)))
-    assert outcome.issues[:2] == ("a", "b")
-    assert "medium" in outcome.issues[2]
+    assert outcome.issues[:2] == ("a", "b") and "medium" in outcome.issues[2]
 
 
 def test_a_failed_member_is_left_out_most_failed_is_a_failure_and_a_config_error_stops_the_run(bench: Bench) -> None:
@@ -105,8 +102,7 @@ def test_repeats_are_real_calls_and_a_repeat_of_the_run_repeats_none_of_them(ben
     bench.chat.connect(Gateway())
     readout.bind(bench.chat, PROMPT, RUBRIC)
     judgment = bench.judge(PanelJudge([ScoreJudge(readout)], RUBRIC, repeats=4))
-    assert judgment.cost.calls == 4
-    assert judgment.score == pytest.approx(1.5)
+    assert judgment.cost.calls == 4 and judgment.score == pytest.approx(1.5)
 
 
 def selective(cheap: Verdict, **rules: object) -> tuple[SelectiveJudge, FixedJudge]:

@@ -74,8 +74,7 @@ def test_instructions_and_demonstrations_of_every_predictor_reach_request_and_ha
         for copy in changed(judge, name, dspy.Example(**an_answer(predictor)).with_inputs("text")):
             assert MARKED in sent(copy, model), name
             assert copy.program_hash() != program, name
-    assert judge.program_hash() == program
-    assert sent(judge, model) == before
+    assert judge.program_hash() == program and sent(judge, model) == before
 
 
 @pytest.mark.parametrize("way", READOUTS)
@@ -85,8 +84,7 @@ def test_a_copy_asks_the_same_with_the_cache_on(style: str, way: str, tmp_path: 
     judge, model = made(way, style, cache)
     first = sent(judge, model)
     copy = judge.deepcopy()
-    assert copy is not judge
-    assert copy.program_hash() == judge.program_hash()
+    assert copy is not judge and copy.program_hash() == judge.program_hash()
     assert first
     assert sent(copy, model) == ""  # every answer came from the cache
     cache.close()
@@ -123,8 +121,7 @@ def test_two_inputs_are_given_by_name_and_the_model_of_the_context_is_asked() ->
     judge = ScoreJudge(readout)
     with dspy.context(lm=LanguageModel(model)):
         prediction = judge(question="Why?", answer="Because.")
-    assert prediction.verdict.category == "right"
-    assert prediction.score == 2
+    assert prediction.verdict.category == "right" and prediction.score == 2
     judge, model = made("structured", "debate")
     other = FormFiller(0.0)
     other.connect(Gateway())

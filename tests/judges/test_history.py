@@ -110,8 +110,7 @@ def test_a_member_weighs_the_inverse_of_its_squared_error_bias_included_and_type
     outcome = bench.verdict(panel)
     assert outcome.score == pytest.approx(0.8 * 80 + 0.2 * 40)
     assert outcome.details["members"] == "near 80 x0.8, far 40 x0.2"
-    assert panel.contents["weights"] == pytest.approx([0.8, 0.2])
-    assert panel.fitted_on() == set(MARKS)
+    assert panel.contents["weights"] == pytest.approx([0.8, 0.2]) and panel.fitted_on() == set(MARKS)
     panel = PanelJudge([fixed(80, "one"), fixed(40, "two")], RUBRIC, aggregate="weighted", weights=[3, 1])
     outcome = bench.verdict(panel)
     assert outcome.details["members"] == "one 80 x3, two 40 x1"
@@ -182,8 +181,7 @@ def test_runs_that_give_no_honest_weights_are_refused(
     with pytest.raises((ConfigError, DataError)) as caught:
         PanelJudge(members, RUBRIC, aggregate="weighted", history=runs)
     message = str(caught.value).replace(f"{tmp_path}/", "")
-    assert said in message
-    assert "`judge.history" in message
+    assert said in message and "`judge.history" in message
 
 
 def test_too_few_texts_in_common_are_refused(pair: Callable[..., Pair]) -> None:

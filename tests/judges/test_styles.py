@@ -116,8 +116,7 @@ def test_strength_major_issues_or_a_wide_range_ask_for_review(
     """The confidence comes from the strength alone, so the verdict says what else made the level."""
     found = bench.verdict(devil(bench.words(CRITIQUE | changes)))
     assert (found.uncertainty, found.review) == ("high", True)
-    assert found.details["level_from"] == level_from
-    assert found.is_uncertain is True
+    assert found.details["level_from"] == level_from and found.is_uncertain is True
 
 
 def test_a_style_without_a_critique_revised_nothing_and_one_without_levels_is_not_said_to_be_sure(bench: Bench) -> None:
@@ -145,8 +144,7 @@ def test_points_are_the_distribution_and_where_they_do_not_sum_to_100_are_scaled
     assert (found.issues, found.rationale) == ((), "It cites.")
     found = bench.verdict(DistributionalJudge(bench.words(POINTS | {"level_2": 33, "level_3": 57})))
     assert sum(found.distribution.probabilities) == pytest.approx(1)
-    assert found.details["points_sum"] == 100
-    assert "multiples of 5" in found.issues[0]
+    assert found.details["points_sum"] == 100 and "multiples of 5" in found.issues[0]
     found = bench.verdict(DistributionalJudge(bench.words(POINTS | {"level_3": 60})))
     assert (found.details["points_sum"], "sum to 80" in found.issues[0]) == (80, True)
 
@@ -171,14 +169,12 @@ def test_a_debate_has_two_positions_and_a_judge_and_in_the_middle_or_degenerate_
     found = bench.verdict(DebateJudge(bench.words(DEBATE)))
     assert (found.score, found.interval, found.uncertainty) == (81, (pytest.approx(30), pytest.approx(90)), "medium")
     assert found.details["judge_position"] == pytest.approx(0.85)
-    assert found.details["compelling"] == "advocate"
-    assert found.rationale == "Mostly citation."
+    assert found.details["compelling"] == "advocate" and found.rationale == "Mostly citation."
     middle = bench.verdict(DebateJudge(bench.words(DEBATE | {"final_score": 60})))
     assert (middle.uncertainty, middle.review) == ("high", True)
     turned = bench.verdict(DebateJudge(bench.words(DEBATE | {"advocate_score": 20})))
     assert (turned.uncertainty, turned.interval) == ("high", (20, 30))
-    assert "Degenerate debate" in turned.issues[0]
-    assert "judge_position" not in turned.details
+    assert "Degenerate debate" in turned.issues[0] and "judge_position" not in turned.details
 
 
 def test_in_separate_calls_no_side_sees_the_other_and_the_judge_sees_both(bench: Bench) -> None:
@@ -208,12 +204,10 @@ def test_red_and_blue_and_the_balance_of_teams(bench: Bench) -> None:
 def test_a_single_pass_gives_its_range_and_the_estimated_accuracy_is_the_confidence(bench: Bench) -> None:
     found = bench.verdict(single(bench.words(SINGLE)))
     assert (found.score, found.interval, found.uncertainty) == (60, (50, 75), "medium")
-    assert found.issues == ("Is the scope a reason?",)
-    assert found.details["level_from"] == "width"
+    assert found.issues == ("Is the scope a reason?",) and found.details["level_from"] == "width"
     found = bench.verdict(probe(bench.words(ACCURACY)))
     assert (found.score, found.confidence, found.details["estimated_accuracy"]) == (80, 64, 64)
-    assert found.details["accuracy_reason"] == "Such texts are plain."
-    assert found.uncertainty == "medium"
+    assert found.details["accuracy_reason"] == "Such texts are plain." and found.uncertainty == "medium"
 
 
 @pytest.mark.parametrize(("style", "answer"), STYLES)
@@ -392,8 +386,7 @@ def test_a_language_without_wording_names_those_that_have_one(prompt: Prompt, ru
 
 def test_the_schema_requires_and_bounds_every_field_and_has_points_per_level_that_mean_it(rubric: Rubric) -> None:
     made = schema(Critique, rubric)
-    assert made["required"] == list(Critique.model_fields)
-    assert made["additionalProperties"] is False
+    assert made["required"] == list(Critique.model_fields) and made["additionalProperties"] is False
     assert made["properties"]["range_high"] == {"type": "number", "minimum": 0, "maximum": 100}
     assert made["properties"]["critique_strength"] == {"type": "number", "minimum": 0, "maximum": 10}
     asked = schema(Debate, rubric)["properties"]["advocate_strengths"]

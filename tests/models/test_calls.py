@@ -144,8 +144,7 @@ def test_caches_on_one_folder_share_replies_with_infinities_and_one_that_cannot_
     reply = Reply({"logprob": -math.inf, "text": "não"}, 1, 2, 0.5)
     cache.put("k", reply)
     with contextlib.closing(ReplyCache(tmp_path / "c")) as other:
-        assert other.get("k") == reply
-        assert other.get("other") is None
+        assert other.get("k") == reply and other.get("other") is None
     (tmp_path / "file").write_text("x")
     with pytest.raises(ConfigError, match=r"engine\.cache_dir=FOLDER, or engine\.cache=false"):
         ReplyCache(tmp_path / "file" / "c")

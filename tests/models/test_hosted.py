@@ -54,8 +54,7 @@ def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_
     settings = {"temperature": 0.0, "top_p": 0.9, "max_tokens": 77, "seed": 3, "stop": ["X"], "response_format": FORM}
     complete(chat(stub), request(**settings))
     sent = stub.requests[0]
-    assert sent.path == "/v1/chat/completions"
-    assert "Authorization" not in sent.headers
+    assert sent.path == "/v1/chat/completions" and "Authorization" not in sent.headers
     assert sent.body == {"model": "stub", "messages": TURNS} | settings
     own = {"max_tokens_field": "max_completion_tokens", "reasoning_effort": "low", "extra": {"store": False}}
     model = chat(stub, sampling=False, **own)

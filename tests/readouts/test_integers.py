@@ -51,8 +51,7 @@ def read(model: Model, prompt: Prompt = PLAIN, rubric: Rubric = HUNDRED, text: s
 def test_the_score_is_the_mean_over_whole_numbers_however_they_are_split(digits: bool, base: bool) -> None:
     model = NumbersChat(lambda _: SPREAD, digits=digits, base=base)
     found = read(model, DEMOS if base else PLAIN)
-    assert found.score == pytest.approx(MEAN)
-    assert found.distribution.off_scale == pytest.approx(0.1)
+    assert found.score == pytest.approx(MEAN) and found.distribution.off_scale == pytest.approx(0.1)
     assert found.distribution.probabilities[87] == pytest.approx(1 / 3)
     assert len(found.distribution.values) == 101
     if not digits and not base:
@@ -133,10 +132,8 @@ def test_without_the_guide_the_prose_stands_in_its_place() -> None:
         model = NumbersChat(lambda _: SPREAD)
         read(model, PLAIN.model_copy(update={"anchors": anchors}), rubric)
         shown.append(model.requests[0][0]["content"])
-    assert "- not that" in shown[0]
-    assert "In prose." not in shown[0]
-    assert "In prose." in shown[1]
-    assert "- not that" not in shown[1]
+    assert "- not that" in shown[0] and "In prose." not in shown[0]
+    assert "In prose." in shown[1] and "- not that" not in shown[1]
     assert "LOW" not in shown[1]
 
 

@@ -66,8 +66,7 @@ def test_the_score_is_the_expectation_and_stays_on_the_scale(weights: list[float
 def test_confidence_comes_from_the_entropy_and_a_server_without_logprobs_is_told_apart() -> None:
     uniform = {str(n): math.log(0.2) for n in range(5)}
     reading = read(FakeChat(lambda _: ("0", uniform)))
-    assert reading.score == pytest.approx(50)
-    assert reading.confidence == pytest.approx(0, abs=1e-9)
+    assert reading.score == pytest.approx(50) and reading.confidence == pytest.approx(0, abs=1e-9)
     assert reading.confidence_source == "entropy"
     with pytest.raises(UnparseableAnswer, match="sent no log-probabilities"):
         read(FakeChat(lambda _: ("3", None)))
@@ -122,8 +121,7 @@ def test_content_free_calibration_divides_out_what_the_prompt_favours(tmp_path: 
     path = tmp_path / "c.json"
     path.write_text(json.dumps(fitted))
     reading = read(model, calibration=str(path))
-    assert reading.score == pytest.approx(50)
-    assert reading.raw_score == pytest.approx(25)
+    assert reading.score == pytest.approx(50) and reading.raw_score == pytest.approx(25)
 
 
 @pytest.mark.parametrize("base", [False, True])

@@ -78,8 +78,7 @@ def test_the_reason_is_shown_to_the_model_and_after_two_retries_it_is_a_failure_
     assert read(model).score == 40
     asked = [request["messages"] for request in model.requests]
     assert [len(messages) for messages in asked] == [1, 3, 3]
-    assert asked[1][1]["content"] == "rubbish"
-    assert "not a JSON object" in asked[1][2]["content"]
+    assert asked[1][1]["content"] == "rubbish" and "not a JSON object" in asked[1][2]["content"]
     assert "outside 0-100" in asked[2][2]["content"]
     model = FakeChat(lambda _: ("still rubbish", None))
     with pytest.raises(ModelError) as caught:
@@ -115,8 +114,7 @@ def test_the_judged_text_cannot_close_its_fence() -> None:
     request = asked(text=hostile)
     lines = request["messages"][-1]["content"].splitlines()
     assert lines[0].startswith("<<text-")
-    assert lines[-1] == lines[0].replace("<<", "<</")
-    assert lines[1:-1] == hostile.splitlines()
+    assert lines[-1] == lines[0].replace("<<", "<</") and lines[1:-1] == hostile.splitlines()
     assert lines[-1] not in lines[:-1]
     # The instructions name the pattern with its code, which the hostile text's own fence does not have.
     assert "<</text-CODE>>" in request["system"] and "<</text>>" not in request["system"]

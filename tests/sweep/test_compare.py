@@ -86,8 +86,7 @@ class TestLeaderboard:
         for n, value in enumerate(values):
             write_job(tmp_path / str(n), ["model=m", f"{key}={value}", "run.resume=x"], scored(60, 50, seed=n))
         result = result_of(tmp_path)
-        assert result.choices == (key,)
-        assert sorted(result.jobs["name"]) == names
+        assert result.choices == (key,) and sorted(result.jobs["name"]) == names
 
     def test_a_sweep_in_which_nothing_ended_says_so_and_other_metrics_with_intervals_come_along(
         self, tmp_path: Path
@@ -99,8 +98,7 @@ class TestLeaderboard:
         more = {"ab.auc": 0.9, "ab.auc_low": 0.8, "ab.auc_high": 0.95, "length.x": 1.0, "length.x_low": 0.0}
         write_job(tmp_path / "m" / "0", ["model=a"], scored(90, 10), metrics=metrics(0.9, **more))
         jobs = result_of(tmp_path / "m").jobs
-        assert jobs.loc[0, "ab.auc_interval"] == (0.8, 0.95)
-        assert "length.x" not in jobs
+        assert jobs.loc[0, "ab.auc_interval"] == (0.8, 0.95) and "length.x" not in jobs
 
 
 WEAK, STRONG = (scored(55, 50), 0.7), (scored(90, 10, seed=1), 1.0)
@@ -294,8 +292,7 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     settings = "model=patterns dataset=texts dataset.path=good.jsonl,bad.jsonl analysis=none hydra.sweep.dir=swept"
     first = multirun(tmp_path, *settings.split())
     assert first.returncode == 2, first.stderr
-    assert "Traceback" not in first.stderr
-    assert "bad.jsonl:1: not JSON" in first.stdout
+    assert "Traceback" not in first.stderr and "bad.jsonl:1: not JSON" in first.stdout
     assert f"{Path('swept/0/report.html')}\n" in first.stdout and str(tmp_path) not in first.stdout
     assert first.stderr.rstrip().endswith("run.resume=swept")
     assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "failed"]
@@ -317,8 +314,7 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
     assert keys(result)[0].startswith("sweep.verdict_clear")
     tests = result.comparisons.set_index("measure")
     assert tests.loc["review_gain", "difference"] > 0.5 and tests.loc["review_gain", "p_holm"] < 0.05
-    assert tests.loc["aurc", "difference"] < 0
-    assert tests.loc["review_gain", "shown"] == "better"
+    assert tests.loc["aurc", "difference"] < 0 and tests.loc["review_gain", "shown"] == "better"
     # The same for every text: nothing to describe, and what is described has no p-value.
     assert set(result.tables["described"]["measure"]) == {"width"}
     assert "p" not in result.tables["described"]

@@ -65,8 +65,7 @@ def test_holm_runs_over_all_measures_and_pairs_at_once_and_twins_are_one_hypothe
     assert by_p.loc[[0.01, 0.02, 0.03, 0.2]].tolist() == pytest.approx(paired.holm([0.01, 0.02, 0.03, 0.2]).tolist())
     given = [comparison("a", "b", None), comparison("a", "c", 0.01), comparison("b", "c", 0.01)]
     found = corrected(given, {"score": {"a": "a", "b": "a", "c": "c"}})
-    assert found.size == 1
-    assert found.table["p_holm"].dropna().tolist() == [0.01, 0.01]
+    assert found.size == 1 and found.table["p_holm"].dropna().tolist() == [0.01, 0.01]
     assert found.table["shown"].tolist().count("identical") == 1
     assert corrected([], {}).size == 0
 
@@ -140,8 +139,7 @@ def swept(folder: Path, *standings: dict[str, str] | None) -> SweepResult:
 def test_the_best_judge_that_is_not_believed_is_named_so_first(tmp_path: Path, standing: str) -> None:
     result = swept(tmp_path, {"ab": "supported", "controls": standing}, {"ab": "supported", "controls": "supported"})
     assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.verdict_clear_margin"]
-    assert result.verdicts == 2
-    assert result.findings[0].values["analyses"] == ["controls"]
+    assert result.verdicts == 2 and result.findings[0].values["analyses"] == ["controls"]
     assert "1 of 2 judges support them: b." in said(result)
     assert result.jobs["standing"].tolist() == [standing, "supported"]
 
@@ -153,8 +151,7 @@ def test_a_judge_that_is_supported_or_makes_no_claim_needs_no_word_and_nobody_ma
     assert "The own verdict of none of the 2 judges supports it." in said(nobody)
     result = swept(tmp_path / "c", None, None)
     assert result.verdicts == 1 and "standing" not in result.jobs
-    assert "verdict_clear" in keys(result)[0]
-    assert "too good on average" in said(result)
+    assert "verdict_clear" in keys(result)[0] and "too good on average" in said(result)
 
 
 def test_groups_of_the_run_are_the_units_and_texts_without_pair_stand_for_themselves(tmp_path: Path) -> None:

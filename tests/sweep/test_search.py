@@ -110,8 +110,7 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
     assert (len(kept["trials"]), kept["stopped_by"]) == (2, "searched_through")
     assert "dataset.split=test" in (tmp_path / "s" / "final" / ".hydra" / "overrides.yaml").read_text()
     report = (tmp_path / "s" / "report.md").read_text()
-    assert "on texts that no trial of this search has seen" in report
-    assert "Selection effect" in report
+    assert "on texts that no trial of this search has seen" in report and "Selection effect" in report
     assert "searched through" in report
     assert kept["looks"] == 1
     assert "look number" not in report
@@ -152,8 +151,7 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
         (f"seed=1,2 {of_files}", "test text '1' and development text '2' (copies)"),
     ):
         ended = run(tmp_path, *words.split())
-        assert ended.returncode == 2
-        assert said in ended.stderr
+        assert ended.returncode == 2 and said in ended.stderr
         assert "Traceback" not in ended.stderr
     assert not list(tmp_path.rglob("judgments.jsonl"))
 

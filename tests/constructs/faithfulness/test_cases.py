@@ -186,8 +186,7 @@ def test_the_shipped_summaries_of_one_case_are_one_unit_and_the_licence_of_the_u
     items = dataset.load()
     names = groups_of(items)
     assert len({(names[item.id], item.metadata["case"]) for item in items}) == len(set(names.values())) == 11
-    assert dataset.licence is not None
-    assert dataset.about == "shipped summaries (shipped), all split"
+    assert dataset.licence is not None and dataset.about == "shipped summaries (shipped), all split"
     sums = table("s.jsonl", {"case": "us-ferry", "text": "a"})
     assert CasesDataset(two).licence is None
     assert CasesDataset(summaries=sums, split="all").licence is None

@@ -72,8 +72,7 @@ def test_the_composite_is_the_weighted_mean_with_a_band_and_a_system_well_ahead_
     assert list(result.items) == ["item_id", "case", "system", "nli", "judge", "coverage", "composite"]
     base = noise(20, 0.5, 0.1, 1)
     result = composite(run({"b": base, "a": base + noise(20, 0.25, 0.06, 2), "c": base - noise(20, 0.2, 0.06, 3)}))
-    assert result.standing == "supported"
-    assert "composite.verdict_first" in said(result)
+    assert result.standing == "supported" and "composite.verdict_first" in said(result)
     assert result.tables["tests"]["shown"].tolist() == ["better"] * 3
     assert result.metrics["composite.first_share.a"] == 1
 
@@ -96,8 +95,7 @@ FEW = {name: noise(6, 0.5, 0.05, 5) + more for name, more in (("a", 0.4), ("b", 
 )
 def test_the_verdict_names_what_the_scores_show(systems: Any, standing: str, key: str, said: Said) -> None:
     result = composite(run(systems))
-    assert result.standing == standing
-    assert f"composite.verdict_{key}" in said(result)
+    assert result.standing == standing and f"composite.verdict_{key}" in said(result)
 
 
 def test_a_close_race_names_the_cases_that_would_decide(said: Said) -> None:
@@ -125,8 +123,7 @@ def test_a_verdict_that_missing_judgments_could_turn_is_withheld(said: Said) -> 
     assert composite(run(scores)).standing == "supported"
     failed = {(f"c{n}/a", judge, c) for n in range(10) for judge, c in CRITERIA}
     result = composite(run(scores, failed=failed))
-    assert "composite.verdict_missing" in said(result)
-    assert result.standing == "undecided"
+    assert "composite.verdict_missing" in said(result) and result.standing == "undecided"
 
 
 class TestAMissingJudgment:

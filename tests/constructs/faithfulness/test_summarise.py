@@ -77,8 +77,7 @@ def test_every_text_is_summarised_by_every_model_under_its_name_and_licence(tmp_
     (item,) = made(tmp_path / "out")["a/one"]["outcome"]["items"]
     assert (item["id"], item["pair"], item["parent"]) == ("a/one", "a", "a/one")
     assert item["maker"].startswith("summarise by one@")
-    assert list(item["inputs"]) == ["summary", "opinion"]
-    assert item["inputs"]["opinion"] == CASES["a"]
+    assert list(item["inputs"]) == ["summary", "opinion"] and item["inputs"]["opinion"] == CASES["a"]
     assert item["metadata"] == {"case": "a", "system": "one", "word_count": 12, "parts": 1}
     (call,) = made(tmp_path / "out")["a/one"]["calls"]
     assert "Summarise this judicial decision" in json.dumps(call["request"])

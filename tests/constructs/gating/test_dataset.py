@@ -31,8 +31,7 @@ def test_what_judges_are_shown_and_what_they_are_not_and_without_a_panel_there_i
     given = folder(tmp_path, [CASE | {"context": context}], [ROW | {"id": "x", "model": "m", "condition": "k"}])
     (item,) = GatingDataset(given).load()
     assert (item.id, item.pair, item.condition, item.metadata["system"]) == ("x", "c", "k", "m")
-    assert item.inputs["sample"] == "mouse; spleen"
-    assert item.inputs["panel"] == "CD3 (PE), CD4"
+    assert item.inputs["sample"] == "mouse; spleen" and item.inputs["panel"] == "CD3 (PE), CD4"
     assert item.inputs["prediction"] == item.inputs["truth"] == "All Events\n  Singlets\n    T cells"
     assert item.metadata["automatic_f1"] == 1 and item.metadata["hallucination_rate"] == 0
     assert not any("1.0" in text for text in item.inputs.values()), "metrics are no inputs"

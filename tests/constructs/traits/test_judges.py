@@ -73,14 +73,12 @@ def test_ten_traits_ship_each_with_its_guide_and_its_examples() -> None:
         assert rubric.name == path.stem
         assert {"en", "pt"} == rubric.wordings.keys()
         for wording in rubric.wordings.values():
-            assert len(wording.distinctions) >= 2
-            assert len(wording.prose) > 200
+            assert len(wording.distinctions) >= 2 and len(wording.prose) > 200
         prompt = build(read(conf_folder() / "prompt" / "trait" / path.name), "prompt")
         assert isinstance(prompt, Prompt)
         prompt.check(rubric)
         scores = sorted(float(demo.score) for demo in prompt.demonstrations)
-        assert scores[0] < 15
-        assert scores[-1] > 85
+        assert scores[0] < 15 and scores[-1] > 85
         assert any(30 <= score <= 70 for score in scores)
 
 
@@ -231,8 +229,7 @@ def test_how_sure_it_must_be_and_the_mass_are_settings_and_without_a_question_no
     assert judged(BOTH, {90: 1.0}, 0.6).score == pytest.approx(50)
     assert judged(BOTH, {90: 1.0}, 0.6, sure=0.9).score == pytest.approx(90)
     found = judged({"response": "A sentence."}, {90: 1.0}, 1.0)
-    assert found.score == pytest.approx(90)
-    assert "off_topic" not in found.details
+    assert found.score == pytest.approx(90) and "off_topic" not in found.details
     assert judged(BOTH, {80: 0.11}, 0.0).score == pytest.approx(80)
     with pytest.raises(OffScaleAnswer):
         judged(BOTH, {80: 0.09}, 0.0)
