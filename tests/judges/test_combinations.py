@@ -42,16 +42,13 @@ def test_aggregates(bench: Bench, options: dict[str, object], score: float) -> N
     assert outcome.score == pytest.approx(score)
 
 
-def test_disagreement_is_the_uncertainty_of_members_without_a_level(bench: Bench) -> None:
+def test_disagreement_is_the_uncertainty_of_members_without_a_level_else_what_they_say_is_joined(bench: Bench) -> None:
     agreed = bench.judge(panel(50, 55, 60)).outcome
     apart = bench.judge(panel(20, 55, 90)).outcome
     assert (agreed.uncertainty, apart.uncertainty, apart.review) == ("low", "high", True)
     assert agreed.details["spread"] == 10 and agreed.interval == pytest.approx((45, 65))
     assert agreed.confidence > apart.confidence and agreed.distribution.values == RUBRIC.levels
     assert agreed.distribution.expectation == pytest.approx(agreed.score) == pytest.approx(55)
-
-
-def test_members_levels_distributions_issues_and_reviews_are_joined(bench: Bench) -> None:
     one = ScoreDistribution(values=(0, 100), probabilities=(0.2, 0.8))
     two = ScoreDistribution(values=(0, 100), probabilities=(0.6, 0.4))
     members = [

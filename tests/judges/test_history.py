@@ -219,7 +219,9 @@ def parts(*overrides: str) -> Parts:
     return Recipe(compose_config([*server, *overrides])).build()
 
 
-def test_a_run_is_known_as_the_members_own_and_as_no_other_members(make_run: Callable[..., str]) -> None:
+def test_a_run_is_known_as_the_members_own_and_as_no_other_members_and_the_message_names_what_differs(
+    make_run: Callable[..., str],
+) -> None:
     runs = []
     for n, (_, overrides) in enumerate(MEMBERS):
         alone = parts(*overrides)
@@ -232,9 +234,6 @@ def test_a_run_is_known_as_the_members_own_and_as_no_other_members(make_run: Cal
         for other in runs[:n] + runs[n + 1 :]:
             with pytest.raises(ConfigError, match="another judge"):
                 read_history([other], [member], whole.rubric)
-
-
-def test_the_message_names_what_differs(make_run: Callable[..., str]) -> None:
     alone = parts("judge=score", "prompt=anchored_en")
     run = make_run("a", alone.judge, off(5), scale=alone.rubric, origin=alone.provenance)
     panel = ["judge=panel", "judge.aggregate=weighted", "judge.members=[score]", f"judge.history=[{run}]"]

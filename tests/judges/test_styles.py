@@ -301,16 +301,13 @@ def test_one_call_per_number(bench: Bench, make: Callable[[Asker], Judge], calls
     assert judgment.outcome.uncertainty in ("low", "medium", "high")
 
 
-def test_each_number_is_the_expectation_over_its_own_levels(bench: Bench) -> None:
+def test_each_number_is_the_expectation_over_its_own_levels_and_context_of_the_next_question(bench: Bench) -> None:
     odds = by_words({"objections damage": only(3), "lowest": only(1), "": only(2)})
     outcome = bench.verdict(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(odds)))
     assert outcome.details["critique_strength"] == pytest.approx(0.75)
     assert outcome.interval == pytest.approx((25, 50))
     assert (outcome.score, outcome.uncertainty) == (60, "high")
     assert (outcome.confidence, outcome.confidence_source) == (pytest.approx(25), "procedure")
-
-
-def test_what_was_answered_is_context_of_the_next_question(bench: Bench) -> None:
     bench.judge(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(lambda _: only(2), base=True)))
     _, low, high = bench.asked()
     assert "Strength of the objections: 5 of 10." in low
@@ -334,7 +331,7 @@ def test_the_high_end_is_not_read_below_the_low_end_and_answers_without_order_or
     assert isinstance(other, Failure) and other.reason == "off_scale"
 
 
-def test_the_sides_of_a_debate_argue_within_their_bands(bench: Bench) -> None:
+def test_sides_of_a_debate_argue_within_bands_and_chances_one_by_one_become_a_distribution(bench: Bench) -> None:
     outcome = bench.verdict(DebateJudge(bench.levels(lambda _: EVEN)))
     assert (outcome.details["advocate_score"], outcome.details["critic_score"]) == pytest.approx((90, 25))
     # What is printed as confidence follows from where the judge stands between the sides, as level and doubt do.
@@ -343,9 +340,6 @@ def test_the_sides_of_a_debate_argue_within_their_bands(bench: Bench) -> None:
     assert outcome.confidence == pytest.approx(100 * (1 - 2 * outcome.doubt))
     assert outcome.confidence_source == "procedure"
     assert outcome.details["stated_confidence"] == pytest.approx(outcome.distribution.confidence)
-
-
-def test_chances_asked_one_by_one_become_a_distribution_and_a_single_pass_holds_the_initial_score(bench: Bench) -> None:
     outcome = bench.verdict(DistributionalJudge(bench.levels(lambda q: only(4) if "75: much" in q else only(1))))
     assert outcome.distribution.probabilities == pytest.approx((0.125, 0.125, 0.125, 0.5, 0.125))
     assert outcome.details["points_sum"] == pytest.approx(200)

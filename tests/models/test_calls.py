@@ -71,7 +71,7 @@ def test_a_fault_is_retried_where_that_helps_and_noted_as_one_call(
     assert raised or calls[0].usd == 0.5
 
 
-def test_no_answer_in_time_is_a_timeout_after_all_attempts() -> None:
+def test_no_answer_in_time_is_a_timeout_and_a_retry_waits_as_told_with_the_others_or_by_its_backoff() -> None:
     tried = []
 
     async def send() -> Reply:
@@ -82,9 +82,6 @@ def test_no_answer_in_time_is_a_timeout_after_all_attempts() -> None:
     with pytest.raises(AnswerTimeout, match=r"0\.01 s in 2 attempt\(s\); raise engine.timeout"):
         call(Gateway(timeout=0.01, retries=1, backoff=0.0), send)
     assert len(tried) == 2
-
-
-def test_a_retry_waits_as_it_is_told_together_with_the_other_calls_and_its_backoff_doubles_up_to_its_limit() -> None:
     gateway = Gateway(backoff=0.0)
     busy, busy_times = sender(Retryable("429", after=0.2), Reply("a"))
     other, other_times = sender(Reply("b"))

@@ -120,7 +120,9 @@ def test_the_judged_text_cannot_close_its_fence() -> None:
     assert "<</text-CODE>>" in request["system"] and "<</text>>" not in request["system"]
 
 
-def test_only_who_has_the_key_can_know_the_name_of_a_fence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_who_has_the_key_can_know_the_name_of_a_fence_which_is_never_in_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fence(folder: str, text: str) -> str:
         monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path / folder))
         name = str(asked(text=text)["messages"][-1]["content"].splitlines()[0])
@@ -134,9 +136,6 @@ def test_only_who_has_the_key_can_know_the_name_of_a_fence(tmp_path: Path, monke
     assert stat.S_IMODE((tmp_path / "mine" / "fence.key").stat().st_mode) == 0o600
     (tmp_path / "file").write_text("a file, in which nothing can be kept")
     assert fence("file", "a text") == fence("file", "a text")
-
-
-def test_a_fence_has_no_name_that_is_in_the_text() -> None:
     key = bytes(32)
     first = _code(["a text"], key)
     assert _code(["a text"], key) == first

@@ -330,25 +330,23 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
     assert said(result)
 
 
-def test_costs_are_multiples_of_the_job_with_the_fewest_calls(tmp_path: Path) -> None:
+def test_costs_are_multiples_of_the_job_with_the_fewest_calls_and_the_cache_is_not_free(tmp_path: Path) -> None:
     for number, (judge, calls, seconds) in enumerate([("debate", 72, 2.0), ("score", 24, 0.5), ("selective", 48, 1.0)]):
         counts = {"calls": calls, "input_tokens": 10 * calls, "output_tokens": 2 * calls, "usd": 0.0}
         trigger = {"costs.trigger_rate": 0.25} if judge == "selective" else {}
         frame = scored(80, 20).assign(seconds=seconds)
-        write_job(tmp_path / str(number), [f"judge={judge}"], frame, metrics=counts | trigger, headline=None)
-    costs = result_of(tmp_path).tables["costs"].set_index("name")
+        write_job(tmp_path / "of" / str(number), [f"judge={judge}"], frame, metrics=counts | trigger, headline=None)
+    costs = result_of(tmp_path / "of").tables["costs"].set_index("name")
     assert costs["calls_ratio"].to_dict() == {"debate": 3.0, "score": 1.0, "selective": 2.0}
     assert costs["seconds_ratio"].to_dict() == {"debate": 4.0, "score": 1.0, "selective": 2.0}
     assert costs["usd_per_item"].eq(0).all() and "usd_ratio" not in costs  # nothing has no multiple
     assert costs.loc["selective", "trigger_rate"] == 0.25 and costs.loc["score"].isna()["trigger_rate"]
-
-
-def test_a_job_answered_by_the_cache_is_not_free(tmp_path: Path) -> None:
     asked = metrics(1.0, usd=0.0, input_tokens=2400, output_tokens=240)
-    write_job(tmp_path / "0", ["judge=asked"], scored(80, 20), metrics=asked)
+    folder = tmp_path / "cached"
+    write_job(folder / "0", ["judge=asked"], scored(80, 20), metrics=asked)
     answered = metrics(1.0, usd=0.0, calls=0, calls_cached=72)
-    write_job(tmp_path / "1", ["judge=cached"], scored(70, 20, seed=1).assign(seconds=0.001), metrics=answered)
-    result = result_of(tmp_path)
+    write_job(folder / "1", ["judge=cached"], scored(70, 20, seed=1).assign(seconds=0.001), metrics=answered)
+    result = result_of(folder)
     costs = result.tables["costs"].set_index("name")
     assert costs["calls_ratio"].to_dict() == {"asked": 1.0, "cached": 3.0}
     for quantity in ("tokens", "seconds", "usd"):

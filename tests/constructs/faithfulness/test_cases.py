@@ -58,7 +58,7 @@ def test_a_folder_with_a_sub_folder_per_case_is_read_like_a_table() -> None:
     assert items[0].inputs == {"document": "cases/A/decision.pdf", "reference": "The summary of A."}
 
 
-def test_summaries_are_items_of_their_case_and_system(two: str) -> None:
+def test_summaries_are_items_of_their_case_and_system_and_the_three_formats_give_the_same(two: str) -> None:
     rows = [
         {"case": "A", "system": "m1", "text": "Short and  true.", "seed": 3},
         {"case": "A", "model": "m2", "text": "Long."},
@@ -70,9 +70,6 @@ def test_summaries_are_items_of_their_case_and_system(two: str) -> None:
     assert items[0].inputs == inputs
     assert items[0].metadata == {"language": "en", "seed": 3, "case": "A", "system": "m1", "word_count": 3}
     assert [item.pair for item in items] == ["A", "A", "B"]
-
-
-def test_the_three_formats_of_summaries_give_the_same_items(two: str) -> None:
     rows = [{"case": "A", "system": "m", "text": "x, y;\nz"}, {"case": "B", "system": "m", "text": "«w»"}]
     pd.DataFrame(rows).to_csv("s.csv", index=False)
     pd.DataFrame(rows).to_parquet("s.parquet")

@@ -251,7 +251,9 @@ def read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def test_the_command_writes_texts_and_a_table(short: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_texts_and_a_table_and_goes_on_past_a_file_that_fails(
+    short: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     notes, texts = short.with_name("notes.md"), short.with_name("texts")
     notes.write_text("# Notes\n")
     main(["extract", str(short), str(notes), "--to", str(texts)])
@@ -262,6 +264,11 @@ def test_the_command_writes_texts_and_a_table(short: Path, capsys: pytest.Captur
     assert row.split()[:5] == ["opinion.pdf", "3", str(len(written.split())), "6", "0"]
     main(["extract", str(short)])
     assert read(short.with_suffix(".txt")) == written
+    status, out, err = refused(capsys, short.with_name("none.pdf"), short)
+    assert status == 1
+    assert "none.pdf" in out and "not written" in out
+    assert "error: " in err and "1 of 2 files gave no text." in err
+    assert short.with_suffix(".txt").exists()
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: Path | str) -> tuple[object, str, str]:
@@ -269,14 +276,6 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: Path | str) -> tuple
     with pytest.raises(SystemExit) as ended:
         main(["extract", *map(str, arguments)])
     return (ended.value.code, *capsys.readouterr())
-
-
-def test_the_command_goes_on_past_a_file_that_fails(short: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = refused(capsys, short.with_name("none.pdf"), short)
-    assert status == 1
-    assert "none.pdf" in out and "not written" in out
-    assert "error: " in err and "1 of 2 files gave no text." in err
-    assert short.with_suffix(".txt").exists()
 
 
 def test_the_command_overwrites_nothing_unasked(short: Path, capsys: pytest.CaptureFixture[str]) -> None:

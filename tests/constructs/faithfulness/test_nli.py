@@ -143,7 +143,7 @@ def by_model(*answers: Any, nli: bool = False, language: str = "en") -> tuple[li
         return asyncio.run(JudgeStep(judge, provenance).process(item(GOOD))), bench.chat
 
 
-def test_a_models_buckets_come_with_its_errors_and_omissions() -> None:
+def test_a_models_buckets_come_with_its_errors_and_omissions_and_words_in_their_place_are_unparseable() -> None:
     (accuracy, completeness), chat = by_model(ANSWER)
     assert [accuracy.criterion, completeness.criterion] == ["factual_accuracy", "completeness"]
     assert [accuracy.score, completeness.score] == pytest.approx([0.6, 0.8])
@@ -156,6 +156,8 @@ def test_a_models_buckets_come_with_its_errors_and_omissions() -> None:
     system = chat.requests[0]["system"]
     assert "2 = the holding is missing, or the outcome is reversed" in system and "Scale from 0 to 1" not in system
     assert "(a dissent" not in system and "Judged summary:" in chat.requests[0]["messages"][-1]["content"]
+    assert failure(by_model("I would say four out of five.")[0][0]).reason == "unparseable"
+    assert by_model(ANSWER | {"completeness": 9}, ANSWER, language="pt")[0][1].score == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize(
@@ -174,11 +176,6 @@ def test_an_answer_off_the_buckets_fails_as_what_it_is(change: dict[str, Any], r
     assert [failure(judgment).reason for judgment in judgments] == [reason, reason]
     assert failure(judgments[0]).raw is not None
     assert len(chat.requests) == 2, "it is told once what is wrong"
-
-
-def test_words_in_the_place_of_an_answer_are_unparseable_and_a_second_answer_counts() -> None:
-    assert failure(by_model("I would say four out of five.")[0][0]).reason == "unparseable"
-    assert by_model(ANSWER | {"completeness": 9}, ANSWER, language="pt")[0][1].score == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,9 @@ def test_a_model_that_fails_is_a_failure_of_its_own_summary_alone(tmp_path: Path
     assert made(tmp_path / "out")["a/bad"]["outcome"]["reason"] == reason
 
 
-def test_a_stopped_run_goes_on_and_asks_for_nothing_twice(tmp_path: Path, stub: StubServer) -> None:
+def test_a_stopped_run_goes_on_asks_for_nothing_twice_and_what_a_kill_tore_off_is_made_again(
+    tmp_path: Path, stub: StubServer
+) -> None:
     def again(*more: str) -> None:
         given = ("engine.cache=false", "engine.concurrency=1", *more)
         run_experiment(config("lead", served(stub, "one"), overrides=given), CHOICES, tmp_path / "out")
@@ -133,15 +135,12 @@ def test_a_stopped_run_goes_on_and_asks_for_nothing_twice(tmp_path: Path, stub: 
     assert errors(tmp_path / "out") == dict.fromkeys(("a/lead", "a/one", "b/lead", "b/one"), "")
     again()
     assert len(stub.requests) == 2
-
-
-def test_what_a_kill_tore_off_is_made_again_and_no_more(tmp_path: Path, stub: StubServer) -> None:
-    given, path = config(served(stub, "one"), overrides=["engine.cache=false"]), tmp_path / "out/steps/summarise.jsonl"
-    run_experiment(given, CHOICES, tmp_path / "out")
+    given, path = config(served(stub, "one"), overrides=["engine.cache=false"]), tmp_path / "torn/steps/summarise.jsonl"
+    run_experiment(given, CHOICES, tmp_path / "torn")
     kept = path.read_text(encoding="utf-8").splitlines(keepends=True)[0]
     path.write_text(kept + '{"item_id": "torn', encoding="utf-8")
-    run_experiment(given, CHOICES, tmp_path / "out")
-    assert len(stub.requests) == 3
+    run_experiment(given, CHOICES, tmp_path / "torn")
+    assert len(stub.requests) == 2 + 3
     assert path.read_text(encoding="utf-8").startswith(kept)
 
 

@@ -145,7 +145,7 @@ def test_the_second_labelling_is_of_development_texts_and_agrees() -> None:
 TEXT = "First the facts. Then the reason. So it stands."
 
 
-def test_no_passage_is_in_both_splits_and_the_probe_sees_development_families_alone() -> None:
+def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_the_probe_sees_development() -> None:
     known = {family.name: {p.casefold() for p in family.passages} for family in families("development")}
     new = {family.name: {p.casefold() for p in family.passages} for family in families("test")}
     assert len(known) >= 12 and len(new) >= 12
@@ -157,6 +157,17 @@ def test_no_passage_is_in_both_splits_and_the_probe_sees_development_families_al
     assert len(made) == len(items)
     passages = [p for family in families("test") for p in family.passages if len(p) > 25 and "{n}" not in p]
     assert not [p for p in passages if any(p in text for text in made)]
+    items = {item.id: item for item in CuratedDataset(parts=["adversarial", "injected"], split="test").load()}
+    copies = [item for item in items.values() if "original" in item.metadata]
+    names = {str(item.condition).partition(":")[2] for item in copies}
+    assert names == {family.name for family in families("test")}
+    for copy in copies:
+        origin = items[copy.metadata["original"]]
+        assert copy.label == origin.label and copy.text != origin.text
+        assert str(copy.condition).startswith("attack:") == (origin.condition == "gold:naked")
+    both = CuratedDataset(parts=["labelled", "injected"], split="test").load()
+    assert len({item.id for item in both}) == len(both)
+    assert {item.id for item in copies} <= {item.id for item in both}
 
 
 def test_a_passage_goes_where_its_family_says_and_leaves_the_text_whole() -> None:
@@ -169,20 +180,6 @@ def test_a_passage_goes_where_its_family_says_and_leaves_the_text_whole() -> Non
             assert len(kept) == 3 and "grade " in found and "{n}" not in found
             assert found.startswith("grade") == (place == "start")
             assert found.startswith("First") and found.endswith("stands.") if place == "middle" else True
-
-
-def test_the_dataset_ships_copies_with_their_texts_and_labels() -> None:
-    items = {item.id: item for item in CuratedDataset(parts=["adversarial", "injected"], split="test").load()}
-    copies = [item for item in items.values() if "original" in item.metadata]
-    names = {str(item.condition).partition(":")[2] for item in copies}
-    assert names == {family.name for family in families("test")}
-    for copy in copies:
-        origin = items[copy.metadata["original"]]
-        assert copy.label == origin.label and copy.text != origin.text
-        assert str(copy.condition).startswith("attack:") == (origin.condition == "gold:naked")
-    both = CuratedDataset(parts=["labelled", "injected"], split="test").load()
-    assert len({item.id for item in both}) == len(both)
-    assert {item.id for item in copies} <= {item.id for item in both}
 
 
 def test_what_is_said_over_and_over_is_read_once() -> None:
