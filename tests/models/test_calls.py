@@ -131,7 +131,7 @@ def test_failures_are_not_cached_and_from_the_second_retry_on_every_attempt_is_a
     send, times = sender(Reply("ok"))
     for number in (0, 1, 2, 3, 2, 3):  # a first retry has another request
         with attempt(number):
-            call(gateway, send)
+            call(gateway, send, {"q": 2})
     assert len(times) == 3
 
 

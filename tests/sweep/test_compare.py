@@ -183,7 +183,7 @@ class TestComparisons:
         assert rows.loc["pair_difference", "shown"] == "identical"
         assert (rows["left"] == "a").all()
         pd.testing.assert_frame_equal(first, result_of(tmp_path).comparisons)
-        row = sweep_of(tmp_path, RIGHT, WRONG).comparisons.set_index("measure").loc["absolute_error"]
+        row = sweep_of(tmp_path / "labelled", RIGHT, WRONG).comparisons.set_index("measure").loc["absolute_error"]
         assert row["low"] < row["difference"] < row["high"] < 0
         assert row["p_holm"] < 0.01
 

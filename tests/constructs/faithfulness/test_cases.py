@@ -150,7 +150,7 @@ def test_what_the_user_set_is_named(two: str) -> None:
     for path, summaries, said in (
         ("nothing.csv", None, r"`dataset\.path` is 'nothing\.csv', which does not exist"),
         (two, "nothing.csv", r"`dataset.summaries` is 'nothing.csv', which does not exist"),
-        ("shipped", "shippd", r"`dataset\.summaries` is 'shippd'\. Did you mean shipped\?"),
+        (None, "shippd", r"`dataset\.summaries` is 'shippd'\. Did you mean shipped\?"),
         (two, "shipped", "which are summaries of the shipped cases"),
         (two, "b.txt", r"`dataset\.summaries` is 'b\.txt'; known formats: \.jsonl"),
     ):
