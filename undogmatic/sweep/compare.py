@@ -209,7 +209,7 @@ def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
         for metric in ("calibration.aurc", "calibration.review_gain")
     )
     if len(areas) > 1 and len({finished[name].criterion for name in areas}) == 1:
-        best = min(areas, key=lambda name: areas[name])
+        best = min(areas, key=areas.__getitem__)
         metrics = finished[best].metrics
         interval = (metrics["calibration.aurc_low"], metrics["calibration.aurc_high"])
         tell.say("least_risk", best=best, value=areas[best], mae=metrics["calibration.mae"], interval=interval)

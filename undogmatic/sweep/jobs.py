@@ -109,11 +109,10 @@ def read_jobs(folder: Path) -> list[Job]:
     """
     numbers = sorted(int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit())
     jobs = [job for number in numbers for job in _read(RunFolder(folder / str(number)), number)]
-    several = len({job.rubric.name for job in jobs if job.status == "finished"}) > 1
-    for n, job in enumerate(jobs):
-        if several and job.status == "finished":
-            name = job.rubric.name
-            jobs[n] = replace(job, criterion=name if job.criterion == OVERALL else f"{name}.{job.criterion}")
+    names = {n: job.rubric.name for n, job in enumerate(jobs) if job.status == "finished"}
+    for n, name in names.items() if len({*names.values()}) > 1 else ():
+        criterion = jobs[n].criterion
+        jobs[n] = replace(jobs[n], criterion=name if criterion == OVERALL else f"{name}.{criterion}")
     return jobs
 
 
