@@ -30,10 +30,5 @@ def test_what_went_wrong_once_goes_well(name: str, case: Any) -> None:
 def test_anything_becomes_a_record_or_one_message(name: str) -> None:
     found = door(name)
     tried = given(found.strategy())(found.enter)
-    calm = settings(
-        max_examples=getattr(found, "COUNT", 80),
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    seed(20)(calm(tried))()
+    calm = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+    seed(20)(settings(max_examples=getattr(found, "COUNT", 80), **calm)(tried))()

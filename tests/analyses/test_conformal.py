@@ -22,7 +22,7 @@ from undogmatic.analyses.truth import drawn
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
-from undogmatic.judges.selective import Promise, Rules, SelectiveJudge, doubt_of
+from undogmatic.judges.selective import Rules, SelectiveJudge, doubt_of
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 
 analyse = partial(analysed, "conformal")
@@ -199,7 +199,7 @@ def test_selective_keeps_the_promise(tmp_path: Path) -> None:
     judges = [SelectiveJudge(one, FixedJudge(Verdict(score=90.0), "dear"), scale, Rules()) for one in cheap]
     found = []
     for judge in judges:
-        judge.promise = Promise("confidence", 40.0)
+        judge.promise = ("confidence", 40.0)
         verdict = asyncio.run(judge.judge(Item(id="a", text="t")))
         found.append((verdict.score, verdict.details["rules_fired"]))
     # Without a doubt there is no promise, so the expensive judge decides.

@@ -86,13 +86,9 @@ def _mostly_ties(items: Sequence[Item], draw: np.random.Generator) -> Scores:
 
 def _refusing_what_is_wrong(items: Sequence[Item], draw: np.random.Generator) -> Scores:
     """A coin that says nothing of a pair that it would order wrongly."""
-    scores = draw.uniform(0, 100, len(items))
-    high = is_high(items).astype(bool)
-    by_pair = {item.pair: score for item, score, wanted in zip(items, scores, high, strict=True) if wanted}
-    return [
-        "refusal" if not wanted and score >= by_pair[item.pair] else float(score)
-        for item, score, wanted in zip(items, scores, high, strict=True)
-    ]
+    told = list(zip(items, draw.uniform(0, 100, len(items)), is_high(items).astype(bool), strict=True))
+    by_pair = {item.pair: score for item, score, wanted in told if wanted}
+    return ["refusal" if not wanted and score >= by_pair[item.pair] else float(score) for item, score, wanted in told]
 
 
 def _sum(first: str, second: str) -> Judge:

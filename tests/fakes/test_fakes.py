@@ -44,11 +44,8 @@ def test_the_ruling_alone_is_that_of_the_whole_analysis(name: str) -> None:
 
 def test_eight_pairs_copied_are_eight_pairs() -> None:
     few = made_up(8, seed=5)
-    items = [
-        item.model_copy(update={"id": f"{item.id} {copy}", "pair": f"{item.pair} {copy}"})
-        for copy in range(8)
-        for item in few
-    ]
+    copies = [(item, f" {copy}") for copy in range(8) for item in few]
+    items = [item.model_copy(update={"id": item.id + end, "pair": f"{item.pair}{end}"}) for item, end in copies]
     draw = np.random.default_rng(0)
     score = {item.text: float(draw.uniform(0, 100)) for item in few}
     result = verdict_of(items, [score[item.text] for item in items])

@@ -155,11 +155,9 @@ def test_a_value_is_written_as_its_metric_is() -> None:
 
 
 def test_shares_and_p_values_are_known_by_their_names() -> None:
-    words = Words("en")
-    assert words.cell("ab.share_expected", 0.5) == "50%"
-    assert words.cell("p_holm", 0.00001) == "< 0.001"
-    assert words.cell("n", 12345.0) == "12,345"
-    assert words.cell("score", 7.0) == "7.0"
+    written = {"ab.share_expected": (0.5, "50%"), "p_holm": (0.00001, "< 0.001"), "n": (12345.0, "12,345")}
+    for column, (value, said) in (written | {"score": (7.0, "7.0")}).items():
+        assert Words("en").cell(column, value) == said
 
 
 def test_what_disguises_itself_becomes_visible() -> None:

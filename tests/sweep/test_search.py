@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery, front
-from undogmatic.sweep.jobs import SearchState, Trial, read_search, write_search
+from undogmatic.sweep.jobs import SearchState, Trial, read_search
 from undogmatic.sweep.search import Space, read_space
 
 pytest.importorskip("optuna")
@@ -31,7 +30,7 @@ def space(*words: str) -> Space:
 
 
 class TestSpace:
-    def test_each_kind_of_range(self) -> None:
+    def test_each_kind_of_range_the_last_word_counts_and_a_key_is_the_same_with_and_without_plus_signs(self) -> None:
         found = space("seed=3", "prompt=a,b", "readout.n=range(4,11,3)", "readout.x=tag(log,interval(0.1,10))")
         assert found.fixed == ["seed=3"]
         assert found.keys["prompt"].choices == ("a", "b")  # type: ignore[attr-defined]
@@ -40,11 +39,7 @@ class TestSpace:
         assert found.keys["readout.x"].log  # type: ignore[attr-defined]
         assert found.size == float("inf")
         assert space("prompt=a,b", "readout.n=range(4,11,3)").size == 6
-
-    def test_the_last_word_counts(self) -> None:
         assert space("prompt=a,b", "seed=1,2", "prompt=c").fixed == ["prompt=c"]
-
-    def test_a_key_is_the_same_with_and_without_plus_signs(self) -> None:
         found = space("++prompt.anchors=true,false", "seed=1,2", "prompt.anchors=true")
         assert (found.fixed, list(found.keys)) == (["prompt.anchors=true"], ["seed"])
 
@@ -54,22 +49,19 @@ class TestSpace:
             space(*words)
 
 
-class TestDemonstrations:
-    def demo(self, n: int) -> dict[str, Any]:
-        return {"text": f"t{n}", "score": n, "rationale": "r"}
-
-    def test_a_count_takes_the_first_in_that_order_and_no_count_keeps_the_hash(self, rubric: Rubric) -> None:
-        whole = Prompt(id="p", language="en", demonstrations=[self.demo(n) for n in range(5)])
-        assert whole.model_copy(update={"demo_count": 2}).shown() == whole.demonstrations[:2]
-        shuffled = whole.model_copy(update={"demo_order": 3})
-        assert shuffled.model_copy(update={"demo_count": 2}).shown() == shuffled.shown()[:2]
-        assert whole.hash(rubric) != whole.model_copy(update={"demo_count": 5}).hash(rubric)
-        with pytest.raises(ConfigError, match="demo_count` is 9"):
-            whole.model_copy(update={"demo_count": 9}).check(rubric)
+def test_a_count_takes_the_first_in_that_order_and_no_count_keeps_the_hash(rubric: Rubric) -> None:
+    demos = [{"text": f"t{n}", "score": n, "rationale": "r"} for n in range(5)]
+    whole = Prompt(id="p", language="en", demonstrations=demos)
+    assert whole.model_copy(update={"demo_count": 2}).shown() == whole.demonstrations[:2]
+    shuffled = whole.model_copy(update={"demo_order": 3})
+    assert shuffled.model_copy(update={"demo_count": 2}).shown() == shuffled.shown()[:2]
+    assert whole.hash(rubric) != whole.model_copy(update={"demo_count": 5}).hash(rubric)
+    with pytest.raises(ConfigError, match="demo_count` is 9"):
+        whole.model_copy(update={"demo_count": 9}).check(rubric)
 
 
 class TestSelection:
-    def test_the_best_of_equals_is_flattered_and_a_clear_winner_is_not(self) -> None:
+    def test_the_best_of_equals_is_flattered_and_neither_a_clear_winner_nor_copies_are(self) -> None:
         rng = np.random.default_rng(1)
         noise = rng.normal(size=(20, 60))
         equal = noise - noise.mean(axis=1, keepdims=True)
@@ -78,41 +70,30 @@ class TestSelection:
         assert flattery(equal, groups, rng) == pytest.approx(1.87 / np.sqrt(60), rel=0.1)
         clear = equal + np.array([5, *np.zeros(19)])[:, None]
         assert abs(flattery(clear, groups, rng)) < 0.02
-
-    def test_copies_do_not_flatter(self) -> None:
         one = np.random.default_rng(2).normal(size=40)
         assert abs(flattery(np.stack([one] * 9), np.arange(40), np.random.default_rng(0))) < 0.02
 
-    def test_apart_mirrors(self) -> None:
+    def test_apart_mirrors_and_the_front_holds_what_nothing_beats(self) -> None:
         one, other = Estimate(0.9, 0.8, 0.95), Estimate(0.6, 0.5, 0.75)
         there, back = apart(one, other), apart(other, one)
         assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
         assert there.low < 0.3 < there.high
-
-    def test_the_front_holds_what_nothing_beats(self) -> None:
         found = front(np.array([0.9, 0.8, 0.8, 0.9, 0.5]), np.array([3.0, 1.0, 2.0, 3.0, 1.0]))
         assert found.tolist() == [True, True, False, True, False]
 
 
-def searched(trials: list[Trial], **more: Any) -> SearchState:
-    given = {"space": {}, "objectives": ["quality"], "search": [], "final": [], "seed": 0}
-    return SearchState(**(given | more), trials=trials)
-
-
-class TestTrials:
-    def test_of_equals_the_cheaper_is_first_and_the_front_is_kept(self, tmp_path: Path) -> None:
-        values = [[0.9, 5.0], [0.9, 2.0], [0.5, 1.0], [0.4, 3.0]]
-        trials = [Trial(number=n, params={"a": n}, state="complete", values=v) for n, v in enumerate(values)]
-        search = searched(trials, objectives=["quality", "tokens"])
-        assert search.ranked()[0].number == 1
-        assert [trial.number for trial in search.front()] == [1, 2]
-        write_search(tmp_path, search)
-        assert read_search(tmp_path) == search
-
-    def test_a_damaged_search_is_named(self, tmp_path: Path) -> None:
-        (tmp_path / "search.json").write_text('{"space": 3}')
-        with pytest.raises(DataError, match=r"search\.json is damaged"):
-            read_search(tmp_path)
+def test_of_equal_trials_the_cheaper_is_first_and_the_front_is_kept(tmp_path: Path) -> None:
+    values = [[0.9, 5.0], [0.9, 2.0], [0.5, 1.0], [0.4, 3.0]]
+    trials = [Trial(number=n, params={"a": n}, state="complete", values=v) for n, v in enumerate(values)]
+    objectives = ["quality", "tokens"]
+    search = SearchState(space={}, objectives=objectives, search=[], final=[], seed=0, trials=trials)
+    assert search.ranked()[0].number == 1
+    assert [trial.number for trial in search.front()] == [1, 2]
+    search.write(tmp_path)
+    assert read_search(tmp_path) == search
+    (tmp_path / "search.json").write_text('{"space": 3}')
+    with pytest.raises(DataError, match=r"search\.json is damaged"):
+        read_search(tmp_path)
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -129,8 +110,7 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
     assert (len(kept["trials"]), kept["stopped_by"]) == (2, "searched_through")
     assert "dataset.split=test" in (tmp_path / "s" / "final" / ".hydra" / "overrides.yaml").read_text()
     report = (tmp_path / "s" / "report.md").read_text()
-    assert "on texts that no trial of this search has seen" in report
-    assert "Selection effect" in report
+    assert "on texts that no trial of this search has seen" in report and "Selection effect" in report
     assert "searched through" in report
     assert kept["looks"] == 1
     assert "look number" not in report
@@ -171,8 +151,7 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
         (f"seed=1,2 {of_files}", "test text '1' and development text '2' (copies)"),
     ):
         ended = run(tmp_path, *words.split())
-        assert ended.returncode == 2
-        assert said in ended.stderr
+        assert ended.returncode == 2 and said in ended.stderr
         assert "Traceback" not in ended.stderr
     assert not list(tmp_path.rglob("judgments.jsonl"))
 

@@ -7,7 +7,6 @@ can give. The wording is data: `wordings` in the style's file of `conf/judge/`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,13 +24,10 @@ STEPS = 5
 
 
 class Answer(Record):
-    """Base of all answers. Word fields have an empty default, for readouts that give numbers only.
-
-    Attributes:
-        room: Tokens that a chat model may take for it.
-    """
+    """Base of all answers. Word fields have an empty default, for readouts that give numbers only."""
 
     room: ClassVar[int] = 1000
+    """Tokens that a chat model may take for it."""
 
 
 A = TypeVar("A", bound=Answer)
@@ -48,8 +44,7 @@ class Number:
         unit: "score" (a score by the rubric), "rubric" (any number between the rubric's ends), "strength" (0-10) or
             "percent".
         band: Part of the rubric's scale, as shares, that the offered levels run over; None offers the rubric's levels.
-        at_least: Field below which it cannot lie.
-        at_most: Field above which it cannot lie.
+        at_least, at_most: Fields below and above which it cannot lie.
         words_only: Whether only a chat model is asked for it; elsewhere it follows from the procedure.
         wording: Name of its wording where that is not the field's own name.
         meaning: Fills `{meaning}` in the wording.
@@ -138,12 +133,8 @@ def make(kind: type[A], given: Mapping[str, Any], raw: str) -> A:
 
 
 def repeats(wording: str, given: Any) -> bool:
-    """Whether a text in an answer only repeats the words with which the form asked for it, or is nothing but dots.
-
-    Args:
-        wording: How the field stands in the form. Words to choose among ("minor" | "major") may be repeated, of course.
-        given: The field's answer: a text, a list, or an object with fields of its own.
-    """
+    """Whether an answer, or any text in it, only repeats the words with which the form asked for it, or is nothing but
+    dots. Words to choose among in the form ("minor" | "major") may be repeated, of course."""
     given = given.model_dump() if isinstance(given, BaseModel) else given
     if isinstance(given, list | tuple | Mapping):
         return any(repeats(wording, part) for part in (given.values() if isinstance(given, Mapping) else given))
@@ -159,27 +150,15 @@ _WORD = re.compile(r"\w+")
 _CHOICES = re.compile(r'"[^"]*"(\s*\|\s*"[^"]*")+')
 
 
-def as_json(given: Mapping[str, Any]) -> str:
-    """What was answered, for failures that keep it."""
-    return json.dumps(given, ensure_ascii=False, default=str)
-
-
 class LevelWording(Record):
-    """How one number is asked as a level question.
-
-    Attributes:
-        answers: What the levels mean, or empty for the rubric's.
-        labels: The words that a chat model answers with, or empty for digits. A base model is always given digits: it
-            goes on with a number after a list, and with neither word.
-        answer_with: The sentence that asks for one of the words.
-        said: Repeats the answer as context of the questions after it.
-    """
+    """How one number is asked as a level question. With `labels` a chat model answers with these words. A base model
+    is always given digits: it goes on with a number after a list, and with neither word."""
 
     question: str
-    answers: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()  # what the levels mean, or empty for the rubric's
     labels: tuple[Annotated[str, Field(pattern=r"^\w+$")], ...] = ()
-    answer_with: str = ""
-    said: str = ""
+    answer_with: str = ""  # the sentence that asks for one of the words
+    said: str = ""  # repeats the answer as context of the questions after it
 
     @model_validator(mode="after")
     def _told_apart(self) -> LevelWording:

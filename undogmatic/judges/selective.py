@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, create_model
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
-from undogmatic.judges.history import check_member, check_scale
+from undogmatic.judges.panel import run_of
 from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import Rubric
-from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.outside import read_yaml
 
 TABLE: Mapping[str, Mapping[str, Any]] = read_yaml(Path(__file__).with_name("selective.rules.yaml"))
@@ -27,15 +26,9 @@ COLUMNS = {name for rule in TABLE.values() for threshold in rule.values() for na
 
 class Guaranteed(Record):
     """The cheap judge's doubt is above the threshold that a run with analysis=escalation promised for it; without a run
-    the rule is off."""
+    the rule is off. The only rule that is no threshold in the config."""
 
     run: str | None = Field(default=None, min_length=1)
-
-
-class Guarded(Record):
-    """The rule that is no threshold in the config; null switches it off."""
-
-    guaranteed: Guaranteed | None = None
 
 
 def _rule(name: str) -> Any:
@@ -47,16 +40,9 @@ def _rule(name: str) -> Any:
 
 
 if TYPE_CHECKING:
-    Rules = Guarded
+    Rules = Any
 else:
-    Rules = create_model("Rules", __base__=Guarded, **{name: _rule(name) for name in TABLE})
-
-
-class Promise(NamedTuple):
-    """The judge may decide alone where its doubt, read by `measure`, is at most `threshold`."""
-
-    measure: str
-    threshold: float
+    Rules = create_model("Rules", __base__=Record, guaranteed=(Guaranteed | None, None), **{n: _rule(n) for n in TABLE})
 
 
 class SelectiveJudge(Judge):
@@ -96,8 +82,7 @@ class SelectiveJudge(Judge):
             "rules_fired": ", ".join(fired),
             "rules_not_evaluated": ", ".join(unknown),
         }
-        if verdict.score is not None:
-            details["cheap_score"] = verdict.score
+        details |= {} if verdict.score is None else {"cheap_score": verdict.score}
         if fired:
             known = {"initial": verdict} if self.hands_over else {}
             verdict = (await self.expensive.acall(item=item, **known)).verdict
@@ -123,17 +108,16 @@ class SelectiveJudge(Judge):
             elif all(beyond(key, getattr(rule, key), *several) for key, several in values.items()):
                 fired.append(name)
         if self.promise is not None:
-            doubt = doubt_of(verdict, self.promise.measure)
-            if doubt is None or doubt > self.promise.threshold:  # without a doubt there is no promise
+            measure, threshold = self.promise
+            doubt = doubt_of(verdict, measure)
+            if doubt is None or doubt > threshold:  # without a doubt there is no promise
                 fired.append("guaranteed")
         return fired, unknown
 
 
 def beyond(key: str, threshold: float, value: float, other: float | None = None) -> bool:
     """Whether a number, or its distance to another, lies beyond the threshold called `..._above` or `..._below`.
-
-    0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3.
-    """
+    0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3."""
     distance = (value if other is None else abs(value - other)) - threshold
     return (distance if key.endswith("_above") else -distance) > 1e-9
 
@@ -141,27 +125,20 @@ def beyond(key: str, threshold: float, value: float, other: float | None = None)
 def _share(verdict: Verdict, item: Item, name: str) -> float | None:
     """A number between 0 and 1 of the verdict's details, else of the item's metadata. Raises DataError."""
     value = verdict.details.get(name, item.metadata.get(name))
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise DataError(f"item {item.id!r}: metadata field `{name}` is {value!r}, not a number.")
-    if value is not None and not 0 <= value <= 1:
+    if not 0 <= value <= 1:
         raise DataError(f"item {item.id!r}: `{name}` is {value}; it must lie in [0, 1].")
     return value
 
 
-def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> Promise:
-    """The threshold that a run with `analysis=escalation` promises for this judge.
-
-    Args:
-        typed: The run's folder, as typed.
-        cheap: The judge that is to decide alone; the run must be its.
-        rubric: Its scale.
-    Raises:
-        ConfigError: No such run, one of another judge or scale, or one that could promise nothing.
-    """
-    folder = RunFolder.open(typed, "`judge.rules.guaranteed.run`")
-    folder.check_finished()
-    check_scale(folder, rubric, "this judge")
-    judge, criterion = check_member(folder, cheap, rubric, "judge.cheap")
+def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> tuple[str, float]:
+    """The measure of doubt, and the threshold up to which the run in the folder `typed`, with `analysis=escalation`,
+    lets a judge decide alone. Raises ConfigError: no such run, one of another judge or scale, or one that could promise
+    nothing."""
+    folder, (judge, criterion) = run_of(typed, "judge.rules.guaranteed.run", cheap, "judge.cheap", rubric, "this judge")
     if "escalation.needed" not in folder.metrics:
         raise ConfigError(
             f"{folder.named}, a run without analysis=escalation. Repeat its command with `analysis=escalation "
@@ -173,7 +150,7 @@ def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> Promise:
             "missing. Label more texts, or promise less: analysis.rate=0.8."
         )
     measures = folder.table("items_escalation.csv")["measure"].unique()
-    return Promise(str(measures[0]), float(folder.metrics["escalation.threshold"]))
+    return str(measures[0]), float(folder.metrics["escalation.threshold"])
 
 
 def doubt_of(verdict: Verdict, measure: str) -> float | None:

@@ -34,17 +34,7 @@ CONTEXT = 4096  # tokens, unless model.context says otherwise
 _lock = threading.Lock()  # two evaluations at once only slow one another
 
 
-@lru_cache(maxsize=1)
-def _llama(path: Path, threads: int, context: int) -> Llama:
-    """The loaded model, shared by the jobs of a sweep."""
-    return Llama(path, threads, context)
-
-
-def _own_share(threads: int) -> int:
-    """The threads asked for, or this process's share of the cores where jobs of a sweep run side by side."""
-    workers = int(os.environ.get(WORKERS, "1"))
-    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return threads if workers < 2 else max(1, min(threads, here // workers))
+_llama = lru_cache(maxsize=1)(Llama)  # The loaded model, shared by the jobs of a sweep
 
 
 def _encoded(values: np.ndarray, kind: str = "<f4") -> str:
@@ -82,33 +72,26 @@ def _text(data: Any) -> str:
 
 
 class EmbeddedModel(Model):
-    """Gemma 3 270M by default, or any GGUF file. Everything it gives is repeatable bit for bit.
-
-    Args:
-        path: A GGUF file, or None for the embedded Gemma.
-        sha256: Expected hash of that file, or None to accept any (the name holds the hash all the same).
-        threads: Threads; no more than there are cores, and fewer where jobs of a sweep run side by side.
-        context: Tokens it can hold at once.
-        base: Whether it is a base model, which continues a text, or an instruction model, which gets a chat.
-    """
+    """Gemma 3 270M by default, or any GGUF file. Everything it gives is repeatable bit for bit."""
 
     max_concurrency = 1
 
     def __init__(
         self,
-        path: str | None = None,
-        sha256: str | None = None,
-        threads: Annotated[int, Field(ge=1, le=1024)] = 2,
-        context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,
-        base: bool = True,
+        path: str | None = None,  # a GGUF file, or None for the embedded Gemma
+        sha256: str | None = None,  # of that file, or None to accept any (the name holds the hash all the same)
+        threads: Annotated[int, Field(ge=1, le=1024)] = 2,  # fewer where jobs of a sweep run side by side
+        context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,  # tokens it can hold at once
+        base: bool = True,  # whether it continues a text; an instruction model gets a chat
     ) -> None:
-        self.base, self.threads, self.context = base, _own_share(threads), context
+        workers = int(os.environ.get(WORKERS, "1"))
+        if workers > 1:  # this process's share of the cores where jobs of a sweep run side by side
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            threads = max(1, min(threads, cores // workers))
+        self.base, self.threads, self.context = base, threads, context
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
-        self.path = (
-            gguf_file.gemma_file()
-            if path is None
-            else gguf_file.require_gguf(existing_file(path, "model.path", (".gguf",)))
-        )
+        own_file = None if path is None else gguf_file.require_gguf(existing_file(path, "model.path", (".gguf",)))
+        self.path = own_file or gguf_file.gemma_file()
         self.sha256 = gguf_file.known_sha256(self.path)
         own: Licence = {
             "en": f"The model file model.path={path} is under its publisher's own licence.",
@@ -145,12 +128,10 @@ class EmbeddedModel(Model):
                     f"the view's own words leave no room for the text in a context of {llama.limit} tokens"
                 )
             windows = [body[begin : begin + room] for begin in range(0, len(body), room)]
-            vectors = [
-                view.pooled(
-                    llama.states([*first, *start, *window, *end], view.blocks), (len(start), len(window), len(end))
-                )
-                for window in windows
-            ]
+            vectors = []
+            for window in windows:
+                states = llama.states([*first, *start, *window, *end], view.blocks)
+                vectors.append(view.pooled(states, (len(start), len(window), len(end))))
             return Reply(_encoded(np.average(vectors, axis=0, weights=list(map(len, windows)))), len(body))
 
         return (await self._call({"states": view.model_dump(mode="json"), "text": text}, work, _decoded))[0]
@@ -178,8 +159,7 @@ class EmbeddedModel(Model):
     async def _call(
         self, request: dict[str, Any], work: Callable[[Llama], Reply], read: Callable[[Any], T]
     ) -> tuple[T, Reply]:
-        """What `read` makes of the reply to a request, and the reply, cached or by `work`: in a thread, which ends at
-        the next token where nobody waits any more, and for nothing."""
+        """What `read` makes of the reply, and the reply, cached or by `work` in a thread, which ends with who waits."""
         ended = threading.Event()
 
         def alone() -> Reply:

@@ -57,10 +57,8 @@ class Terms(NamedTuple):
         """Places of the worse and of the better text of a pair, or None where it has not both. Of two lists of one
         length names in the same place belong together, as in the paired experiment."""
         places = {item.condition: n for n, item in enumerate(items)}
-        for worse, better in zip(self.worse, self.better, strict=False):
-            if worse in places and better in places:
-                return places[worse], places[better]
-        return None
+        named = (pair for pair in zip(self.worse, self.better, strict=False) if places.keys() >= {*pair})
+        return next(((places[worse], places[better]) for worse, better in named), None)
 
 
 class Metric(NamedTuple):
@@ -191,14 +189,8 @@ def units(items: Sequence[Item], by: Metric, terms: Terms) -> list[list[Item]]:
 def feedback(
     items: Sequence[Item], said: Sequence[Verdict | None], why: Sequence[str], terms: Terms, language: str
 ) -> str:
-    """What was wrong with these judgments, for a model that is to write a better instruction.
-
-    Args:
-        items, said: As in a metric.
-        why: Why a judgment failed, "" where it did not.
-        terms: As in a metric.
-        language: Of the sentences; English where there are none in it.
-    """
+    """What was wrong with these judgments, for a model that is to write a better instruction. `why` has the reason of
+    each that failed; the sentences are in `language`, or English where there are none in it."""
     every = _read_once(Path(__file__).with_name("feedback.yaml"))
     words, write, lines = every.get(language, every["en"]), terms.rubric.scale.write, []
     for item, one, reason in zip(items, said, why, strict=True):

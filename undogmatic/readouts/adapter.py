@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import hmac
 import json
+import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
@@ -40,7 +41,6 @@ from undogmatic.safety.paths import cache_folder
 Messages = list[dict[str, Any]]
 SCORE = "score"
 """A demonstration's score under the name that every signature understands, whatever its own field is called."""
-_FENCE = "```"
 _KEY_BYTES = 32
 
 
@@ -53,19 +53,15 @@ def judged(rubric: Rubric, language: str) -> dict[str, Any]:
 
 def material(heading: str, may_lack: bool = False) -> Any:
     """An input field that stands fenced, as material that gives no orders; with `may_lack`, one that need not be."""
-    lack: dict[str, Any] = {"default": None, "may_lack": True} if may_lack else {}
-    return (str | None if may_lack else str, _field("input", desc=heading, judged=True, **lack))
+    if may_lack:
+        return (str | None, _field("input", default=None, desc=heading, judged=True, may_lack=True))
+    return (str, _field("input", desc=heading, judged=True))
 
 
 def number(scale: Scale, desc: str, is_score: bool = False, **bounds: str | None) -> Any:
-    """An output field that is read on a scale.
-
-    Args:
-        scale: What it may be.
-        desc: How it stands in the form that the model is asked to fill.
-        is_score: Whether a demonstration's score is its value.
-        bounds: `at_least` and `at_most`: fields that it cannot lie below or above.
-    """
+    """An output field that is read on a scale, and that `desc` describes in the form that the model is asked to fill.
+    With `is_score` a demonstration's score is its value. It cannot lie below or above the fields that `bounds` name as
+    `at_least` and `at_most`."""
     return (float, _field("output", desc=desc, scale=scale, is_score=is_score, **bounds))
 
 
@@ -82,15 +78,9 @@ def words(kind: Any, desc: str) -> Any:
 
 
 def signature(instructions: str, *parts: Mapping[str, Any], helpers: Sequence[str] = ()) -> Any:
-    """A DSPy signature of these fields.
-
-    Args:
-        instructions: What is to be done; DSPy writes its own where there are none, so a blank stands for none.
-        parts: Its fields by name.
-        helpers: Names of the optional inputs that it has, without "the_".
-    Raises:
-        ConfigError: An input of the rubric has the name of a field of the answer.
-    """
+    """A DSPy signature of the fields in `parts`, and of optional inputs, the `helpers`, named without "the_". DSPy
+    writes instructions of its own where there are none, so a blank stands for none. Raises ConfigError where an input
+    of the rubric has the name of a field of the answer."""
     fields: dict[str, Any] = {}
     for part in parts:
         if twice := fields.keys() & part.keys():
@@ -114,13 +104,8 @@ def _mark(field: Any, name: str) -> Any:
 
 
 class JudgeAdapter(dspy.Adapter):
-    """See the module's docstring.
-
-    Args:
-        words: The fixed sentences of the language.
-        base: Whether the model continues a text instead of answering a chat.
-        exact: Whether an answer with a field that was not asked for is refused.
-    """
+    """See the module's docstring. A `base` model continues a text instead of answering a chat; an `exact` one refuses
+    an answer with a field that was not asked for."""
 
     def __init__(self, words: FixedWords, base: bool = False, exact: bool = False) -> None:
         super().__init__()
@@ -131,8 +116,11 @@ class JudgeAdapter(dspy.Adapter):
         if self.base:
             return [{"role": "user", "content": part} for part in self._continued(signature, usable, inputs)]
         turns = [("system", self.system(signature, inputs))]
+        label = signature.output_fields.get("level")
         for demo in usable:
-            turns += [("user", self._asked(signature, demo)), ("assistant", _answer(signature, demo))]
+            plain = to_jsonable_python(_answers(signature, demo)) if label is None else None
+            answer = json.dumps(plain, ensure_ascii=False) if label is None else _label(label, demo)
+            turns += [("user", self._asked(signature, demo)), ("assistant", answer)]
         turns.append(("user", self._asked(signature, inputs)))
         if inputs.get("the_problem"):
             turns.append(("assistant", inputs.get("the_previous") or self.words.empty))
@@ -146,7 +134,6 @@ class JudgeAdapter(dspy.Adapter):
             return read_fields(signature.output_fields, completion, self.exact)
 
     def system(self, signature: Any, inputs: Mapping[str, Any]) -> str:
-        """The system message."""
         fence = self.words.fences if _several(signature) else self.words.fence
         if "level" in signature.output_fields:
             contract = "" if "the_question" in signature.input_fields else self._labels_only(signature)
@@ -210,10 +197,8 @@ def _code(texts: Collection[str], key: bytes | None = None) -> str:
 
 @functools.cache
 def _fence_key(folder: Path) -> bytes:
-    """The secret of this user's runs, made on the first call; where it cannot be kept, one for this process alone.
-
-    It stays the same from run to run, because a request that differed in it would be paid again.
-    """
+    """The secret of this user's runs: always the same, because a request that differed in it would be paid again;
+    where it cannot be kept, one for this process alone."""
     place = folder / "fence.key"
     try:
         files.make_folder(folder)
@@ -239,16 +224,12 @@ def _not_json(written: str) -> str | None:
 
 
 def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False) -> dict[str, Any]:
-    """A JSON answer as the typed output fields of a signature; with `exact`, others are refused. A Markdown code fence
-    around the object is tolerated.
-
-    Raises:
-        UnparseableAnswer: Not the object asked for, a missing or empty field, or one of another type.
-        OffScaleAnswer: A number or category that is not on its scale.
-    """
+    """A JSON answer, which may stand in a Markdown code fence, as the typed output fields of a signature; with `exact`,
+    others are refused. Raises OffScaleAnswer for a number or category that is not on its scale, UnparseableAnswer for
+    what is not the object asked for, and for a field that is missing, empty or of another type."""
     written = raw = (text or "").strip()
-    if raw.startswith(_FENCE) and raw.endswith(_FENCE) and len(raw) >= 2 * len(_FENCE):
-        written = raw[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
+    if fenced := re.fullmatch("```(?:json)?(.*)```", raw, re.DOTALL):
+        written = fenced[1].strip()
     try:
         given = json_value(written)
     except Unreadable as error:
@@ -327,12 +308,6 @@ def _answers(signature: Any, demo: Mapping[str, Any]) -> dict[str, Any]:
     fields = signature.output_fields.items()
     values = {name: demo.get(name, demo.get(SCORE) if _mark(field, "is_score") else None) for name, field in fields}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _answer(signature: Any, demo: Mapping[str, Any]) -> str:
-    if "level" in signature.output_fields:
-        return _label(signature.output_fields["level"], demo)
-    return json.dumps(to_jsonable_python(_answers(signature, demo)), ensure_ascii=False)
 
 
 def _label(field: Any, demo: Mapping[str, Any]) -> str:

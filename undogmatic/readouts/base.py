@@ -1,7 +1,4 @@
-"""Defines what a readout is: it turns a model's answer into a `Verdict`.
-
-A readout, as a judge, is a `Unit`: its identity, by which a resumed run is known again, is its constructor's arguments.
-"""
+"""Defines what a readout is: it turns a model's answer into a `Verdict`."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ import dspy
 import numpy as np
 from pydantic import BaseModel
 
+from undogmatic.config.build import earlier_name
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.models.base import Model
 from undogmatic.readouts import adapter
@@ -22,19 +20,15 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 
-DEEPEST = 6
-"""Levels of an argument that is an object of a class of one's own; what lies deeper counts by its type."""
+DEEPEST = 6  # Levels of an argument that is an object of a class of one's own; what lies deeper counts by its type
 
 
 class Unit(dspy.Module):
-    """A DSPy module that knows what it was constructed with: nobody can forget an argument that changes its answers.
-
-    Attributes:
-        contents: What stands behind an argument that only names it, such as a file or an earlier run, by the argument's
-            name. In the identity it takes the argument's place.
-    """
+    """A DSPy module, readout or judge, whose identity, by which a resumed run is known again, is what it was made with:
+    nobody can forget an argument that changes its answers."""
 
     contents: Mapping[str, Any] = {}
+    """What takes an argument's place in the identity: the contents of a file, or of an earlier run, that it names."""
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         made = super().__new__(cls)
@@ -50,8 +44,7 @@ class Unit(dspy.Module):
 
     def identity(self) -> dict[str, Any]:
         """What determines its answers, as plain data: its class and its arguments. Predictors inside it count apart."""
-        kind = f"{type(self).__module__}.{type(self).__qualname__}"
-        return {"class": kind, "arguments": self._arguments | dict(self.contents)}
+        return {"class": _name(type(self)), "arguments": self._arguments | dict(self.contents)}
 
 
 @runtime_checkable
@@ -67,11 +60,17 @@ _FORMS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     (Identified, lambda value, depth: value.identity()),
     (Model, lambda value, depth: value.name),
     (BaseModel, lambda value, depth: value.model_dump(mode="json")),
-    ((type, FunctionType), lambda value, depth: f"{value.__module__}.{value.__qualname__}"),
+    ((type, FunctionType), lambda value, depth: _name(value)),
     ((np.ndarray, np.generic), lambda value, depth: value.tolist()),
     (Mapping, lambda value, depth: {str(key): _plain(each, depth) for key, each in value.items()}),
     ((list, tuple), lambda value, depth: [_plain(each, depth) for each in value]),
 )
+
+
+def _name(kind: type | FunctionType) -> str:
+    """The full name of a class or function; what moved within the room of judges keeps that which resumes compare."""
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return earlier_name(name) if name.startswith("undogmatic.judges.") else name
 
 
 def _plain(value: Any, depth: int = DEEPEST) -> Any:
@@ -85,26 +84,17 @@ def _plain(value: Any, depth: int = DEEPEST) -> Any:
 
 class Readout(Unit):
     """Base of all readouts. `bind` is called once with what the run composed; `aforward(item)` gives a Prediction
-    with one field, `verdict`. The model that is asked is that of `dspy.context`, unless it has one of its own (`lm`).
+    with one field, `verdict`. The model that is asked is that of `dspy.context`, unless it has its own (`lm`)."""
 
-    Attributes:
-        name: Its name in `readout=`.
-        needs: What a model must serve for it: structured (a chat), logprobs, probe (hidden states), decision or rules.
-        predict, adapter, given: Where it asks by DSPy: its predictor, the form of the request, its further inputs.
-        uses_prompt: Whether the prompt variant reaches the model at all; reports say so where it does not.
-        deterministic: Whether it asks at temperature 0.
-        zero_shot: Whether a base model may be asked without examples, as where an optimiser begins.
-    """
-
-    name = "readout"
-    needs = "structured"
-    uses_prompt = True
-    deterministic = True
-    zero_shot = False
+    name = "readout"  # its name in `readout=`
+    needs = "structured"  # of the model: structured (a chat), logprobs, probe (hidden states), decision or rules
+    uses_prompt = True  # whether the prompt variant reaches the model at all; reports say so where it does not
+    deterministic = True  # whether it asks at temperature 0
+    zero_shot = False  # whether a base model may be asked without examples, as where an optimiser begins
     lm: LanguageModel | None = None
-    predict: dspy.Predict
-    adapter: adapter.JudgeAdapter
-    given: dict[str, Any]
+    predict: dspy.Predict  # where it asks by DSPy, as the next two
+    adapter: adapter.JudgeAdapter  # the form of the request
+    given: dict[str, Any]  # its further inputs
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         """Take the composed parts and check that they fit. Raises ConfigError."""
@@ -122,7 +112,6 @@ class Readout(Unit):
         raise NotImplementedError
 
     async def aforward(self, item: Item) -> dspy.Prediction:
-        """`read` with the model in charge."""
         with dspy.context(lm=self.lm or dspy.settings.lm):
             return dspy.Prediction(verdict=categorised(await self.read(item), self.rubric))
 
@@ -132,13 +121,7 @@ class Readout(Unit):
 
     def predictor(self, task: str, fields: Mapping[str, Any], *helpers: str, **settings: Any) -> dspy.Predict:
         """A predictor of what is judged, with the prompt's worked examples; their score is `score` in every signature.
-
-        Args:
-            task: What is to be done.
-            fields: Of the answer.
-            helpers: Optional inputs, without "the_".
-            settings: Of the requests.
-        """
+        `fields` are those of the answer, `helpers` optional inputs without "the_", `settings` those of the requests."""
         judged = adapter.judged(self.rubric, self.prompt.language)
         predict = dspy.Predict(adapter.signature(task, judged, fields, helpers=helpers), **settings)
         for demo in self.prompt.shown():
@@ -156,12 +139,8 @@ class Readout(Unit):
 
 
 def shown_inputs(item: Item, rubric: Rubric) -> dict[str, str]:
-    """The inputs of the item that the rubric shows, in its order.
-
-    Raises:
-        ConfigError: One is not there.
-        UnfitInput: It is one that the rubric lets an item lack, and it is needed; only this item fails.
-    """
+    """The inputs of the item that the rubric shows, in its order. Raises ConfigError where one is missing; UnfitInput,
+    which fails this item alone, where the rubric lets an item lack it."""
     lacking = rubric.optional if rubric.partial else ()
     missing = [name for name in rubric.inputs if name not in item.inputs and name not in lacking]
     if missing and missing[0] in rubric.optional:
@@ -203,20 +182,17 @@ def categorised(verdict: Verdict, rubric: Rubric) -> Verdict:
     scale = rubric.scale
     if isinstance(scale, NumericScale) or verdict.category is not None:
         return verdict
-    if scale.ordered:
-        return verdict if verdict.score is None else verdict.replace(category=scale.write(verdict.score))
-    value = verdict.score if verdict.distribution is None else verdict.distribution.mode
+    value = verdict.score if scale.ordered or verdict.distribution is None else verdict.distribution.mode
     if value is None:
         return verdict
-    return verdict.replace(category=scale.write(value), score=None, raw_score=None, interval=None)
+    numbers = {} if scale.ordered else dict.fromkeys(("score", "raw_score", "interval"))
+    return verdict.replace(category=scale.write(value), **numbers)
 
 
 def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
-    """Several scores as one distribution over the rubric's levels, with their mean as its expectation.
-
-    A score between two levels is shared between them in proportion, so every level counts, also one that no score fell
-    on: the entropy of five equal scores and of five that fill the scale are comparable with any other distribution's.
-    """
+    """Several scores as one distribution over the rubric's levels, with their mean as its expectation. A score between
+    two levels is shared between them in proportion, so every level counts, also one that no score fell on: the entropy
+    of five equal scores and of five that fill the scale are comparable with any other distribution's."""
     levels = rubric.levels
     masses = [0.0] * len(levels)
     for score in scores:
