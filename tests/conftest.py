@@ -110,26 +110,33 @@ class FakeChat(Model):
         answer: Last user message -> (text, logprobs of the first token or None).
     """
 
-    readouts = ("structured", "logprobs", "samples")
+    name = "fake-chat"
+    readouts: tuple[str, ...] = ("structured", "logprobs", "samples")
+    tokens = Tokens(10, 5)
 
-    def __init__(self, answer: Callable[[str], tuple[str, dict[str, float] | None]], base: bool = False) -> None:
-        self.name = "fake-chat"
+    def __init__(
+        self, answer: Callable[[str], tuple[str, dict[str, float] | None]] | None = None, base: bool = False
+    ) -> None:
         self.answer, self.base = answer, base
         self.requests: list[dict[str, Any]] = []
 
     async def complete(self, request: Any) -> Any:
         messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
-        payload = {"system": request.system, "messages": messages, "temperature": request.config.temperature}
+        payload = {"system": request.system, "messages": messages, "config": repr(request.config)}
 
         async def send() -> Reply:
             self.requests.append(payload)
-            text, logprobs = self.answer(messages[-1]["content"])
-            return Reply({"text": text, "logprobs": logprobs}, input_tokens=10, output_tokens=5)
+            text, odds = self.answered(payload, request)
+            return Reply({"text": text, "odds": odds}, input_tokens=self.tokens.input, output_tokens=self.tokens.output)
 
         said = (await self.gateway.call(self.name, payload, send)).data
-        return settled(
-            {}, "fake", said["text"], Tokens(10, 5), logprobs=said["logprobs"] and (token(said["logprobs"]),)
-        )
+        return settled({}, "fake", said["text"], self.tokens, logprobs=tuple(map(token, said["odds"])) or None)
+
+    def answered(self, payload: dict[str, Any], request: Any) -> tuple[str, list[dict[str, float]]]:
+        """What it says, and the log-probabilities at each of its tokens."""
+        assert self.answer is not None
+        text, odds = self.answer(payload["messages"][-1]["content"])
+        return text, [odds] if odds else []
 
 
 def token(odds: Mapping[str, float]) -> Any:
