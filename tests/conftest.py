@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from undogmatic.records.records import Item, Provenance, Verdict
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric, Wording
 from undogmatic.runs import claim
 from undogmatic.safety import command, secrets
+from undogmatic.safety.paths import conf_folder
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -74,6 +78,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("local_model"))
 
 
+def environment(**more: str) -> dict[str, str]:
+    """Says no more to a command than where the package lies."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("UNDOGMATIC_ALLOW", "HYDRA"))
+    }
+    return inherited | {"PYTHONPATH": str(conf_folder().parent), "COLUMNS": "120"} | more
+
+
+def typed(*words: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """`python -m WORDS` in a folder, to its end."""
+    known, line = environment(**more), [sys.executable, "-m", *words]
+    return subprocess.run(line, cwd=folder, env=known, capture_output=True, text=True, timeout=300, check=False)
+
+
+def put(path: Path, content: str | Iterable[Mapping[str, Any]]) -> Path:
+    """A file with this text or with these rows, as JSON Lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = (
+        content if isinstance(content, str) else "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in content)
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of JSON Lines."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
 REFERENCE = Path(__file__).parents[2] / "shared" / "data"
 _UNREAD = "no reference data: "
 
@@ -89,7 +122,7 @@ def reference(name: str) -> Path:
 
 def reference_rows(name: str) -> list[dict[str, Any]]:
     """The rows of one of its files of JSON Lines."""
-    return [json.loads(line) for line in reference(name).read_text(encoding="utf-8").splitlines()]
+    return rows_in(reference(name))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.conftest import put, rows_in
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
@@ -28,25 +30,27 @@ def table(tmp_path: Path) -> Path:
                 a, b = (int(v) for v in np.clip(rng.integers(2, 5, 2) + gain, 1, 5))
                 failed = str(case == 3 and judge == "oak" and system == "alder").lower()
                 lines.append(f"k{case},{system},{judge},{a},{b},{nli},{coverage},{100 + 10 * case},{failed}\n")
-    path = tmp_path / "table.csv"
-    path.write_text(HEADER + "".join(lines))
-    return path
+    return put(tmp_path / "table.csv", HEADER + "".join(lines))
 
 
-def run(folder: Path, table: Path, *overrides: str) -> float | None:
-    given = ["experiment=faithfulness_meta", f"dataset.path={table}", "tracking=none", *overrides]
+def told(folder: Path, name: str) -> dict[str, Any]:
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+def run(folder: Path, table: Path, *overrides: str, tracking: str = "none") -> float | None:
+    given = ["experiment=faithfulness_meta", f"dataset.path={table}", f"tracking={tracking}", *overrides]
     return run_experiment(compose_config(given), CHOICES, folder)
 
 
 def test_the_judgments_are_those_of_the_table_and_the_report_says_that_nobody_was_asked(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    headline = run(tmp_path / "out", table)
     folder = tmp_path / "out"
-    metrics = json.loads((folder / "metrics.json").read_text())
+    headline = run(folder, table)
+    metrics = told(folder, "metrics")
     assert headline == metrics["composite.best"]
     assert (metrics["judged"], metrics["failed"], metrics["calls"]) == (16 * 6 - 2, 2, 0)
-    rows = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    rows = rows_in(folder / "judgments.jsonl")
     assert len(rows) == 16 * 6
     assert {row["outcome"].get("reason") for row in rows} == {None, "unparseable"}
     report = (folder / "report.md").read_text()
@@ -63,17 +67,19 @@ def test_a_run_that_was_stopped_goes_on_and_notes_nothing_twice(table: Path, tmp
     journal = folder / "judgments.jsonl"
     whole = journal.read_text().splitlines(keepends=True)
     journal.write_text("".join(whole[:40]) + whole[40][:30])
-    facts = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps(facts | {"status": "running"}))
+    put(folder / "run.json", json.dumps(told(folder, "run") | {"status": "running"}))
     run(folder, table, "analysis=none")
     assert journal.read_text() == "".join(whole)
 
 
-def test_another_table_is_another_run(table: Path, tmp_path: Path) -> None:
-    run(tmp_path / "out", table, "analysis=none")
+def test_another_table_is_another_run_and_a_limit_takes_the_judgments_of_the_kept_items(
+    table: Path, tmp_path: Path
+) -> None:
+    run(tmp_path / "out", table, "analysis=none", "run.limit=4")
+    assert len(rows_in(tmp_path / "out" / "judgments.jsonl")) == 4 * 6
     table.write_text(table.read_text().replace(",false", ",true", 1))
     with pytest.raises(ConfigError, match="holds another run"):
-        run(tmp_path / "out", table, "analysis=none")
+        run(tmp_path / "out", table, "analysis=none", "run.limit=4")
 
 
 def test_a_ranking_is_held_against_that_of_an_earlier_run(table: Path, tmp_path: Path) -> None:
@@ -100,16 +106,9 @@ def test_what_would_ask_somebody_is_refused(override: str, said: str, table: Pat
         run(tmp_path / "out", table, override)
 
 
-def test_a_limit_takes_the_judgments_of_the_kept_items_only(table: Path, tmp_path: Path) -> None:
-    run(tmp_path / "out", table, "analysis=none", "run.limit=4")
-    assert len((tmp_path / "out" / "judgments.jsonl").read_text().splitlines()) == 4 * 6
-
-
 def test_a_run_is_logged_like_any_other(table: Path, tmp_path: Path) -> None:
-    config = compose_config(["experiment=faithfulness_meta", f"dataset.path={table}", "analysis=composite"])
-    run_experiment(config, CHOICES, tmp_path / "out")
-    noted = json.loads((tmp_path / "out" / "mlflow.json").read_text())
-    assert noted["run_id"]
+    run(tmp_path / "out", table, "analysis=composite", tracking="mlflow")
+    assert told(tmp_path / "out", "mlflow")["run_id"]
 
 
 def test_quotes_of_a_run_are_classified_by_a_model_and_held_against_the_rules(tmp_path: Path) -> None:
@@ -118,12 +117,10 @@ def test_quotes_of_a_run_are_classified_by_a_model_and_held_against_the_rules(tm
         {"case": f"k{n}", "system": "alder", "judge": "ash", "factual_accuracy": 3, "errors": [{"issue": kinds[n % 3]}]}
         for n in range(6)
     ]
-    path = tmp_path / "t.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run(tmp_path / "first", path, "analysis=none")
+    run(tmp_path / "first", put(tmp_path / "t.jsonl", rows), "analysis=none")
     given = ["experiment=error_classes", f"dataset.path={tmp_path / 'first'}", "model=fake", "tracking=none"]
     run_experiment(compose_config(given), CHOICES | {"model": "fake", "dataset": "quotes"}, tmp_path / "second")
-    metrics = json.loads((tmp_path / "second" / "metrics.json").read_text())
+    metrics = told(tmp_path / "second", "metrics")
     assert metrics["taxonomy.quotes"] == 6
     assert 0 <= metrics["taxonomy.agreement"] <= 1
     assert "agree" in (tmp_path / "second" / "report.md").read_text()
