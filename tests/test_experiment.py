@@ -12,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import undogmatic.run
-from tests.conftest import put
+from tests.conftest import put, rows_in
 from tests.stub_server import Fault, StubServer
 from undogmatic.analyses.independence import withheld
 from undogmatic.api import score_text, score_texts
@@ -26,6 +27,7 @@ from undogmatic.experiment import run_experiment
 from undogmatic.readouts.chat import finished
 from undogmatic.records.records import Item, text_mark
 from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.safety.secrets import redacted
@@ -75,7 +77,7 @@ def test_scores_are_in_input_order_and_labels_are_kept_with_marks_of_their_texts
     mine = texts(tmp_path, {"id": "b", "text": "Tema 1.", "label": 70}, {"id": "a", "text": "Não deve."})
     run(tmp_path / "out", "dataset=texts", mine, "analysis=none", "run.repeats=2")
     assert [row["item_id"] for row in scores(tmp_path / "out")] == ["b", "a"]
-    assert len((tmp_path / "out" / "judgments.jsonl").read_text().splitlines()) == 4
+    assert len(rows_in(tmp_path / "out" / "judgments.jsonl")) == 4
     assert scores(tmp_path / "out", "labels.csv") == [
         {"item_id": "b", "label": "70.0", "text_mark": text_mark("Tema 1.")},
         {"item_id": "a", "label": "", "text_mark": text_mark("Não deve.")},
@@ -304,3 +306,111 @@ def test_an_interrupt_of_a_notebook_ends_the_thread_that_works() -> None:
 def test_a_mistyped_resume_is_refused(wrong: str) -> None:
     with pytest.raises(ConfigError, match="holds no run"):
         output_folder(wrong, "outputs/d/2")
+
+
+# Scores that were made elsewhere: nobody is asked, and all that follows is that of any run.
+
+VERDICTS = CHOICES | {"model": "local", "dataset": "verdicts", "analysis": "meta"}
+HEADER = "case,system,judge,factual_accuracy,completeness,nli,coverage,word_count,failed\n"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    lines = []
+    for case in range(8):
+        for system, gain in (("alder", 1), ("birch", 0)):
+            nli, coverage = rng.uniform(0.5, 0.9, 2).round(3)
+            for judge in ("ash", "oak"):
+                a, b = (int(v) for v in np.clip(rng.integers(2, 5, 2) + gain, 1, 5))
+                failed = str(case == 3 and judge == "oak" and system == "alder").lower()
+                lines.append(f"k{case},{system},{judge},{a},{b},{nli},{coverage},{100 + 10 * case},{failed}\n")
+    return put(tmp_path / "table.csv", HEADER + "".join(lines))
+
+
+def elsewhere(folder: Path, table: Path, *overrides: str, tracking: str = "none") -> float | None:
+    given = ["experiment=faithfulness_meta", f"dataset.path={table}", f"tracking={tracking}", *overrides]
+    return run_experiment(compose_config(given), VERDICTS, folder)
+
+
+def test_the_judgments_are_those_of_the_table_and_the_report_says_that_nobody_was_asked(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    headline = elsewhere(folder, table)
+    metrics = told(folder, "metrics")
+    assert headline == metrics["composite.best"]
+    assert (metrics["judged"], metrics["failed"], metrics["calls"]) == (16 * 6 - 2, 2, 0)
+    rows = rows_in(folder / "judgments.jsonl")
+    assert len(rows) == 16 * 6
+    assert {row["outcome"].get("reason") for row in rows} == {None, "unparseable"}
+    assert "Nobody was asked" in report(folder) and "anchored" not in report(folder)
+    assert RunFolder(folder).facts["model"] == "elsewhere"
+    printed = capsys.readouterr()
+    assert "made elsewhere, by ash, nli, coverage, oak" in printed.err
+    assert {"items_composite.csv", "figures", "report.html", "scores.csv"} <= {p.name for p in folder.iterdir()}
+
+
+def test_a_run_that_was_stopped_goes_on_and_notes_nothing_twice(table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    elsewhere(folder, table, "analysis=none")
+    journal = folder / "judgments.jsonl"
+    whole = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(whole[:40]) + whole[40][:30])
+    put(folder / "run.json", json.dumps(told(folder, "run") | {"status": "running"}))
+    elsewhere(folder, table, "analysis=none")
+    assert journal.read_text() == "".join(whole)
+
+
+def test_another_table_is_another_run_and_a_limit_takes_the_judgments_of_the_kept_items(
+    table: Path, tmp_path: Path
+) -> None:
+    elsewhere(tmp_path / "out", table, "analysis=none", "run.limit=4")
+    assert len(rows_in(tmp_path / "out" / "judgments.jsonl")) == 4 * 6
+    table.write_text(table.read_text().replace(",false", ",true", 1))
+    with pytest.raises(ConfigError, match="holds another run"):
+        elsewhere(tmp_path / "out", table, "analysis=none", "run.limit=4")
+
+
+def test_a_ranking_is_held_against_that_of_an_earlier_run(table: Path, tmp_path: Path) -> None:
+    elsewhere(tmp_path / "first", table, "analysis=composite")
+    better = table.read_text().replace(",birch,ash,2,", ",birch,ash,5,").replace(",birch,oak,2,", ",birch,oak,5,")
+    table.write_text(better)
+    elsewhere(tmp_path / "second", table, "analysis=composite", f"analysis.against=[{tmp_path / 'first'}]")
+    said = report(tmp_path / "second")
+    assert "Against earlier runs: now minus then" in said
+    row = next(line for line in said.splitlines() if line.startswith("| elsewhere-verdicts | birch"))
+    then, now, difference = (float(cell) for cell in row.split("|")[4:7])
+    assert now - then == pytest.approx(difference, abs=2e-3) and difference > 0
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("judges=[score]", "`judges` is set, and the dataset brings its own judgments"),
+        ("run.repeats=3", r"`run\.repeats` is 3, and the judgments were made elsewhere, 1 for an item"),
+    ],
+)
+def test_what_would_ask_somebody_is_refused(override: str, said: str, table: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=said):
+        elsewhere(tmp_path / "out", table, override)
+
+
+def test_a_run_is_logged_like_any_other(table: Path, tmp_path: Path) -> None:
+    elsewhere(tmp_path / "out", table, "analysis=composite", tracking="mlflow")
+    assert told(tmp_path / "out", "mlflow")["run_id"]
+
+
+def test_quotes_of_a_run_are_classified_by_a_model_and_held_against_the_rules(tmp_path: Path) -> None:
+    kinds = ["The date is wrong.", "The outcome is reversed.", "Not in the reference."]
+    rows = [
+        {"case": f"k{n}", "system": "alder", "judge": "ash", "factual_accuracy": 3, "errors": [{"issue": kinds[n % 3]}]}
+        for n in range(6)
+    ]
+    elsewhere(tmp_path / "first", put(tmp_path / "t.jsonl", rows), "analysis=none")
+    given = ["experiment=error_classes", f"dataset.path={tmp_path / 'first'}", "model=fake", "tracking=none"]
+    run_experiment(compose_config(given), VERDICTS | {"model": "fake", "dataset": "quotes"}, tmp_path / "second")
+    metrics = told(tmp_path / "second", "metrics")
+    assert metrics["taxonomy.quotes"] == 6
+    assert 0 <= metrics["taxonomy.agreement"] <= 1
+    assert "agree" in report(tmp_path / "second")
