@@ -20,6 +20,7 @@ from undogmatic.runs.outcome import FinishedRun, Repeatability, SweepResult
 from undogmatic.safety.outside import visible
 
 Build = Callable[..., FinishedRun]
+Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 
 
 def as_lines(printed: str) -> list[str]:
@@ -98,9 +99,7 @@ EARLIER = Path("outputs/x")
         ),
     ],
 )
-def test_how_it_was_asked_and_what_is_not_known_is_said(
-    finished: Build, fields: dict[str, Any], said: list[str]
-) -> None:
+def test_what_was_asked_and_what_is_unknown_is_said(finished: Build, fields: dict[str, Any], said: list[str]) -> None:
     _, shown = written(finished(**fields))
     assert [words for words in said if words not in shown] == []
 
@@ -174,7 +173,7 @@ def test_licences_are_printed_as_their_owners_declare_them(finished: Build) -> N
     assert "Mine." in shown and "À moi." in shown and "Ours." in shown and "Nosso." not in shown
 
 
-def test_terminal_says_verdict_numbers_readout_and_paths(finished: Build, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_says_verdict_numbers_readout_and_paths(finished: Build, capsys: Capture) -> None:
     run = finished()
     terminal.show(run, "mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db")
     out = capsys.readouterr().out
@@ -192,9 +191,7 @@ def test_terminal_says_verdict_numbers_readout_and_paths(finished: Build, capsys
     assert any(line.startswith("Repeatability: there is no earlier") for line in lines)
 
 
-def test_terminal_prints_no_markup_or_escape_of_a_finding_and_no_tracking_that_is_not_there(
-    finished: Build, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_terminal_prints_no_markup_of_a_finding_and_no_missing_tracking(finished: Build, capsys: Capture) -> None:
     hostile = dataclasses.replace(trial_result(), verdict=Finding("trial.none", {"x": "[bold]\x1b[31m[/] :smile:"}))
     terminal.show(finished(results=[hostile]), None)
     out = capsys.readouterr().out
@@ -213,9 +210,7 @@ def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepR
     assert "python -m undogmatic.run -m model=local,tfidf,gpt" in shown
 
 
-def test_a_folder_elsewhere_is_shown_whole(
-    finished: Build, swept: SweepResult, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_elsewhere_are_whole(finished: Build, swept: SweepResult, capsys: Capture, monkeypatch: Patch) -> None:
     (swept.folder.parent / "elsewhere").mkdir()
     monkeypatch.chdir(swept.folder.parent / "elsewhere")
     terminal.show_sweep(swept, None)
@@ -225,7 +220,7 @@ def test_a_folder_elsewhere_is_shown_whole(
     assert str(finished().folder / "metrics.json") in out
 
 
-def test_the_terminal_of_a_sweep(swept: SweepResult, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_of_a_sweep(swept: SweepResult, capsys: Capture) -> None:
     terminal.show_sweep(swept, None)
     lines = as_lines(capsys.readouterr().out)
     assert "Diferença média de 6,5 pontos." in lines
@@ -235,7 +230,7 @@ def test_the_terminal_of_a_sweep(swept: SweepResult, capsys: pytest.CaptureFixtu
     assert any(line.endswith(" sweep/report.html") for line in lines)
 
 
-def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: Capture) -> None:
     empty = dataclasses.replace(swept, headline=None, jobs=swept.jobs.drop(columns=["headline", "low", "high"]))
     sweep.write(empty, empty.folder)
     terminal.show_sweep(empty, None)
@@ -243,7 +238,7 @@ def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: pytest
     assert "Classificação" not in capsys.readouterr().out
 
 
-def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys: Capture) -> None:
     sure = verdict(90.0, uncertainty="low")
     issues, details = ("major (logical): begs the question",), {"critique_strength": 0.7, "compelling": "critic"}
     doubtful = verdict(40.0, uncertainty="high", review=True, issues=issues, details=details)

@@ -39,9 +39,7 @@ class TestFromMlflow:
     def labels(self, run: str) -> list[tuple[str, float, str]]:
         return [(one.item_id, one.label, one.labeller) for one in labels.read(Path(run))]
 
-    def test_feedback_and_expectations_by_two_people_come_back_and_a_second_time_adds_nothing(
-        self, logged: str, note: Note
-    ) -> None:
+    def test_what_two_people_gave_comes_back_and_only_once(self, logged: str, note: Note) -> None:
         first = say(note, "i0", 72.5, "ana", rationale="só cita")
         say(note, "i0", "60", "bo", kind="expectation")
         say(note, "i1", " 72,5 ", "ana", kind="expectation")
@@ -112,7 +110,7 @@ class TestFromMlflow:
             import_labels(logged, revise=True)
 
     @pytest.mark.parametrize("nobody", [None, "default"])
-    def test_a_nameless_label_keeps_its_labeller_when_the_ui_puts_another_in_its_place(
+    def test_a_nameless_label_keeps_its_labeller_when_overridden(
         self, logged: str, note: Note, nobody: str | None
     ) -> None:
         first = say(note, "i0", 60, nobody)
@@ -126,9 +124,7 @@ class TestFromMlflow:
         assert "1 labels added, 1 were there already" in import_labels(logged)
         assert self.labels(logged) == [("i0", 70, "ana"), ("i2", 80, "anonymous")]
 
-    def test_what_was_overridden_or_deleted_before_does_not_come_what_is_deleted_later_still_counts(
-        self, logged: str, note: Note
-    ) -> None:
+    def test_what_was_overridden_or_deleted_in_time_does_not_come(self, logged: str, note: Note) -> None:
         first = say(note, "i0", "nonsense", "ana")
         say(note, "i0", 70, "bo", overrides=first.assessment_id)
         before, after = say(note, "i1", 500, "ana"), say(note, "i2", 50, "ana")
