@@ -198,22 +198,26 @@ def good_answer(score: float, confidence: float = 80, rationale: str = "porque s
     return json.dumps({"shame_score": score, "confidence": confidence, "rationale": rationale})
 
 
+WORDING = Wording(definition="what it is", question="how much?", meanings=("none", "little", "half", "much", "all"))
+RUBRIC = Rubric(
+    name="toy",
+    scale=NumericScale(minimum=0, maximum=100),
+    guide=Anchors(at=(0, 25, 50, 75, 100)),
+    direction="higher_is_worse",
+    score_field="shame_score",
+    wordings={"pt": WORDING, "en": WORDING},
+)
+PROMPT = Prompt(id="toy", language="en", instructions="Judge the text.")
+
+
 @pytest.fixture
 def rubric() -> Rubric:
-    wording = Wording(definition="what it is", question="how much?", meanings=("none", "little", "half", "much", "all"))
-    return Rubric(
-        name="toy",
-        scale=NumericScale(minimum=0, maximum=100),
-        guide=Anchors(at=(0, 25, 50, 75, 100)),
-        direction="higher_is_worse",
-        score_field="shame_score",
-        wordings={"pt": wording, "en": wording},
-    )
+    return RUBRIC
 
 
 @pytest.fixture
 def prompt() -> Prompt:
-    return Prompt(id="toy", language="en", instructions="Judge the text.")
+    return PROMPT
 
 
 @pytest.fixture

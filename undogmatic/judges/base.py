@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -131,12 +132,15 @@ def _sources(value: Any) -> Iterator[Source]:
 def ways(sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
     """The ways in which a judge's readouts and askers ask, each once; `judge` is its name where the run has several."""
     asked = []
+    marks = re.compile(r"\\[nrt\"]|\W")  # without them a text is the same however it is escaped or folded
     for source in sources:
-        prompt = source.prompt
+        prompt, text = source.prompt, source.shown()
+        bare = marks.sub("", text)
         demonstration = next(("".join(demo.inputs.values()) for demo in prompt.shown()), "")
         parts = {"instructions": prompt.instructions or "", "demonstrations": demonstration}
+        missing = [name for name, part in parts.items() if source.uses_prompt and marks.sub("", part) not in bare]
         names = source.name, source.model.name, prompt.id, source.uses_prompt
-        asked.append(Asked.of(*names, source.shown(), parts, judge))
+        asked.append(Asked(*names, text, judge, tuple(missing)))
     return tuple(dict.fromkeys(asked))
 
 
