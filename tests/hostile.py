@@ -24,14 +24,10 @@ class Odd(NamedTuple):
 
 def chat(content: Any = '{"shame_score": 50, "confidence": 80, "rationale": "Stub."}', **more: Any) -> dict[str, Any]:
     """A good answer of an OpenAI-compatible server, or one with other contents."""
-    choice = {
-        "index": 0,
-        "message": {"role": "assistant", "content": content, "refusal": None},
-        "finish_reason": "stop",
-    }
-    choice["message"] |= more.pop("message", {})  # type: ignore[operator]
+    message = {"role": "assistant", "content": content, "refusal": None} | more.pop("message", {})
+    choice = {"index": 0, "message": message, "finish_reason": "stop"} | more.pop("choice", {})
     usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
-    return {"id": "x", "model": "stub", "choices": [choice | more.pop("choice", {})], "usage": usage} | more
+    return {"id": "x", "model": "stub", "choices": [choice], "usage": usage} | more
 
 
 def _written(value: Any) -> bytes:
@@ -48,9 +44,8 @@ def _in_body(spoiled: str) -> bytes:
     return _written(chat(extra="HERE")).replace(b'"HERE"', spoiled.encode("utf-8", "surrogatepass"))
 
 
-def _packed(body: bytes, form: str = "gzip") -> Odd:
-    packed = gzip.compress(body) if form == "gzip" else zlib.compress(body)
-    return Odd(packed, headers={"Content-Encoding": form})
+def _packed(body: bytes, form: str = "gzip", status: int = 200) -> Odd:
+    return Odd((gzip if form == "gzip" else zlib).compress(body), status, {"Content-Encoding": form})
 
 
 @functools.cache
@@ -102,7 +97,7 @@ def odd_answers(key: str = "") -> dict[str, Odd]:
         "many small values": b'{"a": [' + b"[]," * 1_000_000 + b"0]}",
         "a bomb": _packed(b" " * (MEGABYTES << 20)),
         "a deflated bomb": _packed(b" " * (MEGABYTES << 20), "deflate"),
-        "a bomb as an error": Odd(gzip.compress(b"x" * (MEGABYTES << 20)), 503, {"Content-Encoding": "gzip"}),
+        "a bomb as an error": _packed(b"x" * (MEGABYTES << 20), status=503),
         "gzip that is none": Odd(b"\x1f\x8bhello", headers={"Content-Encoding": "gzip"}),
         "gzip that is good": _packed(_answer()),
         "an unknown packing": Odd(_answer(), headers={"Content-Encoding": "br, x-own"}),

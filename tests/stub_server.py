@@ -96,7 +96,6 @@ class StubServer:
         return Counter(r.text for r in self.requests)
 
     def __enter__(self) -> StubServer:
-        self._loop = asyncio.new_event_loop()
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
         self._thread.start()
@@ -108,16 +107,11 @@ class StubServer:
         self._thread.join(10)
 
     def _run(self, ready: threading.Event) -> None:
-        asyncio.set_event_loop(self._loop)
-        runner = self._loop.run_until_complete(self.start())
-        ready.set()
-        self._loop.run_forever()
-        self._loop.run_until_complete(runner.cleanup())
-        left = asyncio.all_tasks(self._loop)
-        for task in left:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        self._loop.close()
+        with asyncio.Runner() as runner:
+            self._loop, served = runner.get_loop(), runner.run(self.start())
+            ready.set()
+            self._loop.run_forever()
+            runner.run(served.cleanup())
 
     async def start(self) -> web.AppRunner:
         """Listen on a free port."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -19,10 +18,9 @@ TEXTS = ["Aplica-se o Tema 69 do STF.", "O locador prova o aluguel, porque é el
 
 
 @pytest.fixture
-def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubServer]:
+def gpt(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    with StubServer() as server:
-        yield server
+    return {"name": "gpt", "api_base": stub.url}
 
 
 def test_texts_become_rows_in_their_order() -> None:
@@ -39,43 +37,38 @@ def test_a_frame_keeps_its_index_and_fields() -> None:
     columns = {"text": TEXTS, "condition": ["a", None], "label": [90, 5], "court": ["STF", "x"]}
     frame = pd.DataFrame(columns, index=[7, 9])
     found = undogmatic.judge(frame, model="patterns", repeats=2, progress=False)
-    assert found["item_id"].tolist() == ["7", "9", "7", "9"]
-    assert found["repeat"].tolist() == [0, 0, 1, 1]
-    assert found["label"].tolist() == [90, 5, 90, 5]
+    rows = list(zip(found["item_id"], found["repeat"], found["label"], strict=True))
+    assert rows == [("7", 0, 90), ("9", 0, 5), ("7", 1, 90), ("9", 1, 5)]
     assert found["condition"].tolist()[0] == "a"
 
 
 def test_within_a_running_loop_both_forms_work() -> None:
-    async def cell() -> tuple[list[float], list[float]]:
+    async def cell() -> None:
         blocking = undogmatic.judge(TEXTS, model="patterns", progress=False)
         awaited = await undogmatic.ajudge(TEXTS, model="patterns", progress=False)
-        return blocking["score"].tolist(), awaited["score"].tolist()
+        assert blocking["score"].tolist() == awaited["score"].tolist()
 
-    blocking, awaited = asyncio.run(cell())
-    assert blocking == awaited
+    asyncio.run(cell())
 
 
-def test_a_rubric_of_ones_own_with_two_inputs_over_a_server(stub: StubServer) -> None:
+def test_a_rubric_of_ones_own_with_two_inputs_over_a_server(gpt: Any) -> None:
     rows = [{"question": "Why?", "answer": "Because."}, {"question": "When?", "answer": "Now."}]
-    model = {"name": "gpt", "api_base": stub.url}
     options: Any = {"rubric": QUESTION_ANSWER, "prompt": "anchored_en", "overrides": ["engine.retries=0"]}
-    found = undogmatic.judge(rows, model=model, progress=False, **options)
+    found = undogmatic.judge(rows, model=gpt, progress=False, **options)
     assert set(found["category"]) <= set(QUESTION_ANSWER.scale.categories)  # type: ignore[union-attr]
     assert found["error"].isna().all()
 
 
-def test_several_judges_give_a_long_table(stub: StubServer) -> None:
-    model = {"name": "gpt", "api_base": stub.url}
+def test_several_judges_give_a_long_table(gpt: Any) -> None:
     options: Any = {"rubric": TEN, "prompt": "anchored_en", "overrides": ["judges=[score,distributional]"]}
-    found = undogmatic.judge(TEXTS, model=model, progress=False, **options)
+    found = undogmatic.judge(TEXTS, model=gpt, progress=False, **options)
     voices = [(n, name) for n in ("0", "1") for name in ("distributional", "score")]
     assert sorted(zip(found["item_id"], found["judge"], strict=True)) == voices
 
 
-def test_the_page_of_a_notebook_says_what_was_judged_and_what_failed(stub: StubServer) -> None:
-    text, model = "<script>alert(1)</script> [rubbish]", {"name": "gpt", "api_base": stub.url}
-    overrides = ["readout.retries=0", "readout=structured"]
-    found = undogmatic.judge([text], model=model, overrides=overrides, progress=False)
+def test_the_page_of_a_notebook_says_what_was_judged_and_what_failed(gpt: Any) -> None:
+    text, overrides = "<script>alert(1)</script> [rubbish]", ["readout.retries=0", "readout=structured"]
+    found = undogmatic.judge([text], model=gpt, overrides=overrides, progress=False)
     page = found._repr_html_()
     assert f"<b>{int(found['error'].isna().sum())} of 1</b> judged by gpt" in page
     assert "<script>" not in page

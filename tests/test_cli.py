@@ -189,9 +189,7 @@ def test_a_server_gives_the_terminal_no_orders(status: int, stub: StubServer, ca
     assert not {"\x1b", "\x9b", "\r"} & set(printed)
 
 
-def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_three(
-    stub: StubServer, tmp_path: Path
-) -> None:
+def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_3(stub: StubServer, tmp_path: Path) -> None:
     """The verdict, the advice and the status are about the failures, not about what the few others scored."""
     texts = ({"id": f"t{n}", "text": f"{'refuse' if n % 3 else 'fine'} {n}", "label": n} for n in range(12))
     put(tmp_path / "t.jsonl", texts)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,13 @@ from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 
+Patch = pytest.MonkeyPatch
 CALL = "{_target_: subprocess.call, args: [touch, ran]}"
 WORDS = ["model=patterns", "prompt=minimal_en", "dataset=pairs", "tracking=none", "analysis=none"]
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: Patch) -> Path:
     """An empty working directory."""
     monkeypatch.setattr(sys, "path", sys.path.copy())
     return tmp_path
@@ -117,7 +117,7 @@ def test_a_word_cannot_make_hydra_run_what_is_not_allowed(here: Path, word: str,
         "judges='[{judge: score, prompt: {id: ${oc.env:MY_API_KEY}}}]'",
     ],
 )
-def test_a_reference_to_a_secret_reaches_no_prompt(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+def test_a_reference_to_a_secret_reaches_no_prompt(monkeypatch: Patch, word: str) -> None:
     monkeypatch.setenv("MY_API_KEY", "sk-4f9aX2bQ7rT1mZ8wK3vN6c")
     words = ["model=gpt", "+model.extra.note='${oc.env:MY_API_KEY}'"]
     assert compose_config(words)["model"]["extra"]["note"] == "sk-4f9aX2bQ7rT1mZ8wK3vN6c"
@@ -139,9 +139,7 @@ LEDGER = "undogmatic.engine.journal.Ledger"
     ],
 )
 @pytest.mark.parametrize("inside", [lambda node: node, lambda node: [node], lambda node: {"en": node}])
-def test_what_a_place_does_not_take_is_not_built(
-    here: Path, node: dict[str, Any], group: str, said: str, inside: Callable[[Any], Any]
-) -> None:
+def test_what_a_place_does_not_take_is_not_built(here: Path, node: dict, group: str, said: str, inside: Any) -> None:
     """A journal opens its file, and cuts off what is no line."""
     put(here / "precious", "a text without an end")
     wrong = inside({"_target_": LEDGER, "path": str(here / "precious"), "read": "x"})
@@ -173,9 +171,7 @@ def test_ten_lines_that_stand_for_a_memorys_worth_are_refused() -> None:
         (["--experimental-rerun", "x.pickle"], {}, "reads a pickle"),
     ],
 )  # fmt: skip
-def test_no_option_of_the_command_leads_past_the_door(
-    here: Path, words: list[str], files: dict[str, str], said: str
-) -> None:
+def test_no_option_leads_past_the_door(here: Path, words: list[str], files: dict[str, str], said: str) -> None:
     for name, content in files.items():
         put(here / "c" / name, content)
     ended = typed("undogmatic.run", *(["--config-dir", "c"] if files else []), *words, folder=here)
@@ -198,9 +194,7 @@ def test_no_option_of_the_command_leads_past_the_door(
         ("class Thing:\n    def __init__(self, a: int = 1) -> None:\n        raise SystemExit\n", "broken.py:3: SystemExit."),
     ],
 )  # fmt: skip
-def test_what_a_users_module_raises_is_one_message_with_its_place(
-    here: Path, content: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_users_module_raises_is_one_message(here: Path, content: str, said: str, monkeypatch: Patch) -> None:
     put(here / "broken.py", content)
     monkeypatch.syspath_prepend(here)
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "broken")
@@ -249,7 +243,7 @@ def test_a_number_that_means_nothing_is_refused(word: str, said: str) -> None:
         build(chosen.dataset, "dataset")
 
 
-def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatch: Patch) -> None:
     put(here / "theirs_/__init__.py", "")
     put(here / "theirs_/conf/prompt/x.yaml", "_target_: undogmatic.readouts.prompt.Prompt\nid: x\nlanguage: en\n")
     monkeypatch.syspath_prepend(here)

@@ -32,6 +32,7 @@ from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.safety.secrets import redacted
 
+Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "pairs", "analysis": "ab"}
 
 
@@ -57,7 +58,7 @@ def report(folder: Path) -> str:
     return (folder / "report.md").read_text(encoding="utf-8")
 
 
-def test_a_run_leaves_everything_it_promises(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_leaves_everything_it_promises(tmp_path: Path, capsys: Capture) -> None:
     headline = run(tmp_path / "out")
     names = {p.name for p in (tmp_path / "out").iterdir()}
     assert {"judgments.jsonl", "scores.csv", "metrics.json", "report.md", "report.html", "figures", "run.json"} <= names
@@ -112,7 +113,7 @@ def _secret_run(folder: Path, mine: str, stub: StubServer, *overrides: str) -> N
 
 
 @pytest.fixture
-def telling(stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[StubServer, str]:
+def telling(stub: StubServer, tmp_path: Path, monkeypatch: Patch) -> tuple[StubServer, str]:
     """A server that quotes what it is to judge, in its reasons and in its errors; and a file with texts for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
     answer = json.dumps({"shame_score": 40, "confidence": 90, "rationale": f"It says {SECRET}."})
@@ -169,7 +170,7 @@ def test_what_needs_texts_in_the_folder_is_refused_before_all_else(override: str
     assert not (tmp_path / "out" / "run.json").exists()
 
 
-def test_a_fault_of_a_redacted_run_leaves_its_kind_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_a_redacted_run_leaves_its_kind_alone(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setenv(SWEEP_FOLDER, str(tmp_path))
     undogmatic.run._fail(ValueError(f"no number: {SECRET}"), tmp_path, hide=True)
     kept = (tmp_path / ERROR_FILE).read_text(encoding="utf-8")
@@ -246,7 +247,6 @@ def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["+typo=1"], "`typo` is not a known key"),
         (["+optimizer.metric=mae"], "`optimizer.metric` is not a known key"),
         (["+model.colour=red"], "`model.colour` is not a known key"),
         (["engine.concurrency=many"], "`engine.concurrency` is 'many'"),
@@ -257,13 +257,10 @@ def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
         (["readout=probe"], "it serves: rules"),
         (["+readout.n=3"], "`readout.n` was given with readout=auto"),
         (["model._target_=os.system"], "`model._target_` is 'os.system'"),
-        (["report.language=fr"], "`report.language` is 'fr'"),
         (["dataset.split=tset"], "`dataset.split` is 'tset'"),
     ],
 )
-def test_bad_input_gets_one_clear_message(
-    tmp_path: Path, overrides: list[str], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_input_gets_one_clear_message(tmp_path: Path, overrides: list[str], said: str, monkeypatch: Patch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises((ConfigError, DataError), match=re.escape(said)):
         run(tmp_path / "out", *overrides)
@@ -333,9 +330,7 @@ def elsewhere(folder: Path, table: Path, *overrides: str, tracking: str = "none"
     return run_experiment(compose_config(given), VERDICTS, folder)
 
 
-def test_the_judgments_are_those_of_the_table_and_the_report_says_that_nobody_was_asked(
-    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_judgments_are_the_tables_and_nobody_was_asked(table: Path, tmp_path: Path, capsys: Capture) -> None:
     folder = tmp_path / "out"
     headline = elsewhere(folder, table)
     metrics = told(folder, "metrics")
@@ -362,9 +357,7 @@ def test_a_run_that_was_stopped_goes_on_and_notes_nothing_twice(table: Path, tmp
     assert journal.read_text() == "".join(whole)
 
 
-def test_another_table_is_another_run_and_a_limit_takes_the_judgments_of_the_kept_items(
-    table: Path, tmp_path: Path
-) -> None:
+def test_another_table_is_another_run_and_a_limit_takes_whole_items(table: Path, tmp_path: Path) -> None:
     elsewhere(tmp_path / "out", table, "analysis=none", "run.limit=4")
     assert len(rows_in(tmp_path / "out" / "judgments.jsonl")) == 4 * 6
     table.write_text(table.read_text().replace(",false", ",true", 1))

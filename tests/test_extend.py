@@ -27,7 +27,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.safety.paths import conf_folder
 
 PACKAGE = conf_folder().parent
-Capture = pytest.CaptureFixture[str]
+Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 PAGE = (PACKAGE / "docs" / "add_your_own.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^\*\*`(.+?)`\*\*\n\n```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 COMMANDS = "".join(re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)).splitlines()
@@ -150,7 +150,7 @@ def test_a_sweep_over_a_judge_style_and_an_analysis(folder: Path) -> None:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def here(tmp_path: Path, monkeypatch: Patch) -> Iterator[Path]:
     """The page's files in the working directory; what is imported of them is forgotten afterwards."""
     write_files(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path.copy())
@@ -225,7 +225,7 @@ def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture)
         (["+folders=[x]"], (), "`folders` is set by the program."),
     ],
 )
-def test_what_is_mistyped_is_named_with_what_the_users_folders_have(
+def test_what_is_mistyped_is_named_with_the_users_options(
     here: Path, overrides: list[str], config_dir: str, said: str
 ) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
@@ -329,8 +329,8 @@ class TestScore:
 
     WORDS = ("model=team", "prompt=helpful_en")
 
-    def test_inputs_come_from_a_file_whose_labels_are_left_aside_and_from_standard_input(
-        self, here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    def test_inputs_come_from_a_file_and_from_standard_input(
+        self, here: Path, capsys: Capture, monkeypatch: Patch
     ) -> None:
         answer = "word " * 30
         put(here / "chats.csv", f"id,question,answer,label\na,Q,No.,900\nb,Q,{answer},none\n")

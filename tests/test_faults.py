@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.conftest import put, rows_in
 from tests.faults import FORBIDDEN, FULL, KILL_STATUS, KILLED, Ended, forked, run
 from undogmatic.config.door import compose_config
 from undogmatic.experiment import run_experiment
@@ -24,7 +25,7 @@ from undogmatic.safety.command import say, tell
 WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
 CLOCKS = ("seconds", "judging_seconds", "judgments_per_second")
-TEXTS = "".join(json.dumps({"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."}) + "\n" for n in range(3))
+TEXTS = [{"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."} for n in range(3)]
 
 
 def results(folder: Path) -> tuple[list[dict[str, str]], dict[str, float], list[str]]:
@@ -32,7 +33,7 @@ def results(folder: Path) -> tuple[list[dict[str, str]], dict[str, float], list[
     with (folder / "scores.csv").open(encoding="utf-8") as file:
         scores = [{k: v for k, v in row.items() if k not in CLOCKS} for row in csv.DictReader(file)]
     metrics = json.loads((folder / "metrics.json").read_text())
-    judged = sorted(json.loads(line)["item_id"] for line in (folder / "judgments.jsonl").read_text().splitlines())
+    judged = sorted(row["item_id"] for row in rows_in(folder / "judgments.jsonl"))
     return scores, {k: v for k, v in metrics.items() if k not in CLOCKS}, judged
 
 
@@ -66,20 +67,13 @@ def attempt() -> Callable[[Path, str, int], Ended]:
             say(f"error: {message}")
             sys.exit(status)
 
-    def made(folder: Path, fault: str, at: int) -> Ended:
-        folder.mkdir(exist_ok=True)
-        (folder / "texts.jsonl").write_text(TEXTS)
-        return forked(judged, folder, fault, at)
-
-    return made
+    return lambda folder, fault, at: forked(judged, put(folder / "texts.jsonl", TEXTS).parent, fault, at)
 
 
 @pytest.fixture(scope="module")
 def whole(attempt: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, int]:
     """The results of an undisturbed run, and how often it writes."""
-    folder = tmp_path_factory.mktemp("whole") / "w"
-    folder.mkdir()
-    (folder / "texts.jsonl").write_text(TEXTS)
+    folder = put(tmp_path_factory.mktemp("whole") / "w" / "texts.jsonl", TEXTS).parent
     with contextlib.chdir(folder):  # in this process, so that its children have the modules, words and fonts already
         run_experiment(compose_config(WORDS), CHOICES, Path("here"))
     ended = attempt(folder, "none", 0)
@@ -112,9 +106,7 @@ def test_a_run_survives_a_fault_at_each_write(attempt: Any, whole: Any, fault: s
 
 @pytest.mark.parametrize(("fault", "at"), [(FULL, 1), (FORBIDDEN, 2), (FORBIDDEN, 4), (FULL, 6), (FORBIDDEN, 9)])
 def test_a_command_for_which_hydra_cannot_write_says_so_and_leaves_nothing(tmp_path: Path, fault: str, at: int) -> None:
-    folder = tmp_path / "w"
-    folder.mkdir()
-    (folder / "texts.jsonl").write_text(TEXTS)
+    folder = put(tmp_path / "w" / "texts.jsonl", TEXTS).parent
     ended = run(["run", *WORDS], folder, fault, at)
     said_once(ended)
     assert [path.name for path in folder.iterdir()] == ["texts.jsonl"]

@@ -75,8 +75,6 @@ class TestOfPlan:
 
 
 ENDS = {"": 0.0, "_low": -1.959964, "_high": 1.959964}
-
-
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "theses", "analysis": "ab"}
 
 

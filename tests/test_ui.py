@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-import undogmatic
+from tests.conftest import environment, put
 from undogmatic.cli.doors import serve, server_command
 from undogmatic.errors import ConfigError
 
@@ -22,56 +22,41 @@ PATIENCE = 120.0  # seconds; it takes some ten on an idle machine
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
 
 
 @pytest.fixture
 def store() -> None:
     """An empty file, in which the server makes the tables."""
-    Path("mlruns").mkdir()
-    Path("mlruns/mlflow.db").touch()
+    put(Path("mlruns/mlflow.db"), "")
 
 
-def test_without_a_store_it_says_where_it_looked() -> None:
+def test_without_a_store_it_says_where_it_looked_and_a_server_needs_no_serving() -> None:
     with pytest.raises(ConfigError, match=r"There is no store at .*mlruns/mlflow\.db yet"):
         serve(None, free_port(), "127.0.0.1")
-
-
-def test_a_server_needs_no_serving() -> None:
     with pytest.raises(ConfigError, match="a server already"):
         server_command("http://127.0.0.1:5000", 5001, "127.0.0.1")
 
 
 @pytest.mark.usefixtures("store")
-def test_a_taken_port_is_named() -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
+def test_a_taken_port_is_named_and_the_server_is_kept_offline() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(ConfigError, match=f"--port is {port}"):
             server_command(None, port, "127.0.0.1")
-
-
-@pytest.mark.usefixtures("store")
-def test_the_server_is_kept_offline() -> None:
     _, kept = server_command(None, free_port(), "127.0.0.1")
-    assert kept["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
-    assert kept["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] == "false"
-    assert kept["MLFLOW_DISABLE_TELEMETRY"] == "true"
+    names = ("LITELLM_LOCAL_MODEL_COST_MAP", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "MLFLOW_DISABLE_TELEMETRY")
+    assert [kept[name] for name in names] == ["True", "false", "true"]
 
 
 @pytest.mark.usefixtures("store")
 def test_it_comes_up_and_ends_with_its_group() -> None:
     # A proxy that nobody answers: whatever wanted the network would fail or hang.
     nobody = {name: "http://127.0.0.1:9" for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
-    checkout = str(Path(undogmatic.__file__).parent.parent)
-    offline = {**os.environ, **nobody, "PYTHONPATH": checkout, "NO_PROXY": "127.0.0.1"}
-    port = free_port()
+    offline, port, quiet = environment(**nobody, NO_PROXY="127.0.0.1"), free_port(), subprocess.DEVNULL
     command = [sys.executable, "-m", "undogmatic.cli", "ui", "--port", str(port)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen(command, env=offline, start_new_session=True, **quiet)
+    server = subprocess.Popen(command, env=offline, start_new_session=True, stdout=quiet, stderr=quiet)
     try:
         assert answers(f"http://127.0.0.1:{port}/health", server) == b"OK"
     finally:

@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
+from tests.fuzzing._values import one_message
 from tests.fuzzing.jsonl import odd
-from tests.writable import one_message
 from undogmatic.errors import UndogmaticError
 from undogmatic.models.gguf_file import known_sha256, require_gguf
 from undogmatic.readouts.logprobs import load_calibration

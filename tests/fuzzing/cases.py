@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from tests.fuzzing._values import lines
+from tests.fuzzing._values import lines, named_or_writable
 from tests.fuzzing.jsonl import odd
-from tests.writable import named_or_writable
 from undogmatic.constructs.faithfulness.cases import CasesDataset
 
 COLUMNS = ("case", "document", "reference", "split", "system", "model", "text", "metadata", "x")

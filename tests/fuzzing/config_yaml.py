@@ -12,8 +12,7 @@ import yaml
 from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from tests.fuzzing._values import spoiled
-from tests.writable import one_message
+from tests.fuzzing._values import one_message, spoiled
 from undogmatic.config import groups
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.config.door import compose_config

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from tests.writable import one_message
+from tests.fuzzing._values import one_message
 from undogmatic.models.http import find_key, setting
 
 NAME = "A_KEY_OF_NOBODY"

@@ -4,10 +4,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from tests.fuzzing._values import lines, sheet
+from tests.fuzzing._values import lines, one_message, sheet
 from tests.fuzzing.csv import ENCODINGS
 from tests.fuzzing.jsonl import odd
-from tests.writable import one_message
 from undogmatic.errors import UndogmaticError
 from undogmatic.records.rubric import NumericScale, Rubric, Wording
 from undogmatic.review import labels

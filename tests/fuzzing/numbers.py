@@ -10,8 +10,8 @@ import yaml
 from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.fuzzing._values import one_message
 from tests.fuzzing.config_yaml import built
-from tests.writable import one_message
 from undogmatic.config.build import Settings, settings
 from undogmatic.config.door import compose_config
 from undogmatic.config.groups import named

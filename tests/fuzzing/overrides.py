@@ -4,7 +4,7 @@
 from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from tests.writable import one_message
+from tests.fuzzing._values import one_message
 from undogmatic.config.build import settings
 from undogmatic.config.door import compose_config
 

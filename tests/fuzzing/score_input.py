@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
+from tests.fuzzing._values import one_message, writable
 from tests.fuzzing.labels import RUBRIC
-from tests.writable import one_message, writable
 from undogmatic.api import _item
 from undogmatic.cli import main
 from undogmatic.cli.score import _read

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import FakeChat, reading_of
-from tests.numbers_chat import NumbersChat
-from tests.rubrics import COLOURS, HUNDRED, TEN
+from tests.rubrics import COLOURS, HUNDRED, TEN, NumbersChat
 from undogmatic.config.build import build
 from undogmatic.config.groups import plain
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from undogmatic.analyses.base import tabulate
+from undogmatic.config.build import build
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, ScoreDistribution, Verdict
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
@@ -27,8 +28,8 @@ TRIAL = Path(__file__).with_name("trial.texts.yaml")
 
 def shame() -> Rubric:
     """The shipped rubric."""
-    node = yaml.safe_load((conf_folder() / "rubric" / "shame.yaml").read_text(encoding="utf-8"))
-    return Rubric.model_validate({k: v for k, v in node.items() if k != "_target_"})
+    found: Rubric = build(yaml.safe_load((conf_folder() / "rubric" / "shame.yaml").read_text("utf-8")), "rubric")
+    return found
 
 
 PROVENANCE = Provenance(
@@ -89,14 +90,9 @@ def finished(tmp_path: Path) -> Build:
     ) -> FinishedRun:
         if outcomes is None:
             rng = np.random.default_rng(0)
-            outcomes = [
-                (
-                    Item(id=f"t{n}:{c}", text=f"Texto {n}, {c}.", pair=f"t{n}", condition=c),
-                    verdict(centre + rng.uniform(-9, 9)),
-                )
-                for n in range(8)
-                for c, centre in (("authority_only", 80), ("explained_only", 22))
-            ]
+            sides = [(n, c, centre) for n in range(8) for c, centre in (("authority_only", 80), ("explained_only", 22))]
+            items = [Item(id=f"t{n}:{c}", text=f"Texto {n}, {c}.", pair=f"t{n}", condition=c) for n, c, _ in sides]
+            outcomes = [(own, verdict(at + rng.uniform(-9, 9))) for own, (*_, at) in zip(items, sides, strict=True)]
         items = [item for item, _ in outcomes]
         judgments = [judge(*pair) for pair in outcomes]
         frame = tabulate(items, judgments, 1)

@@ -49,17 +49,17 @@ def pen() -> Pen:
     return Pen(Words("en"), "trial", shame())
 
 
-def test_every_kind_is_tried() -> None:
-    assert DATA.keys() == figures.KINDS.keys()
-
-
 @pytest.mark.parametrize("language", ["en", "pt"])
 @pytest.mark.parametrize("kind", DATA)
 def test_a_figure_is_drawn_and_its_caption_counts(kind: str, language: str, tmp_path: Path) -> None:
     data, n = DATA[kind]
-    words = Words(language, strict=True)
-    figure = FigureData("it", kind, data)
+    words, figure, before = (
+        Words(language, strict=True),
+        FigureData("it", kind, data),
+        "matplotlib.pyplot" in sys.modules,
+    )
     figures.draw(figure, words, "trial", shame(), tmp_path / "figures" / "it.png")
+    assert ("matplotlib.pyplot" in sys.modules) == before
     head = (tmp_path / "figures" / "it.png").read_bytes()[:24]
     width, _ = struct.unpack(">II", head[16:])
     assert head.startswith(b"\x89PNG") and width == 1080
@@ -75,17 +75,16 @@ def test_a_missing_key_is_named(kind: str, tmp_path: Path) -> None:
         figures.draw(broken, Words("en"), "trial", shame(), tmp_path / "it.png")
 
 
-def test_an_unknown_kind_is_named_with_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_kind_is_named_with_the_known_ones_which_are_all_tried(tmp_path: Path) -> None:
+    assert DATA.keys() == figures.KINDS.keys()
     with pytest.raises(ValueError, match=r"pie.*box.*calibration"):
         figures.draw(FigureData("it", "pie", {}), Words("en"), "trial", shame(), tmp_path / "it.png")
 
 
 def test_axes_say_the_unit_and_run_over_the_scale_in_the_language() -> None:
     five = shame().model_copy(update={"scale": NumericScale(minimum=1, maximum=5)})
-    figure = figures.KINDS["box"](
-        DATA["box"][0], Pen(Words("pt", texts_beside(CuratedDataset), "pontos"), "trial", five)
-    )
-    ax = figure.axes[0]
+    own = Pen(Words("pt", texts_beside(CuratedDataset), "pontos"), "trial", five)
+    ax = figures.KINDS["box"](DATA["box"][0], own).axes[0]
     assert ax.get_ylabel() == "Nota (pontos, 1–5)"
     low, high = ax.get_ylim()
     assert low < 1 and high > 5
@@ -100,7 +99,8 @@ def test_ticks_have_a_decimal_comma_in_portuguese() -> None:
     assert any("," in t for t in ticks) and not any("." in t for t in ticks)
 
 
-def test_many_groups_are_not_told_apart_by_repeated_colours() -> None:
+def test_groups_look_different_and_too_many_are_not_told_apart_by_repeated_colours() -> None:
+    assert len({tuple(look_of(n).values()) for n in range(49)}) == 49
     data = POINTS | {"x": list(range(9)), "y": list(range(9)), "groups": list("abcdefghi")}
     figure = figures.KINDS["scatter"](data, pen())
     assert figure.legends == [] and len(figure.axes[0].lines) == 1
@@ -124,12 +124,6 @@ def test_equal_points_lie_beside_each_other() -> None:
     assert len(set(np.asarray(points.get_xdata()).tolist())) == 4
 
 
-def test_pyplot_is_not_used(tmp_path: Path) -> None:
-    before = "matplotlib.pyplot" in sys.modules
-    figures.draw(FigureData("it", "box", DATA["box"][0]), Words("en"), "trial", shame(), tmp_path / "it.png")
-    assert ("matplotlib.pyplot" in sys.modules) == before
-
-
 def test_thousands_of_pairs_are_one_object_and_not_thousands() -> None:
     pairs = [(float(n % 97), float(n % 89)) for n in range(3000)]
     drawn = figures.KINDS["slope"]({"left": "a", "right": "b", "pairs": pairs, "y_label": "score"}, pen())
@@ -137,8 +131,3 @@ def test_thousands_of_pairs_are_one_object_and_not_thousands() -> None:
     shown = sum(len(collection.get_segments()) for collection in ax.collections)  # type: ignore[attr-defined]
     assert shown + sum(len(line.get_xdata()) == 2 for line in ax.lines) == 3000
     assert len(ax.collections) + len(ax.lines) < 200
-
-
-def test_groups_look_different() -> None:
-    looks = [tuple(look_of(n).values()) for n in range(49)]
-    assert len(set(looks)) == 49

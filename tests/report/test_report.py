@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from tests.report.conftest import asked, trial_result, verdict
-from tests.report.test_document import HOSTILE, read
+from tests.report.test_document import HOSTILE, Page, read
 from undogmatic.records.records import Failure, Item
 from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.report import contents, sweep, terminal
@@ -20,6 +20,11 @@ from undogmatic.runs.outcome import FinishedRun, Repeatability, SweepResult
 from undogmatic.safety.outside import visible
 
 Build = Callable[..., FinishedRun]
+Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
+
+
+def as_lines(printed: str) -> list[str]:
+    return [" ".join(line.split()) for line in printed.splitlines()]
 
 
 def name(text: str) -> str:
@@ -27,11 +32,16 @@ def name(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def page_of(folder: Path) -> tuple[Page, str]:
+    """report.html and its words."""
+    page = read((folder / "report.html").read_text(encoding="utf-8"))
+    return page, " ".join(" ".join(page.words).split())
+
+
 def written(run: FinishedRun) -> tuple[str, str]:
     """report.md and the words of report.html."""
     contents.write(run)
-    page = read((run.folder / "report.html").read_text(encoding="utf-8"))
-    return (run.folder / "report.md").read_text(encoding="utf-8"), " ".join(" ".join(page.words).split())
+    return (run.folder / "report.md").read_text(encoding="utf-8"), page_of(run.folder)[1]
 
 
 def test_the_question_comes_first_then_the_verdict(finished: Build) -> None:
@@ -78,10 +88,7 @@ EARLIER = Path("outputs/x")
             {"asked": [asked(), asked("Argue against it.", readout="logprobs", uses_prompt=True)]},
             ["Avalie o texto.", "Argue against it.", "for some of the questions only, not with readout probe"],
         ),
-        (
-            {"repeatability": Repeatability(None, None, None, 0.0, True)},
-            ["no earlier finished run", "No answer came from the cache", "temperature 0"],
-        ),
+        ({}, ["no earlier finished run", "No answer came from the cache", "temperature 0"]),
         (
             {"repeatability": Repeatability(EARLIER, True, 0.0, 1.0, True)},
             ["identical to those of the earlier run outputs/x", "100% of"],
@@ -92,20 +99,17 @@ EARLIER = Path("outputs/x")
         ),
     ],
 )
-def test_how_it_was_asked_and_what_is_not_known_is_said(
-    finished: Build, fields: dict[str, Any], said: list[str]
-) -> None:
+def test_what_was_asked_and_what_is_unknown_is_said(finished: Build, fields: dict[str, Any], said: list[str]) -> None:
     _, shown = written(finished(**fields))
-    for words in said:
-        assert words in shown
+    assert [words for words in said if words not in shown] == []
 
 
 def test_every_failure_is_counted_at_the_top_and_listed(finished: Build) -> None:
-    kinds = ("timeout", "timeout", "refusal")
-    failed = [Failure(reason=kind, message=f"message {n}") for n, kind in enumerate(kinds)]  # type: ignore[arg-type]
-    outcomes: list[Any] = [(Item(id=f"bad{n}", text="x"), failure) for n, failure in enumerate(failed)]
-    outcomes.append((Item(id="good", text="x"), verdict(50)))
-    markdown, shown = written(finished(outcomes))
+    failed = [
+        (Item(id=f"bad{n}", text="x"), Failure(reason=kind, message=f"message {n}"))  # type: ignore[arg-type]
+        for n, kind in enumerate(("timeout", "timeout", "refusal"))
+    ]
+    markdown, shown = written(finished([*failed, (Item(id="good", text="x"), verdict(50))]))
     assert "3 of 4 judgments failed (no answer in time: 2, refused: 1)" in markdown.split("What was run")[0]
     for n in range(3):
         assert f"bad{n}" in shown and f"message {n}" in shown
@@ -121,7 +125,7 @@ def test_hostile_texts_ids_conditions_and_messages_stay_text(finished: Build) ->
     _, shown = written(run)
     for text in HOSTILE:
         assert " ".join(visible(text).split()) in shown
-    page = read((run.folder / "report.html").read_text(encoding="utf-8"))
+    page, _ = page_of(run.folder)
     assert not {"script", "a", "iframe", "link", "object", "form"} & set(page.tags)
     sources = [value for name, value in page.attributes if name in ("src", "href")]
     assert sources and all(value is not None and value.startswith("data:image/png;base64,") for value in sources)
@@ -129,8 +133,7 @@ def test_hostile_texts_ids_conditions_and_messages_stay_text(finished: Build) ->
 
 def test_without_an_analysis_nothing_is_claimed_and_the_scores_are_drawn(finished: Build) -> None:
     run = finished(results=[])
-    _, shown = written(run)
-    assert "nothing is claimed about these scores" in shown
+    assert "nothing is claimed about these scores" in written(run)[1]
     assert (run.folder / "figures" / "common_scores.png").is_file()
 
 
@@ -153,18 +156,15 @@ def test_long_tables_are_shortened_and_kept_whole_in_a_file(finished: Build) -> 
     assert len(pd.read_csv(run.folder / "tables" / "trial_rows.csv")) == 100
 
 
-def test_the_command_is_the_one_that_was_typed(finished: Build) -> None:
+def test_the_command_is_the_one_that_was_typed_or_is_made_from_the_choices(finished: Build) -> None:
     run = finished()
+    markdown, _ = written(run)
+    line = next(x for x in markdown.splitlines() if x.startswith("python -m undogmatic.run"))
+    assert {"model=local", "readout=auto", "dataset=pairs", "seed=0", "report.language=en"} <= set(line.split())
     (run.folder / ".hydra").mkdir(parents=True)
     (run.folder / ".hydra" / "overrides.yaml").write_text("- model=tfidf\n- run.name='a b'\n- run.resume=last\n")
     markdown, _ = written(run)
     assert "\npython -m undogmatic.run model=tfidf 'run.name='\"'\"'a b'\"'\"''\n" in markdown
-
-
-def test_without_hydra_the_command_is_made_from_the_choices(finished: Build) -> None:
-    markdown, _ = written(finished())
-    line = next(x for x in markdown.splitlines() if x.startswith("python -m undogmatic.run"))
-    assert {"model=local", "readout=auto", "dataset=pairs", "seed=0", "report.language=en"} <= set(line.split())
 
 
 def test_licences_are_printed_as_their_owners_declare_them(finished: Build) -> None:
@@ -173,11 +173,11 @@ def test_licences_are_printed_as_their_owners_declare_them(finished: Build) -> N
     assert "Mine." in shown and "À moi." in shown and "Ours." in shown and "Nosso." not in shown
 
 
-def test_terminal_says_verdict_numbers_readout_and_paths(finished: Build, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_says_verdict_numbers_readout_and_paths(finished: Build, capsys: Capture) -> None:
     run = finished()
     terminal.show(run, "mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db")
     out = capsys.readouterr().out
-    lines = [" ".join(line.split()) for line in out.splitlines()]
+    lines = as_lines(out)
     assert "\x1b" not in out
     assert {
         "Pairs in order 94% [80%, 99%]",
@@ -191,35 +191,26 @@ def test_terminal_says_verdict_numbers_readout_and_paths(finished: Build, capsys
     assert any(line.startswith("Repeatability: there is no earlier") for line in lines)
 
 
-def test_terminal_without_tracking_has_no_tracking_line(finished: Build, capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.show(finished(), None)
-    assert "Tracking" not in capsys.readouterr().out
-
-
-def test_terminal_prints_no_markup_or_escape_of_a_finding(finished: Build, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_prints_no_markup_of_a_finding_and_no_missing_tracking(finished: Build, capsys: Capture) -> None:
     hostile = dataclasses.replace(trial_result(), verdict=Finding("trial.none", {"x": "[bold]\x1b[31m[/] :smile:"}))
     terminal.show(finished(results=[hostile]), None)
     out = capsys.readouterr().out
-    assert "[bold]\ufffd[31m[/] :smile:" in out
+    assert "[bold]\ufffd[31m[/] :smile:" in out and "Tracking" not in out
 
 
 def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepResult) -> None:
     swept.folder.mkdir()
     (swept.folder / "multirun.yaml").write_text("hydra:\n  overrides:\n    task: ['model=local,tfidf,gpt']\n")
     sweep.write(swept, swept.folder)
-    page = read((swept.folder / "report.html").read_text(encoding="utf-8"))
-    shown = " ".join(" ".join(page.words).split())
+    page, shown = page_of(swept.folder)
     assert "Em quais de 3 combinações" in shown
-    assert re.search(r"1 local \w+ 97% \[90%; 100%\]", shown)
-    assert re.search(r"2 gpt \w+ — ", shown)
+    assert re.search(r"1 local \w+ 97% \[90%; 100%\]", shown) and re.search(r"2 gpt \w+ — ", shown)
     assert "gpt-a model=gpt needs OPENAI_API_KEY <script>" in shown and "script" not in page.tags
     assert "local-a tfidf-a 6,5 1,0 12,0 32 0,012 0,012" in shown
     assert "python -m undogmatic.run -m model=local,tfidf,gpt" in shown
 
 
-def test_a_folder_elsewhere_is_shown_whole(
-    finished: Build, swept: SweepResult, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_elsewhere_are_whole(finished: Build, swept: SweepResult, capsys: Capture, monkeypatch: Patch) -> None:
     (swept.folder.parent / "elsewhere").mkdir()
     monkeypatch.chdir(swept.folder.parent / "elsewhere")
     terminal.show_sweep(swept, None)
@@ -229,9 +220,9 @@ def test_a_folder_elsewhere_is_shown_whole(
     assert str(finished().folder / "metrics.json") in out
 
 
-def test_the_terminal_of_a_sweep(swept: SweepResult, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_of_a_sweep(swept: SweepResult, capsys: Capture) -> None:
     terminal.show_sweep(swept, None)
-    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    lines = as_lines(capsys.readouterr().out)
     assert "Diferença média de 6,5 pontos." in lines
     assert any(re.fullmatch(r"1 local \w+ 97% \[90%; 100%\]", line) for line in lines)
     assert "3 tarefas, 1 sem resultado" in lines
@@ -239,7 +230,7 @@ def test_the_terminal_of_a_sweep(swept: SweepResult, capsys: pytest.CaptureFixtu
     assert any(line.endswith(" sweep/report.html") for line in lines)
 
 
-def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: Capture) -> None:
     empty = dataclasses.replace(swept, headline=None, jobs=swept.jobs.drop(columns=["headline", "low", "high"]))
     sweep.write(empty, empty.folder)
     terminal.show_sweep(empty, None)
@@ -247,18 +238,15 @@ def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: pytest
     assert "Classificação" not in capsys.readouterr().out
 
 
-def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys: Capture) -> None:
     sure = verdict(90.0, uncertainty="low")
     issues, details = ("major (logical): begs the question",), {"critique_strength": 0.7, "compelling": "critic"}
     doubtful = verdict(40.0, uncertainty="high", review=True, issues=issues, details=details)
     run = finished([(Item(id="a", text="x"), sure), (Item(id="b", text="y"), doubtful)], [])
     _, shown = written(run)
     note = "1 high, 0 medium, 1 low, 0 without a level. Marked for review: 1 (undogmatic review export"
-    assert note in shown
-    assert "uncertainty high" in shown
+    assert note in shown and "uncertainty high" in shown and "compelling critic" in shown
     assert "Issues: major (logical): begs the question What the judge answered besides: critique_strength 0.7" in shown
-    assert "compelling critic" in shown
     terminal.show(run, None)
     assert note in capsys.readouterr().out
-    _, plain = written(finished())
-    assert "Marked for review:" not in plain
+    assert "Marked for review:" not in written(finished())[1]

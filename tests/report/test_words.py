@@ -106,27 +106,20 @@ def test_no_value_is_a_dash_never_a_number(value: Any) -> None:
     assert said == f"Diferença média de {NOTHING} pontos."
 
 
-def test_a_finding_is_worded_with_its_values() -> None:
+def test_a_finding_is_worded_with_its_values_and_shown_by_them_without_a_wording() -> None:
     values = {"n": 8, "share": 0.9375, "interval": (0.8, 0.99), "p": 0.0004}
     assert Words("pt", [TRIAL]).say(Finding("trial.verdict", values)) == (
         "Acredite na ordem, não nos números: 8 pares, 94%, [0,80; 0,99], p < 0,001."
     )
+    assert Words("en").say(Finding("trial.nothing", {"n": 3})) == "[trial.nothing] n = 3"
 
 
-def test_strict_words_name_the_missing_wording_or_value() -> None:
+def test_strict_words_name_the_missing_wording_or_value_and_look_into_none(monkeypatch: pytest.MonkeyPatch) -> None:
     words = Words("en", [TRIAL], strict=True)
     with pytest.raises(MissingWording, match=r"trial\.nothing"):
         words.say(Finding("trial.nothing"))
     with pytest.raises(MissingWording, match="difference"):
         words.say(Finding("trial.plain", {"other": 1}))
-
-
-def test_a_report_shows_an_unworded_finding_by_its_values() -> None:
-    assert Words("en").say(Finding("trial.nothing", {"n": 3})) == "[trial.nothing] n = 3"
-
-
-def test_wordings_cannot_look_into_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = Words("en", [TRIAL], strict=True)
     monkeypatch.setattr(words, "find", lambda key: "{x.__class__}")
     with pytest.raises(MissingWording):
         words.say(Finding("trial.plain", {"x": 1}))
@@ -134,13 +127,12 @@ def test_wordings_cannot_look_into_values(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_names_are_translated_and_unknown_ones_stay() -> None:
     words = Words("pt", [TRIAL, *texts_beside(CuratedDataset)])
-    assert words.value("attack:hedge_spam") == "ataque: atenuantes sem conteúdo"
-    assert words.value("attack:brand_new") == "ataque: brand_new"
-    assert words.value("gpt-5.5") == "gpt-5.5"
+    values = {"attack:hedge_spam": "ataque: atenuantes sem conteúdo", "attack:brand_new": "ataque: brand_new"}
+    values["gpt-5.5"] = "gpt-5.5"
+    assert {name: words.value(name) for name in values} == values
     assert words.heading("sort", "trial") == "Tipo"
-    assert words.metric("trial.share") == "Pares na ordem"
-    assert words.metric("trial.share.authority_only") == "Pares na ordem, só autoridade"
-    assert words.metric("trial.unheard_of") is None
+    metrics = {"share": "Pares na ordem", "share.authority_only": "Pares na ordem, só autoridade", "unheard_of": None}
+    assert {name: words.metric(f"trial.{name}") for name in metrics} == metrics
 
 
 @pytest.mark.parametrize(("n", "said"), [(1, "1 tarefa,"), (0, "0 tarefas,"), (7, "7 tarefas,")])
@@ -148,16 +140,12 @@ def test_one_and_many(n: int, said: str) -> None:
     assert Words("pt").text("terminal.sweep_jobs", jobs=n, failed=0).startswith(said)
 
 
-def test_a_value_is_written_as_its_metric_is() -> None:
+def test_a_value_is_written_as_its_metric_is_and_as_the_name_of_its_column_says() -> None:
     say = Words("pt", [TRIAL, *texts_beside(AbAnalysis)], strict=True).say
     for metric, shown in (("ab.share_expected", "97% [90%; 100%]"), ("ab.auc", "0,970 [0,900; 1,000]")):
         assert say(Finding("trial.best", {"metric": metric, "value": 0.97, "interval": (0.9, 1.0)})) == shown
-
-
-def test_shares_and_p_values_are_known_by_their_names() -> None:
-    written = {"ab.share_expected": (0.5, "50%"), "p_holm": (0.00001, "< 0.001"), "n": (12345.0, "12,345")}
-    for column, (value, said) in (written | {"score": (7.0, "7.0")}).items():
-        assert Words("en").cell(column, value) == said
+    cells = [("ab.share_expected", 0.5), ("p_holm", 0.00001), ("n", 12345.0), ("score", 7.0)]
+    assert [Words("en").cell(*cell) for cell in cells] == ["50%", "< 0.001", "12,345", "7.0"]
 
 
 def test_what_disguises_itself_becomes_visible() -> None:
@@ -166,7 +154,6 @@ def test_what_disguises_itself_becomes_visible() -> None:
 
 def test_long_tables_of_two_judges_are_two_files(tmp_path: Path) -> None:
     for judge in ("first.", "second."):
-        frame = pd.DataFrame({"item": [judge] * 30})
-        frame_blocks(frame, Words("en"), "ab", "pairs", tmp_path, judge)
+        frame_blocks(pd.DataFrame({"item": [judge] * 30}), Words("en"), "ab", "pairs", tmp_path, judge)
     written = {path.name: pd.read_csv(path)["item"].iloc[0] for path in (tmp_path / "tables").iterdir()}
     assert written == {"first.ab_pairs.csv": "first.", "second.ab_pairs.csv": "second."}

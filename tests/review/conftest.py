@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.conftest import put
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict, items_digest
 from undogmatic.records.rubric import OrderedScale, Rubric
+from undogmatic.review.commands import import_labels
 
 PROVENANCE = Provenance(
     model="fake-chat", readout="structured", prompt="toy", prompt_hash="p", program_hash="g", config_hash="c"
@@ -48,9 +50,7 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
         rubric: Rubric = rubric,
     ) -> Path:
         items = items or [Item(id=f"i{k}", text=f"text {k}", condition="c") for k in range(len(outcomes))]
-        path = tmp_path / folder
-        (path / ".hydra").mkdir(parents=True)
-        data = tmp_path / f"{folder}.jsonl"
+        path, data = tmp_path / folder, tmp_path / f"{folder}.jsonl"
         # Not TextsDataset's own reading of CSV or numbers: JSON keeps every text as it is.
         data.write_text("".join(i.model_dump_json(exclude_none=True, exclude={"metadata"}) + "\n" for i in items))
         config = {
@@ -59,14 +59,12 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
             "tracking": {"uri": None, "redact": False, "traces": 200},
             "run": {"limit": None},
         }
-        (path / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
-        (path / ".hydra" / "hydra.yaml").write_text(yaml.safe_dump({"hydra": {"runtime": {"cwd": str(tmp_path)}}}))
-        loaded = TextsDataset(str(data)).load()
-        facts = {"started": 1_800_000_000.0, "dataset_digest": items_digest(loaded)}
-        (path / "run.json").write_text(json.dumps(facts))
+        put(path / ".hydra" / "config.yaml", yaml.safe_dump(config))
+        put(path / ".hydra" / "hydra.yaml", yaml.safe_dump({"hydra": {"runtime": {"cwd": str(tmp_path)}}}))
+        facts = {"started": 1_800_000_000.0, "dataset_digest": items_digest(TextsDataset(str(data)).load())}
+        put(path / "run.json", json.dumps(facts))
         made = [judgment(i.id, outcome) for i, outcome in zip(items, outcomes, strict=True)]
-        journal = "".join(j.model_dump_json() + "\n" for j in [*made, *repeats])
-        (path / "judgments.jsonl").write_text(journal, encoding="utf-8")
+        put(path / "judgments.jsonl", "".join(f"{j.model_dump_json()}\n" for j in [*made, *repeats]))
         return path
 
     return make
@@ -87,8 +85,7 @@ def line_rows(path: str = "queue.jsonl") -> list[dict[str, Any]]:
 def fill(rows: Sequence[dict[str, Any]], path: str, delimiter: str = ",") -> str:
     """Write rows back as a person's spreadsheet or script would."""
     if path.endswith(".jsonl"):
-        Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        return path
+        return str(put(Path(path), rows))
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
         writer.writeheader()
@@ -132,7 +129,7 @@ def logged(make_run: MakeRun, fresh_store: Path, tmp_path: Path) -> str:
         made = judgment("i1", failed)
         log_traces(store, run_id, items, {mark_of(store.experiment_id, made): made}, 1_800_000_000)
     note = {"uri": default_uri(), "experiment": "undogmatic", "run_id": run_id}
-    (run / "mlflow.json").write_text(json.dumps(note))
+    put(run / "mlflow.json", json.dumps(note))
     return str(run)
 
 
@@ -147,25 +144,38 @@ def say(note: dict[str, str], item: str, value: Any, who: str | None, **more: An
     return TracingClient(note["uri"]).log_assessment(trace, made)
 
 
-def trace_of(note: dict[str, str], item: str, repeat: int = 0) -> str:
+def traces(note: dict[str, str], **which: Any) -> Any:
+    """What MLflow knows of the traces of a run."""
     from mlflow import MlflowClient
 
-    wanted = f"tags.item = '{item}' AND tags.repeat = '{repeat}'"
     client = MlflowClient(note["uri"], note["uri"])
-    (found,) = client.search_traces(locations=[note_experiment(note)], filter_string=wanted)
-    return str(found.info.trace_id)
+    experiment = str(client.get_experiment_by_name("undogmatic").experiment_id)
+    return [trace.info for trace in client.search_traces(locations=[experiment], **which)]
 
 
-def note_experiment(note: dict[str, str]) -> str:
-    from mlflow import MlflowClient
+def trace_of(note: dict[str, str], item: str, repeat: int = 0) -> str:
+    (found,) = traces(note, filter_string=f"tags.item = '{item}' AND tags.repeat = '{repeat}'")
+    return str(found.trace_id)
 
-    return str(MlflowClient(note["uri"], note["uri"]).get_experiment_by_name("undogmatic").experiment_id)
+
+def noted(run: str, **changes: Any) -> dict[str, str]:
+    """Where the run says that it was logged; with changes, which are kept."""
+    path = Path(run, "mlflow.json")
+    found: dict[str, str] = json.loads(path.read_text()) | changes
+    put(path, json.dumps(found))
+    return found
 
 
-def redact(run: str) -> None:
-    """Have the run's config say that nothing of the texts may be kept."""
+def configure(run: str, old: str, new: str) -> None:
+    """Have the run's config say something else."""
     config = Path(run, ".hydra", "config.yaml")
-    config.write_text(config.read_text().replace("redact: false", "redact: true"))
+    assert old in config.read_text()
+    put(config, config.read_text().replace(old, new))
+
+
+def by_hand(run: str, path: str = "f.csv", /, *, scale: str | None = None, revise: bool = False, **cells: Any) -> str:
+    """Import a file with one row."""
+    return import_labels(run, fill([cells], path), scale=scale, revise=revise)
 
 
 UNREADABLE = (

@@ -41,27 +41,26 @@ class TestSelect:
         failure = Failure(reason="refusal", message="")
         outcomes = [sure(10, review=True), sure(90), sure(30, uncertainty="high"), failure]
         chosen = self.draw(outcomes)
-        assert self.ids(chosen) == ["i3", "i2", "i0"]
-        assert [(e.why, e.value) for e in chosen.entries] == [("failed", None), ("flagged", 30), ("flagged", 10)]
+        found = [("i3", "failed", None), ("i2", "flagged", 30), ("i0", "flagged", 10)]
+        assert [(e.judgment.item_id, e.why, e.value) for e in chosen.entries] == found
         assert chosen.order == "width"
 
     def test_all_ranks_the_others_too(self) -> None:
         chosen = self.draw([sure(10, review=True), sure(90)], everything=True)
-        assert self.ids(chosen) == ["i1", "i0"]
-        assert [e.why for e in chosen.entries] == ["unflagged", "flagged"]
+        assert [(e.judgment.item_id, e.why) for e in chosen.entries] == [("i1", "unflagged"), ("i0", "flagged")]
 
     def test_confidence_counts_where_not_every_candidate_has_an_interval(self) -> None:
         outcomes = [Verdict(score=1, confidence=80), sure(90, confidence=95), Verdict(score=1, confidence=20)]
         chosen = self.draw(outcomes, everything=True)
-        assert self.ids(chosen) == ["i2", "i0", "i1"]
-        assert chosen.order == "confidence"
+        assert (self.ids(chosen), chosen.order) == (["i2", "i0", "i1"], "confidence")
         assert chosen.entries[0].value == 80
 
     def test_the_level_counts_last_and_ties_keep_the_order_of_the_dataset(self) -> None:
         levels = ["low", "high", "medium", "high"]
         chosen = self.draw([Verdict(score=1, uncertainty=u) for u in levels], everything=True)
-        assert self.ids(chosen) == ["i1", "i3", "i2", "i0"]
-        assert chosen.order == "level"
+        assert (self.ids(chosen), chosen.order) == (["i1", "i3", "i2", "i0"], "level")
+        chosen = self.draw([Verdict(score=1), Verdict(score=99, review=True)], everything=True)
+        assert (self.ids(chosen), chosen.order) == (["i0", "i1"], None), "without any measure nothing is claimed"
 
     def test_the_procedures_own_doubt_comes_before_the_interval(self) -> None:
         chosen = self.draw([sure(10, doubt=0.9), sure(90, doubt=0.1)], everything=True)
@@ -81,11 +80,6 @@ class TestSelect:
         (result,) = CalibrationAnalysis(resamples=100)(judged, np.random.default_rng(0))
         used = [f.values["measure"] for f in result.findings if f.key == "calibration.measure"]
         assert [self.draw(verdicts, everything=True).order] == (used or [None])
-
-    def test_without_any_uncertainty_nothing_is_claimed(self) -> None:
-        chosen = self.draw([Verdict(score=1), Verdict(score=99, review=True)], everything=True)
-        assert self.ids(chosen) == ["i0", "i1"]
-        assert chosen.order is None
 
     def test_each_remaining_item_is_drawn_with_the_probability_stated(self) -> None:
         outcomes = [sure(width) for width in range(10)]
@@ -151,37 +145,31 @@ class TestExport:
         verdict = sure(20, review=True, rationale=f"diz {secret}", issues=(secret,), details={"rules_fired": "gap"})
         run = make_run([verdict], [Item(id="a", text=secret)])
         export(str(run), redact=True)
-        written = Path("queue.csv").read_text(encoding="utf-8") + Path("queue.jsonl").read_text(encoding="utf-8")
-        assert secret not in written
-        assert line_rows()[0]["text"] == redacted(secret)
-        assert line_rows()[0]["rules"] == ["gap"]
+        assert secret.encode() not in Path("queue.csv").read_bytes() + Path("queue.jsonl").read_bytes()
+        (row,) = line_rows()
+        assert (row["text"], row["rules"]) == (redacted(secret), ["gap"])
 
     def test_an_item_judged_repeatedly_has_one_row_that_shows_the_flagged_judgment(self, make_run: MakeRun) -> None:
         again = [judgment("i1", sure(50, review=True), 1), judgment("i0", sure(1), 1)]
         export(str(make_run([sure(1), sure(1)], repeats=again)))
         assert [(row["item_id"], row["repeat"], row["low"]) for row in line_rows()] == [("i1", 1, 15)]
 
-    def test_a_queue_is_never_overwritten(self, make_run: MakeRun) -> None:
+    def test_a_queue_is_never_overwritten_and_nothing_flagged_writes_none(self, make_run: MakeRun) -> None:
+        assert "Nothing is flagged" in export(str(make_run([sure(1)], folder="calm")))
+        assert not Path("queue.csv").exists()
         run = str(make_run([sure(1, review=True)]))
         export(run)
         Path("queue.jsonl").unlink()
         before = Path("queue.csv").read_bytes()
         with pytest.raises(ConfigError, match=r"queue\.csv exists: it may hold labels"):
             export(run)
-        assert Path("queue.csv").read_bytes() == before
-        assert not Path("queue.jsonl").exists()
+        assert Path("queue.csv").read_bytes() == before and not Path("queue.jsonl").exists()
 
-    def test_nothing_flagged_writes_nothing(self, make_run: MakeRun) -> None:
-        assert "Nothing is flagged" in export(str(make_run([sure(1)])))
-        assert not Path("queue.csv").exists()
-
-    def test_a_dataset_that_changed_is_refused(self, make_run: MakeRun, tmp_path: Path) -> None:
+    def test_what_is_no_run_or_no_longer_over_its_dataset_is_said(self, tmp_path: Path, make_run: MakeRun) -> None:
         run = make_run([sure(1, review=True)])
         (tmp_path / "run.jsonl").write_text('{"id": "i0", "text": "another"}\n')
         with pytest.raises(DataError, match="has changed since it was judged"):
             export(str(run))
-
-    def test_what_is_no_run_is_said(self, tmp_path: Path, make_run: MakeRun) -> None:
         with pytest.raises(ConfigError, match="which is not a folder"):
             export("nowhere")
         make_run([sure(1)], folder="sweep/0")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.review.conftest import UNREADABLE, fill, line_rows, note_experiment, redact, say, trace_of
+from tests.review.conftest import UNREADABLE, by_hand, configure, fill, line_rows, noted, say, trace_of, traces
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.review import labels
@@ -22,8 +21,7 @@ class TestFromMlflow:
     def note(self, logged: str) -> Note:
         """Where `logged` is, after all its three items were exported: i1 (failed), i0 and i2."""
         export(logged, everything=True)
-        read: Note = json.loads(Path(logged, "mlflow.json").read_text())
-        return read
+        return noted(logged)
 
     def client(self, note: Note) -> Any:
         from mlflow.tracing.client import TracingClient
@@ -41,16 +39,13 @@ class TestFromMlflow:
     def labels(self, run: str) -> list[tuple[str, float, str]]:
         return [(one.item_id, one.label, one.labeller) for one in labels.read(Path(run))]
 
-    def test_feedback_and_expectations_by_two_people_come_back_and_a_second_time_adds_nothing(
-        self, logged: str, note: Note
-    ) -> None:
+    def test_what_two_people_gave_comes_back_and_only_once(self, logged: str, note: Note) -> None:
         first = say(note, "i0", 72.5, "ana", rationale="só cita")
         say(note, "i0", "60", "bo", kind="expectation")
         say(note, "i1", " 72,5 ", "ana", kind="expectation")
         said = import_labels(logged)
-        assert "3 labels added, 1 rows have no label" in said
-        assert "2 of 3 judged items" in said
-        assert "2 labellers: ana, bo" in said
+        for words in ("3 labels added, 1 rows have no label", "2 of 3 judged items", "2 labellers: ana, bo"):
+            assert words in said
         assert sorted(self.labels(logged)) == [("i0", 60, "bo"), ("i0", 72.5, "ana"), ("i1", 72.5, "ana")]
         (one,) = [one for one in labels.read(Path(logged)) if (one.item_id, one.labeller) == ("i0", "ana")]
         assert (one.comment, one.inclusion_probability, one.queue) == ("só cita", 1, line_rows()[0]["queue"])
@@ -73,24 +68,23 @@ class TestFromMlflow:
         assert self.labels(logged) == [("i0", 75, "ana"), ("i1", 100, "anonymous"), ("i2", 50, "bo")]
 
     def test_every_problem_is_named_by_trace_and_nothing_is_imported(self, logged: str, note: Note) -> None:
-        say(note, "i0", 101, "ana")
-        say(note, "i0", "muito", "bo")
-        say(note, "i1", True, "ana")
-        say(note, "i2", 50, "ana")
+        for item, value, who in (("i0", 101, "ana"), ("i0", "muito", "bo"), ("i1", True, "ana"), ("i2", 50, "ana")):
+            say(note, item, value, who)
         say(note, "i2", 60, "ana", kind="expectation")
-        with pytest.raises(DataError) as error:
+        with pytest.raises(DataError, match=r"Nothing was imported\.$") as error:
             import_labels(logged)
-        said = str(error.value)
         first, failed, sure_one = (f"trace {trace_of(note, item)} (item {item})" for item in ("i0", "i1", "i2"))
-        assert f"{first}: `label` is 101, outside 0-100 of rubric=toy" in said
-        assert f"{first}: `label` is 'muito', not a number (0-100)" in said
-        assert f"{failed}: `label` is True, not a number (0-100)" in said
-        assert f"{sure_one}: 'ana' labels the item 'i2' 60, but 50 at {sure_one}. Delete one" in said
-        assert said.endswith("Nothing was imported.")
+        for said in (
+            f"{first}: `label` is 101, outside 0-100 of rubric=toy",
+            f"{first}: `label` is 'muito', not a number (0-100)",
+            f"{failed}: `label` is True, not a number (0-100)",
+            f"{sure_one}: 'ana' labels the item 'i2' 60, but 50 at {sure_one}. Delete one",
+        ):
+            assert said in str(error.value)
         assert not Path(logged, "labels.jsonl").exists()
 
     def test_labels_on_another_scale_are_refused_and_mapped_when_named(self, logged: str, note: Note) -> None:
-        import_labels(logged, fill([{"item_id": "i2", "label": 90, "labeller": "ana"}], "f.csv"))
+        by_hand(logged, item_id="i2", label=90, labeller="ana")
         say(note, "i0", 7.5, "ana")
         with pytest.raises(DataError, match=r"human_label in sqlite.*all 1 labels lie .* --scale 0-10 maps them"):
             import_labels(logged)
@@ -100,7 +94,7 @@ class TestFromMlflow:
             assert "0 labels added, 2 were there already" in import_labels(logged, scale=again)
 
     def test_a_label_corrected_in_the_ui_must_be_meant(self, logged: str, note: Note) -> None:
-        import_labels(logged, fill([{"item_id": "i1", "label": 60, "labeller": "ana"}], "f.csv"))
+        by_hand(logged, item_id="i1", label=60, labeller="ana")
         self.correct(note, trace_of(note, "i1"))
         with pytest.raises(DataError, match=r"'ana' labels the item 'i1' 70, but 60 before \(f.csv:2.*--revise"):
             import_labels(logged)
@@ -110,14 +104,13 @@ class TestFromMlflow:
         assert "0 labels added, 1 were there already" in import_labels(logged)
 
     def test_a_correction_of_one_of_two_repeats_is_pointed_out(self, logged: str, note: Note) -> None:
-        import_labels(logged, fill([{"item_id": "i0", "label": 60, "labeller": "ana"}], "f.csv"))
-        trace, other = trace_of(note, "i0", 1), trace_of(note, "i0")
-        self.correct(note, trace)
-        with pytest.raises(DataError, match=f"70, but 60 at trace {other}"):
+        by_hand(logged, item_id="i0", label=60, labeller="ana")
+        self.correct(note, trace_of(note, "i0", 1))
+        with pytest.raises(DataError, match=f"70, but 60 at trace {trace_of(note, 'i0')}"):
             import_labels(logged, revise=True)
 
     @pytest.mark.parametrize("nobody", [None, "default"])
-    def test_a_nameless_label_keeps_its_labeller_when_the_ui_puts_another_in_its_place(
+    def test_a_nameless_label_keeps_its_labeller_when_overridden(
         self, logged: str, note: Note, nobody: str | None
     ) -> None:
         first = say(note, "i0", 60, nobody)
@@ -131,35 +124,29 @@ class TestFromMlflow:
         assert "1 labels added, 1 were there already" in import_labels(logged)
         assert self.labels(logged) == [("i0", 70, "ana"), ("i2", 80, "anonymous")]
 
-    def test_what_was_overridden_or_deleted_before_does_not_come(self, logged: str, note: Note) -> None:
+    def test_what_was_overridden_or_deleted_in_time_does_not_come(self, logged: str, note: Note) -> None:
         first = say(note, "i0", "nonsense", "ana")
         say(note, "i0", 70, "bo", overrides=first.assessment_id)
-        gone = say(note, "i1", 500, "ana")
-        self.client(note).delete_assessment(gone.trace_id, gone.assessment_id)
-        import_labels(logged)
-        assert self.labels(logged) == [("i0", 70, "bo")]
-
-    def test_what_was_deleted_afterwards_still_counts_and_is_named(self, logged: str, note: Note) -> None:
-        gone = say(note, "i1", 50, "ana")
+        before, after = say(note, "i1", 500, "ana"), say(note, "i2", 50, "ana")
+        self.client(note).delete_assessment(before.trace_id, before.assessment_id)
         assert "not there any more" not in import_labels(logged)
-        self.client(note).delete_assessment(gone.trace_id, gone.assessment_id)
+        self.client(note).delete_assessment(after.trace_id, after.assessment_id)
         said = import_labels(logged)
-        assert f"1 labels that came from MLflow are not there any more and still count: trace {gone.trace_id}" in said
-        assert self.labels(logged) == [("i1", 50, "ana")]
+        assert f"1 labels that came from MLflow are not there any more and still count: trace {after.trace_id}" in said
+        assert self.labels(logged) == [("i0", 70, "bo"), ("i2", 50, "ana")]
 
     def test_other_assessments_of_people_are_counted_and_those_of_machines_not(self, logged: str, note: Note) -> None:
         say(note, "i0", "odd", "ana", name="tone")
         say(note, "i1", "fine", "bo", name="tone")
         say(note, "i0", 41, "ana", name="judge_score")
         said = import_labels(logged)
-        assert "0 labels added" in said
-        assert "No person's `human_label` is on the 3 traces" in said
+        assert "0 labels added" in said and "No person's `human_label` is on the 3 traces" in said
         assert "Other human assessments, not imported: judge_score (1), tone (2)." in said
         assert not Path(logged, "labels.jsonl").exists()
 
     def test_random_items_keep_their_probability_in_full_and_half_of_them_is_too_few(self, logged: str) -> None:
         export(logged, "drawn", budget=0, random=2)
-        note = json.loads(Path(logged, "mlflow.json").read_text())
+        note = noted(logged)
         drawn = [row["item_id"] for row in line_rows("drawn.jsonl")]
         say(note, drawn[0], 50, "ana")
         say(note, drawn[0], 55, "bo")
@@ -171,7 +158,7 @@ class TestFromMlflow:
         assert [item.metadata["inclusion_probability"] for item in found] == [2 / 3, 2 / 3]
 
     def test_a_label_on_the_trace_of_another_repeat_has_the_items_probability(self, logged: str, note: Note) -> None:
-        import_labels(logged, fill([{"item_id": "i0", "label": 60, "labeller": "bo"}], "f.csv"))  # traces the repeat
+        by_hand(logged, item_id="i0", label=60, labeller="bo")  # traces the repeat
         say(note, "i0", 50, "ana", repeat=1)
         import_labels(logged)
         (one,) = [one for one in labels.read(Path(logged)) if one.labeller == "ana"]
@@ -185,40 +172,33 @@ class TestFromMlflow:
         assert {one.item_id: one.inclusion_probability for one in labels.read(Path(logged))} == {"i0": None, "i1": 1}
 
     def test_a_redacted_run_gives_its_labels_back_and_nothing_is_written_there(self, logged: str) -> None:
-        redact(logged)
+        configure(logged, "redact: false", "redact: true")
         export(logged)
-        note = json.loads(Path(logged, "mlflow.json").read_text())
-        say(note, "i0", 60, "ana", rationale="sem motivo")
-        import_labels(logged, fill([{"item_id": "i1", "label": 80, "labeller": "bo", "comment": "segredo"}], "f.csv"))
+        say(noted(logged), "i0", 60, "ana", rationale="sem motivo")
+        by_hand(logged, item_id="i1", label=80, labeller="bo", comment="segredo")
         stored = Path("mlruns/mlflow.db").read_bytes()
         import_labels(logged)
         comments = {one.item_id: one.comment for one in labels.read(Path(logged))}
         assert comments == {"i1": "segredo", "i0": "sem motivo"}
         assert Path("mlruns/mlflow.db").read_bytes() == stored
-        assert b"segredo" not in stored
-        assert b"text 0" not in stored
+        assert b"segredo" not in stored and b"text 0" not in stored
 
-    def test_what_cannot_be_read_is_said(self, logged: str) -> None:
-        note = Path(logged, "mlflow.json")
-        noted = json.loads(note.read_text())
+    def test_what_cannot_be_read_is_said(self, logged: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+        note = noted(logged)
         Path("broken.db").write_bytes(b"this is not a database" * 100)
-        for _, change, said in UNREADABLE:
-            note.write_text(json.dumps(noted | change))
+        silent = ("a server", {"uri": "http://127.0.0.1:9"}, r"http://127\.0\.0\.1:9")
+        for _, change, said in (*UNREADABLE, silent):
+            noted(logged, **(note | change))
             with pytest.raises(ConfigError, match=f"nothing was imported .* cannot be read.*{said}"):
                 import_labels(logged)
-        note.unlink()
+        Path(logged, "mlflow.json").unlink()
         with pytest.raises(ConfigError, match="was not logged to MLflow"):
             import_labels(logged)
 
-    def test_a_server_that_does_not_answer_is_named(self, logged: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-        note = Path(logged, "mlflow.json")
-        note.write_text(json.dumps(json.loads(note.read_text()) | {"uri": "http://127.0.0.1:9"}))
-        with pytest.raises(ConfigError, match=r"cannot be read.*http://127\.0\.0\.1:9"):
-            import_labels(logged)
-
     def test_a_run_without_traces_is_told_how_to_get_them(self, logged: str) -> None:
-        note = json.loads(Path(logged, "mlflow.json").read_text())
-        self.client(note).delete_traces(note_experiment(note), trace_ids=[trace_of(note, "i1")])
+        note = noted(logged)
+        (info,) = traces(note)
+        self.client(note).delete_traces(info.experiment_id, trace_ids=[info.trace_id])
         with pytest.raises(ConfigError, match=r"it has no traces in .*undogmatic review export"):
             import_labels(logged)

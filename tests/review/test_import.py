@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.review.conftest import MakeRun, fill, line_rows, sheet_rows, sure
+from tests.review.conftest import MakeRun, by_hand, fill, line_rows, sheet_rows, sure
 from undogmatic.cli import main
 from undogmatic.datasets.base import on_scale
 from undogmatic.datasets.tabular import TextsDataset
@@ -40,9 +40,8 @@ class TestImport:
         assert (first.file, first.line, first.inclusion_probability) == (file, 2 if "csv" in file else 1, 1.0)
         assert first.queue == rows[0]["queue"]
         assert (second.item_id, second.label, second.comment) == ("i1", 10, None)
-        assert "2 labels added, 2 rows have no label" in said
-        assert "2 of 4 judged items" in said
-        assert "MLflow: skipped" in said
+        for words in ("2 labels added, 2 rows have no label", "2 of 4 judged items", "MLflow: skipped"):
+            assert words in said
 
     def test_a_spreadsheet_with_semicolons_may_write_decimal_commas(self, run: str) -> None:
         rows = sheet_rows()
@@ -53,9 +52,8 @@ class TestImport:
     def test_several_labellers_and_the_mean_goes_to_the_dataset_files(self, run: str) -> None:
         rows = [{"item_id": "i0", "label": 30, "labeller": "ana"}, {"item_id": "i0", "label": 50, "labeller": "bo"}]
         said = import_labels(run, fill(rows, "own.csv"))
-        assert "1 of 4 judged items" in said
-        assert "2 labellers: ana, bo" in said
-        assert "no inclusion probability" in said
+        for words in ("1 of 4 judged items", "2 labellers: ana, bo", "no inclusion probability"):
+            assert words in said
         everything = TextsDataset(f"{run}/with_labels.jsonl").load()
         assert [(item.id, item.label) for item in everything] == [("i0", 40), ("i1", None), ("i2", None), ("i3", None)]
         (only,) = TextsDataset(f"{run}/labelled.jsonl").load()
@@ -63,13 +61,12 @@ class TestImport:
         assert only.metadata == {"label_count": 2, "label_spread": 20}
 
     def test_importing_twice_adds_nothing_and_a_correction_must_be_meant(self, run: str) -> None:
-        filled = fill([{"item_id": "i0", "label": 30, "labeller": "ana"}], "own.csv")
-        import_labels(run, filled)
-        assert "0 labels added, 1 were there already" in import_labels(run, filled)
-        corrected = fill([{"item_id": "i0", "label": 35, "labeller": "ana"}], "corrected.csv")
+        first, corrected = ({"item_id": "i0", "label": label, "labeller": "ana"} for label in (30, 35))
+        by_hand(run, "own.csv", **first)
+        assert "0 labels added, 1 were there already" in by_hand(run, "own.csv", **first)
         with pytest.raises(DataError, match=r"corrected\.csv:2: 'ana' labels .* 35, but 30 before \(own\.csv:2"):
-            import_labels(run, corrected)
-        import_labels(run, corrected, revise=True)
+            by_hand(run, "corrected.csv", **corrected)
+        by_hand(run, "corrected.csv", revise=True, **corrected)
         assert [one.label for one in labels.read(Path(run))] == [35]
         assert len(Path(run, "labels.jsonl").read_text().splitlines()) == 2
 
@@ -99,11 +96,6 @@ class TestImport:
         kept = [(one.label, one.given, one.scale) for one in labels.read(Path(run))]
         assert kept == [(label, given, (0, 10)) for label, given in ((0, 0), (75, 7.5), (100, 10))]
 
-    def test_low_labels_that_are_meant_are_taken_when_the_scale_is_named(self, run: str) -> None:
-        filled = fill([{"item_id": "i0", "label": 5, "labeller": "ana"}], "low.csv")
-        import_labels(run, filled, scale="0-100")
-        assert labels.read(Path(run))[0].label == 5
-
     @pytest.mark.parametrize(
         ("name", "content", "said"),
         [
@@ -127,11 +119,11 @@ class TestImport:
     @pytest.mark.parametrize("scale", ["ten", "10-0", "5-5", ""])
     def test_a_scale_that_is_none_is_refused(self, run: str, scale: str) -> None:
         with pytest.raises(ConfigError, match="--scale is"):
-            import_labels(run, fill([{"item_id": "i0", "label": 5}], "a.csv"), scale=scale)
+            by_hand(run, item_id="i0", label=5, scale=scale)
 
     def test_labels_are_kept_even_if_the_dataset_is_gone(self, run: str) -> None:
         Path("run.jsonl").unlink()
-        said = import_labels(run, fill([{"item_id": "i0", "label": 50}], "a.csv"))
+        said = by_hand(run, item_id="i0", label=50)
         assert "no dataset files: `dataset.path` is 'run.jsonl', which does not exist" in said
         assert "recorded as 'anonymous'" in said
         assert labels.read(Path(run))[0].label == 50
@@ -140,20 +132,20 @@ class TestImport:
         run = make_run([Verdict(score=1.0), Verdict(score=0.0), Verdict(score=0.0)], folder="named", rubric=yes_no)
         rows = [("i0", "Yes", "ana"), ("i1", "no", "ana"), ("i1", "yes", "bo")]
         filled = fill([{"item_id": i, "label": label, "labeller": who} for i, label, who in rows], "named.csv")
-        said = import_labels(str(run), filled)
-        assert "3 labels added" in said
+        assert "3 labels added" in import_labels(str(run), filled)
         assert [(one.label, one.given) for one in labels.read(run)] == [(1, "Yes"), (0, "no"), (1, "yes")]
         first, second = on_scale(TextsDataset(str(run / "labelled.jsonl")).load(), yes_no)
         assert (first.labels, first.label) == ({"overall": {"unnamed": 1.0}}, 1.0)
         assert (second.labels, second.label) == ({"overall": {"ana": 0.0, "bo": 1.0}}, 0.5)
         with pytest.raises(DataError, match="`label` is 'perhaps', not one of no / yes of rubric=toy"):
-            import_labels(str(run), fill([{"item_id": "i0", "label": "perhaps"}], "bad.csv"))
+            by_hand(str(run), item_id="i0", label="perhaps")
 
-    def test_low_labels_that_are_meant_come_with_the_key_that_says_so(self, make_run: MakeRun) -> None:
+    def test_low_labels_that_are_meant_are_taken_and_come_with_the_key_that_says_so(self, make_run: MakeRun) -> None:
         run = make_run([sure(1) for _ in range(10)], folder="low")
         rows = [{"item_id": f"i{k}", "label": k} for k in range(10)]
         said = import_labels(str(run), fill(rows, "low.csv"), scale="0-100")
         assert f"dataset.path={run}/with_labels.jsonl dataset.label_scale=[0,100]" in said
+        assert [one.label for one in labels.read(run)] == list(range(10))
 
     def test_random_rows_half_labelled_are_pointed_out(self, make_run: MakeRun) -> None:
         run = str(make_run([sure(k) for k in range(4)], folder="other"))
@@ -227,9 +219,8 @@ def test_the_commands_print_and_refuse_in_one_message(make_run: MakeRun, capsys:
     assert "1 labels added, 1 rows have no label" in capsys.readouterr().out
     main(["review", "import", run, "--labeller", "ana", filled])
     assert "0 labels added, 1 were there already" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as caught:
+    with pytest.raises(SystemExit, match=r"^2$"):
         main(["review", "import", run, "none.csv"])
-    assert caught.value.code == 2
     assert "`LABELS` is 'none.csv', which does not exist" in capsys.readouterr().err
 
 

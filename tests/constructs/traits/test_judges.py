@@ -14,9 +14,8 @@ import yaml
 
 from tests.conftest import FakeChat, reading_of
 from tests.judges.conftest import WORDINGS
-from tests.numbers_chat import NumbersChat
 from tests.readouts.test_integers import readout
-from tests.rubrics import TEN
+from tests.rubrics import TEN, NumbersChat
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
