@@ -182,15 +182,11 @@ class TestAgreement:
         assert ("other_dataset" in told.says) is other
 
 
-@pytest.mark.parametrize(
-    ("settings", "error", "said"),
-    [
-        ({}, Unsuited, r"run\.repeats=2"),
-        ({"against": ["10-22-33"]}, DataError, "shares 2 items with this run, which has 3; that one has 2"),
-        ({"against": ["10-22-34"]}, ConfigError, r"`analysis\.against\[0\]` is .*not a folder.*10-22-33"),
-        ({"tolerance": -1}, ConfigError, r"analysis\.tolerance"),
-    ],
-)
-def test_what_does_not_fit(settings: dict[str, Any], error: type[Exception], said: str) -> None:
+def test_what_does_not_fit() -> None:
     scored_folder(Path("10-22-33"), [1.0, 2])
-    refuses(error, said, "reliability", repeats([1.0, 2, 3]), **settings)
+    judged, shares = repeats([1.0, 2, 3]), "shares 2 items with this run, which has 3; that one has 2"
+    refuses(Unsuited, r"run\.repeats=2", "reliability", judged)
+    refuses(DataError, shares, "reliability", judged, against=["10-22-33"])
+    missing = r"`analysis\.against\[0\]` is .*not a folder.*10-22-33"
+    refuses(ConfigError, missing, "reliability", judged, against=["10-22-34"])
+    refuses(ConfigError, r"analysis\.tolerance", "reliability", tolerance=-1)

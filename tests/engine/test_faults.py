@@ -111,10 +111,20 @@ def test_the_cache_answers_a_rerun_without_a_single_call(run: Run, stub: StubSer
     assert [j.calls[0].reply for j in again] == [j.calls[0].reply for j in first]
 
 
-def test_max_calls_stops_exactly_and_the_rest_follows(run: Run, stub: StubServer) -> None:
-    with pytest.raises(BudgetExceeded, match=r"`engine\.max_calls` is 5 and 5 calls"):
-        run(max_calls=5)
-    assert len(stub.requests) == len(run.kept()) == 5
+@pytest.mark.parametrize(
+    ("budget", "said", "made"),
+    [
+        ({"max_calls": 5}, r"`engine\.max_calls` is 5 and 5 calls", 5),
+        ({"max_usd": 0.3, "concurrency": 1}, r"`engine\.max_usd` is 0\.3 .* 0\.3000 USD", 3),
+    ],
+)
+def test_a_budget_stops_exactly_and_the_rest_follows(
+    run: Run, stub: StubServer, budget: dict[str, Any], said: str, made: int
+) -> None:
+    with pytest.raises(BudgetExceeded, match=said):
+        run(**budget)
+    assert len(stub.requests) == len(run.kept()) == made
+    assert sum(j.cost.usd or 0 for j in run.kept()) == pytest.approx(made / 10)  # 0.1 USD a call
     right(run())
     assert len(stub.requests) == 12
 
@@ -126,15 +136,6 @@ def test_a_budget_that_ends_between_the_samples_of_an_item_leaves_nothing_runnin
     judgments = run(samples=4)
     right(judgments)
     assert len(stub.requests) == 48  # what was paid for the unfinished items came from the cache
-
-
-def test_max_usd_stops_with_what_was_in_flight_and_the_rest_follows(run: Run, stub: StubServer) -> None:
-    with pytest.raises(BudgetExceeded, match=r"`engine\.max_usd` is 0\.3 .* 0\.3000 USD"):  # 0.1 USD a call
-        run(max_usd=0.3, concurrency=1)
-    assert len(stub.requests) == len(run.kept()) == 3
-    assert sum(j.cost.usd or 0 for j in run.kept()) == pytest.approx(0.3)
-    right(run())
-    assert len(stub.requests) == 12
 
 
 def test_a_server_that_went_away_ends_the_run_and_keeps_what_was_judged(run: Run, stub: StubServer) -> None:
