@@ -18,7 +18,7 @@ FORBIDDEN = re.compile(
     r"|coherence|gating|cytometr\w+|hierarch(?:y|ies)|0[-–]100|points|pontos)\b",
     re.IGNORECASE,
 )
-PROCEDURE = {"judges/distributional.py": None, "stats/uncertainty.py": ("PointsEntropy", "points_entropy")}
+PROCEDURE = {"judges/score.py": None, "stats/uncertainty.py": ("PointsEntropy", "points_entropy")}
 """Where points are what a judge spreads over levels, not a unit of the score: a whole module, or definitions in it."""
 MATPLOTLIB = '"offset points"'
 

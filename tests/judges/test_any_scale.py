@@ -14,15 +14,11 @@ from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import asker_for
 from undogmatic.judges.base import Judge, coherent
-from undogmatic.judges.calibration_probe import CalibrationProbeJudge
-from undogmatic.judges.debate import DebateJudge
-from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
-from undogmatic.judges.distributional import DistributionalJudge
+from undogmatic.judges.debate import DebateJudge, RedBlueJudge
+from undogmatic.judges.devils_advocate import CalibrationProbeJudge, DevilsAdvocateJudge, SinglePassJudge
 from undogmatic.judges.panel import PanelJudge
-from undogmatic.judges.red_blue import RedBlueJudge
-from undogmatic.judges.score import ScoreJudge
+from undogmatic.judges.score import DistributionalJudge, ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
-from undogmatic.judges.single_pass import SinglePassJudge
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.base import Readout

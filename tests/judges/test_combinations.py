@@ -96,6 +96,9 @@ def test_a_config_error_in_a_member_stops_the_run(bench: Bench, rubric: Rubric) 
         ({"weights": [1.0, 1.0]}, "weights go with"),
         ({"aggregate": "weighted", "weights": [1.0]}, "one number >= 0 per member"),
         ({"aggregate": "weighted", "weights": [0.0, 0.0]}, "not all 0"),
+        ({"aggregate": "weighted", "weights": [1.0, 1.0], "history": ["a", "b"]}, "exactly one of the two"),
+        ({"aggregate": "median", "history": ["a", "b"]}, "weights go with aggregate=weighted"),
+        ({"aggregate": "weighted", "history": ["a"]}, r"names 1 run\(s\), and the panel has 2 members"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(rubric: Rubric, options: dict[str, object], said: str) -> None:

@@ -9,7 +9,7 @@ import dspy
 import pytest
 
 from tests.judges.conftest import WORDINGS
-from tests.judges.test_any_scale import STYLES
+from tests.judges.test_any_scale import READOUTS, STYLES
 from tests.rubrics import FIVE, QUESTION_ANSWER, FormFiller
 from undogmatic.judges.asker import asker_for
 from undogmatic.judges.base import Judge
@@ -18,22 +18,15 @@ from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
-from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompt import Demonstration, Prompt
-from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
+from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Item
 
-WAYS: dict[str, Any] = {
-    "structured": (StructuredReadout, False),
-    "samples": (lambda: SamplesReadout(n=2), False),
-    "logprobs": (lambda: LogprobsReadout(minimum_mass=0.05), False),
-    "base": (lambda: LogprobsReadout(minimum_mass=0.05), True),
-}
 MARKED = "A sentence that no file of ours holds."
 
 
 def made(way: str, style: str, cache: ReplyCache | None = None) -> tuple[Judge, FormFiller]:
-    make, base = WAYS[way]
+    make, base = READOUTS[way]
     model = FormFiller(1.0, base)
     model.connect(Gateway(cache))
     readout: Readout = make()
@@ -60,7 +53,7 @@ def an_answer(predictor: dspy.Predict) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", READOUTS)
 @pytest.mark.parametrize("style", STYLES)
 def test_instructions_and_demonstrations_of_every_predictor_reach_request_and_hash(style: str, way: str) -> None:
     judge, model = made(way, style)
@@ -82,7 +75,7 @@ def test_instructions_and_demonstrations_of_every_predictor_reach_request_and_ha
     assert sent(judge, model) == before
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", READOUTS)
 @pytest.mark.parametrize("style", STYLES)
 def test_a_copy_asks_the_same_with_the_cache_on(style: str, way: str, tmp_path: Any) -> None:
     cache = ReplyCache(tmp_path / "replies")
@@ -96,7 +89,7 @@ def test_a_copy_asks_the_same_with_the_cache_on(style: str, way: str, tmp_path: 
     cache.close()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", READOUTS)
 @pytest.mark.parametrize("style", STYLES)
 def test_evaluate_and_labeled_few_shot_of_dspy_work_unaided(style: str, way: str) -> None:
     judge, model = made(way, style)

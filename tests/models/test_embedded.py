@@ -24,6 +24,7 @@ from undogmatic.records.rubric import Rubric
 
 pytestmark = pytest.mark.local_model
 VIEW = View(blocks=(2, 3))
+TEXT = "A fiança não alcança a prorrogação."
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +47,13 @@ def shown(*answers: tuple[float, str]) -> Prompt:
 
 
 def test_states_are_the_same_bits_whatever_came_before(model: EmbeddedModel) -> None:
-    first = pooled(model, "A fiança não alcança a prorrogação.")
+    first = pooled(model, TEXT)
     pooled(model, "Outro texto, bem diferente.")
-    assert np.array_equal(first, pooled(model, "A fiança não alcança a prorrogação."))
+    assert np.array_equal(first, pooled(model, TEXT))
     assert first.shape == (2 * 640,)
+    for n, block in enumerate(VIEW.blocks):  # alone and among others
+        assert np.array_equal(first[640 * n : 640 * (n + 1)], pooled(model, TEXT, View(blocks=(block,))))
     assert not np.array_equal(first, pooled(model, "A fiança alcança a prorrogação."))
-
-
-def test_a_block_is_the_same_alone_and_among_others(model: EmbeddedModel) -> None:
-    both = pooled(model, "texto")
-    assert np.array_equal(both[:640], pooled(model, "texto", View(blocks=(2,))))
-    assert np.array_equal(both[640:], pooled(model, "texto", View(blocks=(3,))))
 
 
 def test_a_text_longer_than_the_context_is_read_in_windows(model: EmbeddedModel) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,8 @@ def test_json_mode(stub: StubServer, mode: Any, expected: Any) -> None:
 
 
 def test_a_reasoning_model_gets_no_sampling_and_its_own_word_for_the_limit(stub: StubServer) -> None:
-    model = chat(
-        stub, sampling=False, max_tokens_field="max_completion_tokens", reasoning_effort="low", extra={"store": False}
-    )
+    own = {"max_tokens_field": "max_completion_tokens", "reasoning_effort": "low", "extra": {"store": False}}
+    model = chat(stub, sampling=False, **own)
     complete(model, request(temperature=0.0, top_p=1.0, max_tokens=9))
     body = stub.requests[0].body
     assert "temperature" not in body and "top_p" not in body and "max_tokens" not in body
@@ -187,17 +187,9 @@ def test_every_shipped_choice_builds_and_names_its_server(
 # Keys and prices
 
 
-def test_a_missing_key_says_where_it_belongs_and_how_to_do_without() -> None:
-    said = r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
-    with pytest.raises(ConfigError, match=said):
-        shipped("gpt")
-
-
 def test_a_key_comes_from_dotenv_without_touching_the_environment(
     stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import os
-
     stub.key = KEY
     folder_of(tmp_path, OPENAI_API_KEY=KEY)
     complete(shipped("gpt", api_base=stub.url + "/v1"))
@@ -208,7 +200,12 @@ def test_a_key_comes_from_dotenv_without_touching_the_environment(
         complete(shipped("gpt", api_base=stub.url + "/v1"))
 
 
-def test_a_key_with_a_line_break_is_refused_without_showing_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_missing_or_has_a_line_break_is_refused_without_showing_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
+    with pytest.raises(ConfigError, match=said):
+        shipped("gpt")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\nX: y")
     with pytest.raises(ConfigError, match="OPENAI_API_KEY holds something that is not a key") as error:
         shipped("gpt")
@@ -243,8 +240,7 @@ def test_prices_are_looked_up_overridden_reported_or_unknown(stub: StubServer, m
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert shipped("gpt", name="gpt-4o-mini").price.usd(1_000_000, 1_000_000) == pytest.approx(0.75)
     assert shipped("gpt", name="no-such-model").price.input is None
-    own = shipped("gpt", price={"input": 0, "output": 2})
-    assert own.price.usd(10**6, 10**6) == 2
+    assert shipped("gpt", price={"input": 0, "output": 2}).price.usd(10**6, 10**6) == 2
     with pytest.raises(ConfigError, match=r"`model\.price\.output` is null while the other"):
         shipped("gpt", price={"input": 1, "output": None})
     with pytest.raises(ConfigError, match=r"`model\.price\.input` is -1"):
@@ -339,13 +335,10 @@ def test_one_bad_answer_is_one_typed_failure(
 @pytest.mark.parametrize(
     ("kind", "expected"), [("refusal", RefusedAnswer), ("truncated", UnparseableAnswer), ("empty", UnparseableAnswer)]
 )
-def test_claudes_bad_answers(
-    stub: StubServer, monkeypatch: pytest.MonkeyPatch, kind: str, expected: type[ModelError]
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+def test_claudes_bad_answers(stub: StubServer, kind: str, expected: type[ModelError]) -> None:
     stub.faults = {"hello": Fault(kind)}
     with pytest.raises(expected):
-        complete(shipped("claude", api_base=stub.url), request(response_format=FORM))
+        complete(shipped("claude", api_base=stub.url, key_env=None), request(response_format=FORM))
 
 
 def test_nobody_listening_is_named_with_the_address_and_the_next_step() -> None:

@@ -12,14 +12,15 @@ from mlflow import MlflowClient
 
 from tests.judges.conftest import WORDINGS
 from tests.optimize.scripted import MAGIC
+from tests.optimize.test_run import COPRO
 from tests.rubrics import FIVE, TEN, FormFiller
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import asker_for
+from undogmatic.judges.devils_advocate import SinglePassJudge
 from undogmatic.judges.score import ScoreJudge
-from undogmatic.judges.single_pass import SinglePassJudge
 from undogmatic.models.calls import Gateway
 from undogmatic.optimize.programs import (
     Lineage,
@@ -38,7 +39,6 @@ from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.tracking.program import RegisteredPrompt
 
-COPRO = ["optimizer.breadth=2", "optimizer.depth=1", "optimizer.validation=12"]
 TRACKING = "tracking={{_target_: undogmatic.tracking.tracker.MlflowTracker, uri: '{uri}', traces: 0}}"
 DEMO: dict[str, Any] = {"text": "a shown text", "score": 4.0, "confidence": 90, "rationale": "so"}
 
@@ -93,12 +93,9 @@ def test_a_file_that_is_not_as_it_was_written_is_refused(change: Any, said: str)
     change(data)
     with pytest.raises(ConfigError, match=said):
         parse(json.dumps(data), "p.json")
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", "\x80\x04K\x01.", '{"kind": 1}', "null"])
-def test_what_is_no_program_is_one_sentence(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"p\.json"):
-        parse(text, "p.json")
+    for text in ("", "[]", "{", "\x80\x04K\x01.", '{"kind": 1}', "null"):
+        with pytest.raises(ConfigError, match=r"p\.json"):
+            parse(text, "p.json")
 
 
 def test_another_signature_or_rubric_is_named(tmp_path: Path) -> None:
@@ -131,15 +128,12 @@ def test_the_shipped_programs_were_made_on_development_texts_of_the_rubric_as_it
     assert {item.text for item in seen} <= development
 
 
-def test_a_program_has_to_be_named(tmp_path: Path) -> None:
+def test_a_program_has_to_be_named_and_its_hash_is_of_what_is_asked(tmp_path: Path) -> None:
     for several in ({}, {"path": "p.json", "shipped": "x"}, {"path": "p.json", "registry": "x"}):
         with pytest.raises(ConfigError, match=r"prompt.path=outputs"):
             RegisteredPrompt(**several)
     with pytest.raises(ConfigError, match="does not exist"):
         ProgramPrompt(path=str(tmp_path / "none.json"))
-
-
-def test_the_hash_is_of_what_is_asked(tmp_path: Path) -> None:
     hashes = []
     for n, change in enumerate(({}, {"name": "other-name"}, {"predictors": predictors(judge())})):
         (tmp_path / f"{n}.json").write_text(program(**change).text(), encoding="utf-8")

@@ -11,13 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import FakeChat, reading_of
+from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
+from undogmatic.fit.calibration import fit_content_free
+from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution
 from undogmatic.readouts.prompt import Demonstration, Prompt
-from undogmatic.records.records import Item, Verdict, text_mark
+from undogmatic.records.records import Item, Provenance, Verdict, text_mark
 from undogmatic.records.rubric import Rubric
+from undogmatic.stats.calibration import fit
 
 LABELS = ("0", "1", "2", "3", "4")
 LEVELS = (0.0, 25.0, 50.0, 75.0, 100.0)
@@ -31,13 +35,8 @@ def read(model: FakeChat, prompt: Prompt, rubric: Rubric, **options: object) -> 
 
 
 def test_spellings_are_added_and_the_rest_is_off_scale() -> None:
-    top = [
-        ("4", math.log(0.3)),
-        (" 4", math.log(0.2)),
-        ("\u25810", math.log(0.25)),
-        ("x", math.log(0.1)),
-        ("7", math.log(0.1)),
-    ]
+    odds = {"4": 0.3, " 4": 0.2, "\u25810": 0.25, "x": 0.1, "7": 0.1}
+    top = [(token, math.log(share)) for token, share in odds.items()]
     distribution = level_distribution(top, LABELS, LEVELS, 0.25)
     assert distribution.probabilities == pytest.approx((1 / 3, 0, 0, 0, 2 / 3))
     assert distribution.off_scale == pytest.approx(0.25)
@@ -90,21 +89,24 @@ def test_a_server_without_logprobs_is_told_apart(prompt: Prompt, rubric: Rubric)
         read(FakeChat(lambda _: ("3", None)), prompt, rubric)
 
 
-def test_calibration_moves_the_score_and_keeps_the_raw_one(tmp_path: Path, prompt: Prompt, rubric: Rubric) -> None:
-    from undogmatic.stats.calibration import fit
-
+def test_calibration_moves_the_score_keeps_the_raw_one_and_knows_the_texts_it_was_fitted_on(
+    tmp_path: Path, prompt: Prompt, rubric: Rubric
+) -> None:
     model = FakeChat(lambda _: ("1", {"1": math.log(0.5), "3": math.log(0.5)}))
     path = tmp_path / "c.json"
     fitted = {
         "model": "fake-chat",
         "prompt_hash": prompt.hash(rubric),
         "method": "linear",
-        "texts": [text_mark("linha um\nlinha dois")],
+        "texts": [text_mark("seen")],
         "parameters": fit("linear", [40.0, 60.0], [0.0, 100.0], (0, 100)),
     }
     path.write_text(json.dumps(fitted))
     reading = read(model, prompt, rubric, calibration=str(path))
     assert (reading.raw_score, reading.score) == (pytest.approx(50), pytest.approx(50))
+    readout = LogprobsReadout(calibration=str(path))
+    readout.bind(model, prompt, rubric)
+    assert readout.fitted_on() == {text_mark("seen")}
     path.write_text(json.dumps(fitted | {"model": "another"}))
     with pytest.raises(ConfigError, match="was fitted for model 'another'"):
         read(model, prompt, rubric, calibration=str(path))
@@ -116,36 +118,19 @@ def test_a_demonstration_shows_the_level_nearest_to_its_score(rubric: Rubric) ->
     shots = tuple(Demonstration(text=f"demo {score}", score=score, rationale="r") for score in (0, 12, 13, 88, 100))
     model = FakeChat(lambda _: ("1", {"1": 0.0}))
     read(model, Prompt(id="toy", language="en", instructions="Judge.", demonstrations=shots), rubric)
-    assert [m["content"] for m in model.requests[0]["messages"] if m["role"] == "assistant"] == [
-        "0",
-        "0",
-        "1",
-        "4",
-        "4",
-    ]
+    said = [m["content"] for m in model.requests[0]["messages"] if m["role"] == "assistant"]
+    assert said == ["0", "0", "1", "4", "4"]
 
 
 def test_content_free_calibration_divides_out_what_the_prompt_favours(
-    tmp_path: Path, prompt: Prompt, rubric: Rubric
+    tmp_path: Path, prompt: Prompt, rubric: Rubric, provenance: Provenance
 ) -> None:
-    from undogmatic.engine.step import JudgeStep
-    from undogmatic.fit.calibration import fit_content_free
-    from undogmatic.judges.score import ScoreJudge
-    from undogmatic.records.records import Provenance
-
     favoured = {str(n): math.log(p) for n, p in enumerate((0.6, 0.1, 0.1, 0.1, 0.1))}
     model = FakeChat(lambda _: ("0", favoured))
     model.connect(Gateway())
     readout = LogprobsReadout()
     readout.bind(model, prompt, rubric)
-    where = Provenance(
-        model=model.name,
-        readout="logprobs",
-        prompt="toy",
-        prompt_hash=prompt.hash(rubric),
-        program_hash="g",
-        config_hash="c",
-    )
+    where = provenance.model_copy(update={"prompt_hash": prompt.hash(rubric)})
     empty = [Item(id="0", text="N/A")]
     with dspy.context(lm=LanguageModel(model)):
         judged = [asyncio.run(JudgeStep(ScoreJudge(readout), where).process(item))[0] for item in empty]
@@ -155,23 +140,6 @@ def test_content_free_calibration_divides_out_what_the_prompt_favours(
     reading = read(model, prompt, rubric, calibration=str(path))
     assert reading.score == pytest.approx(50)
     assert reading.raw_score == pytest.approx(25)
-
-
-def test_a_calibration_knows_the_texts_it_was_fitted_on(tmp_path: Path, prompt: Prompt, rubric: Rubric) -> None:
-    from undogmatic.stats.calibration import fit
-
-    fitted = {
-        "model": "fake-chat",
-        "prompt_hash": prompt.hash(rubric),
-        "method": "linear",
-        "texts": [text_mark("seen")],
-    }
-    path = tmp_path / "c.json"
-    path.write_text(json.dumps(fitted | {"parameters": fit("linear", [40.0, 60.0], [0.0, 100.0], (0, 100))}))
-    readout = LogprobsReadout(calibration=str(path))
-    readout.bind(FakeChat(lambda _: ("1", None)), prompt, rubric)
-    assert text_mark("seen") in readout.fitted_on()
-    assert text_mark("unseen") not in readout.fitted_on()
 
 
 @pytest.mark.parametrize("base", [False, True])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save as as_bytes
 
 from tests.conftest import reading_of
 from undogmatic.errors import ConfigError
@@ -115,45 +116,39 @@ def test_the_same_fit_writes_the_same_bytes(fitted: Probe, file: Path, tmp_path:
     assert probe.about.authors == ("w0", "w1", "w2") and probe.about.n == 60
 
 
-def test_a_rubric_without_a_shipped_probe_says_what_to_do(
-    prompt: Prompt, rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(probe_module, "data_folder", lambda: tmp_path)
-    with pytest.raises(
-        ConfigError, match=r"no probe ships for the rubric 'toy' \(shipped: none\).*undogmatic probe fit"
-    ):
-        bound(None, prompt, rubric)
-
-
-def test_the_shipped_probe_is_found_by_the_rubric(
+def test_the_probe_that_ships_is_found_by_the_rubric(
     file: Path, prompt: Prompt, rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(probe_module, "data_folder", lambda: tmp_path)
+    with pytest.raises(ConfigError, match=r"no probe ships for .* 'toy' \(shipped: none\).*undogmatic probe fit"):
+        bound(None, prompt, rubric)
     (tmp_path / "probes").mkdir()
     file.rename(tmp_path / "probes" / "toy.safetensors")
-    monkeypatch.setattr(probe_module, "data_folder", lambda: tmp_path)
     assert bound(None, prompt, rubric).probe.about.rubric == "toy"
 
 
-def test_another_model_is_refused_with_both_hashes(file: Path, prompt: Prompt, rubric: Rubric) -> None:
-    other = FakeStates()
-    other.sha256 = "cd" * 32
-    with pytest.raises(ConfigError, match=r"abababababab.*cdcdcdcdcdcd.*probe fit"):
-        bound(file, prompt, rubric, other)
+class OtherStates(FakeStates):
+    sha256 = "cd" * 32
 
 
-def test_another_rubric_is_refused_with_both_names(file: Path, prompt: Prompt, rubric: Rubric) -> None:
-    with pytest.raises(ConfigError, match=r"'toy'.*'other'"):
-        bound(file, prompt, rubric.model_copy(update={"name": "other"}))
-    with pytest.raises(ConfigError, match="the scale of the rubric 'toy' is another"):
-        bound(file, prompt, rubric.model_copy(update={"direction": "higher_is_better"}))
+class Silent(Model):
+    name, readouts = "silent", ("probe",)
 
 
-def test_a_model_without_states_is_refused(file: Path, prompt: Prompt, rubric: Rubric) -> None:
-    class Silent(Model):
-        name, readouts = "silent", ("probe",)
-
-    with pytest.raises(ConfigError, match="silent gives no hidden states"):
-        bound(file, prompt, rubric, Silent())
+@pytest.mark.parametrize(
+    ("model", "changes", "said"),
+    [
+        (OtherStates, {}, r"abababababab.*cdcdcdcdcdcd.*probe fit"),
+        (Silent, {}, "silent gives no hidden states"),
+        (FakeStates, {"name": "other"}, r"'toy'.*'other'"),
+        (FakeStates, {"direction": "higher_is_better"}, "the scale of the rubric 'toy' is another"),
+    ],
+)
+def test_another_model_or_rubric_is_refused(
+    file: Path, prompt: Prompt, rubric: Rubric, model: type[Model], changes: dict[str, str], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        bound(file, prompt, rubric.model_copy(update=changes), model())
 
 
 @pytest.mark.parametrize(
@@ -166,33 +161,32 @@ def test_a_model_without_states_is_refused(file: Path, prompt: Prompt, rubric: R
         ("calibration", {"score_knots": np.ones(3)}, r"`score_knots` has shape \(3,\)"),
         ("calibration", {"raw_knots": np.linspace(1, 0, 101)}, "must ascend"),
         ("calibration", {"below": np.ones((1, 1))}, r"`low` has type float64 and shape \(1, 1\)"),
+        ("sieve", {"piece": np.zeros(WIDTH + 1)}, r"`piece` has shape \(7,\); the other arrays need \(6,\)"),
     ],
 )
 def test_wrong_arrays_are_refused(
     fitted: Probe, tmp_path: Path, part: str, change: dict[str, Any], message: str
 ) -> None:
+    fitted = fitted._replace(sieve=sieve() if part == "sieve" else None)
     save(fitted._replace(**{part: getattr(fitted, part)._replace(**change)}), tmp_path / "bad.safetensors")
     with pytest.raises(ConfigError, match=message):
         load(tmp_path / "bad.safetensors")
 
 
-def test_damaged_foreign_and_missing_files_are_refused(file: Path, tmp_path: Path) -> None:
-    from safetensors.numpy import save_file
-
-    raw = bytearray(file.read_bytes())
+def test_damaged_foreign_and_missing_files_are_refused(fitted: Probe, file: Path, tmp_path: Path) -> None:
+    raw, own = bytearray(file.read_bytes()), {KEY: fitted.about.model_dump_json()}
     raw[-1] ^= 1
-    (tmp_path / "flipped.safetensors").write_bytes(raw)
-    with pytest.raises(ConfigError, match="do not match their digest"):
-        load(tmp_path / "flipped.safetensors")
-    (tmp_path / "text.safetensors").write_text("not a probe")
-    with pytest.raises(ConfigError, match="is not a safetensors file"):
-        load(tmp_path / "text.safetensors")
-    save_file({"weights": np.ones(3)}, tmp_path / "foreign.safetensors")
-    with pytest.raises(ConfigError, match=f"lacks `{KEY}`"):
-        load(tmp_path / "foreign.safetensors")
-    save_file({"weights": np.ones(3)}, tmp_path / "about.safetensors", {KEY: json.dumps({"format": 1})})
-    with pytest.raises(ConfigError, match=r"`probe\.rubric` is required"):
-        load(tmp_path / "about.safetensors")
+    piece = fitted.arrays() | {"piece": np.zeros(WIDTH)}
+    for content, said in (
+        (bytes(raw), "do not match their digest"),
+        (b"not a probe", "is not a safetensors file"),
+        (as_bytes({"weights": np.ones(3)}), f"lacks `{KEY}`"),
+        (as_bytes({"weights": np.ones(3)}, {KEY: json.dumps({"format": 1})}), r"`probe\.rubric` is required"),
+        (as_bytes(piece, own), "it holds the arrays"),  # a sieve with an array missing
+    ):
+        file.write_bytes(content)
+        with pytest.raises(ConfigError, match=said):
+            load(file)
     with pytest.raises(ConfigError, match=r"does not exist\. Fit one"):
         load(tmp_path / "none.safetensors")
 
@@ -222,21 +216,6 @@ def test_a_probe_without_a_sieve_has_none_and_asks_for_no_pieces(file: Path, pro
         for model in (FakeStates(), FakePieces())
     )
     assert own.score == other.score
-
-
-def test_a_sieve_of_another_width_or_with_an_array_missing_is_refused(fitted: Probe, tmp_path: Path) -> None:
-    from safetensors.numpy import save_file
-
-    save(fitted._replace(sieve=sieve(WIDTH + 1)), tmp_path / "wide.safetensors")
-    with pytest.raises(ConfigError, match=r"`piece` has shape \(7,\); the other arrays need \(6,\)"):
-        load(tmp_path / "wide.safetensors")
-    save_file(
-        fitted.arrays() | {"piece": np.zeros(WIDTH)},
-        tmp_path / "part.safetensors",
-        {KEY: fitted.about.model_dump_json()},
-    )
-    with pytest.raises(ConfigError, match="it holds the arrays"):
-        load(tmp_path / "part.safetensors")
 
 
 def test_what_a_sieve_takes_for_foreign_hardly_counts_and_the_rest_as_before() -> None:

@@ -164,6 +164,7 @@ def test_a_config_is_hidden_by_name_shape_and_address() -> None:
             "extra": {"note": "use AbCd1234EfGh5678IjKl here", "n": 2, "pin": "4711"},
             "password": 12345678,
         },
+        "server": {"API_KEY": "a", "headers": [{"token": "b"}], "password": ""},
         "rubric": {"wordings": {"en": {"meanings": {"secret": "it is a secret of state"}}}},
         "tracking": {"uri": "postgresql://me:pw@host/db"},
         "note": "my key is ghp_0123456789abcdefghijABCDEFGHIJ012345",
@@ -173,6 +174,7 @@ def test_a_config_is_hidden_by_name_shape_and_address() -> None:
         "model": config["model"]
         | {"api_key": "***", "extra": {"note": "use *** here", "n": 2, "pin": "4711"}}  # type: ignore[operator]
         | {"password": "***"},
+        "server": {"API_KEY": "***", "headers": [{"token": "***"}], "password": ""},
         "rubric": config["rubric"],
         "tracking": {"uri": "postgresql://***@host/db"},
         "note": "my key is ***",

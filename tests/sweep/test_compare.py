@@ -190,16 +190,14 @@ class TestComparisons:
         assert row["low"] < row["difference"] < row["high"] < 0
         assert row["p_holm"] < 0.01
 
-    def test_jobs_on_other_items_are_not_compared(self, tmp_path: Path) -> None:
+    def test_jobs_on_other_items_and_items_that_either_failed_on_are_not_compared(self, tmp_path: Path) -> None:
         jobs = (scored(80, 60), 0.5), (scored(70, 50, seed=1), 0.5)
-        result = sweep_of(tmp_path, *jobs, key="dataset", dataset_digest=["d", "other"])
+        result = sweep_of(tmp_path / "others", *jobs, key="dataset", dataset_digest=["d", "other"])
         assert result.comparisons.empty
         assert "sweep.other_items" in keys(result)
-
-    def test_items_that_either_job_failed_on_are_left_out(self, tmp_path: Path) -> None:
         holes = scored(80, 60)
         holes.loc[[0, 3], "score"] = np.nan
-        counts = sweep_of(tmp_path, (holes, 0.5), (scored(70, 50, seed=1), 0.5)).comparisons.set_index("measure")["n"]
+        counts = sweep_of(tmp_path / "holes", (holes, 0.5), jobs[1]).comparisons.set_index("measure")["n"]
         assert counts["score"] == PAIRS  # pairs are the unit; two of them have one text left
         assert counts["pair_difference"] == PAIRS - 2
 
@@ -269,21 +267,16 @@ class TestCallback:
         assert ended.value.code == 2
         assert "holds another sweep: model=a,b" in capsys.readouterr().err
 
-    @pytest.mark.parametrize(
-        ("word", "told"),
-        [
+    def test_what_cannot_be_swept_ends_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "run.json").write_text("{}")
+        for word, told in (
             ("model=a,b", "which holds a single run, not a sweep. Continue it without -m."),
             ("run.name=${nowhere}", "error: Interpolation key 'nowhere' not found\n"),
-        ],
-    )
-    def test_what_cannot_be_swept_ends_the_command(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str, told: str
-    ) -> None:
-        (tmp_path / "run.json").write_text("{}")
-        with pytest.raises(SystemExit) as ended:
-            SweepCallback().on_multirun_start(composed(tmp_path, word))
-        assert ended.value.code == 2
-        assert told in capsys.readouterr().err
+        ):
+            with pytest.raises(SystemExit) as ended:
+                SweepCallback().on_multirun_start(composed(tmp_path, word))
+            assert ended.value.code == 2
+            assert told in capsys.readouterr().err
 
     def test_the_last_unfinished_sweep_is_found_apart_from_runs(self) -> None:
         fresh = "outputs/2026-01-03/00-00-00-sweep"
@@ -319,10 +312,9 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
 def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertainty(tmp_path: Path) -> None:
     for number, (arm, informed) in enumerate({"knowing": True, "guessing": False}.items()):
         gain = {"calibration.review_gain": 1.0 if informed else 0.0, "calibration.judged": 24.0}
-        counts = {"judged": 24, "failed": 0, "calls": 72, "calls_cached": 0, "input_tokens": 240, "output_tokens": 24}
-        folder, facts = tmp_path / str(number), {"headline": "calibration.review_gain"}
-        write_job(folder, [f"arm={arm}"], scored(80, 20), metrics=gain | counts, **facts)
-        doubting(1, informed).to_csv(folder / "items_calibration.csv", index=False)
+        counts, headline = {"calls": 72, "input_tokens": 240, "output_tokens": 24}, "calibration.review_gain"
+        write_job(tmp_path / str(number), [f"arm={arm}"], scored(80, 20), metrics=gain | counts, headline=headline)
+        doubting(1, informed).to_csv(tmp_path / str(number) / "items_calibration.csv", index=False)
     result = result_of(tmp_path)
     assert keys(result)[0].startswith("sweep.verdict_clear")
     tests = result.comparisons.set_index("measure")
@@ -346,8 +338,7 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
 
 def test_costs_are_multiples_of_the_job_with_the_fewest_calls(tmp_path: Path) -> None:
     for number, (judge, calls, seconds) in enumerate([("debate", 72, 2.0), ("score", 24, 0.5), ("selective", 48, 1.0)]):
-        counts = {"judged": 24, "failed": 0, "calls": calls, "calls_cached": 0}
-        counts |= {"input_tokens": 10 * calls, "output_tokens": 2 * calls, "usd": 0.0}
+        counts = {"calls": calls, "input_tokens": 10 * calls, "output_tokens": 2 * calls, "usd": 0.0}
         trigger = {"costs.trigger_rate": 0.25} if judge == "selective" else {}
         frame = scored(80, 20).assign(seconds=seconds)
         write_job(tmp_path / str(number), [f"judge={judge}"], frame, metrics=counts | trigger, headline=None)
@@ -359,13 +350,10 @@ def test_costs_are_multiples_of_the_job_with_the_fewest_calls(tmp_path: Path) ->
 
 
 def test_a_job_answered_by_the_cache_is_not_free(tmp_path: Path) -> None:
-    spent = {"judged": 24, "failed": 0, "input_tokens": 0, "output_tokens": 0, "usd": 0.0}
-    asked = spent | {"calls": 24, "calls_cached": 0, "input_tokens": 2400, "output_tokens": 240}
-    write_job(tmp_path / "0", ["judge=asked"], scored(80, 20), metrics=metrics(1.0) | asked)
-    answered = scored(70, 20, seed=1).assign(seconds=0.001)
-    write_job(
-        tmp_path / "1", ["judge=cached"], answered, metrics=metrics(1.0) | spent | {"calls": 0, "calls_cached": 72}
-    )
+    asked = metrics(1.0, usd=0.0, input_tokens=2400, output_tokens=240)
+    write_job(tmp_path / "0", ["judge=asked"], scored(80, 20), metrics=asked)
+    answered = metrics(1.0, usd=0.0, calls=0, calls_cached=72)
+    write_job(tmp_path / "1", ["judge=cached"], scored(70, 20, seed=1).assign(seconds=0.001), metrics=answered)
     result = result_of(tmp_path)
     costs = result.tables["costs"].set_index("name")
     assert costs["calls_ratio"].to_dict() == {"asked": 1.0, "cached": 3.0}

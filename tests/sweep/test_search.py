@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -41,10 +40,8 @@ class TestSpace:
         assert found.size == float("inf")
         assert space("prompt=a,b", "readout.n=range(4,11,3)").size == 6
 
-    def test_the_last_word_counts(self) -> None:
+    def test_the_last_word_counts_and_a_key_is_the_same_with_and_without_plus_signs(self) -> None:
         assert space("prompt=a,b", "seed=1,2", "prompt=c").fixed == ["prompt=c"]
-
-    def test_a_key_is_the_same_with_and_without_plus_signs(self) -> None:
         found = space("++prompt.anchors=true,false", "seed=1,2", "prompt.anchors=true")
         assert (found.fixed, list(found.keys)) == (["prompt.anchors=true"], ["seed"])
 
@@ -54,18 +51,15 @@ class TestSpace:
             space(*words)
 
 
-class TestDemonstrations:
-    def demo(self, n: int) -> dict[str, Any]:
-        return {"text": f"t{n}", "score": n, "rationale": "r"}
-
-    def test_a_count_takes_the_first_in_that_order_and_no_count_keeps_the_hash(self, rubric: Rubric) -> None:
-        whole = Prompt(id="p", language="en", demonstrations=[self.demo(n) for n in range(5)])
-        assert whole.model_copy(update={"demo_count": 2}).shown() == whole.demonstrations[:2]
-        shuffled = whole.model_copy(update={"demo_order": 3})
-        assert shuffled.model_copy(update={"demo_count": 2}).shown() == shuffled.shown()[:2]
-        assert whole.hash(rubric) != whole.model_copy(update={"demo_count": 5}).hash(rubric)
-        with pytest.raises(ConfigError, match="demo_count` is 9"):
-            whole.model_copy(update={"demo_count": 9}).check(rubric)
+def test_a_count_takes_the_first_in_that_order_and_no_count_keeps_the_hash(rubric: Rubric) -> None:
+    demos = [{"text": f"t{n}", "score": n, "rationale": "r"} for n in range(5)]
+    whole = Prompt(id="p", language="en", demonstrations=demos)
+    assert whole.model_copy(update={"demo_count": 2}).shown() == whole.demonstrations[:2]
+    shuffled = whole.model_copy(update={"demo_order": 3})
+    assert shuffled.model_copy(update={"demo_count": 2}).shown() == shuffled.shown()[:2]
+    assert whole.hash(rubric) != whole.model_copy(update={"demo_count": 5}).hash(rubric)
+    with pytest.raises(ConfigError, match="demo_count` is 9"):
+        whole.model_copy(update={"demo_count": 9}).check(rubric)
 
 
 class TestSelection:
@@ -94,25 +88,18 @@ class TestSelection:
         assert found.tolist() == [True, True, False, True, False]
 
 
-def searched(trials: list[Trial], **more: Any) -> SearchState:
-    given = {"space": {}, "objectives": ["quality"], "search": [], "final": [], "seed": 0}
-    return SearchState(**(given | more), trials=trials)
-
-
-class TestTrials:
-    def test_of_equals_the_cheaper_is_first_and_the_front_is_kept(self, tmp_path: Path) -> None:
-        values = [[0.9, 5.0], [0.9, 2.0], [0.5, 1.0], [0.4, 3.0]]
-        trials = [Trial(number=n, params={"a": n}, state="complete", values=v) for n, v in enumerate(values)]
-        search = searched(trials, objectives=["quality", "tokens"])
-        assert search.ranked()[0].number == 1
-        assert [trial.number for trial in search.front()] == [1, 2]
-        write_search(tmp_path, search)
-        assert read_search(tmp_path) == search
-
-    def test_a_damaged_search_is_named(self, tmp_path: Path) -> None:
-        (tmp_path / "search.json").write_text('{"space": 3}')
-        with pytest.raises(DataError, match=r"search\.json is damaged"):
-            read_search(tmp_path)
+def test_of_equal_trials_the_cheaper_is_first_and_the_front_is_kept(tmp_path: Path) -> None:
+    values = [[0.9, 5.0], [0.9, 2.0], [0.5, 1.0], [0.4, 3.0]]
+    trials = [Trial(number=n, params={"a": n}, state="complete", values=v) for n, v in enumerate(values)]
+    objectives = ["quality", "tokens"]
+    search = SearchState(space={}, objectives=objectives, search=[], final=[], seed=0, trials=trials)
+    assert search.ranked()[0].number == 1
+    assert [trial.number for trial in search.front()] == [1, 2]
+    write_search(tmp_path, search)
+    assert read_search(tmp_path) == search
+    (tmp_path / "search.json").write_text('{"space": 3}')
+    with pytest.raises(DataError, match=r"search\.json is damaged"):
+        read_search(tmp_path)
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

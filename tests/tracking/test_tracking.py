@@ -26,7 +26,7 @@ from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Prov
 from undogmatic.records.results import AnalysisResult
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
-from undogmatic.safety.secrets import redacted, scrub_data
+from undogmatic.safety.secrets import redacted
 from undogmatic.tracking import MlflowTracker, NoTracker
 from undogmatic.tracking.tracker import compared, rounded, run_name, tags
 
@@ -216,11 +216,7 @@ class TestPrompts:
         assert client.get_prompt_version("shame-anchored_pt", 2).template == "Judge otherwise."
         experiment = client.get_experiment_by_name("undogmatic").experiment_id
         linked = [run.data.tags["undogmatic.prompt"] for run in client.search_runs([experiment])]
-        assert sorted(linked) == [
-            "shame-anchored_pt, version 1",
-            "shame-anchored_pt, version 1",
-            "shame-anchored_pt, version 2",
-        ]
+        assert sorted(linked) == [f"shame-anchored_pt, version {n}" for n in (1, 1, 2)]
         client.delete_prompt_version("shame-anchored_pt", "1")
         MlflowTracker().log(finished(folder="d", asked=[asked("Judge otherwise.", uses_prompt=True)]))
         assert [version.version for version in client.search_prompt_versions("shame-anchored_pt")] == [2]
@@ -231,30 +227,20 @@ class TestPrompts:
         assert only_run(client).data.tags["undogmatic.uses_prompt"] == "false"
 
 
-class TestRedact:
-    def test_no_text_leaves(self, finished: Make, client: Any) -> None:
-        MlflowTracker(redact=True).log(finished())
-        stored = everything_in(Path("mlruns"))
-        assert SECRET_TEXT.encode() not in stored
-        assert json.dumps(SECRET_TEXT)[1:-1].encode() not in stored
-        assert redacted(f"{SECRET_TEXT} 1").encode() in stored
-        run = only_run(client)
-        assert {"report.html", "report.md"}.isdisjoint(f.path for f in client.list_artifacts(run.info.run_id))
-        assert len(traces_of(client, run.info.run_id)) == 3
-
-    def test_scores_and_structure_stay(self, finished: Make) -> None:
-        judgment = finished().judgments[1]
-        hidden = redact_judgment(judgment)
-        assert hidden.score == judgment.score
-        assert hidden.calls[0].request["messages"][0]["role"] == "user"
-        assert SECRET_TEXT not in hidden.model_dump_json()
-
-
-def test_scrub_hides_texts_under_secret_keys_and_credentials_in_addresses() -> None:
-    model = {"API_KEY": "a", "max_tokens": 3, "headers": [{"token": "b"}], "password": ""}
-    hidden = model | {"API_KEY": "***", "headers": [{"token": "***"}]}
-    config = {"uri": "postgresql://user:pass@host/db", "model": model}
-    assert scrub_data(config) == {"uri": "postgresql://***@host/db", "model": hidden}
+def test_no_text_leaves_a_redacted_run_and_scores_and_structure_stay(finished: Make, client: Any) -> None:
+    whole = finished()
+    MlflowTracker(redact=True).log(whole)
+    stored = everything_in(Path("mlruns"))
+    assert SECRET_TEXT.encode() not in stored
+    assert json.dumps(SECRET_TEXT)[1:-1].encode() not in stored
+    assert redacted(f"{SECRET_TEXT} 1").encode() in stored
+    run = only_run(client)
+    assert {"report.html", "report.md"}.isdisjoint(f.path for f in client.list_artifacts(run.info.run_id))
+    assert len(traces_of(client, run.info.run_id)) == 3
+    hidden = redact_judgment(whole.judgments[1])
+    assert hidden.score == whole.judgments[1].score
+    assert hidden.calls[0].request["messages"][0]["role"] == "user"
+    assert SECRET_TEXT not in hidden.model_dump_json()
 
 
 class TestSweep:
@@ -265,14 +251,10 @@ class TestSweep:
         rows = [(1, "finished", "b", 0.9, 0.8, 1.0), (0, "failed", "a", None, None, None)]
         jobs = pd.DataFrame(rows, columns=["number", "status", "model", "headline", "low", "high"])
         nothing = pd.DataFrame()
-        result = SweepResult(
-            "s", tmp_path, "en", jobs, ("model",), "ab.share", nothing, nothing, failed=[("0", "no server")]
-        )
-        said = tracker.close_sweep(parent, "FAILED", result)
+        told = (jobs, ("model",), "ab.share", nothing, nothing)
+        said = tracker.close_sweep(parent, "FAILED", SweepResult("s", tmp_path, "en", *told, failed=[("0", "gone")]))
         run = only_run(client)
-        assert said is not None
-        assert parent in said
-        assert run.info.status == "FAILED"
+        assert parent in str(said) and run.info.status == "FAILED"
         assert run.data.params == {"model": "a,b"}
         best = {"best.ab.share": 0.9, "best.ab.share_low": 0.8, "best.ab.share_high": 1.0}
         assert run.data.metrics == {"sweep.jobs": 2, "sweep.failed": 1, **best}

@@ -26,7 +26,7 @@ from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
 
 if TYPE_CHECKING:
-    from undogmatic.readouts.rivals import Rivals
+    from undogmatic.readouts.decision import Rivals
 
 COLUMNS = (
     *"item_id judge criterion place pair_id group text condition label repeat".split(),

@@ -49,12 +49,9 @@ Wordings = Mapping[str, Mapping[str, Any]]
 
 
 class Question(Unit):
-    """One step of a judge style, for a prompt and a rubric.
+    """One step of a judge style: it is worded as `asker` says, and answered by a `kind`.
 
     Args:
-        step: Name of its wording.
-        kind: Class of its answer.
-        asker: Where it comes from.
         values: Further values for the wording, the same for every item.
         known: Number fields that are always given where numbers are asked one by one.
     """
@@ -81,14 +78,11 @@ class Question(Unit):
     async def aforward(
         self, item: Item, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
     ) -> dspy.Prediction:
-        """Ask about `item`.
+        """Ask about `item`: `answer` (of class `kind`) and `distributions` (per number, where there are any).
 
         Args:
-            item: What is judged.
             context: Values for the wording's context, from earlier steps.
             known: Number fields that need not be asked, where numbers are asked one by one.
-        Returns:
-            A prediction with `answer` (of class `kind`) and `distributions` (per number, where there are any).
         Raises:
             ModelError: No answer, or none that can be read.
         """
@@ -124,17 +118,12 @@ class Question(Unit):
 class Asker:
     """Makes the questions of a judge style for one model, prompt and rubric.
 
-    Args:
-        model, prompt, rubric: What its questions are for.
-        wordings: What they say.
-        lm: The model to be asked where it is not that of the run.
-        options: Settings that the questions share with the readout; what is not named keeps its default.
-
     Attributes:
         asks: The class of its questions.
         in_words: Whether answers hold words (reasons, issues) beside numbers.
         name: The name of the readout that the questions use.
-        defaults: Its options.
+        defaults, options: Settings that the questions share with that readout.
+        lm: The model to be asked where it is not that of the run.
         uses_prompt, deterministic: As in a readout; a base model gets the questions without the prompt's instructions.
     """
 
@@ -172,7 +161,7 @@ class Asker:
     def question(
         self, step: str, kind: type[Answer], values: Mapping[str, Any] | None = None, known: Sequence[str] = ()
     ) -> Question:
-        """The question for a step; `aforward` gives an answer of class `kind`. Arguments as in `Question`."""
+        """The question for a step; arguments as in `Question`."""
         self.questions.append(self.asks(step, kind, self, values, known))
         return self.questions[-1]
 

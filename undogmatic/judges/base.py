@@ -124,8 +124,8 @@ def _sources(value: Any) -> Iterator[Source]:
     elif isinstance(value, Unit) and hasattr(value, "readouts"):
         yield from value.readouts()
     elif isinstance(value, list | tuple | dict):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _sources(each)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _sources(part)
 
 
 def ways(sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:

@@ -1,4 +1,6 @@
-"""`devils_advocate`: score, then argue against the score; the damage done is the uncertainty."""
+"""Judges that doubt a score, by the same bands: `devils_advocate` scores, then argues against the score;
+`calibration_probe` asks how often such a score would be right; `single_pass` asks at once for the defensible range.
+"""
 
 from __future__ import annotations
 
@@ -65,10 +67,8 @@ class DevilsAdvocateJudge(Judge):
             "score_delta": abs(score - sum(ends) / 2),
             "level_from": damage.level_from,
         }
-        if self.asker.in_words:
-            details |= severities
-        if critique.confidence is not None:
-            details["stated_confidence"] = critique.confidence
+        details |= severities if self.asker.in_words else {}
+        details |= {} if critique.confidence is None else {"stated_confidence": critique.confidence}
         return initial.replace(
             interval=rubric.interval(damage.confidence_interval),
             confidence=100 - 10 * critique.critique_strength,
@@ -84,16 +84,104 @@ class DevilsAdvocateJudge(Judge):
 def damaged(
     rubric: Rubric, score: float, strength: float, ends: Sequence[float], issues: Sequence[Any]
 ) -> tuple[CritiqueUncertainty, dict[str, float]]:
-    """What a critique did to a score, and how many of its issues are of each severity, as details.
-
-    Args:
-        rubric: The scale of the score and of `ends`.
-        score: Before the critique.
-        strength: Of the critique, 0-1.
-        ends: Of the range that it defends.
-        issues: What it names, each with its `severity`.
-    """
+    """What a critique of this strength (0-1), range (`ends`) and `issues` did to a score, and how many issues are of
+    each severity, as details. Score and range are on the rubric's scale."""
     counts = Counter(issue.severity for issue in issues)
     low, high = (10 * rubric.share(end) for end in ends)
     damage = critique_uncertainty(10 * rubric.share(score), strength, (low, high), counts["major"])
     return damage, {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
+
+
+class Accuracy(Answer):
+    """Estimated share of right scores, after one sentence on what it rests on."""
+
+    reason: str | None = None
+    accuracy: Annotated[float, Number("percent")]
+
+
+class CalibrationProbeJudge(Judge):
+    """The estimated accuracy is the confidence; the doubt it leaves has the devil's advocate's bands (0.3 and 0.6).
+
+    Args:
+        initial: Any judge; it is asked how often its score would be right.
+        asker: How that is asked.
+    """
+
+    name = "calibration_probe"
+
+    def __init__(self, initial: Judge, asker: Asker) -> None:
+        super().__init__()
+        self.initial, self.asker, self.rubric = initial, asker, asker.rubric
+        self.accuracy = asker.question("accuracy", Accuracy)
+
+    async def judge(self, item: Item, initial: Verdict | None = None) -> Verdict:
+        """`verdict` with the estimate; `initial` is a verdict of the initial judge that was already had."""
+        initial = initial or (await self.initial.acall(item=item)).verdict
+        context = {"initial": written(initial, self.rubric)}
+        answer: Accuracy = (await self.accuracy.acall(item=item, context=context)).answer
+        details: dict[str, float | str] = {"estimated_accuracy": answer.accuracy, "level_from": "accuracy"}
+        details |= {} if answer.reason is None else {"accuracy_reason": answer.reason}
+        doubt = 1 - answer.accuracy / 100
+        level = critique_uncertainty(0.0, doubt, (0.0, 0.0), 0).level
+        return initial.replace(
+            confidence=answer.accuracy,
+            confidence_source="stated" if self.asker.in_words else "procedure",
+            uncertainty=level,
+            doubt=doubt,
+            review=level == "high",
+            details=initial.details | details,
+        )
+
+
+class SinglePass(Answer):
+    """A score and the range that a competent person could still defend."""
+
+    score: Annotated[float, Number("score")]
+    confidence: Annotated[float | None, Number("percent", words_only=True)] = None
+    range_low: Annotated[float, Number(at_most="score")]
+    range_high: Annotated[float, Number(at_least="score")]
+    key_uncertainty: str | None = None
+    rationale: str | None = None
+
+
+class SinglePassJudge(Judge):
+    """The range is the interval, and its width the uncertainty (the bands of the devil's advocate).
+
+    Without words, the score is the initial judge's, and the range is asked about that score.
+
+    Args:
+        initial: Gives the score where numbers are asked one by one.
+        asker: How the answer is asked for.
+    """
+
+    name = "single_pass"
+    needs_order = True
+
+    def __init__(self, initial: Judge, asker: Asker) -> None:
+        super().__init__()
+        self.initial = None if asker.in_words else initial  # in words the answer holds its own score
+        self.asker, self.rubric = asker, asker.rubric
+        self.answer = asker.question("single_pass", SinglePass, known=("score",))
+
+    async def judge(self, item: Item) -> Verdict:
+        """`verdict` with the range."""
+        if self.initial is None:
+            answer: SinglePass = (await self.answer.acall(item=item)).answer
+            verdict = Verdict(
+                score=answer.score,
+                confidence=answer.confidence,
+                confidence_source="stated",
+                rationale=answer.rationale,
+                issues=(answer.key_uncertainty,) if answer.key_uncertainty is not None else (),
+            )
+        else:
+            verdict = (await self.initial.acall(item=item)).verdict
+            answer = (await self.answer.acall(item=item, known={"score": verdict.score})).answer
+        score, *ends = (10 * self.rubric.share(n) for n in (answer.score, answer.range_low, answer.range_high))
+        level = critique_uncertainty(score, 0.0, (ends[0], ends[1]), 0).level
+        return verdict.replace(
+            interval=(answer.range_low, answer.range_high),
+            uncertainty=level,
+            review=level == "high",
+            details=verdict.details | {"width": answer.range_high - answer.range_low, "level_from": "width"},
+        )

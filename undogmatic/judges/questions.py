@@ -48,8 +48,7 @@ class Number:
         unit: "score" (a score by the rubric), "rubric" (any number between the rubric's ends), "strength" (0-10) or
             "percent".
         band: Part of the rubric's scale, as shares, that the offered levels run over; None offers the rubric's levels.
-        at_least: Field below which it cannot lie.
-        at_most: Field above which it cannot lie.
+        at_least, at_most: Fields below and above which it cannot lie.
         words_only: Whether only a chat model is asked for it; elsewhere it follows from the procedure.
         wording: Name of its wording where that is not the field's own name.
         meaning: Fills `{meaning}` in the wording.
@@ -138,12 +137,8 @@ def make(kind: type[A], given: Mapping[str, Any], raw: str) -> A:
 
 
 def repeats(wording: str, given: Any) -> bool:
-    """Whether a text in an answer only repeats the words with which the form asked for it, or is nothing but dots.
-
-    Args:
-        wording: How the field stands in the form. Words to choose among ("minor" | "major") may be repeated, of course.
-        given: The field's answer: a text, a list, or an object with fields of its own.
-    """
+    """Whether an answer, or any text in it, only repeats the words with which the form asked for it, or is nothing but
+    dots. Words to choose among in the form ("minor" | "major") may be repeated, of course."""
     given = given.model_dump() if isinstance(given, BaseModel) else given
     if isinstance(given, list | tuple | Mapping):
         return any(repeats(wording, part) for part in (given.values() if isinstance(given, Mapping) else given))

@@ -13,10 +13,9 @@ from pydantic import Field, create_model
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
-from undogmatic.judges.history import check_member, check_scale
+from undogmatic.judges.panel import run_of
 from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import Rubric
-from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.outside import read_yaml
 
 TABLE: Mapping[str, Mapping[str, Any]] = read_yaml(Path(__file__).with_name("selective.rules.yaml"))
@@ -96,8 +95,7 @@ class SelectiveJudge(Judge):
             "rules_fired": ", ".join(fired),
             "rules_not_evaluated": ", ".join(unknown),
         }
-        if verdict.score is not None:
-            details["cheap_score"] = verdict.score
+        details |= {} if verdict.score is None else {"cheap_score": verdict.score}
         if fired:
             known = {"initial": verdict} if self.hands_over else {}
             verdict = (await self.expensive.acall(item=item, **known)).verdict
@@ -141,27 +139,19 @@ def beyond(key: str, threshold: float, value: float, other: float | None = None)
 def _share(verdict: Verdict, item: Item, name: str) -> float | None:
     """A number between 0 and 1 of the verdict's details, else of the item's metadata. Raises DataError."""
     value = verdict.details.get(name, item.metadata.get(name))
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise DataError(f"item {item.id!r}: metadata field `{name}` is {value!r}, not a number.")
-    if value is not None and not 0 <= value <= 1:
+    if not 0 <= value <= 1:
         raise DataError(f"item {item.id!r}: `{name}` is {value}; it must lie in [0, 1].")
     return value
 
 
 def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> Promise:
-    """The threshold that a run with `analysis=escalation` promises for this judge.
-
-    Args:
-        typed: The run's folder, as typed.
-        cheap: The judge that is to decide alone; the run must be its.
-        rubric: Its scale.
-    Raises:
-        ConfigError: No such run, one of another judge or scale, or one that could promise nothing.
-    """
-    folder = RunFolder.open(typed, "`judge.rules.guaranteed.run`")
-    folder.check_finished()
-    check_scale(folder, rubric, "this judge")
-    judge, criterion = check_member(folder, cheap, rubric, "judge.cheap")
+    """The threshold that the run in the folder `typed`, with `analysis=escalation`, promises for a judge that decides
+    alone. Raises ConfigError: no such run, one of another judge or scale, or one that could promise nothing."""
+    folder, (judge, criterion) = run_of(typed, "judge.rules.guaranteed.run", cheap, "judge.cheap", rubric, "this judge")
     if "escalation.needed" not in folder.metrics:
         raise ConfigError(
             f"{folder.named}, a run without analysis=escalation. Repeat its command with `analysis=escalation "

@@ -396,8 +396,8 @@ class Gateway:
 
 def _checked(reply: Reply, check: Callable[[Any], object] | None) -> Reply:
     """The reply, if its data are of the form that the model gives. Raises ModelError."""
-    with reading(reply.data):
-        if check is not None:
+    if check is not None:
+        with reading(reply.data):
             check(reply.data)
     return reply
 

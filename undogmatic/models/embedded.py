@@ -40,13 +40,6 @@ def _llama(path: Path, threads: int, context: int) -> Llama:
     return Llama(path, threads, context)
 
 
-def _own_share(threads: int) -> int:
-    """The threads asked for, or this process's share of the cores where jobs of a sweep run side by side."""
-    workers = int(os.environ.get(WORKERS, "1"))
-    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return threads if workers < 2 else max(1, min(threads, here // workers))
-
-
 def _encoded(values: np.ndarray, kind: str = "<f4") -> str:
     return base64.b64encode(values.astype(kind).tobytes()).decode()
 
@@ -102,13 +95,14 @@ class EmbeddedModel(Model):
         context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,
         base: bool = True,
     ) -> None:
-        self.base, self.threads, self.context = base, _own_share(threads), context
+        workers = int(os.environ.get(WORKERS, "1"))
+        if workers > 1:  # this process's share of the cores where jobs of a sweep run side by side
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            threads = max(1, min(threads, cores // workers))
+        self.base, self.threads, self.context = base, threads, context
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
-        self.path = (
-            gguf_file.gemma_file()
-            if path is None
-            else gguf_file.require_gguf(existing_file(path, "model.path", (".gguf",)))
-        )
+        own_file = None if path is None else gguf_file.require_gguf(existing_file(path, "model.path", (".gguf",)))
+        self.path = own_file or gguf_file.gemma_file()
         self.sha256 = gguf_file.known_sha256(self.path)
         own: Licence = {
             "en": f"The model file model.path={path} is under its publisher's own licence.",
@@ -145,12 +139,10 @@ class EmbeddedModel(Model):
                     f"the view's own words leave no room for the text in a context of {llama.limit} tokens"
                 )
             windows = [body[begin : begin + room] for begin in range(0, len(body), room)]
-            vectors = [
-                view.pooled(
-                    llama.states([*first, *start, *window, *end], view.blocks), (len(start), len(window), len(end))
-                )
-                for window in windows
-            ]
+            vectors = []
+            for window in windows:
+                states = llama.states([*first, *start, *window, *end], view.blocks)
+                vectors.append(view.pooled(states, (len(start), len(window), len(end))))
             return Reply(_encoded(np.average(vectors, axis=0, weights=list(map(len, windows)))), len(body))
 
         return (await self._call({"states": view.model_dump(mode="json"), "text": text}, work, _decoded))[0]

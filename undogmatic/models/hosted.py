@@ -127,16 +127,12 @@ def settled(
     stop: Stop = "stop",
     logprobs: tuple[Any, ...] | None = None,
 ) -> Response:
-    """DSPy's response from the text of an answer, which DSPy takes for a failed call where it is empty.
+    """DSPy's response from the text of an answer or refusal. `data` is the reply's body, which may name an `id` and the
+    model that answered (else it is `model`); `logprobs` are in DSPy's types.
 
-    Args:
-        data: The reply's body, for its `id` and the model that answered; where it names none it is `model`.
-        text: What the model wrote, or why it declined.
-        used, stop: The reply's usage, and why the answer ended.
-        logprobs: In DSPy's types.
     Raises:
         RefusedAnswer: The model or the provider's filter declined.
-        UnparseableAnswer: The text is cut off, empty or endless.
+        UnparseableAnswer: The text is cut off, endless or empty, which DSPy takes for a failed call.
     """
     from dspy.lm15 import Message, Response, TextPart, Usage
 

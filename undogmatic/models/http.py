@@ -295,14 +295,8 @@ def without_keys() -> AbstractContextManager[bool]:
 
 
 def find_key(variable: str | None, model: str) -> SecretStr | None:
-    """The key named by `model.key_env`, which nothing that the program writes holds from now on.
-
-    Args:
-        variable: Name of the variable, or None for a server that needs no key.
-        model: How the message names the model, e.g. "model.name=gpt-4.1-mini".
-    Raises:
-        ConfigError: The variable is unset, or its value cannot be a key.
-    """
+    """The key named by `model.key_env`, which nothing that the program writes holds from now on; None for a server that
+    needs none. `model` names the model in messages. Raises ConfigError where the variable is unset, or holds no key."""
     if variable is None or not _keyed.get():
         return None
     value = setting(variable)

@@ -137,7 +137,6 @@ class DecisionModel(HostedModel):
             key_env = None
         changed = None if endpoint == "/v1/systemone" else endpoint
         super().__init__(name, api_base, key_env, price, None, endpoint=changed)
-        self.resolved: set[str] = set()
 
     async def decide(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
         """Ask typed questions about `state` (text, object or array): one answer per question, in their order. Raises
@@ -145,8 +144,6 @@ class DecisionModel(HostedModel):
 
         def read(body: dict[str, Any]) -> dict[str, Any]:
             data = _unwrapped(body)
-            if isinstance(data.get("model"), str):
-                self.resolved.add(data["model"])
             for name, question in questions.items():
                 answer, wanted = data["answers"].get(name), question["type"]
                 if not isinstance(answer, dict):

@@ -57,10 +57,8 @@ class Terms(NamedTuple):
         """Places of the worse and of the better text of a pair, or None where it has not both. Of two lists of one
         length names in the same place belong together, as in the paired experiment."""
         places = {item.condition: n for n, item in enumerate(items)}
-        for worse, better in zip(self.worse, self.better, strict=False):
-            if worse in places and better in places:
-                return places[worse], places[better]
-        return None
+        named = (pair for pair in zip(self.worse, self.better, strict=False) if places.keys() >= {*pair})
+        return next(((places[worse], places[better]) for worse, better in named), None)
 
 
 class Metric(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -32,7 +32,7 @@ PATIENCE = 300.0
 
 
 class Known:
-    """The items behind the texts of examples, for judges that read their metadata; copies of a program share it."""
+    """The items behind the texts of examples, without what a judge must not know; copies of a program share it."""
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.items = {digest(item.inputs): item.blind() for item in items}
@@ -65,10 +65,6 @@ class Known:
             self.stopped = self.stopped or error
             self.changed.wait_for(lambda: self.running == 0, PATIENCE)
 
-    def item(self, inputs: Mapping[str, str]) -> Item:
-        """The item with these inputs, without what a judge must not know."""
-        return self.items.get(digest(dict(inputs))) or Item(id="item", inputs=dict(inputs))
-
 
 class Task(dspy.Module):
     """Judges the texts of an example. Its only part is the judge, so that predictors are named as in the judge, with
@@ -85,8 +81,9 @@ class Task(dspy.Module):
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Verdicts, why any failed, and how many thousand characters were sent for each text on average."""
         texts = inputs.get(TEXTS, [inputs])
+        items = [self.known.items.get(digest(dict(text))) or Item(id="item", inputs=dict(text)) for text in texts]
         with recording() as calls:
-            verdicts, why = zip(*(self._one(self.known.item(text)) for text in texts), strict=True)
+            verdicts, why = zip(*map(self._one, items), strict=True)
         sent = sum(len(str(call.request)) for call in calls) / 1000 / len(texts)
         score = None if verdicts[0] is None else verdicts[0].score
         return dspy.Prediction(verdicts=[*verdicts], why=[*why], sent=sent, score=score)

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 FEWEST = 4
 """Examples on the side of the training and of the validation texts."""
-SHARES = {"train": 0.6, "validation": 0.4}
-"""Of development texts that serve both."""
 OWN_SPLIT, HELD_OUT = "development", "test"
 
 
@@ -95,7 +93,7 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
         validation = part(development, measure, optimizer.validation)
         train = apart(shown, validation)
     else:
-        sides = deal(development, SHARES, rng)
+        sides = deal(development, {"train": 0.6, "validation": 0.4}, rng)
         validation = part(sides["validation"], measure, optimizer.validation)
         train = [labels.get(item.id, item) for item in sides["train"] if item.id in labels or not shown]
     train, examples = part(train, on_train, optimizer.train), []

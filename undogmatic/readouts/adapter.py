@@ -53,16 +53,15 @@ def judged(rubric: Rubric, language: str) -> dict[str, Any]:
 
 def material(heading: str, may_lack: bool = False) -> Any:
     """An input field that stands fenced, as material that gives no orders; with `may_lack`, one that need not be."""
-    lack: dict[str, Any] = {"default": None, "may_lack": True} if may_lack else {}
-    return (str | None if may_lack else str, _field("input", desc=heading, judged=True, **lack))
+    if may_lack:
+        return (str | None, _field("input", default=None, desc=heading, judged=True, may_lack=True))
+    return (str, _field("input", desc=heading, judged=True))
 
 
 def number(scale: Scale, desc: str, is_score: bool = False, **bounds: str | None) -> Any:
-    """An output field that is read on a scale.
+    """An output field that is read on a scale, and that `desc` describes in the form that the model is asked to fill.
 
     Args:
-        scale: What it may be.
-        desc: How it stands in the form that the model is asked to fill.
         is_score: Whether a demonstration's score is its value.
         bounds: `at_least` and `at_most`: fields that it cannot lie below or above.
     """
@@ -82,12 +81,9 @@ def words(kind: Any, desc: str) -> Any:
 
 
 def signature(instructions: str, *parts: Mapping[str, Any], helpers: Sequence[str] = ()) -> Any:
-    """A DSPy signature of these fields.
+    """A DSPy signature of the fields in `parts`, and of optional inputs, the `helpers`, named without "the_". DSPy
+    writes instructions of its own where there are none, so a blank stands for none.
 
-    Args:
-        instructions: What is to be done; DSPy writes its own where there are none, so a blank stands for none.
-        parts: Its fields by name.
-        helpers: Names of the optional inputs that it has, without "the_".
     Raises:
         ConfigError: An input of the rubric has the name of a field of the answer.
     """
@@ -114,13 +110,8 @@ def _mark(field: Any, name: str) -> Any:
 
 
 class JudgeAdapter(dspy.Adapter):
-    """See the module's docstring.
-
-    Args:
-        words: The fixed sentences of the language.
-        base: Whether the model continues a text instead of answering a chat.
-        exact: Whether an answer with a field that was not asked for is refused.
-    """
+    """See the module's docstring. A `base` model continues a text instead of answering a chat; an `exact` one refuses
+    an answer with a field that was not asked for."""
 
     def __init__(self, words: FixedWords, base: bool = False, exact: bool = False) -> None:
         super().__init__()
@@ -131,8 +122,11 @@ class JudgeAdapter(dspy.Adapter):
         if self.base:
             return [{"role": "user", "content": part} for part in self._continued(signature, usable, inputs)]
         turns = [("system", self.system(signature, inputs))]
+        label = signature.output_fields.get("level")
         for demo in usable:
-            turns += [("user", self._asked(signature, demo)), ("assistant", _answer(signature, demo))]
+            plain = to_jsonable_python(_answers(signature, demo)) if label is None else None
+            answer = json.dumps(plain, ensure_ascii=False) if label is None else _label(label, demo)
+            turns += [("user", self._asked(signature, demo)), ("assistant", answer)]
         turns.append(("user", self._asked(signature, inputs)))
         if inputs.get("the_problem"):
             turns.append(("assistant", inputs.get("the_previous") or self.words.empty))
@@ -327,12 +321,6 @@ def _answers(signature: Any, demo: Mapping[str, Any]) -> dict[str, Any]:
     fields = signature.output_fields.items()
     values = {name: demo.get(name, demo.get(SCORE) if _mark(field, "is_score") else None) for name, field in fields}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _answer(signature: Any, demo: Mapping[str, Any]) -> str:
-    if "level" in signature.output_fields:
-        return _label(signature.output_fields["level"], demo)
-    return json.dumps(to_jsonable_python(_answers(signature, demo)), ensure_ascii=False)
 
 
 def _label(field: Any, demo: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ import dspy
 import numpy as np
 from pydantic import BaseModel
 
+from undogmatic.config.build import earlier_name
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.models.base import Model
 from undogmatic.readouts import adapter
@@ -50,8 +51,7 @@ class Unit(dspy.Module):
 
     def identity(self) -> dict[str, Any]:
         """What determines its answers, as plain data: its class and its arguments. Predictors inside it count apart."""
-        kind = f"{type(self).__module__}.{type(self).__qualname__}"
-        return {"class": kind, "arguments": self._arguments | dict(self.contents)}
+        return {"class": _name(type(self)), "arguments": self._arguments | dict(self.contents)}
 
 
 @runtime_checkable
@@ -67,11 +67,17 @@ _FORMS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     (Identified, lambda value, depth: value.identity()),
     (Model, lambda value, depth: value.name),
     (BaseModel, lambda value, depth: value.model_dump(mode="json")),
-    ((type, FunctionType), lambda value, depth: f"{value.__module__}.{value.__qualname__}"),
+    ((type, FunctionType), lambda value, depth: _name(value)),
     ((np.ndarray, np.generic), lambda value, depth: value.tolist()),
     (Mapping, lambda value, depth: {str(key): _plain(each, depth) for key, each in value.items()}),
     ((list, tuple), lambda value, depth: [_plain(each, depth) for each in value]),
 )
+
+
+def _name(kind: type | FunctionType) -> str:
+    """The full name of a class or function; what moved within the room of judges keeps that which resumes compare."""
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return earlier_name(name) if name.startswith("undogmatic.judges.") else name
 
 
 def _plain(value: Any, depth: int = DEEPEST) -> Any:
@@ -132,13 +138,7 @@ class Readout(Unit):
 
     def predictor(self, task: str, fields: Mapping[str, Any], *helpers: str, **settings: Any) -> dspy.Predict:
         """A predictor of what is judged, with the prompt's worked examples; their score is `score` in every signature.
-
-        Args:
-            task: What is to be done.
-            fields: Of the answer.
-            helpers: Optional inputs, without "the_".
-            settings: Of the requests.
-        """
+        `fields` are those of the answer, `helpers` optional inputs without "the_", `settings` those of the requests."""
         judged = adapter.judged(self.rubric, self.prompt.language)
         predict = dspy.Predict(adapter.signature(task, judged, fields, helpers=helpers), **settings)
         for demo in self.prompt.shown():
@@ -203,12 +203,11 @@ def categorised(verdict: Verdict, rubric: Rubric) -> Verdict:
     scale = rubric.scale
     if isinstance(scale, NumericScale) or verdict.category is not None:
         return verdict
-    if scale.ordered:
-        return verdict if verdict.score is None else verdict.replace(category=scale.write(verdict.score))
-    value = verdict.score if verdict.distribution is None else verdict.distribution.mode
+    value = verdict.score if scale.ordered or verdict.distribution is None else verdict.distribution.mode
     if value is None:
         return verdict
-    return verdict.replace(category=scale.write(value), score=None, raw_score=None, interval=None)
+    numbers = {} if scale.ordered else dict.fromkeys(("score", "raw_score", "interval"))
+    return verdict.replace(category=scale.write(value), **numbers)
 
 
 def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:

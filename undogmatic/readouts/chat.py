@@ -146,11 +146,9 @@ async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> ds
 
 
 async def insisting(retries: int, once: Callable[..., Awaitable[T]]) -> T:
-    """An answer that can be read: one that cannot is shown to the model with the reason, `retries` times at most.
+    """An answer that can be read: one that cannot is shown to the model with the reason, `retries` times at most, each
+    a real call. `once` asks with the inputs `the_previous` and `the_problem`.
 
-    Args:
-        retries: Further attempts, each of them a real call.
-        once: Asks with the inputs `the_previous` and `the_problem`. Raises ModelError.
     Raises:
         UnparseableAnswer, OffScaleAnswer: The last answer could not be read either.
     """
@@ -169,11 +167,11 @@ async def insisting(retries: int, once: Callable[..., Awaitable[T]]) -> T:
 async def together(works: Sequence[Awaitable[T]]) -> list[T | ModelError]:
     """All of them at once, to their ends: what came of each. What is not the fault of one answer alone is raised when
     none is in flight any more, so that no call is left without its record."""
-    found = await asyncio.gather(*works, return_exceptions=True)
-    for one in found:
-        if isinstance(one, BaseException) and not isinstance(one, ModelError):
-            raise one
-    return found  # type: ignore[return-value]
+    answers = await asyncio.gather(*works, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException) and not isinstance(answer, ModelError):
+            raise answer
+    return answers  # type: ignore[return-value]
 
 
 def finished(work: Coroutine[Any, Any, T]) -> T:

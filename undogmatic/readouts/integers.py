@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import dspy
 from pydantic import Field
 
 from undogmatic.errors import ConfigError, UnparseableAnswer
@@ -48,17 +47,11 @@ class NumberWords(Record):
 
 
 class NumberAdapter(adapter.JudgeAdapter):
-    """An adapter for signatures whose output `level` is a whole number.
+    """An adapter for signatures whose output `level` is a whole number between `ends`, asked for in sentences of `own`;
+    with `reasoning` a reason comes before the number, in demonstrations too.
 
     `the_reason` is a reason that the model gave before, `the_begun` the digits with which its number begins: what is
     asked for is what follows them.
-
-    Args:
-        words: The fixed sentences of the language.
-        own: Those of this form.
-        ends: The lowest and the highest number.
-        base: Whether the model continues a text.
-        reasoning: Whether a reason comes before the number, in demonstrations too.
     """
 
     def __init__(self, words: FixedWords, own: NumberWords, ends: tuple[int, int], base: bool, reasoning: bool) -> None:
@@ -137,14 +130,19 @@ class IntegersReadout(LogprobsReadout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super(LogprobsReadout, self).bind(model, prompt, rubric)
-        self.low, self.high = whole_ends(rubric)
+        whole = isinstance(rubric.scale, NumericScale) and rubric.minimum.is_integer() and rubric.maximum.is_integer()
+        if not whole or rubric.minimum < 0 or not 2 <= rubric.maximum - rubric.minimum <= MOST_NUMBERS:
+            raise ConfigError(
+                f"readout=integers reads whole numbers from 0 up, {MOST_NUMBERS} at most, and rubric={rubric.name} has "
+                f"the scale {rubric.scale.span()}. Use readout=logprobs, which asks for levels, or readout=structured."
+            )
+        self.low, self.high = int(rubric.minimum), int(rubric.maximum)
         if prompt.language not in self.wordings:
             raise ConfigError(
                 f"readout=integers has no wording in {prompt.language!r} (it has: {', '.join(self.wordings)}). Add "
                 f"`readout.wordings.{prompt.language}`, or choose another `prompt=`."
             )
         check_examples(model, prompt, rubric, "number")
-        own = self.wordings[prompt.language]
         numbers = [str(number) for number in range(self.low, self.high + 1)]
         level = {"level": adapter.level(numbers, numbers, [float(number) for number in numbers], is_score=True)}
         about = f"{prompt.definition(rubric)}\n\n{prompt.scale(rubric)}"
@@ -152,7 +150,8 @@ class IntegersReadout(LogprobsReadout):
         task = about if model.base else prompt.task(rubric)
         self.predict = self.predictor(task, level, "rubric", "reason", "begun", **settings, top_logprobs=self.top)
         self.given = {} if model.base else {"the_rubric": about}
-        self.adapter = NumberAdapter(prompt.words, own, (self.low, self.high), model.base, prompt.reasoning)
+        wording, scale_ends = self.wordings[prompt.language], (self.low, self.high)
+        self.adapter = NumberAdapter(prompt.words, wording, scale_ends, model.base, prompt.reasoning)
 
     def tolerating(self, minimum_mass: float) -> IntegersReadout:
         """The same readout with another least mass."""
@@ -214,36 +213,15 @@ class IntegersReadout(LogprobsReadout):
             )
 
     async def _odds(self, inputs: Mapping[str, Any]) -> list[tuple[str, Odds]]:
-        """The tokens of an answer, each with the odds of what could have stood there."""
-        return token_odds(await ask(self.predict, self.adapter, **inputs))
-
-
-def whole_ends(rubric: Rubric) -> tuple[int, int]:
-    """The lowest and the highest number of a rubric. Raises ConfigError for a scale that is not of whole numbers."""
-    low, high = rubric.minimum, rubric.maximum
-    whole = isinstance(rubric.scale, NumericScale) and low.is_integer() and high.is_integer()
-    if not whole or low < 0 or high - low > MOST_NUMBERS or high - low < 2:
-        raise ConfigError(
-            f"readout=integers reads whole numbers from 0 up, {MOST_NUMBERS} at most, and rubric={rubric.name} has the "
-            f"scale {rubric.scale.span()}. Use readout=logprobs, which asks for levels, or readout=structured."
-        )
-    return int(low), int(high)
-
-
-@reading(None)
-def token_odds(prediction: dspy.Prediction) -> list[tuple[str, Odds]]:
-    """The tokens of an answer with the probabilities that the model sent for each place.
-
-    Raises:
-        UnparseableAnswer: It sent none.
-    """
-    places = []
-    for token in sent_tokens(prediction):
-        odds: Odds = {}
-        for each in token["top_logprobs"] or [token]:
-            odds[each["token"]] = odds.get(each["token"], 0.0) + min(1.0, math.exp(each["logprob"]))
-        places.append((token["token"], odds))
-    return places
+        """The tokens of an answer, each with the probabilities that the model sent for its place."""
+        prediction, places = await ask(self.predict, self.adapter, **inputs), []
+        with reading(None):
+            for token in sent_tokens(prediction):
+                odds: Odds = {}
+                for each in token["top_logprobs"] or [token]:
+                    odds[each["token"]] = odds.get(each["token"], 0.0) + min(1.0, math.exp(each["logprob"]))
+                places.append((token["token"], odds))
+        return places
 
 
 def _after(path: list[tuple[str, Odds]]) -> dict[str, Odds]:

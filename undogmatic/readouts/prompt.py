@@ -112,8 +112,7 @@ class Prompt(Record):
         for n, demo in enumerate(self.demonstrations):
             where = f"prompt={self.id}: `demonstrations[{n}]"
             lacking = rubric.optional if rubric.partial else ()
-            missing = [name for name in rubric.inputs if name not in demo.inputs and name not in lacking]
-            if missing:
+            if missing := [name for name in rubric.inputs if name not in demo.inputs and name not in lacking]:
                 raise ConfigError(
                     f"{where}` lacks `{missing[0]}`; rubric={rubric.name} shows {', '.join(rubric.inputs)}."
                 )
@@ -166,16 +165,15 @@ class Prompt(Record):
 
     def scale(self, rubric: Rubric) -> str:
         """The scale in words, with the guide's meanings where the prompt shows them."""
-        words, scale = self.words, rubric.scale
-        guided = [f"{name} = {meaning}" for name, meaning in rubric.guided(self.language)] if self.anchors else []
+        words, scale, guided = self.words, rubric.scale, []
         if self.anchors:
+            guided += [f"{name} = {meaning}" for name, meaning in rubric.guided(self.language)]
             guided += [f"- {distinction}" for distinction in rubric.wordings[self.language].distinctions]
         if not isinstance(scale, NumericScale):
             return "\n".join([words.categories, *(guided or scale.categories)])
         ends = {"low": f"{scale.minimum:g}", "high": f"{scale.maximum:g}"}
-        if scale.step is None:
-            return "\n".join([words.scale.format(**ends), *guided])
-        return "\n".join([words.scale_in_steps.format(**ends, step=f"{scale.step:g}"), *guided])
+        step = "" if scale.step is None else f"{scale.step:g}"
+        return "\n".join([(words.scale_in_steps if step else words.scale).format(**ends, step=step), *guided])
 
     def level_lines(self, rubric: Rubric) -> str:
         """The levels by their labels, one a line: "0 = ..."."""

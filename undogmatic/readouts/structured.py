@@ -49,10 +49,15 @@ class StructuredReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
+        rationale = {"rationale": adapter.words(str, f'"{prompt.words.rationale}"')}
+        numbers = {
+            rubric.score_field: adapter.number(rubric.scale, form(rubric.scale), is_score=True),
+            "confidence": adapter.number(PERCENT, PERCENT.span()),
+        }
         form_schema = {"name": "judgment", "schema": answer_schema(rubric, prompt.reasoning), "strict": True}
         self.predict = self.predictor(
             prompt.task(rubric),
-            answer_fields(rubric, prompt),
+            rationale | numbers if prompt.reasoning else numbers | rationale,
             *("rubric", "note", "previous", "problem"),
             temperature=self.temperature,
             top_p=self.top_p,
@@ -129,7 +134,7 @@ class SamplesReadout(Readout):
         verdicts = [answer for answer in answers if not isinstance(answer, ModelError)]
         if 2 * len(verdicts) < self.n:
             raise UnparseableAnswer(f"{len(failed)} of {self.n} answers failed, the first: {failed[0]}", failed[0].raw)
-        issues = tuple(f"{a.kind}: {a}" for a in failed)
+        issues = tuple(f"{error.kind}: {error}" for error in failed)
         if not self.rubric.scale.ordered:
             votes = [verdict.category for verdict in verdicts]
             return voted(votes, self.rubric, rationale=verdicts[0].rationale, issues=issues)
@@ -148,16 +153,6 @@ class SamplesReadout(Readout):
 
     def shown(self) -> str:
         return self.inner.shown()
-
-
-def answer_fields(rubric: Rubric, prompt: Prompt) -> dict[str, Any]:
-    """Score, confidence and rationale as output fields; the rationale first where it is to be written first."""
-    rationale = {"rationale": adapter.words(str, f'"{prompt.words.rationale}"')}
-    numbers = {
-        rubric.score_field: adapter.number(rubric.scale, form(rubric.scale), is_score=True),
-        "confidence": adapter.number(PERCENT, PERCENT.span()),
-    }
-    return rationale | numbers if prompt.reasoning else numbers | rationale
 
 
 def form(scale: Scale) -> str:

@@ -131,8 +131,6 @@ def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
     with doing("writing the sweep's report"):
         report.write(result, folder)
     _note(folder, **dict(manifest) | {"status": "stopped" if result.failed else "finished", "ended": time.time()})
-    if result.failed:
-        note_status(1)
     where = None
     try:
         with doing("logging the sweep"):
@@ -142,6 +140,7 @@ def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
         note_status(error.exit_status)
     terminal.show_sweep(result, where)
     if result.failed:
+        note_status(1)
         say(f"To do the unfinished jobs again: the same command with run.resume={as_typed(folder)}")
 
 

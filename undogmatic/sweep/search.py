@@ -324,17 +324,12 @@ def _values(distribution: Any) -> Sequence[Any]:
 
 
 class Space(NamedTuple):
-    """`fixed`: the overrides that every trial has; `keys`: what varies, key -> distribution."""
+    """`fixed`: the overrides that every trial has; `keys`: what varies, key -> distribution; `size`: how many different
+    trials there are, infinite where a key has a continuous range."""
 
     fixed: list[str]
     keys: dict[str, BaseDistribution]
-
-    @property
-    def size(self) -> float:
-        """How many different trials there are; infinite where a key has a continuous range."""
-        if any(isinstance(own, FloatDistribution) for own in self.keys.values()):
-            return math.inf
-        return math.prod(len(_values(own)) for own in self.keys.values())
+    size: float
 
 
 def read_space(words: Sequence[str], loader: Any) -> Space:
@@ -370,7 +365,8 @@ def read_space(words: Sequence[str], loader: Any) -> Space:
             "hydra/sweeper=optuna searches a space, and nothing varies. Say what does, e.g. "
             "prompt.demo_order=range(0,6) readout.minimum_mass=interval(0.05,0.3), or leave hydra/sweeper=optuna out."
         )
-    return Space(list(fixed.values()), keys)
+    sizes = [math.inf if isinstance(own, FloatDistribution) else len(_values(own)) for own in keys.values()]
+    return Space(list(fixed.values()), keys, math.prod(sizes))
 
 
 def _distribution(override: Override) -> BaseDistribution:

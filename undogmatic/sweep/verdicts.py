@@ -182,8 +182,7 @@ class Searched:
         if not ranked:
             self.verdicts = [verdict(SEARCH, self).finding]
             return
-        names = {trial.number: str(trial.number) for trial in ranked}
-        names |= {job.number: name for name, job in finished.items()}
+        names = {t.number: str(t.number) for t in ranked} | {job.number: name for name, job in finished.items()}
         winner = ranked[0].number
         on_trials = RunFolder(folder / str(winner))
         self.best, self.metric, self.trial = names[winner], str(on_trials.facts.get("headline")), _headline(on_trials)
@@ -194,12 +193,10 @@ class Searched:
         self.verdicts = [verdict(SEARCH, self).finding]
         if (search.looks or 0) > 1:
             self.verdicts.append(Finding("search.looks_again", {"looks": search.looks}))
-        if self.test is not None:  # how it differs from what the trials said
-            both = self.trial, self.test
-            if np.isfinite([(one.value, *one.interval) for one in both]).all():
-                gap = apart(*both)
-                key = "gap_shown" if gap.low > 0 else "gap_open"
-                tell.say(key, gap.values("gap"), n=self.n, metric=self.metric)
+        ends = [(one.value, *one.interval) for one in (self.trial, self.test) if one is not None]
+        if self.test is not None and np.isfinite(ends).all():  # how it differs from what the trials said
+            gap = apart(self.trial, self.test)
+            tell.say("gap_shown" if gap.low > 0 else "gap_open", gap.values("gap"), n=self.n, metric=self.metric)
         self._tell_flattery(tell, {name: job for name, job in finished.items() if job.scores["score"].notna().any()})
         states = Counter(trial.state for trial in search.trials)
         tell.say("trials", {state: states[state] for state in ("complete", "pruned", "failed")}, n=self.n_trials)
@@ -211,12 +208,10 @@ class Searched:
 
     def _tell_flattery(self, tell: Telling, jobs: Mapping[str, Job]) -> None:
         """Say what choosing the best of the trials is worth by itself, in the first measure that all of them have."""
-        if len(jobs) < 2:
-            return
         for measure, sign in QUALITY.items():
             columns = {name: own for name, job in jobs.items() if (own := values_of(job, measure)) is not None}
             table = pd.DataFrame(columns).dropna()
-            if len(columns) == len(jobs) and len(table) >= FEWEST_TEXTS:
+            if len(columns) == len(jobs) > 1 and len(table) >= FEWEST_TEXTS:
                 first = next(iter(jobs.values())).scores
                 keyed = first if sign < 0 else first.drop_duplicates("pair_id").set_index("pair_id")
                 groups = pd.factorize(keyed["group"].reindex(table.index))[0]

@@ -19,17 +19,15 @@ from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label, 
 from undogmatic.records.records import Failure, Item, Judgment
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.secrets import redacted, scrub_data
-from undogmatic.tracking.store import Store, WithoutSecrets, database, opened
+from undogmatic.tracking.store import AT_ONCE, Store, WithoutSecrets, database, opened
 from undogmatic.tracking.traces import log_traces, mark_of, trace_id
 from undogmatic.tracking.tracker import NOTE, cut, still_there, where
 
 if TYPE_CHECKING:
     from mlflow.entities import Assessment
-    from mlflow.tracing.client import TracingClient
 
 SCORE, FLAG = "judge_score", "judge_flag"
 LONGEST_SOURCE = 250  # characters, MLflow's limit
-_AT_ONCE = 100
 
 Note = Callable[[bool], "list[Assessment]"]
 """What is said of an item, made once MLflow is there; called with whether texts shall be hidden."""
@@ -99,10 +97,8 @@ def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None)
     """
     try:
         with _logged(folder, uri, "") as (store, _):
-            from mlflow.tracing.client import TracingClient
-
             items = {trace_id(mark_of(store.experiment_id, j)): j.item_id for j in judgments}
-            found = _assessments(TracingClient(store.uri), list(items))
+            found = _assessments(store, list(items))
             if not found:
                 raise ConfigError(
                     f"it has no traces in {store.address}. `undogmatic review export {folder}` writes those of the "
@@ -184,9 +180,7 @@ def _traced(
     store: Store, run_id: str, items: Sequence[Item], marks: Mapping[str, Judgment], started: float, hide: bool
 ) -> dict[str, Sequence[Assessment]]:
     """The assessments so far by mark, of judgments that have a trace; it is written first where it can be."""
-    from mlflow.tracing.client import TracingClient
-
-    there = _assessments(TracingClient(store.uri), list(map(trace_id, marks)))
+    there = _assessments(store, list(map(trace_id, marks)))
     found = {mark: there[trace_id(mark)] for mark in marks if trace_id(mark) in there}
     texts = {item.id for item in items}
     missing = {mark: j for mark, j in marks.items() if mark not in found and j.item_id in texts}
@@ -197,8 +191,11 @@ def _traced(
     return found
 
 
-def _assessments(client: TracingClient, ids: Sequence[str]) -> dict[str, Sequence[Assessment]]:
-    parts = (ids[start : start + _AT_ONCE] for start in range(0, len(ids), _AT_ONCE))
+def _assessments(store: Store, ids: Sequence[str]) -> dict[str, Sequence[Assessment]]:
+    from mlflow.tracing.client import TracingClient
+
+    client = TracingClient(store.uri)
+    parts = (ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE))
     return {
         info.trace_id: info.assessments or [] for part in parts for info in client.store.batch_get_trace_infos(part)
     }

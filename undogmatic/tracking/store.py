@@ -21,6 +21,7 @@ from undogmatic.safety.secrets import has_secret, learn, scrub, scrub_data
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+AT_ONCE = 100  # parameters or traces in one request, MLflow's limit
 SCHEMES = ("sqlite", "http", "https", "postgresql", "mysql", "mssql", "databricks")
 SAID_AFTER, LOCK_SECONDS = 3.0, 600.0
 """How long another process may write to a local store before this one says that it waits, and before it gives up."""

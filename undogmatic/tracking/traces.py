@@ -8,26 +8,18 @@ judgment, so that logging a continued run again updates its traces and keeps wha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Verdict, digest
-from undogmatic.tracking.store import Store, WithoutSecrets
+from undogmatic.records.records import OVERALL, Failure, Item, Judgment, digest
+from undogmatic.tracking.store import AT_ONCE, Store, WithoutSecrets
 
 if TYPE_CHECKING:
     from mlflow.entities import Span
 
 LONGEST_VECTOR = 64  # numbers; a longer list (hidden states) is shown by its length
 LONGEST_WORD = 1000  # characters without white space; beyond that it is data, not text
-LINKED_AT_ONCE = 100  # MLflow's limit
 _NANO = 1_000_000_000
-
-
-def choose(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
-    """At most `most` judgments: the failures first, for they are what one looks up, then the others in order."""
-    failed = [j for j in judgments if isinstance(j.outcome, Failure)]
-    judged = [j for j in judgments if isinstance(j.outcome, Verdict)]
-    return [*failed, *judged][:most]
 
 
 def mark_of(experiment_id: str, judgment: Judgment) -> str:
@@ -66,8 +58,8 @@ def log_traces(
     except NotImplementedError:
         return 0
     ids = list(map(trace_id, judgments))
-    for start in range(0, len(ids), LINKED_AT_ONCE):
-        store.client.link_traces_to_run(ids[start : start + LINKED_AT_ONCE], run_id)
+    for start in range(0, len(ids), AT_ONCE):
+        store.client.link_traces_to_run(ids[start : start + AT_ONCE], run_id)
     return len(ids)
 
 

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Verdict
+from undogmatic.records.records import Failure, Verdict
 from undogmatic.records.results import headline_of
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.progress import doing
@@ -28,8 +28,8 @@ from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
-from undogmatic.tracking.store import Store, check_store, check_uri, database, default_uri, opened
-from undogmatic.tracking.traces import choose, log_traces, mark_of
+from undogmatic.tracking.store import AT_ONCE, Store, check_store, check_uri, database, default_uri, opened
+from undogmatic.tracking.traces import log_traces, mark_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,6 @@ FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.j
 QUOTING = ("report.html", "report.md", "judgments.jsonl", *PROGRAMS[:2])  # they hold judged texts
 FOLDERS = ("figures", "tables")
 LONGEST_PARAM, LONGEST_TAG, LONGEST_KEY, LONGEST_DIGEST = 6000, 5000, 250, 36  # characters, MLflow's limits
-AT_ONCE = 100  # parameters in one request, MLflow's limit
 TABLE = (
     "item_id judge criterion pair_id condition label repeat score raw_score low high confidence uncertainty "
     "is_uncertain revised_score usd seconds error"
@@ -146,7 +145,9 @@ class MlflowTracker:
             log_prompt(store, run_id, run)
             log_programs(store, run_id, run)
             with doing("logging the run: traces"):
-                chosen = {mark_of(store.experiment_id, j): j for j in choose(run.judgments, self.traces)}
+                # The failures first, for they are what one looks up.
+                ordered = sorted(run.judgments, key=lambda j: not isinstance(j.outcome, Failure))
+                chosen = {mark_of(store.experiment_id, j): j for j in ordered[: self.traces]}
                 written = log_traces(store, run_id, run.items, chosen, run.started)
                 told = f"{written} of {len(run.judgments)}"
                 if written < len(chosen):

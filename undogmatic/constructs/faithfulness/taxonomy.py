@@ -163,8 +163,7 @@ def agreed(
     kappa = None
     if len(codes) > 1:
         x, y = (each.map(codes).to_numpy(dtype=np.float64) for each in (a, b))
-        order = list(codes.values())
-        kappa = coefficients.kappa_interval(x, y, order, rng, "none", level, groups=groups.tolist())
+        kappa = coefficients.kappa_interval(x, y, [*codes.values()], rng, "none", level, groups=groups.tolist())
     share = limits.share((a == b).to_numpy(dtype=np.float64), groups.tolist(), level)
     counts = {"n": len(a), "groups": int(groups.nunique()), "needed": FEWEST_GROUPS, "bound": SUBSTANTIAL}
     return SimpleNamespace(share=share, kappa=kappa, level=level, who=who, **counts)
