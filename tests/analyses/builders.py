@@ -39,7 +39,8 @@ class Told:
     """What an analysis told, every sentence put into words; names and keys are without the analysis' own in front.
 
     `told["mae"]` is a number and `told.says["bounds"]` the values of a sentence; `told.ruled` is the key of the
-    verdict, and how it leaves the claim. `worded`: not of a result whose sentences share one set of values.
+    verdict, and how it leaves the claim. `worded`: not where sentences share one set of values, or conditions have no
+    name.
     """
 
     def __init__(self, result: AnalysisResult, worded: bool = True) -> None:

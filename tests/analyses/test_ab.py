@@ -31,9 +31,9 @@ EXPLAINED = [50.0, 40.0, 40.0, 50.0, 30.0, 40.0]
 SIX: dict[str, Any] = {T: NAKED, B: EXPLAINED}
 
 
-def analyse(sides: dict[str, Any], analysis: AbAnalysis = FAST, **fields: Any) -> Told:
+def analyse(sides: dict[str, Any], analysis: AbAnalysis = FAST, worded: bool = True, **fields: Any) -> Told:
     (result,) = analysis(paired_run(sides, **fields), np.random.default_rng(0))
-    return Told(result)
+    return Told(result, worded)
 
 
 @pytest.fixture(scope="module")
@@ -144,12 +144,12 @@ class TestConditions:
         assert "no_hybrid" not in analyse(SIX, configured("ab", hybrid=None)).says
 
     def test_the_first_contrast_that_the_dataset_has_counts_and_pairs_of_another_are_left_alone(self) -> None:
-        first = analyse({"imitation": NAKED, "explanation": EXPLAINED})
+        first = analyse({"imitation": NAKED, "explanation": EXPLAINED}, worded=False)
         assert first["mean.imitation"] == pytest.approx(380 / 6) and first.result.verdict is not None
         other: list[Score | None] = [None] * 6
         sides = {"imitation": [*NAKED, *other], "explanation": [*EXPLAINED, *other]}
         sides |= {c: [*other, *NAKED] for c in (T, B, H)}
-        both = analyse(sides)
+        both = analyse(sides, worded=False)
         # The hybrid stands with the other design alone.
         assert both["pairs"] == 6 and f"mean.{H}" not in both.numbers
         assert analyse(sides, configured("ab", treatment=T, baseline=B))[f"mean.{H}"] == pytest.approx(380 / 6)

@@ -33,7 +33,8 @@ def simulated(n: int, spread: dict[str, float], half_width: float | None = None,
             label = float(draw.uniform(30, 70))
             score = float(np.clip(label + draw.normal(0, sd), 0, 100))
             interval = None if half_width is None else (score - half_width, score + half_width)
-            place = {"condition": condition, "pair": f"{condition}-{k // 2}" if paired else None}
+            pair = f"{condition}-{k // 2}" if paired else None
+            place = {"id": f"{condition}{k}", "condition": condition, "pair": pair}
             rows.append((label, score, place | {"interval": interval}))
     return labelled_run(rows)
 
