@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from undogmatic.records.records import Item, Provenance, Verdict
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric, Wording
 from undogmatic.runs import claim
 from undogmatic.safety import command, secrets
+from undogmatic.safety.paths import conf_folder
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -74,6 +78,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("local_model"))
 
 
+def environment(**more: str) -> dict[str, str]:
+    """Says no more to a command than where the package lies."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("UNDOGMATIC_ALLOW", "HYDRA"))
+    }
+    return inherited | {"PYTHONPATH": str(conf_folder().parent), "COLUMNS": "120"} | more
+
+
+def typed(*words: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """`python -m WORDS` in a folder, to its end."""
+    known, line = environment(**more), [sys.executable, "-m", *words]
+    return subprocess.run(line, cwd=folder, env=known, capture_output=True, text=True, timeout=300, check=False)
+
+
+def put(path: Path, content: str | Iterable[Mapping[str, Any]]) -> Path:
+    """A file with this text or with these rows, as JSON Lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = (
+        content if isinstance(content, str) else "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in content)
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of JSON Lines."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
 REFERENCE = Path(__file__).parents[2] / "shared" / "data"
 _UNREAD = "no reference data: "
 
@@ -89,7 +122,7 @@ def reference(name: str) -> Path:
 
 def reference_rows(name: str) -> list[dict[str, Any]]:
     """The rows of one of its files of JSON Lines."""
-    return [json.loads(line) for line in reference(name).read_text(encoding="utf-8").splitlines()]
+    return rows_in(reference(name))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -110,26 +143,33 @@ class FakeChat(Model):
         answer: Last user message -> (text, logprobs of the first token or None).
     """
 
-    readouts = ("structured", "logprobs", "samples")
+    name = "fake-chat"
+    readouts: tuple[str, ...] = ("structured", "logprobs", "samples")
+    tokens = Tokens(10, 5)
 
-    def __init__(self, answer: Callable[[str], tuple[str, dict[str, float] | None]], base: bool = False) -> None:
-        self.name = "fake-chat"
+    def __init__(
+        self, answer: Callable[[str], tuple[str, dict[str, float] | None]] | None = None, base: bool = False
+    ) -> None:
         self.answer, self.base = answer, base
         self.requests: list[dict[str, Any]] = []
 
     async def complete(self, request: Any) -> Any:
         messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
-        payload = {"system": request.system, "messages": messages, "temperature": request.config.temperature}
+        payload = {"system": request.system, "messages": messages, "config": repr(request.config)}
 
         async def send() -> Reply:
             self.requests.append(payload)
-            text, logprobs = self.answer(messages[-1]["content"])
-            return Reply({"text": text, "logprobs": logprobs}, input_tokens=10, output_tokens=5)
+            text, odds = self.answered(payload, request)
+            return Reply({"text": text, "odds": odds}, input_tokens=self.tokens.input, output_tokens=self.tokens.output)
 
         said = (await self.gateway.call(self.name, payload, send)).data
-        return settled(
-            {}, "fake", said["text"], Tokens(10, 5), logprobs=said["logprobs"] and (token(said["logprobs"]),)
-        )
+        return settled({}, "fake", said["text"], self.tokens, logprobs=tuple(map(token, said["odds"])) or None)
+
+    def answered(self, payload: dict[str, Any], request: Any) -> tuple[str, list[dict[str, float]]]:
+        """What it says, and the log-probabilities at each of its tokens."""
+        assert self.answer is not None
+        text, odds = self.answer(payload["messages"][-1]["content"])
+        return text, [odds] if odds else []
 
 
 def token(odds: Mapping[str, float]) -> Any:
@@ -158,22 +198,26 @@ def good_answer(score: float, confidence: float = 80, rationale: str = "porque s
     return json.dumps({"shame_score": score, "confidence": confidence, "rationale": rationale})
 
 
+WORDING = Wording(definition="what it is", question="how much?", meanings=("none", "little", "half", "much", "all"))
+RUBRIC = Rubric(
+    name="toy",
+    scale=NumericScale(minimum=0, maximum=100),
+    guide=Anchors(at=(0, 25, 50, 75, 100)),
+    direction="higher_is_worse",
+    score_field="shame_score",
+    wordings={"pt": WORDING, "en": WORDING},
+)
+PROMPT = Prompt(id="toy", language="en", instructions="Judge the text.")
+
+
 @pytest.fixture
 def rubric() -> Rubric:
-    wording = Wording(definition="what it is", question="how much?", meanings=("none", "little", "half", "much", "all"))
-    return Rubric(
-        name="toy",
-        scale=NumericScale(minimum=0, maximum=100),
-        guide=Anchors(at=(0, 25, 50, 75, 100)),
-        direction="higher_is_worse",
-        score_field="shame_score",
-        wordings={"pt": wording, "en": wording},
-    )
+    return RUBRIC
 
 
 @pytest.fixture
 def prompt() -> Prompt:
-    return Prompt(id="toy", language="en", instructions="Judge the text.")
+    return PROMPT
 
 
 @pytest.fixture

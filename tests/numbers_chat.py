@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.conftest import token
@@ -13,6 +14,7 @@ from undogmatic.models.calls import Reply
 from undogmatic.models.hosted import Tokens, settled
 
 
+@dataclass(eq=False)
 class NumbersChat(Model):
     """Args:
     odds: Last user text -> probability by whole number; what is missing to 1 falls on a word.
@@ -22,19 +24,14 @@ class NumbersChat(Model):
     reason: What it says when it is asked for words.
     """
 
+    odds: Callable[[str], dict[int, float]]
+    digits: bool = False
+    goes_on: bool = True
+    base: bool = False
+    reason: str = "It says so."
+    requests: list[list[dict[str, str]]] = field(default_factory=list)
+    name = "numbers"
     readouts = ("logprobs", "structured")
-
-    def __init__(
-        self,
-        odds: Callable[[str], dict[int, float]],
-        digits: bool = False,
-        goes_on: bool = True,
-        base: bool = False,
-        reason: str = "It says so.",
-    ) -> None:
-        self.name, self.odds, self.digits, self.goes_on, self.base = "numbers", odds, digits, goes_on, base
-        self.reason = reason
-        self.requests: list[list[dict[str, str]]] = []
 
     async def complete(self, request: Any) -> Any:
         messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
@@ -60,15 +57,14 @@ class NumbersChat(Model):
         word = {"none": max(1e-9, 1 - sum(odds.values()))}
         if not self.digits:
             first = {str(number): mass for number, mass in odds.items()} | word
-            return [(max(first, key=lambda each: first[each]), first)]
+            return [(max(first, key=first.__getitem__), first)]
         first, after = split(odds)
         digits = said if self.goes_on else ""
         path = []
         while len(path) < most:
             here = (first | word if not digits else after.get(digits)) or {"\n": 1.0}
-            chosen = max(here, key=lambda each: here[each])
-            path.append((chosen, here))
-            if not chosen.isdigit():
+            path.append((max(here, key=here.__getitem__), here))
+            if not path[-1][0].isdigit():
                 break
-            digits += chosen
+            digits += path[-1][0]
         return path

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.conftest import token
-from undogmatic.models.base import Model
-from undogmatic.models.calls import Reply
-from undogmatic.models.hosted import Tokens, settled
+from tests.conftest import FakeChat
+from undogmatic.models.hosted import Tokens
 from undogmatic.records.rubric import Rubric
 
 
@@ -49,34 +47,24 @@ ORDERED = (TEN, FIVE, HUNDRED, YES_NO, QUESTION_ANSWER)
 ALL = (*ORDERED, COLOURS)
 
 
-class FormFiller(Model):
+class FormFiller(FakeChat):
     """A chat model that fills the JSON form it is given, and gives even odds over the digits and letters.
 
     Args:
         place: Where on every scale its numbers lie, 0-1.
     """
 
-    readouts = ("structured", "logprobs", "samples")
+    name, tokens = "form-filler", Tokens(1, 1)
 
     def __init__(self, place: float = 0.5, base: bool = False) -> None:
-        self.name, self.place, self.base = "form-filler", place, base
-        self.requests: list[dict[str, Any]] = []
+        super().__init__(base=base)
+        self.place = place
 
-    async def complete(self, request: Any) -> Any:
-        messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
-        payload = {"system": request.system, "messages": messages}
-
-        async def send() -> Reply:
-            self.requests.append(payload)
-            return Reply("ok")
-
-        await self.gateway.call(self.name, payload | {"config": repr(request.config)}, send)
+    def answered(self, payload: dict[str, Any], request: Any) -> tuple[str, list[dict[str, float]]]:
         if request.config.logprobs:
-            even = token(dict.fromkeys("0123456789ABCDEFGHIJ", -3.0))
-            return settled({}, self.name, "0", Tokens(1, 1), logprobs=(even,))
+            return "0", [dict.fromkeys("0123456789ABCDEFGHIJ", -3.0)]
         fields = _schema(request)["properties"]
-        text = json.dumps({name: self._value(field) for name, field in fields.items()})
-        return settled({}, self.name, text, Tokens(1, 1))
+        return json.dumps({name: self._value(field) for name, field in fields.items()}), []
 
     def _value(self, field: dict[str, Any]) -> Any:
         if "enum" in field:

@@ -74,27 +74,22 @@ class StubServer:
         faults: Marker in the text -> how to misbehave.
         key: The key it accepts, or None for any.
         resolved: The name it gives as the model that answered.
-        bias, sharpness: Planted truth of its decision answers: shift in levels, and how peaked they are.
     """
 
     latency: float = 0.0
     faults: dict[str, Fault] = field(default_factory=dict)
     key: str | None = None
     resolved: str = "stub-1.0"
-    bias: float = 0.0
-    sharpness: float = 2.0
-    port: int = 0
     requests: list[Received] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._seen: Counter[tuple[str, str]] = Counter()
-        self._in_flight = self.most_in_flight = 0
-        self._drawn = 0
+        self._drawn = self._port = 0
 
     @property
     def url(self) -> str:
         """The origin."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://127.0.0.1:{self._port}"
 
     def texts(self) -> Counter[str]:
         """How often each text was asked about."""
@@ -125,35 +120,30 @@ class StubServer:
         self._loop.close()
 
     async def start(self) -> web.AppRunner:
-        """Listen on `port`, or on a free one."""
+        """Listen on a free port."""
         app = web.Application(client_max_size=2**26)
         app.router.add_post("/{tail:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self.port)
+        site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         assert site._server is not None
-        self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
+        self._port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
         return runner
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = json.loads(await request.read())
         text = _judged_text(body)
         self.requests.append(Received(request.path_qs, dict(request.headers), body, text))
-        self._in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self._in_flight)
-        try:
-            sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
-            sent = request.headers.get("x-api-key", request.headers.get("api-key", sent))
-            if self.key is not None and sent != self.key:
-                return _error(401, f"Incorrect API key provided: {sent}.")
-            fault = self._due(text)
-            if fault is not None and (response := await self._misbehave(fault, request)) is not None:
-                return response
-            await asyncio.sleep(self.latency)
-            return web.json_response(self._answer(request.path, body, text, fault))
-        finally:
-            self._in_flight -= 1
+        sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        sent = request.headers.get("x-api-key", request.headers.get("api-key", sent))
+        if self.key is not None and sent != self.key:
+            return _error(401, f"Incorrect API key provided: {sent}.")
+        fault = self._due(text)
+        if fault is not None and (response := await self._misbehave(fault, request)) is not None:
+            return response
+        await asyncio.sleep(self.latency)
+        return web.json_response(self._answer(request.path, body, text, fault))
 
     def _due(self, text: str) -> Fault | None:
         for marker, fault in self.faults.items():
@@ -253,8 +243,8 @@ class StubServer:
         if question["type"] == "noul":
             return {"type": "noul", "noul": score_of(text) / 100}
         labels = list(question["criteria"])
-        target = score_of(text) / 100 * (len(labels) - 1) + self.bias
-        weights = [math.exp(-self.sharpness * abs(k - target)) for k in range(len(labels))]
+        target = score_of(text) / 100 * (len(labels) - 1)
+        weights = [math.exp(-2 * abs(k - target)) for k in range(len(labels))]
         shares = [w / math.fsum(weights) for w in weights]
         if question["type"] == "choice":
             best = max(range(len(labels)), key=shares.__getitem__)
@@ -350,10 +340,10 @@ def _error(status: int, message: str, headers: dict[str, str] | None = None) -> 
     return web.json_response(body, status=status, headers=headers)
 
 
-async def _serve(latency: float, port: int) -> None:
-    server = StubServer(latency=latency, port=port)
+async def _serve(latency: float) -> None:
+    server = StubServer(latency=latency)
     await server.start()
-    print(server.port, flush=True)
+    print(server.url.rpartition(":")[2], flush=True)
     while True:
         await asyncio.sleep(1)
         server.requests.clear()
@@ -362,6 +352,4 @@ async def _serve(latency: float, port: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Serve until killed; the port is printed on the first line.")
     parser.add_argument("--latency", type=float, default=0.1)
-    parser.add_argument("--port", type=int, default=0)
-    options = parser.parse_args()
-    asyncio.run(_serve(options.latency, options.port))
+    asyncio.run(_serve(parser.parse_args().latency))

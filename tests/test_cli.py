@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import environment, put, typed
 from tests.stub_server import KEY, Fault, StubServer
 from undogmatic.api import ScoreResult
 from undogmatic.cli import main
@@ -19,18 +19,17 @@ from undogmatic.cli.score import _in_words
 from undogmatic.safety.paths import data_folder
 
 Capture = pytest.CaptureFixture[str]
-CHECKOUT = os.environ | {"PYTHONPATH": str(data_folder().parent), "OPENAI_API_KEY": KEY, "COLUMNS": "120"}
 
 
-def command(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", *words]
-    return subprocess.run(line, cwd=folder, env=CHECKOUT, capture_output=True, text=True, timeout=300)
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
 def test_score_prints_a_number_for_a_text_and_for_a_file(tmp_path: Path, capsys: Capture) -> None:
     main(["score", "Aplica-se o Tema 69 do STF.", "model=patterns"])
     assert 60 < float(capsys.readouterr().out.split()[0]) <= 100
-    (tmp_path / "t.csv").write_text("id,text\na,Tema 69.\nb,Não deve porque pagou.\n")
+    put(tmp_path / "t.csv", "id,text\na,Tema 69.\nb,Não deve porque pagou.\n")
     main(["score", "--file", "t.csv", "--json", "model=patterns"])
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["id"] for row in rows] == ["a", "b"]
@@ -62,18 +61,15 @@ def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: Capture) -> None
     ],
 )
 def test_what_a_user_mistypes_is_one_message(words: list[str], said: str, capsys: Capture) -> None:
-    with pytest.raises(SystemExit) as caught:
+    with pytest.raises(SystemExit, match=r"^2$"):
         main(words)
-    assert caught.value.code == 2
     printed = capsys.readouterr().err
-    assert said in printed
-    assert "Traceback" not in printed
+    assert said in printed and "Traceback" not in printed
 
 
 def test_version_names_what_it_runs_on(capsys: Capture) -> None:
-    with pytest.raises(SystemExit) as caught:
+    with pytest.raises(SystemExit, match=r"^0$"):
         main(["--version"])
-    assert caught.value.code == 0
     assert "undogmatic" in capsys.readouterr().out
 
 
@@ -90,51 +86,54 @@ def test_version_names_what_it_runs_on(capsys: Capture) -> None:
     ],
 )
 def test_a_run_with_a_mistake_ends_without_a_traceback(tmp_path: Path, words: list[str], said: str) -> None:
-    done = command("undogmatic.run", *words, folder=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert said in done.stdout + done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
+    done = typed("undogmatic.run", *words, folder=tmp_path)
+    printed = done.stdout + done.stderr
+    assert (done.returncode, "Traceback" in printed) == (2, False), printed
+    assert said in printed
 
 
-def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(tmp_path: Path) -> None:
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(stub: StubServer, tmp_path: Path) -> None:
     """SIGTERM, then `run.resume`; meanwhile nobody else may; kill -9, then again: same scores, nothing judged twice."""
-    with StubServer(latency=0.03) as stub:
-        words = ["undogmatic.run", "model=gpt", f"model.api_base={stub.url}/v1", "run.limit=24", "analysis=none"]
-        words += ["tracking=none", "engine.cache=false", "engine.concurrency=1"]
-        folder, journal = tmp_path / "cut", tmp_path / "cut" / "judgments.jsonl"
+    stub.latency = 0.03
+    words = ["undogmatic.run", "model=gpt", f"model.api_base={stub.url}/v1", "run.limit=24", "analysis=none"]
+    words += ["tracking=none", "engine.cache=false", "engine.concurrency=1"]
+    folder, journal = tmp_path / "cut", tmp_path / "cut" / "judgments.jsonl"
 
-        def start(lines: int, *more: str) -> subprocess.Popen[str]:
-            streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-            line = [sys.executable, "-m", *words, *more]
-            process = subprocess.Popen(line, cwd=tmp_path, env=CHECKOUT, text=True, **streams)
-            deadline = time.monotonic() + 120
-            while not (journal.exists() and journal.read_bytes().count(b"\n") >= lines):
-                assert process.poll() is None and time.monotonic() < deadline
-                time.sleep(0.005)
-            return process
+    def start(lines: int, *more: str) -> subprocess.Popen[str]:
+        line, quiet = [sys.executable, "-m", *words, *more], subprocess.DEVNULL
+        known = environment()
+        process = subprocess.Popen(line, cwd=tmp_path, env=known, text=True, stdout=quiet, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 120
+        while not (journal.exists() and journal.read_bytes().count(b"\n") >= lines):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.005)
+        return process
 
-        terminated = start(3, "hydra.run.dir=cut")
-        terminated.send_signal(signal.SIGTERM)
-        said = terminated.communicate()[1]
-        assert terminated.returncode == 143
-        assert said.endswith("interrupted: continue with the same command and run.resume=cut\n"), said
+    terminated = start(3, "hydra.run.dir=cut")
+    terminated.send_signal(signal.SIGTERM)
+    said = terminated.communicate()[1]
+    assert terminated.returncode == 143
+    assert said.endswith("interrupted: continue with the same command and run.resume=cut\n"), said
 
-        killed = start(8, "run.resume=cut")
-        killed.send_signal(signal.SIGSTOP)
-        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        second = command(*words, "run.resume=cut", folder=tmp_path)
-        assert second.returncode == 2
-        assert second.stderr.startswith("error: another process is at work in cut.")
-        assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-        killed.kill()
-        killed.communicate()
-        assert journal.read_bytes().count(b"\n") < 24
+    killed = start(8, "run.resume=cut")
+    killed.send_signal(signal.SIGSTOP)
+    before = contents(folder)
+    second = typed(*words, "run.resume=cut", folder=tmp_path)
+    assert second.returncode == 2 and second.stderr.startswith("error: another process is at work in cut.")
+    assert contents(folder) == before
+    killed.kill()
+    killed.communicate()
+    assert journal.read_bytes().count(b"\n") < 24
 
-        resumed = command(*words, "run.resume=cut", folder=tmp_path)
-        assert resumed.returncode == 0, resumed.stderr
-        assert len(journal.read_text().splitlines()) == 24
-        whole = command(*words, "hydra.run.dir=whole", folder=tmp_path)
-        assert whole.returncode == 0, whole.stderr
+    resumed = typed(*words, "run.resume=cut", folder=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    assert len(journal.read_text().splitlines()) == 24
+    whole = typed(*words, "hydra.run.dir=whole", folder=tmp_path)
+    assert whole.returncode == 0, whole.stderr
     tables = [(tmp_path / name / "scores.csv").read_text().splitlines() for name in ("whole", "cut")]
     whole_run, cut_run = ([line.split(",")[:6] for line in table] for table in tables)  # without `seconds`
     assert whole_run == cut_run
@@ -144,7 +143,7 @@ def test_whoever_reads_what_is_printed_may_go_away(tmp_path: Path) -> None:
     words = f"{sys.executable} -m undogmatic.run model=patterns tracking=none analysis=none run.limit=3"
     for shell, status in ((f"{words} hydra.run.dir=a 2>&1 | true", 0), (f"{words} hydra.run.dir=b >/dev/full", 3)):
         line = ["bash", "-o", "pipefail", "-c", shell]
-        done = subprocess.run(line, cwd=tmp_path, env=CHECKOUT, capture_output=True, text=True)
+        done = subprocess.run(line, cwd=tmp_path, env=environment(), capture_output=True, text=True)
         assert (done.returncode, "Traceback" in done.stderr, "Exception ignored" in done.stderr) == (status, 0, 0)
     assert json.loads((tmp_path / "a" / "run.json").read_text())["status"] == "finished"
     assert "stdout cannot be written" in done.stderr
@@ -156,9 +155,9 @@ def test_a_score_comes_with_what_the_style_says_of_its_doubt(capsys: Capture) ->
     assert "uncertainty low" in capsys.readouterr().out
     main(["score", "Aplica-se o Tema 69 do STF.", "--json", *overrides])
     found = json.loads(capsys.readouterr().out)
-    assert (found["uncertainty"], found["review"], found["issues"]) == ("low", False, [])
+    told = {"uncertainty": "low", "review": False, "issues": [], "is_uncertain": False, "revised_score": None}
+    assert found | told == found, "one panel member, and no second look"
     assert found["details"]["disagreement"] == 0
-    assert found["is_uncertain"] is False and found["revised_score"] is None, "one panel member, and no second look"
 
 
 def test_a_confidence_and_a_level_say_what_each_comes_from() -> None:
@@ -173,47 +172,46 @@ def test_a_confidence_and_a_level_say_what_each_comes_from() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 200], ids=["an error", "an answer"])
-def test_a_server_gives_the_terminal_no_orders(status: int, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_gives_the_terminal_no_orders(status: int, stub: StubServer, capsys: Capture) -> None:
     """A message or a rationale that clears the screen or writes over the line above is shown with a mark instead."""
     orders = "\x1b[2J\x1b[1AYou may believe this judge\x9b31m\r"
     message = {"error": {"message": orders}}
     answer = {"shame_score": 5, "confidence": 90, "rationale": orders}
     body = message if status == 400 else {"choices": [{"message": {"content": json.dumps(answer)}}]}
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with StubServer() as stub:
-        stub.faults = {"Tema": Fault("status", times=None, status=status, body=json.dumps(body))}
-        words = ["model=gpt", f"model.api_base={stub.url}/v1", "model.price.input=1", "model.price.output=1"]
-        try:
-            main(["score", "Aplica-se o Tema 69 do STF.", *words])
-        except SystemExit as ended:
-            assert status == 400 and ended.code != 0
+    stub.faults = {"Tema": Fault("status", times=None, status=status, body=json.dumps(body))}
+    words = ["model=gpt", f"model.api_base={stub.url}/v1", "model.price.input=1", "model.price.output=1"]
+    try:
+        main(["score", "Aplica-se o Tema 69 do STF.", *words])
+    except SystemExit as ended:
+        assert status == 400 and ended.code != 0
     printed = "".join(capsys.readouterr())
     assert "You may believe this judge" in printed
     assert not {"\x1b", "\x9b", "\r"} & set(printed)
 
 
-def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_three(tmp_path: Path) -> None:
+def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_three(
+    stub: StubServer, tmp_path: Path
+) -> None:
     """The verdict, the advice and the status are about the failures, not about what the few others scored."""
-    rows = [{"id": f"t{n}", "text": f"{'refuse' if n % 3 else 'fine'} {n}", "label": n} for n in range(12)]
-    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    with StubServer() as stub:
-        stub.faults = {"refuse": Fault("refusal", times=None)}
-        words = ["run", "model=gpt", f"model.api_base={stub.url}/v1", "dataset=texts", "dataset.path=t.jsonl"]
-        words += ["analysis=labelled", "tracking=none", "hydra.run.dir=out", "dataset.label_scale=[0,100]"]
-        for more, status in (([], 3), (["engine.max_failures=1", "run.resume=out"], 0)):
-            done = command("undogmatic.cli", *words, *more, folder=tmp_path)
-            assert done.returncode == status, done.stderr
-            first = next(line for line in done.stdout.splitlines() if line.strip())
-            assert first.startswith("Undecided: 8 of 12 judgments failed (67%)") == (status == 3), first
-            assert ("the model refused (8)" in first) == (status == 3)
+    texts = ({"id": f"t{n}", "text": f"{'refuse' if n % 3 else 'fine'} {n}", "label": n} for n in range(12))
+    put(tmp_path / "t.jsonl", texts)
+    stub.faults = {"refuse": Fault("refusal", times=None)}
+    words = ["run", "model=gpt", f"model.api_base={stub.url}/v1", "dataset=texts", "dataset.path=t.jsonl"]
+    words += ["analysis=labelled", "tracking=none", "hydra.run.dir=out", "dataset.label_scale=[0,100]"]
+    for more, status in (([], 3), (["engine.max_failures=1", "run.resume=out"], 0)):
+        done = typed("undogmatic.cli", *words, *more, folder=tmp_path)
+        assert done.returncode == status, done.stderr
+        first = next(line for line in done.stdout.splitlines() if line.strip())
+        assert first.startswith("Undecided: 8 of 12 judgments failed (67%)") == (status == 3), first
+        assert ("the model refused (8)" in first) == (status == 3)
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "finished"
     assert (tmp_path / "out" / "report.html").is_file()
 
 
 def test_what_was_changed_in_a_journal_is_named_with_its_item(tmp_path: Path) -> None:
-    (tmp_path / "t.jsonl").write_text('{"id": "a", "text": "Tema 69."}\n{"id": "b", "text": "Porque."}\n')
+    put(tmp_path / "t.jsonl", [{"id": "a", "text": "Tema 69."}, {"id": "b", "text": "Porque."}])
     words = "undogmatic.run model=patterns dataset=texts dataset.path=t.jsonl analysis=none tracking=none".split()
-    assert command(*words, "hydra.run.dir=out", folder=tmp_path).returncode == 0
+    assert typed(*words, "hydra.run.dir=out", folder=tmp_path).returncode == 0
     journal = tmp_path / "out" / "judgments.jsonl"
     first, rest = journal.read_text(encoding="utf-8").split("\n", 1)
     off = "has the score 1e+09 there, and the scale of rubric=shame is 0-100"
@@ -221,14 +219,14 @@ def test_what_was_changed_in_a_journal_is_named_with_its_item(tmp_path: Path) ->
         changed = json.loads(first)
         changed["outcome"]["score"] = score
         journal.write_text(f"{json.dumps(changed)}\n{rest}", encoding="utf-8")
-        done = command(*words, "run.resume=out", folder=tmp_path)
+        done = typed(*words, "run.resume=out", folder=tmp_path)
         assert done.returncode == 2 and said in done.stderr, done.stderr
 
 
 def test_runs_on_two_scales_are_not_compared(tmp_path: Path) -> None:
-    (tmp_path / "t.jsonl").write_text("".join(f'{{"id": "t{n}", "text": "Tema {n}."}}\n' for n in range(8)))
+    put(tmp_path / "t.jsonl", ({"id": f"t{n}", "text": f"Tema {n}."} for n in range(8)))
     words = ["undogmatic.run", "model=patterns", "dataset=texts", "dataset.path=t.jsonl", "tracking=none"]
     ten = ["rubric.scale.maximum=10", "rubric.margin=1", "rubric.guide.at=[0,2.5,5,7.5,10]"]
-    assert command(*words, *ten, "analysis=none", "hydra.run.dir=ten", folder=tmp_path).returncode == 0
-    done = command(*words, "analysis=reliability", "analysis.against=[ten]", folder=tmp_path)
+    assert typed(*words, *ten, "analysis=none", "hydra.run.dir=ten", folder=tmp_path).returncode == 0
+    done = typed(*words, "analysis=reliability", "analysis.against=[ten]", folder=tmp_path)
     assert done.returncode == 2 and "was judged on the scale 0-10, and this run on 0-100" in done.stderr, done.stderr

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import undogmatic
+from tests.conftest import put, typed
 from undogmatic.config import groups
 from undogmatic.config.build import build, resolve, settings
 from undogmatic.config.door import compose_config
@@ -27,14 +26,8 @@ WORDS = ["model=patterns", "prompt=minimal_en", "dataset=pairs", "tracking=none"
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working directory."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path.copy())
     return tmp_path
-
-
-def put(path: Path, content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -68,17 +61,14 @@ def put(path: Path, content: str) -> None:
 def test_a_file_of_a_group_cannot_reach_beyond_what_a_config_may(here: Path, files: dict[str, str], said: str) -> None:
     for name, content in files.items():
         put(here / "c" / name, content)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=re.escape(said)):
         compose_config([*WORDS, "prompt=x"], config_dir="c")
-    assert said in str(caught.value)
     assert not (here / "ran").exists()
 
 
 def test_an_experiment_may_say_what_is_swept_over(here: Path) -> None:
-    put(
-        here / "c/experiment/x.yaml",
-        "# @package _global_\nseed: 3\nhydra: {sweeper: {params: {judge: 'score,panel'}}}\n",
-    )
+    swept = "# @package _global_\nseed: 3\nhydra: {sweeper: {params: {judge: 'score,panel'}}}\n"
+    put(here / "c/experiment/x.yaml", swept)
     assert compose_config([*WORDS, "experiment=x"], config_dir="c")["seed"] == 3
 
 
@@ -114,9 +104,8 @@ def test_an_experiment_may_say_what_is_swept_over(here: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_word_cannot_make_hydra_run_what_is_not_allowed(here: Path, word: str, said: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=re.escape(said)):
         compose_config([*WORDS, word])
-    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -162,13 +151,10 @@ def test_what_a_place_does_not_take_is_not_built(
 
 
 def test_ten_lines_that_stand_for_a_memorys_worth_are_refused() -> None:
-    names = "abcdefghij"
-    words = [f"+{one}=[{','.join(['${' + two + '}'] * 10)}]" for one, two in itertools.pairwise(names)]
-    with pytest.raises(ConfigError, match="stands for more than 5,000,000"):
-        compose_config([*WORDS, *words, "+j=1"])
-    text = [f"+{one}=" + ("${" + two + "}") * 10 for one, two in itertools.pairwise(names)]
-    with pytest.raises(ConfigError, match="stands for more than 5,000,000"):
-        compose_config([*WORDS, *text, "+j=1"])
+    for form, between in (("+{}=[{}]", ","), ("+{}={}", "")):
+        words = [form.format(a, between.join([f"${{{b}}}"] * 10)) for a, b in itertools.pairwise("abcdefghij")]
+        with pytest.raises(ConfigError, match="stands for more than 5,000,000"):
+            compose_config([*WORDS, *words, "+j=1"])
 
 
 @pytest.mark.parametrize(
@@ -192,11 +178,7 @@ def test_no_option_of_the_command_leads_past_the_door(
 ) -> None:
     for name, content in files.items():
         put(here / "c" / name, content)
-    environment = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent)}
-    environment.pop("HYDRA_FULL_ERROR", None)
-    place = ["--config-dir", "c"] if files else []
-    command = [sys.executable, "-m", "undogmatic.run", *place, *words]
-    ended = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+    ended = typed("undogmatic.run", *(["--config-dir", "c"] if files else []), *words, folder=here)
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
     assert said in ended.stderr
     assert not {path.name for path in here.rglob("*")} & {"ran", "outputs", "multirun"}
@@ -243,9 +225,8 @@ def test_what_a_users_module_raises_is_one_message_with_its_place(
     ],
 )
 def test_a_class_must_be_of_the_kind_that_the_group_is_for(path: str, group: str, said: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=re.escape(said)):
         resolve(path, group)
-    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -261,12 +242,11 @@ def test_a_class_must_be_of_the_kind_that_the_group_is_for(path: str, group: str
     ],
 )
 def test_a_number_that_means_nothing_is_refused(word: str, said: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=re.escape(said)):
         chosen = settings(compose_config([*WORDS, word]))
         Recipe(chosen.model_dump()).build()
         build(chosen.engine, "engine")
         build(chosen.dataset, "dataset")
-    assert said in str(caught.value)
 
 
 def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

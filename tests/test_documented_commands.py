@@ -12,12 +12,14 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
+from tests.conftest import put
 from tests.stub_server import KEY, StubServer
 from undogmatic.cli import main
 from undogmatic.config.door import compose_config
@@ -37,7 +39,6 @@ KEYS = ("OPENAI", "ANTHROPIC", "GEMINI", "OPENROUTER", "AZURE_OPENAI")
 CHOICES = dict.fromkeys(("model", "prompt", "judge", "dataset", "analysis", "readout", "optimizer"), "x")
 COMMAND = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python -m undogmatic\.run|undogmatic)(?: .*)?")
 SETTING = re.compile(r"'?\+{0,2}[a-z_]+(?:[./][\w-]+)*=(?:\"[^\"]*\"|\{[^}]*\}|[^\s,;)]|,(?=\S))+'?")
-
 SETTINGS = re.compile(rf"(?:-m )?{SETTING.pattern}(?: {SETTING.pattern})*")
 
 STANDS_FOR = {
@@ -89,31 +90,44 @@ RUN: dict[str, Sequence[str]] = {
 }
 """Commands that are truly run, with what is typed besides, so that they take a second."""
 
-NOT_STARTED = {
-    "undogmatic review export RUN --budget 40 --random 20": "the same as that of docs/review.md",
-    "undogmatic review import RUN queue.csv": "the same as that of docs/review.md",
-    "optimizer=gepa prompt=program prompt.registry=shame-score-program prompt.alias=best": "needs a program in the "
-    "prompt registry; tests/optimize",
-    "n_jobs=1": "short for hydra.sweeper.n_jobs=1",
-    "undogmatic ui": "serves pages until it is stopped; tests/test_ui.py",
-    "python -m undogmatic.run --help": "tests/test_cli.py",
-    "undogmatic calibrate readout=logprobs ...": "asks the embedded model for minutes; tests/fit",
-    "undogmatic calibrate --data": "asks the embedded model for minutes; tests/fit",
-    "undogmatic probe fit": "reads hidden states for minutes; tests/fit",
-    "undogmatic probe fit --data": "reads hidden states for minutes; tests/fit",
-    "undogmatic probe fit --data my.jsonl rubric=...": "reads hidden states for minutes; tests/fit",
-    "undogmatic probe fit rubric=trait/hedging --out hedging.safetensors": "reads hidden states for minutes; tests/fit",
-    "undogmatic probe fit rubric=trait/NAME": "reads hidden states for minutes; tests/fit",
-    "undogmatic review import RUN --from-mlflow": "needs a run that was logged to MLflow; tests/review",
-    "undogmatic review import outputs/2026-01-31/12-00-00 --from-mlflow": "the same",
-    "undogmatic score --rubric mine.yaml --input question=... --input answer=... --prompt mine model=gpt": "needs a "
-    "key, and a prompt of the reader's; tests/test_generic.py",
-    "python -m undogmatic.run prompt=program prompt.registry=shame-score-program prompt.alias=best": "needs a program "
-    "in the prompt registry, which an optimisation puts there; tests/optimize",
-    "python -m undogmatic.run judge=panel judge.aggregate=weighted 'judge.members=[score, {judge: score, model: "
-    "patterns}]' judge.history=[outputs/probe,outputs/patterns]": "needs two runs; tests/judges/test_history.py",
+WHY_NOT = {
+    "the same as that of docs/review.md": [
+        "undogmatic review export RUN --budget 40 --random 20",
+        "undogmatic review import RUN queue.csv",
+    ],
+    "short for hydra.sweeper.n_jobs=1": ["n_jobs=1"],
+    "serves pages until it is stopped; tests/test_ui.py": ["undogmatic ui"],
+    "tests/test_cli.py": ["python -m undogmatic.run --help"],
+    "asks the embedded model for minutes; tests/fit": [
+        "undogmatic calibrate readout=logprobs ...",
+        "undogmatic calibrate --data",
+    ],
+    "reads hidden states for minutes; tests/fit": [
+        "undogmatic probe fit",
+        "undogmatic probe fit --data",
+        "undogmatic probe fit --data my.jsonl rubric=...",
+        "undogmatic probe fit rubric=trait/hedging --out hedging.safetensors",
+        "undogmatic probe fit rubric=trait/NAME",
+    ],
+    "needs a run that was logged to MLflow; tests/review": [
+        "undogmatic review import RUN --from-mlflow",
+        "undogmatic review import outputs/2026-01-31/12-00-00 --from-mlflow",
+    ],
+    "needs a key, and a prompt of the reader's; tests/test_generic.py": [
+        "undogmatic score --rubric mine.yaml --input question=... --input answer=... --prompt mine model=gpt"
+    ],
+    "needs a program in the prompt registry, which an optimisation puts there; tests/optimize": [
+        "optimizer=gepa prompt=program prompt.registry=shame-score-program prompt.alias=best",
+        "python -m undogmatic.run prompt=program prompt.registry=shame-score-program prompt.alias=best",
+    ],
+    "needs two runs; tests/judges/test_history.py": [
+        "python -m undogmatic.run judge=panel judge.aggregate=weighted 'judge.members=[score, {judge: score, model: "
+        "patterns}]' judge.history=[outputs/probe,outputs/patterns]"
+    ],
 }
-"""Commands that are not done here, and why."""
+"""Why some commands are not done here."""
+
+NOT_STARTED = {command for commands in WHY_NOT.values() for command in commands}
 
 
 def typed_in(page: Path) -> Iterator[str]:
@@ -169,37 +183,30 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("reader")
     long = "O valor é devido, porque a obrigação venceu em 3 de maio e o devedor foi avisado antes do prazo."
     rows: list[dict[str, Any]] = []
-    for pair, side in itertools.product(range(1, 7), "ab"):
+    for pair, side in itertools.product("123456", "ab"):
         case, high = f"{long} Caso {pair}.", side == "a"
-        row = {"id": f"{pair}{side}", "pair": str(pair), "condition": "imitation" if high else "explanation"}
+        row = {"id": f"{pair}{side}", "pair": pair, "condition": "imitation" if high else "explanation"}
         row |= {"text": f"Aplica-se o Tema {pair} do STF." if high else case, "question": "Deve pagar?"}
-        row |= {"response": "Sim, porque venceu.", "summary": case, "reference": f"{case} Houve recurso."}
-        rows.append(row)
+        rows.append(row | {"response": "Sim, porque venceu.", "summary": case, "reference": f"{case} Houve recurso."})
     for name in ("mine.jsonl", "texts.jsonl"):
-        (made / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    labelled = [row | {"label": 90 if row["condition"] == "imitation" else 10} for row in rows]
-    (made / "my.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labelled))
+        put(made / name, rows)
+    put(made / "my.jsonl", (row | {"label": 90 if row["condition"] == "imitation" else 10} for row in rows))
     options = {"question": "Who decides an extraordinary appeal?", "options": ["STF", "STJ", "TST", "TSE"]}
-    (made / "questions.jsonl").write_text(json.dumps({"id": "1", "label": "A"} | options) + "\n")
+    put(made / "questions.jsonl", [{"id": "1", "label": "A"} | options])
     scores = ["case,system,judge,factual_accuracy,completeness,nli,coverage"]
     scores += [f"{k},{name},j,{3 + (name == 'b')},{2 + k % 3},.{5 + k},.{4 + k}" for k in range(6) for name in "ab"]
-    (made / "scores.csv").write_text("\n".join(scores) + "\n")
+    put(made / "scores.csv", "\n".join(scores) + "\n")
     run(LITTLE, made / "RUN")
     buckets = ["experiment=faithfulness", "dataset.summaries=shipped", "steps=[]", "judges=[bucket_rules]"]
     run([*buckets, "analysis=none", "run.limit=8"], made / "BUCKETS")
     return made
 
 
-@pytest.fixture(scope="module")
-def assembled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cache of these tests, so that the embedded model's file is put together once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture(autouse=True)
-def _at_home(place: Path, assembled: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As a reader with all keys and the files that the pages name."""
-    monkeypatch.setenv("UNDOGMATIC_CACHE", str(assembled))
+def _at_home(place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As a reader with all keys, the files that the pages name and a cache, in which the embedded model's file is put
+    together once."""
+    monkeypatch.setenv("UNDOGMATIC_CACHE", str(place.parent / "cache"))
     shutil.copytree(place, tmp_path, dirs_exist_ok=True)
     for each in KEYS:
         monkeypatch.setenv(f"{each}_API_KEY", KEY)
@@ -207,13 +214,11 @@ def _at_home(place: Path, assembled: Path, monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 MOST_JOBS = 4
-LAUNCHERS = ("hydra/launcher", "hydra.launcher")
-"""Keys of packages that not everybody has."""
 
 
 def jobs(words: Sequence[str]) -> list[list[str]]:
     """The jobs of a command: one, or as many as give each value that is swept over a turn, up to MOST_JOBS."""
-    words = [word for word in combined(words) if not word.startswith(LAUNCHERS)]
+    words = [word for word in combined(words) if not word.startswith(("hydra/launcher", "hydra.launcher"))]
     own = [word for word in words if word != "-m"]
     params: dict[str, Any] = {}
     with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())):
@@ -238,19 +243,15 @@ class Reached(Exception):
 def start(words: Sequence[str]) -> None:
     """Do a run until its first question."""
 
-    def stop(*_: Any) -> None:
-        raise Reached
-
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Reached):
-        patch.setattr(Manifest, "open", stop)
+        patch.setattr(Manifest, "open", Mock(side_effect=Reached))
         run_experiment(compose_config([*words, "tracking=none"]), CHOICES, Path("out"))
 
 
 def run(words: Sequence[str], folder: Path) -> None:
     """Do a run to its end, with the config in its folder as Hydra leaves it."""
     config = compose_config([*words, "tracking=none", "engine.cache=false"])
-    (folder / ".hydra").mkdir(parents=True)
-    (folder / ".hydra" / "config.yaml").write_text(json.dumps(config))
+    put(folder / ".hydra" / "config.yaml", json.dumps(config))
     run_experiment(config, CHOICES, folder)
 
 
@@ -299,8 +300,8 @@ STARTED = [each for each in COMMANDS if RUNS.fullmatch(each) and each not in RUN
 def test_each_command_is_run_or_started_or_it_is_said_why_not() -> None:
     assert len(COMMANDS) > 80
     done = {*STARTED, *RUN, *NOT_STARTED}
-    assert set(COMMANDS) - done == set(), "neither run nor named in NOT_STARTED"
-    assert (RUN.keys() | NOT_STARTED.keys()) - set(TYPED) == set(), "no longer documented"
+    assert set(COMMANDS) - done == set(), "neither run nor named in WHY_NOT"
+    assert (RUN.keys() | NOT_STARTED) - set(TYPED) == set(), "no longer documented"
 
 
 @pytest.mark.parametrize("command", STARTED)
@@ -316,7 +317,7 @@ def test_a_setting_composes(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", RUN)
-def test_a_command_runs_to_its_end(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_runs_to_its_end(command: str, stub: StubServer, capsys: pytest.CaptureFixture[str]) -> None:
     words = [*words_of(command), *RUN[command]]
     if command.startswith("undogmatic"):
         if "import" in words:
@@ -326,6 +327,5 @@ def test_a_command_runs_to_its_end(command: str, capsys: pytest.CaptureFixture[s
         main(words)
         assert capsys.readouterr().out
         return
-    with StubServer() as stub:
-        run([*words, *([f"model.api_base={stub.url}/v1"] if "model=gpt" in words else [])], Path("out"))
+    run([*words, *([f"model.api_base={stub.url}/v1"] if "model=gpt" in words else [])], Path("out"))
     assert Path("out/report.html").is_file()

@@ -8,13 +8,15 @@ import json
 import re
 import signal
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import undogmatic.run
+from tests.conftest import put, rows_in
 from tests.stub_server import Fault, StubServer
 from undogmatic.analyses.independence import withheld
 from undogmatic.api import score_text, score_texts
@@ -25,6 +27,7 @@ from undogmatic.experiment import run_experiment
 from undogmatic.readouts.chat import finished
 from undogmatic.records.records import Item, text_mark
 from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.safety.secrets import redacted
@@ -38,18 +41,16 @@ def run(folder: Path, *overrides: str) -> float | None:
 
 def texts(folder: Path, *rows: dict[str, object]) -> str:
     """The override that names a file with these texts."""
-    path = folder / "my.jsonl"
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return f"dataset.path={path}"
+    return f"dataset.path={put(folder / 'my.jsonl', rows)}"
 
 
-def table(folder: Path, name: str) -> list[dict[str, str]]:
+def scores(folder: Path, name: str = "scores.csv") -> list[dict[str, str]]:
     with (folder / name).open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
-def scores(folder: Path) -> list[dict[str, str]]:
-    return table(folder, "scores.csv")
+def told(folder: Path, name: str) -> dict[str, Any]:
+    return json.loads((folder / f"{name}.json").read_text())
 
 
 def report(folder: Path) -> str:
@@ -61,30 +62,23 @@ def test_a_run_leaves_everything_it_promises(tmp_path: Path, capsys: pytest.Capt
     names = {p.name for p in (tmp_path / "out").iterdir()}
     assert {"judgments.jsonl", "scores.csv", "metrics.json", "report.md", "report.html", "figures", "run.json"} <= names
     rows = scores(tmp_path / "out")
-    expected = (
+    assert " ".join(rows[0]) == (
         "item_id pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds error"
-    ).split()
-    assert list(rows[0]) == expected
-    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    )
+    metrics = told(tmp_path / "out", "metrics")
     assert metrics["judged"] == len(rows) == 136
     assert metrics["judgments_per_second"] > 0
     assert headline == metrics["ab.share_expected"]
     printed = capsys.readouterr()
-    assert "report.html" in printed.out
-    assert "136 judged" in printed.err
+    assert "report.html" in printed.out and "136 judged" in printed.err
 
 
-def test_scores_are_in_input_order_one_row_per_item(tmp_path: Path) -> None:
-    mine = texts(tmp_path, *({"id": f"t{n}", "text": f"Tema {n} do STF."} for n in (3, 1, 2)))
-    run(tmp_path / "out", "dataset=texts", mine, "analysis=none", "run.repeats=2")
-    assert [row["item_id"] for row in scores(tmp_path / "out")] == ["t3", "t1", "t2"]
-    assert len((tmp_path / "out" / "judgments.jsonl").read_text().splitlines()) == 6
-
-
-def test_labels_are_kept_with_marks_of_their_texts(tmp_path: Path) -> None:
+def test_scores_are_in_input_order_and_labels_are_kept_with_marks_of_their_texts(tmp_path: Path) -> None:
     mine = texts(tmp_path, {"id": "b", "text": "Tema 1.", "label": 70}, {"id": "a", "text": "Não deve."})
     run(tmp_path / "out", "dataset=texts", mine, "analysis=none", "run.repeats=2")
-    assert table(tmp_path / "out", "labels.csv") == [
+    assert [row["item_id"] for row in scores(tmp_path / "out")] == ["b", "a"]
+    assert len(rows_in(tmp_path / "out" / "judgments.jsonl")) == 4
+    assert scores(tmp_path / "out", "labels.csv") == [
         {"item_id": "b", "label": "70.0", "text_mark": text_mark("Tema 1.")},
         {"item_id": "a", "label": "", "text_mark": text_mark("Não deve.")},
     ]
@@ -118,7 +112,7 @@ def _secret_run(folder: Path, mine: str, stub: StubServer, *overrides: str) -> N
 
 
 @pytest.fixture
-def telling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[StubServer, str]]:
+def telling(stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[StubServer, str]:
     """A server that quotes what it is to judge, in its reasons and in its errors; and a file with texts for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
     answer = json.dumps({"shame_score": 40, "confidence": 90, "rationale": f"It says {SECRET}."})
@@ -127,19 +121,17 @@ def telling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[S
         "broken": (400, {"error": {"message": f"I will not read {SECRET}"}}),
     }
     rows = ({"id": f"t{n}", "text": f"{SECRET}, {'broken' if n == 3 else 'whole'} {n}"} for n in range(4))
-    with StubServer() as stub:
-        for word, (status, body) in bodies.items():
-            stub.faults[word] = Fault("status", times=None, status=status, body=json.dumps(body))
-        yield stub, texts(tmp_path, *rows)
+    for word, (status, body) in bodies.items():
+        stub.faults[word] = Fault("status", times=None, status=status, body=json.dumps(body))
+    return stub, texts(tmp_path, *rows)
 
 
 def test_a_redacted_run_leaves_no_judged_text_and_is_resumed(tmp_path: Path, telling: tuple[StubServer, str]) -> None:
     stub, mine = telling
     out = tmp_path / "out"
     _secret_run(out, mine, stub)
-    for file in (path for path in out.rglob("*") if path.is_file()):
-        content = file.read_text(encoding="utf-8", errors="replace")
-        assert "Zulmira" not in content, file
+    files = [path for path in out.rglob("*") if path.is_file()]
+    assert [path for path in files if b"Zulmira" in path.read_bytes()] == []
     assert "tracking.redact is true" in report(out) and redacted(f"{SECRET}, whole 0") in report(out)
     journal = (out / "judgments.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(journal) == 4 and '"reason":"' in "".join(journal)
@@ -192,14 +184,14 @@ def test_resuming_keeps_what_was_judged(tmp_path: Path) -> None:
     journal.write_text("".join(lines[:5]) + lines[5][:80], encoding="utf-8")
     run(tmp_path / "cut", "run.limit=12", "analysis=none")
     after = journal.read_text(encoding="utf-8").splitlines(keepends=True)
-    assert after[:5] == lines[:5]
-    assert len(after) == 12
-    metrics = json.loads((tmp_path / "cut" / "metrics.json").read_text())
+    assert (after[:5], len(after)) == (lines[:5], 12)
+    metrics = told(tmp_path / "cut", "metrics")
     # The rate is that of the seven judged now, not of all twelve.
     assert metrics["judgments_per_second"] * metrics["judging_seconds"] == pytest.approx(7)
-    keep = ("item_id", "score", "error")
-    whole, cut = scores(tmp_path / "whole"), scores(tmp_path / "cut")
-    assert [[r[k] for k in keep] for r in whole] == [[r[k] for k in keep] for r in cut]
+    whole, cut = (
+        [(r["item_id"], r["score"], r["error"]) for r in scores(tmp_path / name)] for name in ("whole", "cut")
+    )
+    assert whole == cut
 
 
 def test_a_dataset_without_pairs_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
@@ -228,7 +220,7 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
     words = ["model=tfidf", "dataset=labelled", "analysis=labelled", "tracking=none"]
     for name, split in (("seen", "development"), ("new", "test")):
         run(tmp_path / name, *words, f"dataset.split={split}")
-    seen, new = (json.loads((tmp_path / name / "run.json").read_text())["standing"] for name in ("seen", "new"))
+    seen, new = (told(tmp_path / name, "run")["standing"] for name in ("seen", "new"))
     assert (seen, new) == ({"labelled": "undecided"}, {"labelled": "refuted"})
     assert "the judge has seen 1030 of the 1030" in report(tmp_path / "seen").split("## ")[1]
     result = AnalysisResult("ab", {}, verdict=Finding("ab.verdict_supported"), standing="supported")
@@ -240,9 +232,8 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
 
 def test_worked_examples_in_a_prompt_count_as_seen(tmp_path: Path) -> None:
     shown = compose_config(["prompt=demos_pt"])["prompt"]["demonstrations"][0]["text"]
-    recipe = Recipe(compose_config(["prompt=demos_pt", "readout=logprobs"]))
-    items = [Item(id="a", text=shown), Item(id="b", text=f"{shown} E mais.")]
-    assert recipe.build().fitted(items) == 1
+    built = Recipe(compose_config(["prompt=demos_pt", "readout=logprobs"])).build()
+    assert built.fitted([Item(id="a", text=shown), Item(id="b", text=f"{shown} E mais.")]) == 1
 
 
 def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
@@ -260,7 +251,8 @@ def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
         (["+model.colour=red"], "`model.colour` is not a known key"),
         (["engine.concurrency=many"], "`engine.concurrency` is 'many'"),
         (["model=nope"], "`model` has no option 'nope'"),
-        (["dataset=texts"], "dataset.path"),
+        (["model=gpt"], "needs OPENAI_API_KEY in the environment or"),
+        (["dataset=texts"], "`dataset.path` is required. Set it with dataset.path="),
         (["dataset=texts", "dataset.path=none.jsonl"], "`dataset.path` is 'none.jsonl', which does not exist"),
         (["readout=probe"], "it serves: rules"),
         (["+readout.n=3"], "`readout.n` was given with readout=auto"),
@@ -269,25 +261,20 @@ def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
         (["dataset.split=tset"], "`dataset.split` is 'tset'"),
     ],
 )
-def test_bad_input_gets_one_clear_message(tmp_path: Path, overrides: list[str], said: str) -> None:
+def test_bad_input_gets_one_clear_message(
+    tmp_path: Path, overrides: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises((ConfigError, DataError), match=re.escape(said)):
         run(tmp_path / "out", *overrides)
 
 
-def test_hosted_models_need_their_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(ConfigError, match="needs OPENAI_API_KEY in the environment or"):
-        run(tmp_path / "out", "model=gpt")
-
-
 def test_score_text_in_a_notebook_and_outside() -> None:
-    outside = score_text("Aplica-se o Tema 69 do STF.", ["model=patterns"]).score
-    assert outside is not None and outside > 60
-
     async def notebook() -> float | None:
         return score_text("Aplica-se o Tema 69 do STF.", ["model=patterns"]).score
 
-    assert asyncio.run(notebook()) == outside
+    outside = score_text("Aplica-se o Tema 69 do STF.", ["model=patterns"]).score
+    assert outside == asyncio.run(notebook()) > 60  # type: ignore[operator]
     with pytest.raises(DataError, match="`text` is empty"):
         score_texts(["x", "  "], ["model=patterns"])
 
@@ -321,6 +308,109 @@ def test_a_mistyped_resume_is_refused(wrong: str) -> None:
         output_folder(wrong, "outputs/d/2")
 
 
-def test_a_missing_value_is_named_with_its_whole_key() -> None:
-    with pytest.raises(ConfigError, match=r"`dataset.path` is required. Set it with dataset.path="):
-        compose_config(["dataset=texts"])
+# Scores that were made elsewhere: nobody is asked, and all that follows is that of any run.
+
+VERDICTS = CHOICES | {"model": "local", "dataset": "verdicts", "analysis": "meta"}
+HEADER = "case,system,judge,factual_accuracy,completeness,nli,coverage,word_count,failed\n"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    lines = []
+    for case in range(8):
+        for system, gain in (("alder", 1), ("birch", 0)):
+            nli, coverage = rng.uniform(0.5, 0.9, 2).round(3)
+            for judge in ("ash", "oak"):
+                a, b = (int(v) for v in np.clip(rng.integers(2, 5, 2) + gain, 1, 5))
+                failed = str(case == 3 and judge == "oak" and system == "alder").lower()
+                lines.append(f"k{case},{system},{judge},{a},{b},{nli},{coverage},{100 + 10 * case},{failed}\n")
+    return put(tmp_path / "table.csv", HEADER + "".join(lines))
+
+
+def elsewhere(folder: Path, table: Path, *overrides: str, tracking: str = "none") -> float | None:
+    given = ["experiment=faithfulness_meta", f"dataset.path={table}", f"tracking={tracking}", *overrides]
+    return run_experiment(compose_config(given), VERDICTS, folder)
+
+
+def test_the_judgments_are_those_of_the_table_and_the_report_says_that_nobody_was_asked(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    headline = elsewhere(folder, table)
+    metrics = told(folder, "metrics")
+    assert headline == metrics["composite.best"]
+    assert (metrics["judged"], metrics["failed"], metrics["calls"]) == (16 * 6 - 2, 2, 0)
+    rows = rows_in(folder / "judgments.jsonl")
+    assert len(rows) == 16 * 6
+    assert {row["outcome"].get("reason") for row in rows} == {None, "unparseable"}
+    assert "Nobody was asked" in report(folder) and "anchored" not in report(folder)
+    assert RunFolder(folder).facts["model"] == "elsewhere"
+    printed = capsys.readouterr()
+    assert "made elsewhere, by ash, nli, coverage, oak" in printed.err
+    assert {"items_composite.csv", "figures", "report.html", "scores.csv"} <= {p.name for p in folder.iterdir()}
+
+
+def test_a_run_that_was_stopped_goes_on_and_notes_nothing_twice(table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    elsewhere(folder, table, "analysis=none")
+    journal = folder / "judgments.jsonl"
+    whole = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(whole[:40]) + whole[40][:30])
+    put(folder / "run.json", json.dumps(told(folder, "run") | {"status": "running"}))
+    elsewhere(folder, table, "analysis=none")
+    assert journal.read_text() == "".join(whole)
+
+
+def test_another_table_is_another_run_and_a_limit_takes_the_judgments_of_the_kept_items(
+    table: Path, tmp_path: Path
+) -> None:
+    elsewhere(tmp_path / "out", table, "analysis=none", "run.limit=4")
+    assert len(rows_in(tmp_path / "out" / "judgments.jsonl")) == 4 * 6
+    table.write_text(table.read_text().replace(",false", ",true", 1))
+    with pytest.raises(ConfigError, match="holds another run"):
+        elsewhere(tmp_path / "out", table, "analysis=none", "run.limit=4")
+
+
+def test_a_ranking_is_held_against_that_of_an_earlier_run(table: Path, tmp_path: Path) -> None:
+    elsewhere(tmp_path / "first", table, "analysis=composite")
+    better = table.read_text().replace(",birch,ash,2,", ",birch,ash,5,").replace(",birch,oak,2,", ",birch,oak,5,")
+    table.write_text(better)
+    elsewhere(tmp_path / "second", table, "analysis=composite", f"analysis.against=[{tmp_path / 'first'}]")
+    said = report(tmp_path / "second")
+    assert "Against earlier runs: now minus then" in said
+    row = next(line for line in said.splitlines() if line.startswith("| elsewhere-verdicts | birch"))
+    then, now, difference = (float(cell) for cell in row.split("|")[4:7])
+    assert now - then == pytest.approx(difference, abs=2e-3) and difference > 0
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("judges=[score]", "`judges` is set, and the dataset brings its own judgments"),
+        ("run.repeats=3", r"`run\.repeats` is 3, and the judgments were made elsewhere, 1 for an item"),
+    ],
+)
+def test_what_would_ask_somebody_is_refused(override: str, said: str, table: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=said):
+        elsewhere(tmp_path / "out", table, override)
+
+
+def test_a_run_is_logged_like_any_other(table: Path, tmp_path: Path) -> None:
+    elsewhere(tmp_path / "out", table, "analysis=composite", tracking="mlflow")
+    assert told(tmp_path / "out", "mlflow")["run_id"]
+
+
+def test_quotes_of_a_run_are_classified_by_a_model_and_held_against_the_rules(tmp_path: Path) -> None:
+    kinds = ["The date is wrong.", "The outcome is reversed.", "Not in the reference."]
+    rows = [
+        {"case": f"k{n}", "system": "alder", "judge": "ash", "factual_accuracy": 3, "errors": [{"issue": kinds[n % 3]}]}
+        for n in range(6)
+    ]
+    elsewhere(tmp_path / "first", put(tmp_path / "t.jsonl", rows), "analysis=none")
+    given = ["experiment=error_classes", f"dataset.path={tmp_path / 'first'}", "model=fake", "tracking=none"]
+    run_experiment(compose_config(given), VERDICTS | {"model": "fake", "dataset": "quotes"}, tmp_path / "second")
+    metrics = told(tmp_path / "second", "metrics")
+    assert metrics["taxonomy.quotes"] == 6
+    assert 0 <= metrics["taxonomy.agreement"] <= 1
+    assert "agree" in report(tmp_path / "second")

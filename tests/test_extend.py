@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from tests.conftest import put, rows_in, typed
 from undogmatic.api import judge, score_text
 from undogmatic.cli import main
 from undogmatic.config.build import resolve, settings
@@ -37,19 +38,12 @@ def write_files(folder: Path) -> None:
         put(folder / name, content)
 
 
-def put(path: Path, content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8")
-
-
 def command(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A command of the page, as typed in `folder`; the environment says no more than where the package lies."""
+    """A command of the page, as typed in `folder`."""
     first, *words = shlex.split(line)
     assert first == "undogmatic"
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("UNDOGMATIC_ALLOW", "HYDRA"))}
-    own |= {"PYTHONPATH": str(PACKAGE), "PYTHONSAFEPATH": "1", "UNDOGMATIC_CACHE": str(folder / "cache")} | environment
-    line = [sys.executable, "-m", "undogmatic.cli", *words]
-    return subprocess.run(line, cwd=folder, env=own, capture_output=True, text=True, timeout=300, check=False)
+    kept = {"PYTHONSAFEPATH": "1", "UNDOGMATIC_CACHE": str(folder / "cache")}
+    return typed("undogmatic.cli", *words, folder=folder, **kept | environment)
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +69,7 @@ def scores(folder: Path, name: str) -> list[float]:
 
 
 def journal(folder: Path, name: str) -> list[dict]:
-    lines = (folder / "out" / name / "judgments.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+    return rows_in(folder / "out" / name / "judgments.jsonl")
 
 
 def test_the_page_has_a_file_for_each_kind_and_three_at_most() -> None:
@@ -134,27 +127,22 @@ def test_a_changed_argument_of_ones_own_judge_is_another_run(here: Path) -> None
     assert len(set(identities)) == 4 and identities[0] == identities[-1]
 
 
-def test_a_judge_style(folder: Path) -> None:
+def test_a_judge_style_and_its_name_inside_a_shipped_one(folder: Path) -> None:
     ran("out/judge", folder)
     verdicts = [row["outcome"] for row in journal(folder, "judge")]
     assert all(verdict["details"]["first_half"] <= verdict["score"] for verdict in verdicts)
-    assert any(verdict["review"] for verdict in verdicts) and not all(verdict["review"] for verdict in verdicts)
-
-
-def test_a_judge_style_is_a_name_inside_a_shipped_one(folder: Path) -> None:
+    assert {verdict["review"] for verdict in verdicts} == {True, False}
+    # Its name may stand inside a shipped one.
     ran("out/dataset", folder)
     ran("out/panel", folder)
     assert scores(folder, "panel") == pytest.approx(scores(folder, "dataset"))
 
 
-def test_a_sweep_over_a_judge_style(folder: Path) -> None:
+def test_a_sweep_over_a_judge_style_and_an_analysis(folder: Path) -> None:
     done = ran("out/sweep", folder)
     jobs = [json.loads((folder / "out" / "sweep" / n / "run.json").read_text(encoding="utf-8")) for n in "01"]
     assert [job["choices"]["judge"] for job in jobs] == ["first_half", "score"]
     assert "first_half" in done.stdout
-
-
-def test_an_analysis(folder: Path) -> None:
     ran("out/analysis", folder)
     metrics = json.loads((folder / "out" / "analysis" / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["by_length.long"] > metrics["by_length.short"]
@@ -176,20 +164,15 @@ GROUPS = sorted(group for default in DEFAULTS if isinstance(default, dict) for g
 
 
 def test_a_judge_of_two_criteria_is_held_against_the_labels_of_each(here: Path) -> None:
-    rows = ["id,question,answer,label.accuracy,label.completeness"]
-    rows += [f"{n},Q,{'word ' * 8 * n}.,{1 + n},{9 - n}" for n in range(1, 7)]
-    put(here / "rated.csv", "\n".join(rows) + "\n")
+    rows = "".join(f"{n},Q,{'word ' * 8 * n}.,{1 + n},{9 - n}\n" for n in range(1, 7))
+    put(here / "rated.csv", f"id,question,answer,label.accuracy,label.completeness\n{rows}")
     own = "experiment=support dataset=texts dataset.path=rated.csv judge=sides analysis=labelled"
-    own += " hydra.run.dir=out/sides"
-    done = command(f"undogmatic run {own}", here)
-    assert done.returncode == 0, done.stderr
-    report = (here / "out/sides/report.md").read_text(encoding="utf-8")
-    assert "undogmatic.run experiment=support" in report  # the folder is the project file's
-    (here / "undogmatic.toml").write_text('modules = ["my"]\n')
-    for words in (f"--config-dir my/conf {own}", f"'hydra.searchpath=[file://my/conf]' {own}"):
-        assert command(f"undogmatic run {words}", here).returncode == 0
-        report = (here / "out/sides/report.md").read_text(encoding="utf-8")
-        assert words.replace(" hydra.run.dir=out/sides", "") in report
+    # Once the folder is the project file's, and then that of the one command.
+    for where in ("", "--config-dir my/conf ", "'hydra.searchpath=[file://my/conf]' "):
+        done = command(f"undogmatic run {where}{own} hydra.run.dir=out/sides", here)
+        assert done.returncode == 0, done.stderr
+        assert f"undogmatic.run {where}{own}" in (here / "out/sides/report.md").read_text(encoding="utf-8")
+        put(here / "undogmatic.toml", 'modules = ["my"]\n')
     write_files(here)
     assert "sides.accuracy: " in done.stdout and "sides.completeness: " in done.stdout
     found = json.loads((here / "out/sides/metrics.json").read_text(encoding="utf-8"))
@@ -216,7 +199,7 @@ def test_every_group_is_searched_in_the_users_folders(here: Path) -> None:
 
 
 def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture) -> None:
-    (here / "undogmatic.toml").write_text('modules = ["my"]\n')
+    put(here / "undogmatic.toml", 'modules = ["my"]\n')
     own = ["--config-dir", "my/conf", "model=team", "rubric=helpful", "prompt=helpful_en"]
     main(["score", "--input", "question=Q", "--input", "answer=A", "--json", *own])
     assert json.loads(capsys.readouterr().out)["rationale"].endswith(" words")
@@ -263,11 +246,11 @@ def test_a_name_inside_a_judge_is_looked_up_in_the_same_folders(here: Path) -> N
 
 def test_a_file_that_is_not_yaml_is_named_with_its_line(here: Path) -> None:
     put(here / "my/conf/judge/broken.yaml", "a: 1\nb: [\n")
-    with pytest.raises(ConfigError, match=r"^my/conf/judge/broken.yaml:3: not YAML: "):
+    said = "my/conf/judge/broken.yaml:3: not YAML: "
+    with pytest.raises(ConfigError, match=f"^{said}"):
         compose_config(["judge=broken"])
     done = command("undogmatic run judge=broken", here)
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert done.stderr.startswith("error: my/conf/judge/broken.yaml:3: not YAML: ")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1) and done.stderr.startswith(f"error: {said}")
 
 
 def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> None:
@@ -282,8 +265,9 @@ def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> N
         shipped = conf_folder() / Path(name).relative_to("my/conf" if name.startswith("my") else "other")
         with pytest.raises(ConfigError) as caught:
             compose_config(words, config_dir=config_dir)
-        refusal = f"{name} would take the place of the program's own {shipped}. Give it a name"
-        assert str(caught.value).startswith(refusal)
+        assert str(caught.value).startswith(
+            f"{name} would take the place of the program's own {shipped}. Give it a name"
+        )
         done = command("undogmatic run --cfg job", here) if name.startswith("my") else None
         assert done is None or (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
         (here / name).unlink()
@@ -304,36 +288,36 @@ def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> N
 )
 def test_a_mistake_in_the_project_file_is_named(here: Path, name: str, content: str, said: str) -> None:
     (here / "undogmatic.toml").unlink()
-    (here / name).write_text(content, encoding="utf-8")
-    with pytest.raises(ConfigError) as caught:
+    put(here / name, content)
+    with pytest.raises(ConfigError, match=f"^{re.escape(said)}"):
         compose_config()
-    assert str(caught.value).startswith(said)
 
 
 def test_only_what_is_named_outside_the_yaml_may_be_built(here: Path) -> None:
     put(here / "my/team.py", "open('ran', 'w')\n")
-    (here / "undogmatic.toml").write_text('conf = "my/conf"\nmodules = ["my.chats"]\n', encoding="utf-8")
+    put(here / "undogmatic.toml", 'conf = "my/conf"\nmodules = ["my.chats"]\n')
     assert resolve("my.chats.ChatsDataset", "dataset").__name__ == "ChatsDataset"
     with pytest.raises(ConfigError, match=r"only classes of undogmatic, my.chats may be built") as caught:
         resolve("my.team.TeamChat", "model")
     assert '`modules = ["my"]` in undogmatic.toml' in str(caught.value)
     (here / "undogmatic.toml").unlink()
-    (here / "pyproject.toml").write_text('[tool.undogmatic]\nconf = "my/conf"\n', encoding="utf-8")
+    put(here / "pyproject.toml", '[tool.undogmatic]\nconf = "my/conf"\n')
     with pytest.raises(ConfigError, match="only classes of undogmatic may be built"):
         score_text("x", ["model=team"])
     assert not (here / "ran").exists()
 
 
 def test_an_installed_package_brings_its_folder_and_its_classes(here: Path) -> None:
-    site = here / "site"
-    (site / "theirs_undogmatic-1.dist-info").mkdir(parents=True)
-    put(site / "theirs_undogmatic-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: theirs-undogmatic\nVersion: 1\n")
-    put(site / "theirs_undogmatic-1.dist-info/entry_points.txt", "[undogmatic]\nanything = theirs\n")
-    put(site / "theirs/__init__.py", "")
-    put(site / "theirs/rater.py", FILES["my/team.py"])
-    put(site / "theirs/conf/model/theirs.yaml", "_target_: theirs.rater.TeamChat\n")
-    away = here / "away"
-    put(away / "helpful.yaml", FILES["my/conf/rubric/helpful.yaml"])
+    site, away = here / "site", here / "away"
+    for path, content in (
+        ("theirs_undogmatic-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: theirs-undogmatic\nVersion: 1\n"),
+        ("theirs_undogmatic-1.dist-info/entry_points.txt", "[undogmatic]\nanything = theirs\n"),
+        ("theirs/__init__.py", ""),
+        ("theirs/rater.py", FILES["my/team.py"]),
+        ("theirs/conf/model/theirs.yaml", "_target_: theirs.rater.TeamChat\n"),
+        (away / "helpful.yaml", FILES["my/conf/rubric/helpful.yaml"]),
+    ):
+        put(site / path, content)
     line = "undogmatic score --rubric helpful.yaml --prompt minimal_en --input question=Q --input answer=A --json"
     done = command(f"{line} model=theirs", away, PYTHONPATH=os.pathsep.join([str(PACKAGE), str(site)]))
     assert done.returncode == 0, done.stderr
@@ -345,17 +329,15 @@ class TestScore:
 
     WORDS = ("model=team", "prompt=helpful_en")
 
-    def test_a_file_gives_the_inputs_and_its_labels_are_left_aside(self, here: Path, capsys: Capture) -> None:
+    def test_inputs_come_from_a_file_whose_labels_are_left_aside_and_from_standard_input(
+        self, here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         answer = "word " * 30
         put(here / "chats.csv", f"id,question,answer,label\na,Q,No.,900\nb,Q,{answer},none\n")
         main(["score", "--rubric", "helpful", "--file", "chats.csv", "--json", *self.WORDS])
         rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert [row["id"] for row in rows] == ["a", "b"]
         assert rows[0]["score"] < rows[1]["score"] <= 10
-
-    def test_inputs_come_from_a_file_and_from_standard_input(
-        self, here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
         monkeypatch.setattr(sys, "stdin", io.StringIO("Where?"))
         given = ["--input", "question=-", "--input", "answer=@my/chats.txt"]
         main(["score", "--rubric", "my/conf/rubric/helpful.yaml", *given, *self.WORDS])
@@ -377,16 +359,16 @@ class TestScore:
     )
     def test_what_is_mistyped_is_one_message(self, here: Path, words: list[str], said: str, capsys: Capture) -> None:
         put(here / "broken.yaml", "name: [\n")
-        with pytest.raises(SystemExit) as caught:
+        with pytest.raises(SystemExit, match=r"^2$"):
             main(["score", *([] if "--rubric" in words else ["--rubric", "helpful"]), *words, *self.WORDS])
-        assert caught.value.code == 2
         assert said in capsys.readouterr().err
 
 
 def test_an_analysis_in_a_folder_of_its_group_is_one_of_several(here: Path) -> None:
-    few = "_target_: undogmatic.analyses.costs.CostsAnalysis\nbaseline: null\nlevel: 0.9\n"
-    put(here / "my/conf/analysis/mine/few.yaml", few)
+    put(
+        here / "my/conf/analysis/mine/few.yaml",
+        "_target_: undogmatic.analyses.costs.CostsAnalysis\nbaseline: null\nlevel: 0.9\n",
+    )
     for words in (["analysis=[mine/few,none]"], ["analysis=[none,mine/few]", "analysis.few.level=0.9"]):
         chosen = compose_config(words)["analysis"]
-        assert chosen["few"]["level"] == 0.9
-        assert set(chosen) == {"few", "none", "_target_"}
+        assert (chosen["few"]["level"], set(chosen)) == (0.9, {"few", "none", "_target_"})

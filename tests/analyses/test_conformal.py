@@ -168,7 +168,7 @@ def test_selective_keeps_the_promise() -> None:
     for doubt in (10.0, 60.0, None):
         cheap = FixedJudge(Verdict(score=20.0, confidence=None if doubt is None else 100 - doubt), "cheap")
         judge = SelectiveJudge(cheap, FixedJudge(Verdict(score=90.0), "dear"), rubric(), Rules())
-        judge.promise = Promise("confidence", 40.0)
+        judge.promise = ("confidence", 40.0)
         decided = asyncio.run(judge.judge(Item(id="a", text="t")))
         found.append((decided.score, decided.details["rules_fired"]))
     # Without a doubt there is no promise, so the expensive judge decides.

@@ -13,8 +13,6 @@ tests/test_fuzz.py tries each door for some seconds, `python -m benchmarks.fuzz 
 told. What begins with an underscore is no door.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import pkgutil

@@ -1,7 +1,5 @@
 """Values that a well-meaning program does not expect, and good values with one thing in them replaced by such a one."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import functools
@@ -36,13 +34,16 @@ def odd() -> st.SearchStrategy[Any]:
 
 
 def nested(depth: int) -> Any:
-    """Lists in lists."""
     return functools.reduce(lambda inner, _: [inner], range(depth), 0)
 
 
 def written(value: Any) -> bytes:
-    """The value as a line of JSON."""
     return json.dumps(value).encode()
+
+
+def texts(most: int) -> st.SearchStrategy[bytes]:
+    """Of so many characters, halves of some among them."""
+    return st.text(max_size=most).map(lambda text: text.encode("utf-8", "surrogatepass"))
 
 
 def lines(rows: Iterable[Any], as_they_are: bool = False) -> bytes:

@@ -1,7 +1,5 @@
 """Files given by path that a run computes with: a probe, a calibration, a model."""
 
-from __future__ import annotations
-
 import functools
 import json
 import struct
@@ -52,7 +50,6 @@ def damaged_probes(draw: st.DrawFn) -> bytes:
 
 
 def strategy() -> st.SearchStrategy[Case]:
-    """Damaged and made-up files of each kind, and any bytes."""
     lengths = st.sampled_from([0, 1, 2, 2**31, 2**62, 2**64 - 1])
     headers = st.builds(gguf, lengths, lengths, st.binary(max_size=80), st.sampled_from([3, 3, 2, 1, 2**31]))
     keys = st.sampled_from(["model", "prompt_hash", "method", "texts", "parameters"])

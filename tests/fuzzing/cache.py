@@ -1,7 +1,5 @@
 """The door of the call cache: rows that somebody else wrote, or half of which are gone."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools
@@ -43,7 +41,6 @@ EXAMPLES = [
 
 
 def strategy() -> st.SearchStrategy[Row]:
-    """Rows that are nearly good, and any other."""
     found = st.one_of(spoiled(GOOD).map(written), odd().map(written), st.binary(max_size=40), st.integers(-9, 9))
     return st.builds(Row, found, st.booleans())
 

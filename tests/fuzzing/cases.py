@@ -1,7 +1,5 @@
 """A table of cases, and a table of their summaries, as a dataset."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +22,6 @@ class Case(NamedTuple):
 
 
 def strategy() -> st.SearchStrategy[Case]:
-    """Rows with odd values in the columns that are read, or any bytes."""
     cells = st.sampled_from(NAMES) | odd
     row = st.dictionaries(st.sampled_from(COLUMNS) | st.text(max_size=5), cells, max_size=6)
     filled = row.map(lambda found: {"case": "A", "text": "t", "reference": "r", "document": "a.md"} | found)

@@ -1,8 +1,6 @@
 # ruff: noqa: E501
 """YAML of every group, as somebody else may have written it: composed and built, or one message."""
 
-from __future__ import annotations
-
 import functools
 import os
 import tempfile
@@ -51,7 +49,6 @@ def built(config: Mapping[str, Any]) -> None:
 
 
 def strategy() -> st.SearchStrategy[Case]:
-    """Bytes, damaged files, and files whose values are of every other kind."""
     chosen = st.sampled_from([True, False, False, False, False, False, False, False])
     return st.sampled_from(GROUPS).flatmap(lambda group: st.builds(Case, st.just(group), _content(group), chosen))
 

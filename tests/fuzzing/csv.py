@@ -1,7 +1,5 @@
 """A CSV file as a dataset."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from tests.fuzzing._values import pieces, reading, sheet
@@ -9,11 +7,9 @@ from tests.fuzzing.jsonl import COLUMNS
 
 TOKENS = (*"id text label label.a.b , ; \" ' =1+1 -5 é \0 nan".split(), "\t", "\n", "\r", "\r\n", " ")
 ENCODINGS = ("utf-8", "utf-8-sig", "latin-1", "utf-16", "cp1252")
-Case = bytes
 
 
-def strategy() -> st.SearchStrategy[Case]:
-    """Tables in several encodings, pieces of CSV in any order, and any bytes."""
+def strategy() -> st.SearchStrategy[bytes]:
     cells = st.text(max_size=8) | st.sampled_from(["", "7", "1e400", "nan", "true", "=1+1", "a\rb", "[1]", "x" * 2000])
     header = st.lists(st.sampled_from(COLUMNS) | cells, min_size=1, max_size=5).map(lambda names: ["text", *names])
     table = st.builds(lambda head, body: [head, *body], header, st.lists(st.lists(cells, max_size=7), max_size=4))
@@ -23,7 +19,7 @@ def strategy() -> st.SearchStrategy[Case]:
 
 
 enter = reading("fuzzed.csv")
-EXAMPLES: list[Case] = [
+EXAMPLES: list[bytes] = [
     b"",
     b"\n\n",
     b"text\n",

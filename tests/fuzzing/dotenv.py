@@ -1,8 +1,6 @@
 # ruff: noqa: E501
 """The file `.env` of the working directory: a value, none, or one message."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile
@@ -17,7 +15,6 @@ NAME = "A_KEY_OF_NOBODY"
 
 
 def strategy() -> st.SearchStrategy[bytes | None]:
-    """Bytes, and lines of what stands in such files."""
     parts = st.sampled_from(
         [NAME, "OTHER", "=", "export ", '"', "'", "\n", "\r\n", "\r", "#", " ", "\\", "$", "${X}", "sk-123456789", "é", "\0", "\ufeff", "`", "\x0c", "\u2028", ";", ":"]
     )  # fmt: skip

@@ -1,7 +1,5 @@
 """The door of predicted hierarchies: what a model answered, in any form, up to the metrics and the item."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, get_args
@@ -31,7 +29,6 @@ PIECES = ("All Events", "\n", "\n  ", "\n    ", "- ", "├── ", "│   ", " 
 
 
 def strategy() -> st.SearchStrategy[Any]:
-    """Spoiled hierarchies as values, as JSON in and out of fences, cut off, as outlines and arrows; and anything."""
     values = spoiled(GOOD) | spoiled(ROWS) | odd()
     texts = values.map(json.dumps)
     fenced = texts.map(lambda text: f"So:\n```json\n{text}\n```")

@@ -1,7 +1,5 @@
 """A file of JSON Lines as a dataset."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import strategies as st
@@ -17,11 +15,9 @@ TOKENS = (
 )
 odd = values.odd() | st.sampled_from(["'=1", "-5", "nan", "1_0", "a\rb", {}, []])
 rows = st.dictionaries(st.sampled_from(COLUMNS) | st.text(max_size=5), odd, max_size=6)
-Case = bytes
 
 
-def strategy() -> st.SearchStrategy[Case]:
-    """Rows with odd values, pieces of JSON in any order, and any bytes."""
+def strategy() -> st.SearchStrategy[bytes]:
     whole = st.lists(rows.map(lambda row: {"text": "a"} | row), min_size=1, max_size=3)
     written = st.builds(lines, whole, st.booleans())
     other = whole.map(lambda found: json.dumps(found[0]).encode("utf-16"))
@@ -29,7 +25,7 @@ def strategy() -> st.SearchStrategy[Case]:
 
 
 enter = reading("fuzzed.jsonl")
-EXAMPLES: list[Case] = [
+EXAMPLES: list[bytes] = [
     b"",
     b"\xef\xbb\xbf",
     b'{"text": "caf\xe9"}',

@@ -1,7 +1,5 @@
 """`undogmatic review import`: a filled sheet, and the labels that a run's folder holds already."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -27,7 +25,6 @@ Case = tuple[str, bytes, str | None, str | None]
 
 
 def strategy() -> st.SearchStrategy[Case]:
-    """Sheets as people fill them in, pieces of them, and any bytes; odd options."""
 
     def table(rows: list[dict[str, str]], encoding: str, mark: str) -> tuple[str, bytes]:
         cells = [[row.get(name, "") for name in COLUMNS] for row in rows]
@@ -50,7 +47,8 @@ def enter(case: Case) -> None:
     suffix, content, scale, labeller = case
     path, folder = Path(f"fuzzed{suffix}"), Path("run")
     folder.mkdir(exist_ok=True)
-    (folder / labels.FILE).unlink(missing_ok=True)
+    kept = folder / labels.FILE
+    kept.unlink(missing_ok=True)
     path.write_bytes(content)
     try:
         ends = None if scale is None else labels.parse_scale(scale)
@@ -67,13 +65,12 @@ def enter(case: Case) -> None:
     labels.append(folder, checked.new)
     found = labels.read(folder)
     assert found == checked.new
-    assert {one.item_id for one in found} <= ITEMS.keys()
-    assert all(0 <= one.label <= 100 for one in found)
-    (folder / labels.FILE).write_bytes(content)  # and as what a folder holds already
+    assert all(one.item_id in ITEMS and 0 <= one.label <= 100 for one in found)
+    kept.write_bytes(content)  # and as what a folder holds already
     try:
         labels.read(folder)
     except UndogmaticError as error:
-        one_message(error, [folder / labels.FILE])
+        one_message(error, [kept])
 
 
 def _csv(*rows: str) -> bytes:

@@ -1,8 +1,6 @@
 # ruff: noqa: E501
 """Every number and text of every shipped option, set to what means nothing: built, or one message that names the key."""
 
-from __future__ import annotations
-
 import copy
 import functools
 from collections.abc import Iterator
@@ -49,7 +47,6 @@ def enter(case: Case) -> None:
 
 
 def strategy() -> st.SearchStrategy[Case]:
-    """Keys of all options, and values, the absurd ones among them."""
     value = st.one_of(st.sampled_from(VALUES), st.floats(), st.integers(), st.text(max_size=5))
     return st.builds(lambda key, value: Case(*key, value), st.sampled_from(_keys()), value)
 

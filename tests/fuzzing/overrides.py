@@ -1,8 +1,6 @@
 # ruff: noqa: E501
 """The words of a command line: a config, or one message."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
@@ -30,7 +28,6 @@ _WORD = st.one_of(
 
 
 def strategy() -> st.SearchStrategy[Words]:
-    """One to three words of parts that mean something, and of any characters."""
     return st.lists(_WORD, min_size=1, max_size=3).map(tuple)
 
 

@@ -1,7 +1,5 @@
 """A Parquet file as a dataset: odd types, and damage."""
 
-from __future__ import annotations
-
 import datetime
 import functools
 import io
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 from tests.fuzzing._values import reading
 from tests.fuzzing.jsonl import COLUMNS
 
-Case = bytes
 moments = st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2200, 1, 1))
 KINDS: tuple[tuple[pyarrow.DataType, st.SearchStrategy[Any]], ...] = (
     (pyarrow.string(), st.text(st.characters(exclude_categories=["Cs"]), max_size=8)),
@@ -76,8 +73,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(content[: draw(st.sampled_from([len(content)] * 3 + [len(content) // 2, 8]))])
 
 
-def strategy() -> st.SearchStrategy[Case]:
-    """Odd types, damage, and any bytes."""
+def strategy() -> st.SearchStrategy[bytes]:
     return st.one_of(tables(), damaged(), st.binary(max_size=100).map(lambda raw: b"PAR1" + raw + b"PAR1"))
 
 
@@ -88,7 +84,7 @@ def _of(**columns: Any) -> bytes:
     return bytes_of(pyarrow.table({"text": ["a", "b"]} | columns))
 
 
-EXAMPLES: list[Case] = [
+EXAMPLES: list[bytes] = [
     b"",
     b"PAR1",
     b"PAR1" + b"\xff" * 4 + b"PAR1",

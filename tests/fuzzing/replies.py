@@ -4,8 +4,6 @@ Good replies with any node replaced by anything, and bodies that are no JSON, go
 checks, the readout or judge style and the journal; and a second time through the cache.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import hashlib
@@ -17,6 +15,7 @@ from urllib.parse import urlsplit
 
 from hypothesis import strategies as st
 
+import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.fuzzing import watched
 from tests.fuzzing._values import ODD_TEXTS, folder, odd, spoiled, written
 from tests.stub_server import StubServer, _judged_text
@@ -39,8 +38,6 @@ WAYS = {
     "levels": ["model=gpt", "readout=logprobs", "judge=debate"],
 }
 """How to ask, as overrides."""
-
-
 REFUSAL = {"error": {"message": "m", "code": 1}, "detail": [{"loc": [1], "msg": ""}]}
 
 
@@ -64,15 +61,11 @@ class Answer(NamedTuple):
 
 @functools.cache
 def parts(way: str) -> Parts:
-    """The judge that asks in this way."""
-    import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-
     return Recipe(compose_config([*WAYS[way], "model.key_env=null", "tracking=none"])).build()
 
 
 @functools.cache
 def cache() -> ReplyCache:
-    """One for all cases of a process."""
     return ReplyCache(folder())
 
 
@@ -109,7 +102,6 @@ def judged(way: str, text: str, answer: Callable[[bytes], Any], gateway: Gateway
 
 
 def strategy() -> st.SearchStrategy[Answer]:
-    """Spoiled replies, spoiled contents of replies, and anything at all."""
     for way in WAYS:
         good(way)  # made here, and not while a case is drawn
     return _answers()
@@ -168,8 +160,7 @@ def _check(judgments: list[Judgment]) -> None:
     for judgment in judgments:
         outcome = judgment.outcome
         if isinstance(outcome, Failure):
-            assert outcome.reason != "fault", outcome.message
-            assert outcome.message.strip()
+            assert outcome.reason != "fault" and outcome.message.strip(), outcome.message
         else:
             assert outcome.score is not None and 0 <= outcome.score <= 100, outcome.score
             assert outcome.interval is None or all(map(math.isfinite, outcome.interval))
@@ -193,8 +184,7 @@ def _content(reply: dict[str, Any]) -> str:
 def _with_content(reply: dict[str, Any], content: str) -> bytes:
     if "choices" in reply:
         first = reply["choices"][0]
-        changed = first | {"message": first["message"] | {"content": content}}
-        return written(reply | {"choices": [changed]})
+        return written(reply | {"choices": [first | {"message": first["message"] | {"content": content}}]})
     return written(reply | {"content": [{"type": "text", "text": content}]} if "content" in reply else content)
 
 

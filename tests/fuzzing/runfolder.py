@@ -4,8 +4,6 @@ The folder is that of one small run, and of a sweep of which it is a job; each c
 through one of the commands that read run folders.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io
@@ -20,7 +18,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from tests.fuzzing._values import places
+from tests.fuzzing._values import places, texts
 from undogmatic.config.door import compose_config
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import tell
@@ -45,14 +43,13 @@ class Case(NamedTuple):
 
 
 def strategy() -> st.SearchStrategy[Case]:
-    """Every kind of damage to every file, through every door."""
     return st.builds(
         Case,
         st.sampled_from(list(_DOORS)),
         st.sampled_from(FILES),
         st.sampled_from(("cut", "flip", "replace", "insert", "value", "gone", "folder")),
         st.floats(0, 1),
-        st.binary(max_size=40) | st.sampled_from(VALUES).map(str.encode) | st.text(max_size=20).map(_bytes),
+        st.binary(max_size=40) | st.sampled_from(VALUES).map(str.encode) | texts(20),
     )
 
 
@@ -154,12 +151,10 @@ def _damage(path: Path, case: Case) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_bytes() if path.is_file() else b""
     place = int(case.at * len(before))
+    first, rest = before[:place], before[place:]
     if case.damage in ("gone", "folder"):
         path.unlink(missing_ok=True)
-        if case.damage == "folder":
-            path.mkdir()
-        return
-    first, rest = before[:place], before[place:]
+        return path.mkdir() if case.damage == "folder" else None
     contents = {
         "cut": first,
         "flip": first + bytes(255 - b for b in rest[:3]) + rest[3:],
@@ -183,7 +178,3 @@ def _other_value(before: bytes, case: Case) -> bytes:
         holder[key] = marker
     text = json.dumps(found).replace(json.dumps(marker), case.content.decode("utf-8", "replace"))
     return b"\n".join([*lines, text.encode()]) + b"\n"
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")

@@ -1,7 +1,5 @@
 """The texts that `undogmatic score` is given: on standard input, as `--input`, in `@FILE`."""
 
-from __future__ import annotations
-
 import io
 import sys
 from argparse import Namespace
@@ -22,7 +20,6 @@ Case = tuple[str, bytes | None, tuple[str, ...]]
 
 
 def strategy() -> st.SearchStrategy[Case]:
-    """Bytes in any encoding; names and words of any kind."""
     encoded = st.text(max_size=20).map(lambda text: text.encode("utf-8", "replace"))
     words = st.sampled_from("text=- text=@fuzzed.txt text=@ text=@. text=@/dev/null text=@~nobody/x".split())
     words |= st.sampled_from(["text=@\0", "text=", "=", "text"]) | st.text(max_size=8)

@@ -1,4 +1,4 @@
-"""Every readout and every judge style on every kind of scale."""
+"""Every readout and every judge style on every kind of scale, and as DSPy modules on which its own tools work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import dspy
 import pytest
 
 from tests.judges.conftest import WORDINGS
-from tests.rubrics import ALL, COLOURS, HUNDRED, ORDERED, QUESTION_ANSWER, TEN, YES_NO, FormFiller
+from tests.rubrics import ALL, COLOURS, FIVE, HUNDRED, ORDERED, QUESTION_ANSWER, TEN, YES_NO, FormFiller
 from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import asker_for
@@ -20,7 +20,7 @@ from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import DistributionalJudge, ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.models.base import Model
-from undogmatic.models.calls import Gateway
+from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout, RulesReadout
@@ -93,9 +93,8 @@ def item(rubric: Rubric) -> Item:
 
 def bound(readout: Readout, rubric: Rubric, model: FormFiller) -> Readout:
     example = {name: f"a {name}" for name in rubric.inputs}
-    shots = (Demonstration(inputs=example, score=rubric.scale.write(rubric.minimum), rationale="r"),)
-    if rubric.scale.kind == "numeric":
-        shots = (Demonstration(inputs=example, score=rubric.minimum, rationale="r"),)
+    lowest = rubric.minimum if rubric.scale.kind == "numeric" else rubric.scale.write(rubric.minimum)
+    shots = (Demonstration(inputs=example, score=lowest, rationale="r"),)
     model.connect(Gateway())
     readout.bind(model, Prompt(id="toy", language="en", demonstrations=shots), rubric)
     return readout
@@ -120,9 +119,8 @@ def test_every_style_runs_with_every_readout_on_every_scale(
     judge: Judge = STYLES[style](ScoreJudge(ready), lambda: asker_for(ready, WORDINGS), rubric)
     assert judge.needs_order is (style in ARGUES)
     if judge.needs_order and not rubric.scale.ordered:
-        with pytest.raises(
-            ConfigError, match=f"judge={judge.name} argues between .* rubric={rubric.name} has categories"
-        ):
+        said = f"judge={judge.name} argues between .* rubric={rubric.name} has categories"
+        with pytest.raises(ConfigError, match=said):
             judge.judge_by(rubric)
         return
     outcome = judged(judge, rubric, model, provenance).outcome
@@ -158,8 +156,7 @@ def test_nothing_of_another_scale_is_said(rubric: Rubric) -> None:
 
 
 def test_labels_are_the_numbers_themselves_or_cannot_be_taken_for_them() -> None:
-    assert TEN.labels == tuple("ABCDEFGHIJ")
-    assert TEN.meanings("en")[:2] == ["1", "2"]
+    assert TEN.labels == tuple("ABCDEFGHIJ") and TEN.meanings("en")[:2] == ["1", "2"]
     assert YES_NO.labels == ("0", "1")
     assert HUNDRED.levels == (0, 25, 50, 75, 100)
     assert HUNDRED.meanings("en")[-1] == "100, HIGH: much of it"
@@ -185,17 +182,13 @@ def test_a_demonstration_off_the_scale_is_refused_by_name(rubric: Rubric, score:
         StructuredReadout().bind(FormFiller(), Prompt(id="toy", language="en", demonstrations=shots), rubric)
 
 
-def test_demonstrations_of_another_rubric_are_refused() -> None:
+def test_demonstrations_of_another_rubric_are_refused_and_a_base_model_is_told_of_those_for_this_one() -> None:
     shots = (Demonstration(text="t", score=99, rationale="r"),)
     prompt = Prompt(id="demos_pt", language="en", rubric="shame", demonstrations=shots)
     with pytest.raises(ConfigError, match="worked examples of rubric=shame, and this run judges by rubric=ten"):
         StructuredReadout().bind(FormFiller(), prompt, TEN)
-
-
-def test_a_base_model_is_told_of_prompts_for_this_rubric_only() -> None:
-    bare = Prompt(id="bare", language="en")
     with pytest.raises(ConfigError, match="None that is here has examples for rubric=ten"):
-        LogprobsReadout().bind(FormFiller(base=True), bare, TEN)
+        LogprobsReadout().bind(FormFiller(base=True), Prompt(id="bare", language="en"), TEN)
 
 
 @pytest.mark.parametrize(
@@ -213,3 +206,143 @@ def test_a_score_outside_its_own_range_is_called_a_contradiction(
     found = coherent(Verdict(score=score, interval=interval), rubric)
     assert [issue.startswith("Contradiction: the score") for issue in found.issues] == [True] * contradicts
     assert coherent(found, rubric).issues == found.issues, "a judge around the judge does not say it again"
+
+
+MARKED = "A sentence that no file of ours holds."
+
+
+def made(way: str, style: str, cache: ReplyCache | None = None) -> tuple[Judge, FormFiller]:
+    make, base = READOUTS[way]
+    model = FormFiller(1.0, base)
+    model.connect(Gateway(cache))
+    readout: Readout = make()
+    shots = (Demonstration(text="shipped", score=4, rationale="r"),) if base else ()
+    readout.bind(model, Prompt(id="toy", language="en", demonstrations=shots), FIVE)
+    judge: Judge = STYLES[style](ScoreJudge(readout), lambda: asker_for(readout, WORDINGS), FIVE)
+    judge.rubric = FIVE
+    return judge, model
+
+
+def sent(judge: Judge, model: FormFiller) -> str:
+    model.requests.clear()
+    with dspy.context(lm=LanguageModel(model)):
+        asyncio.run(judge.acall(item=Item(id="a", text="Tema 69.")))
+    return "\n".join(repr(request) for request in model.requests)
+
+
+def an_answer(predictor: dspy.Predict) -> dict[str, Any]:
+    """A demonstration in the fields of the predictor."""
+    found: dict[str, Any] = {"text": MARKED}
+    for name, field in predictor.signature.output_fields.items():
+        marks = field.json_schema_extra
+        found[name] = marks["labels"][0] if "labels" in marks else marks["scale"].minimum if "scale" in marks else "w"
+    return found
+
+
+def changed(judge: Judge, name: str, demonstration: dspy.Example) -> list[Judge]:
+    """Copies of the judge, in one of which a predictor has other instructions, and in one a demonstration."""
+    instructed, shown = judge.deepcopy(), judge.deepcopy()
+    predictor = dict(instructed.named_predictors())[name]
+    predictor.signature = predictor.signature.with_instructions(MARKED)
+    dict(shown.named_predictors())[name].demos = [demonstration]
+    return [instructed, shown]
+
+
+@pytest.mark.parametrize("way", READOUTS)
+@pytest.mark.parametrize("style", STYLES)
+def test_instructions_and_demonstrations_of_every_predictor_reach_request_and_hash(style: str, way: str) -> None:
+    judge, model = made(way, style)
+    before, program = sent(judge, model), judge.program_hash()
+    assert MARKED not in before
+    predictors = judge.named_predictors()
+    assert predictors
+    for name, predictor in predictors:
+        for copy in changed(judge, name, dspy.Example(**an_answer(predictor)).with_inputs("text")):
+            assert MARKED in sent(copy, model), name
+            assert copy.program_hash() != program, name
+    assert judge.program_hash() == program and sent(judge, model) == before
+
+
+@pytest.mark.parametrize("way", READOUTS)
+@pytest.mark.parametrize("style", STYLES)
+def test_a_copy_asks_the_same_with_the_cache_on(style: str, way: str, tmp_path: Any) -> None:
+    cache = ReplyCache(tmp_path / "replies")
+    judge, model = made(way, style, cache)
+    first = sent(judge, model)
+    copy = judge.deepcopy()
+    assert copy is not judge and copy.program_hash() == judge.program_hash()
+    assert first
+    assert sent(copy, model) == ""  # every answer came from the cache
+    cache.close()
+
+
+@pytest.mark.parametrize("way", READOUTS)
+@pytest.mark.parametrize("style", STYLES)
+def test_evaluate_and_labeled_few_shot_of_dspy_work_unaided(style: str, way: str) -> None:
+    judge, model = made(way, style)
+    texts = [f"Text number {n} of a stranger." for n in range(4)]
+    train = [dspy.Example(text=t, score=1.0, confidence=90, rationale="r").with_inputs("text") for t in texts]
+    with dspy.context(lm=LanguageModel(model)):
+        compiled = dspy.LabeledFewShot(k=2).compile(judge, trainset=train)
+        model.requests.clear()
+        result = dspy.Evaluate(devset=train[:2], metric=_near, num_threads=2, display_progress=False)(compiled)
+    assert 0 <= result.score <= 100
+    asked = "\n".join(repr(request) for request in model.requests)
+    shown = sum(f"Text number {n} " in asked for n in range(4))
+    # A score is an example for every predictor that gives one; a style that gives none by itself is left as it was.
+    outputs = (f for p in compiled.predictors() for f in p.signature.output_fields.values())
+    assert shown > 2 if any(f.json_schema_extra.get("is_score") for f in outputs) else shown == 2
+    assert compiled.program_hash() != judge.program_hash()
+
+
+def _near(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> float:
+    return 1.0 - abs(example.score - prediction.score) / 4
+
+
+def test_two_inputs_are_given_by_name_and_the_model_of_the_context_is_asked() -> None:
+    model = FormFiller(1.0)
+    model.connect(Gateway())
+    readout = StructuredReadout()
+    readout.bind(model, Prompt(id="toy", language="en"), QUESTION_ANSWER)
+    judge = ScoreJudge(readout)
+    with dspy.context(lm=LanguageModel(model)):
+        prediction = judge(question="Why?", answer="Because.")
+    assert prediction.verdict.category == "right" and prediction.score == 2
+    judge, model = made("structured", "debate")
+    other = FormFiller(0.0)
+    other.connect(Gateway())
+    with dspy.context(lm=LanguageModel(other)):
+        judge(text="Tema 69.")
+    assert other.requests
+    assert not model.requests
+
+
+def test_an_untouched_rollout_is_a_call_of_its_own(tmp_path: Any) -> None:
+    cache = ReplyCache(tmp_path / "replies")
+    judge, model = made("structured", "score", cache)
+    lm = LanguageModel(model)
+    for rollout in (None, None, 1, 2, 2):
+        with dspy.context(lm=lm.copy(rollout_id=rollout, temperature=1.0)):
+            judge(text="Tema 69.")
+    assert len(model.requests) == 3
+    cache.close()
+
+
+def test_a_decision_model_is_asked_what_its_predictor_says() -> None:
+    class Decider(FormFiller):
+        readouts = ("decision",)
+
+        async def decide(self, state: Any, questions: Any) -> dict[str, Any]:
+            self.requests.append({"state": state, "questions": questions})
+            odds = {str(n): 0.2 for n in range(5)}
+            return {"score": {"type": "score", "probabilities": odds, "score": 2.0}}
+
+    model = Decider()
+    readout = DecisionReadout()
+    readout.bind(model, Prompt(id="toy", language="en"), FIVE)
+    judge = ScoreJudge(readout)
+    program = judge.program_hash()
+    ((name, _),) = judge.named_predictors()
+    for copy in changed(judge, name, dspy.Example(text=MARKED, score=3)):
+        assert MARKED in sent(copy, model)  # type: ignore[arg-type]
+        assert copy.program_hash() != program

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import FakeChat, good_answer, reference
+from tests.conftest import PROMPT, RUBRIC, FakeChat, good_answer, reference
 from tests.judges.conftest import Bench, FixedJudge
 from undogmatic.config.build import build
 from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
@@ -20,14 +20,12 @@ from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge, beyond
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Failure, Item, ScoreDistribution, Verdict
-from undogmatic.records.rubric import Rubric
 
 
-def panel(*scores: float, rubric: Rubric, **options: object) -> PanelJudge:
-    return PanelJudge([FixedJudge(Verdict(score=s)) for s in scores], rubric, **options)  # type: ignore[arg-type]
+def panel(*scores: float, **options: object) -> PanelJudge:
+    return PanelJudge([FixedJudge(Verdict(score=s)) for s in scores], RUBRIC, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -39,51 +37,39 @@ def panel(*scores: float, rubric: Rubric, **options: object) -> PanelJudge:
         ({"aggregate": "weighted", "weights": [3.0, 0.0, 0.0, 0.0, 1.0]}, 30),
     ],
 )
-def test_aggregates(bench: Bench, rubric: Rubric, options: dict[str, object], score: float) -> None:
-    outcome = bench.verdict(panel(10, 20, 50, 60, 90, rubric=rubric, **options))
+def test_aggregates(bench: Bench, options: dict[str, object], score: float) -> None:
+    outcome = bench.verdict(panel(10, 20, 50, 60, 90, **options))
     assert outcome.score == pytest.approx(score)
 
 
-def test_disagreement_is_the_uncertainty_of_members_without_a_level(bench: Bench, rubric: Rubric) -> None:
-    agreed = bench.judge(panel(50, 55, 60, rubric=rubric)).outcome
-    apart = bench.judge(panel(20, 55, 90, rubric=rubric)).outcome
+def test_disagreement_is_the_uncertainty_of_members_without_a_level_else_what_they_say_is_joined(bench: Bench) -> None:
+    agreed = bench.judge(panel(50, 55, 60)).outcome
+    apart = bench.judge(panel(20, 55, 90)).outcome
     assert (agreed.uncertainty, apart.uncertainty, apart.review) == ("low", "high", True)
-    assert agreed.details["spread"] == 10
-    assert agreed.interval == pytest.approx((45, 65))
-    assert agreed.confidence > apart.confidence
-    assert agreed.distribution.values == rubric.levels
+    assert agreed.details["spread"] == 10 and agreed.interval == pytest.approx((45, 65))
+    assert agreed.confidence > apart.confidence and agreed.distribution.values == RUBRIC.levels
     assert agreed.distribution.expectation == pytest.approx(agreed.score) == pytest.approx(55)
-
-
-def test_members_levels_distributions_issues_and_reviews_are_joined(bench: Bench, rubric: Rubric) -> None:
     one = ScoreDistribution(values=(0, 100), probabilities=(0.2, 0.8))
     two = ScoreDistribution(values=(0, 100), probabilities=(0.6, 0.4))
     members = [
         FixedJudge(Verdict(score=80.0, distribution=one, uncertainty="high", review=True, issues=("a",))),
         FixedJudge(Verdict(score=40.0, distribution=two, uncertainty="medium", issues=("b",))),
     ]
-    outcome = bench.verdict(PanelJudge(members, rubric))
+    outcome = bench.verdict(PanelJudge(members, RUBRIC))
     assert outcome.distribution.probabilities == pytest.approx((0.4, 0.6))
     assert (outcome.uncertainty, outcome.review, outcome.interval) == ("high", True, pytest.approx((40, 80)))
-    assert outcome.issues[:2] == ("a", "b")
-    assert "medium" in outcome.issues[2]
+    assert outcome.issues[:2] == ("a", "b") and "medium" in outcome.issues[2]
 
 
-def test_a_failed_member_is_left_out_and_most_failed_is_a_failure(bench: Bench, rubric: Rubric) -> None:
-    bad = UnparseableAnswer("nonsense", "raw words")
-    outcome = bench.verdict(PanelJudge([FixedJudge(Verdict(score=30.0)), FixedJudge(bad)], rubric))
+def test_a_failed_member_is_left_out_most_failed_is_a_failure_and_a_config_error_stops_the_run(bench: Bench) -> None:
+    good, bad = FixedJudge(Verdict(score=30.0)), FixedJudge(UnparseableAnswer("nonsense", "raw words"))
+    outcome = bench.verdict(PanelJudge([good, bad], RUBRIC))
     assert (outcome.score, outcome.details["members_failed"]) == (30, 1)
     assert outcome.issues == ("unparseable: nonsense",)
-    failed = bench.judge(
-        PanelJudge([FixedJudge(Verdict(score=30.0)), FixedJudge(bad), FixedJudge(bad)], rubric)
-    ).outcome
-    assert isinstance(failed, Failure)
-    assert failed.raw == "raw words"
-
-
-def test_a_config_error_in_a_member_stops_the_run(bench: Bench, rubric: Rubric) -> None:
+    failed = bench.judge(PanelJudge([good, bad, bad], RUBRIC)).outcome
+    assert isinstance(failed, Failure) and failed.raw == "raw words"
     with pytest.raises(ConfigError, match="wrong key"):
-        bench.judge(PanelJudge([FixedJudge(Verdict(score=30.0)), FixedJudge(ConfigError("wrong key"))], rubric))
+        bench.judge(PanelJudge([good, FixedJudge(ConfigError("wrong key"))], RUBRIC))
 
 
 @pytest.mark.parametrize(
@@ -101,40 +87,40 @@ def test_a_config_error_in_a_member_stops_the_run(bench: Bench, rubric: Rubric) 
         ({"aggregate": "weighted", "history": ["a"]}, r"names 1 run\(s\), and the panel has 2 members"),
     ],
 )
-def test_settings_that_cannot_work_are_refused(rubric: Rubric, options: dict[str, object], said: str) -> None:
+def test_settings_that_cannot_work_are_refused(options: dict[str, object], said: str) -> None:
     members = [FixedJudge(Verdict(score=score)) for score in (10, 20)]
     with pytest.raises(ConfigError, match=said):
-        build({"_target_": "undogmatic.judges.panel.PanelJudge", **options}, "judge", members=members, rubric=rubric)
+        build({"_target_": "undogmatic.judges.panel.PanelJudge", **options}, "judge", members=members, rubric=RUBRIC)
 
 
-def test_repeats_are_real_calls_and_a_repeat_of_the_run_repeats_none_of_them(
-    prompt: Prompt, rubric: Rubric, bench: Bench
-) -> None:
+def test_repeats_are_real_calls_and_a_repeat_of_the_run_repeats_none_of_them(bench: Bench) -> None:
     scores = iter(range(100))
-    model = FakeChat(lambda _: (good_answer(next(scores)), None))
-    readout = StructuredReadout(temperature=1.0)
-    model.connect(Gateway())
-    bench.chat = model
-    readout.bind(model, prompt, rubric)
-    judgment = bench.judge(PanelJudge([ScoreJudge(readout)], rubric, repeats=4))
-    assert judgment.cost.calls == 4
-    assert judgment.score == pytest.approx(1.5)
+    bench.chat, readout = FakeChat(lambda _: (good_answer(next(scores)), None)), StructuredReadout(temperature=1.0)
+    bench.chat.connect(Gateway())
+    readout.bind(bench.chat, PROMPT, RUBRIC)
+    judgment = bench.judge(PanelJudge([ScoreJudge(readout)], RUBRIC, repeats=4))
+    assert judgment.cost.calls == 4 and judgment.score == pytest.approx(1.5)
 
 
-def selective(rubric: Rubric, cheap: Verdict, **rules: object) -> tuple[SelectiveJudge, FixedJudge]:
+def selective(cheap: Verdict, **rules: object) -> tuple[SelectiveJudge, FixedJudge]:
     expensive = FixedJudge(Verdict(score=55.0, uncertainty="low"), "expensive")
-    return SelectiveJudge(FixedJudge(cheap), expensive, rubric, Rules.model_validate(rules)), expensive
+    return SelectiveJudge(FixedJudge(cheap), expensive, RUBRIC, Rules.model_validate(rules)), expensive
 
 
-def test_the_expensive_judge_is_called_only_where_a_rule_fires(bench: Bench, rubric: Rubric) -> None:
-    judge, expensive = selective(rubric, Verdict(score=71.0), high_score={})
+def test_the_expensive_judge_is_called_only_where_a_rule_fires_and_one_without_its_number_is_named(
+    bench: Bench,
+) -> None:
+    judge, expensive = selective(Verdict(score=71.0), high_score={})
     outcome = bench.verdict(judge)
     assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (55, 1, "high_score")
     assert outcome.details["cheap_score"] == 71
-    judge, expensive = selective(rubric, Verdict(score=70.0), high_score={})
+    judge, expensive = selective(Verdict(score=70.0), high_score={})
     outcome = bench.verdict(judge)
     assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (70, 0, "")
     assert expensive.asked == 0
+    judge, _ = selective(Verdict(score=10.0), disagrees_with_f1={}, low_confidence={}, wide_interval={})
+    outcome = bench.verdict(judge, accuracy=0.9)
+    assert outcome.details["rules_not_evaluated"] == "disagrees_with_f1, low_confidence, wide_interval"
 
 
 F1, HALLUCINATION = {"accuracy": 0.9, "automatic_f1": 0.5}, {"scientific": 0.8, "hallucination_rate": 0.2}
@@ -161,9 +147,9 @@ F1, HALLUCINATION = {"accuracy": 0.9, "automatic_f1": 0.5}, {"scientific": 0.8, 
     ],
 )
 def test_each_rule_has_its_switch_and_its_thresholds(
-    bench: Bench, rubric: Rubric, rules: dict[str, object], metadata: dict[str, float], fired: str
+    bench: Bench, rules: dict[str, object], metadata: dict[str, float], fired: str
 ) -> None:
-    judge, _ = selective(rubric, Verdict(score=62.0, confidence=40.0, interval=(45.0, 80.0)), **rules)
+    judge, _ = selective(Verdict(score=62.0, confidence=40.0, interval=(45.0, 80.0)), **rules)
     outcome = bench.verdict(judge, **metadata)
     assert outcome.details["rules_fired"] == fired
 
@@ -184,27 +170,21 @@ def test_an_unknown_rule_and_a_threshold_off_its_scale_are_named(rules: dict[str
         Rules.model_validate(rules)
 
 
-def test_a_rule_without_its_number_does_not_fire_and_is_named(bench: Bench, rubric: Rubric) -> None:
-    judge, _ = selective(rubric, Verdict(score=10.0), disagrees_with_f1={}, low_confidence={}, wide_interval={})
-    outcome = bench.verdict(judge, accuracy=0.9)
-    assert outcome.details["rules_not_evaluated"] == "disagrees_with_f1, low_confidence, wide_interval"
-
-
 @pytest.mark.parametrize("value", ["high", 1.5, True])
-def test_metadata_that_is_no_share_is_named(bench: Bench, rubric: Rubric, value: object) -> None:
-    judge, _ = selective(rubric, Verdict(score=10.0), low_variance={})
+def test_metadata_that_is_no_share_is_named(bench: Bench, value: object) -> None:
+    judge, _ = selective(Verdict(score=10.0), low_variance={})
     with pytest.raises(DataError, match=r"item 'a'.*bootstrap_variance"):
         bench.judge(judge, bootstrap_variance=value)
 
 
-def test_every_shared_trigger_decision_is_reproduced(rubric: Rubric) -> None:
+def test_every_shared_trigger_decision_is_reproduced() -> None:
     lines = reference("flow/judge_and_auto.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if row["judge_error"] is None]
     repeats: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in rows:
         repeats[row["test_case_id"], row["model"], row["condition"]].append(row["judge_0_10"]["overall"] / 10)
     names = ("high_score", "disagrees_with_f1", "high_scientific_hallucination", "low_variance")
-    judge, _ = selective(rubric, Verdict(score=0.0), **{name: {} for name in names})
+    judge, _ = selective(Verdict(score=0.0), **{name: {} for name in names})
     decisions = []
     for row in rows:
         # A raw 1 is a tenth: the scale is 0-10, whatever the number looks like.
@@ -224,16 +204,13 @@ def test_every_shared_trigger_decision_is_reproduced(rubric: Rubric) -> None:
     assert {name: np.mean([name in fired for fired in decisions]) for name in names} == pytest.approx(totals["by_rule"])
 
 
-def test_a_score_already_had_is_handed_on(bench: Bench, rubric: Rubric) -> None:
+def test_a_score_already_had_is_handed_on_and_judges_work_without_an_event_loop(bench: Bench) -> None:
     critique = {"issues": [], "critique_strength": 1, "range_low": 70, "range_high": 80, "confidence": 9}
     cheap, initial = FixedJudge(Verdict(score=75.0)), FixedJudge(Verdict(score=75.0))
     devil = DevilsAdvocateJudge(initial, bench.words(critique))
-    judgment = bench.judge(SelectiveJudge(cheap, devil, rubric, Rules(high_score={})))  # type: ignore[arg-type]
+    judgment = bench.judge(SelectiveJudge(cheap, devil, RUBRIC, Rules(high_score={})))  # type: ignore[arg-type]
     assert (cheap.asked, initial.asked, judgment.cost.calls) == (1, 0, 1)
     assert (judgment.outcome.interval, judgment.outcome.details["escalated"]) == ((70, 80), 1)
-
-
-def test_judges_work_without_an_event_loop(rubric: Rubric) -> None:
-    judge = panel(10, 20, rubric=rubric)
+    judge = panel(10, 20)
     assert judge(item=Item(id="a", text="t")).verdict.score == 15
     assert asyncio.run(judge.acall(item=Item(id="a", text="t"))).verdict.score == 15

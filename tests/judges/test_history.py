@@ -13,13 +13,14 @@ import pytest
 import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.conftest import RUBRIC
 from tests.judges.conftest import Bench, FixedJudge
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge
-from undogmatic.judges.panel import History, PanelJudge, inverse_weights, read_history
+from undogmatic.judges.panel import PanelJudge, inverse_weights, read_history
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.records.records import Cost, Judgment, Provenance, Verdict, text_mark
@@ -40,7 +41,7 @@ def off(by: float) -> list[float]:
 
 
 @pytest.fixture
-def make_run(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Callable[..., str]:
+def make_run(tmp_path: Path, provenance: Provenance) -> Callable[..., str]:
     """The folder that a run of `judge` over labelled texts leaves, as far as weights read it."""
 
     def make(
@@ -50,7 +51,7 @@ def make_run(tmp_path: Path, rubric: Rubric, provenance: Provenance) -> Callable
         labels: Sequence[float | None] | None = LABELS,
         marks: Sequence[str] | None = MARKS,
         status: str = "finished",
-        scale: Rubric = rubric,
+        scale: Rubric = RUBRIC,
         origin: Provenance | None = None,
     ) -> str:
         folder = tmp_path / name
@@ -101,45 +102,39 @@ def test_no_other_weights_give_a_smaller_variance_to_independent_members() -> No
     assert best[0] / best[2] == pytest.approx(25)
 
 
-def test_a_member_weighs_the_inverse_of_its_squared_error_and_the_verdict_says_so(
-    bench: Bench, rubric: Rubric, pair: Callable[..., Pair]
+def test_a_member_weighs_the_inverse_of_its_squared_error_bias_included_and_typed_weights_fit_nothing(
+    bench: Bench, pair: Callable[..., Pair]
 ) -> None:
     members, runs = pair(off(5), off(10))
-    panel = PanelJudge(members, rubric, aggregate="weighted", history=runs)
+    panel = PanelJudge(members, RUBRIC, aggregate="weighted", history=runs)
     outcome = bench.verdict(panel)
     assert outcome.score == pytest.approx(0.8 * 80 + 0.2 * 40)
     assert outcome.details["members"] == "near 80 x0.8, far 40 x0.2"
-    assert panel.contents["weights"] == pytest.approx([0.8, 0.2])
-    assert panel.fitted_on() == set(MARKS)
-
-
-def test_typed_weights_are_shown_as_typed_and_fit_nothing(bench: Bench, rubric: Rubric) -> None:
-    panel = PanelJudge([fixed(80, "one"), fixed(40, "two")], rubric, aggregate="weighted", weights=[3, 1])
+    assert panel.contents["weights"] == pytest.approx([0.8, 0.2]) and panel.fitted_on() == set(MARKS)
+    panel = PanelJudge([fixed(80, "one"), fixed(40, "two")], RUBRIC, aggregate="weighted", weights=[3, 1])
     outcome = bench.verdict(panel)
     assert outcome.details["members"] == "one 80 x3, two 40 x1"
     assert panel.fitted_on() == frozenset()
 
 
-def test_a_bias_counts_as_error(rubric: Rubric, pair: Callable[..., Pair]) -> None:
+def test_a_bias_counts_as_error(pair: Callable[..., Pair]) -> None:
     members, runs = pair(off(10), [label + 10 for label in LABELS])
-    assert read_history(runs, members, rubric).weights == pytest.approx([0.5, 0.5])
+    assert read_history(runs, members, RUBRIC)[0] == pytest.approx([0.5, 0.5])
 
 
-def test_members_are_compared_on_the_texts_all_of_them_judged(rubric: Rubric, pair: Callable[..., Pair]) -> None:
+def test_members_are_compared_on_the_texts_all_of_them_judged(pair: Callable[..., Pair]) -> None:
     # The second fails on the first three texts, on which the first is far off; unlabelled texts count for neither.
     hard = [label + 60 if n < 3 else label + 5 for n, label in enumerate(LABELS)]
     easy = [None if n < 3 else label + 10 for n, label in enumerate(LABELS)]
     members, runs = pair(hard, easy, labels=[*LABELS[:-1], None])
-    found = read_history(runs, members, rubric)
-    assert found == History(pytest.approx([0.8, 0.2]), frozenset(MARKS[3:-1]))
+    found = read_history(runs, members, RUBRIC)
+    assert found == (pytest.approx([0.8, 0.2]), frozenset(MARKS[3:-1]))
 
 
-def test_a_panel_inside_another_judge_still_tells_what_its_weights_saw(
-    rubric: Rubric, pair: Callable[..., Pair]
-) -> None:
+def test_a_panel_inside_another_judge_still_tells_what_its_weights_saw(pair: Callable[..., Pair]) -> None:
     members, runs = pair(off(5), off(10))
-    panel = PanelJudge(members, rubric, aggregate="weighted", history=runs)
-    outer = SelectiveJudge(fixed(3), PanelJudge([panel, fixed(4)], rubric), rubric, Rules(high_score={}))
+    panel = PanelJudge(members, RUBRIC, aggregate="weighted", history=runs)
+    outer = SelectiveJudge(fixed(3), PanelJudge([panel, fixed(4)], RUBRIC), RUBRIC, Rules(high_score={}))
     assert outer.fitted_on() == set(MARKS)
 
 
@@ -168,7 +163,6 @@ REFUSED = {
 
 @pytest.mark.parametrize(("changes", "judge", "instead", "said"), REFUSED.values(), ids=REFUSED)
 def test_runs_that_give_no_honest_weights_are_refused(
-    rubric: Rubric,
     make_run: Callable[..., str],
     tmp_path: Path,
     changes: dict[str, Any],
@@ -185,31 +179,27 @@ def test_runs_that_give_no_honest_weights_are_refused(
     if instead is not None:
         runs[1] = str(tmp_path / instead)
     with pytest.raises((ConfigError, DataError)) as caught:
-        PanelJudge(members, rubric, aggregate="weighted", history=runs)
+        PanelJudge(members, RUBRIC, aggregate="weighted", history=runs)
     message = str(caught.value).replace(f"{tmp_path}/", "")
-    assert said in message
-    assert "`judge.history" in message
+    assert said in message and "`judge.history" in message
 
 
-def test_too_few_texts_in_common_are_refused(rubric: Rubric, pair: Callable[..., Pair]) -> None:
+def test_too_few_texts_in_common_are_refused(pair: Callable[..., Pair]) -> None:
     members, runs = pair([*off(5)[:22], None, None], [None, None, None, *off(5)[3:]])
     with pytest.raises(DataError, match="every member judged the same 19 labelled texts only"):
-        read_history(runs, members, rubric)
+        read_history(runs, members, RUBRIC)
 
 
-def test_another_scale_is_refused(rubric: Rubric, make_run: Callable[..., str]) -> None:
+def test_another_scale_and_texts_a_member_was_fitted_on_are_refused(make_run: Callable[..., str]) -> None:
     scale, guide = NumericScale(minimum=0, maximum=10), Anchors(at=(0, 1, 2, 3, 10))
-    short = rubric.model_copy(update={"name": "short", "scale": scale, "guide": guide})
+    short = RUBRIC.model_copy(update={"name": "short", "scale": scale, "guide": guide})
     run = make_run("a", fixed(1), off(5), scale=short)
     with pytest.raises(ConfigError, match=r"rubric=short \(levels 0, 1, 2, 3, 10.*this panel judges on rubric=toy"):
-        read_history([run], [fixed(1)], rubric)
-
-
-def test_texts_a_member_was_fitted_on_flatter_it_and_are_refused(rubric: Rubric, make_run: Callable[..., str]) -> None:
+        read_history([run], [fixed(1)], RUBRIC)
     member = fixed(1)
     member.weighed_on = frozenset(MARKS[:2])
     with pytest.raises(DataError, match="2 of 24 were used to fit this member"):
-        read_history([make_run("a", member, off(5))], [member], rubric)
+        read_history([make_run("b", member, off(5))], [member], RUBRIC)
 
 
 SERVER = "model=openai_compatible model.api_base=http://127.0.0.1:1/v1 model.name=m".split()
@@ -229,7 +219,9 @@ def parts(*overrides: str) -> Parts:
     return Recipe(compose_config([*server, *overrides])).build()
 
 
-def test_a_run_is_known_as_the_members_own_and_as_no_other_members(make_run: Callable[..., str]) -> None:
+def test_a_run_is_known_as_the_members_own_and_as_no_other_members_and_the_message_names_what_differs(
+    make_run: Callable[..., str],
+) -> None:
     runs = []
     for n, (_, overrides) in enumerate(MEMBERS):
         alone = parts(*overrides)
@@ -242,9 +234,6 @@ def test_a_run_is_known_as_the_members_own_and_as_no_other_members(make_run: Cal
         for other in runs[:n] + runs[n + 1 :]:
             with pytest.raises(ConfigError, match="another judge"):
                 read_history([other], [member], whole.rubric)
-
-
-def test_the_message_names_what_differs(make_run: Callable[..., str]) -> None:
     alone = parts("judge=score", "prompt=anchored_en")
     run = make_run("a", alone.judge, off(5), scale=alone.rubric, origin=alone.provenance)
     panel = ["judge=panel", "judge.aggregate=weighted", "judge.members=[score]", f"judge.history=[{run}]"]

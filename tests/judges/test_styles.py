@@ -86,22 +86,18 @@ STYLES: list[tuple[Callable[[Asker], Judge], dict[str, Any]]] = [
 ]
 
 
-def test_the_initial_score_stands_and_the_critique_says_how_sure_it_is(bench: Bench) -> None:
+def test_the_initial_score_stands_the_critique_says_how_sure_it_is_and_a_strength_of_one_is_a_tenth(
+    bench: Bench,
+) -> None:
     found = bench.verdict(devil(bench.words(CRITIQUE)))
     assert (found.score, found.interval, found.uncertainty, found.review) == (80, (50, 65), "medium", False)
     assert (found.confidence, found.confidence_source) == (60, "procedure")
     contradiction = "Contradiction: the score 80 lies outside the judge's own range, 50 to 65."
     assert found.issues == ("moderate (missing): No scope.", contradiction)
-    assert found.doubt == 0.4
-    assert found.details["critique_strength"] == 0.4
-    assert found.details["score_delta"] == 22.5
-    assert found.details["moderate_issues"] == 1
+    told = [found.details[name] for name in ("critique_strength", "score_delta", "moderate_issues")]
+    assert (found.doubt, told) == (0.4, [0.4, 22.5, 1])
     assert (found.is_uncertain, found.revised_score) == (False, 57.5)
-
-
-def test_a_strength_of_one_is_a_tenth(bench: Bench) -> None:
-    mild = CRITIQUE | {"critique_strength": 1, "issues": []}
-    found = bench.verdict(devil(bench.words(mild)))
+    found = bench.verdict(devil(bench.words(CRITIQUE | {"critique_strength": 1, "issues": []})))
     assert (found.details["critique_strength"], found.uncertainty) == (0.1, "low")
 
 
@@ -120,8 +116,7 @@ def test_strength_major_issues_or_a_wide_range_ask_for_review(
     """The confidence comes from the strength alone, so the verdict says what else made the level."""
     found = bench.verdict(devil(bench.words(CRITIQUE | changes)))
     assert (found.uncertainty, found.review) == ("high", True)
-    assert found.details["level_from"] == level_from
-    assert found.is_uncertain is True
+    assert found.details["level_from"] == level_from and found.is_uncertain is True
 
 
 def test_a_style_without_a_critique_revised_nothing_and_one_without_levels_is_not_said_to_be_sure(bench: Bench) -> None:
@@ -140,12 +135,18 @@ def test_the_critic_is_told_the_score_and_the_text_stays_fenced(bench: Bench) ->
     assert '"severity": "minor" | "moderate" | "major"' in bench.chat.requests[0]["system"]
 
 
-def test_points_are_the_distribution(bench: Bench) -> None:
+def test_points_are_the_distribution_and_where_they_do_not_sum_to_100_are_scaled_and_the_defect_is_named(
+    bench: Bench,
+) -> None:
     found = bench.verdict(DistributionalJudge(bench.words(POINTS)))
     assert found.distribution.probabilities == pytest.approx((0, 0, 0.1, 0.8, 0.1))
     assert (found.score, found.interval, found.uncertainty) == (pytest.approx(75), (50, 100), "medium")
-    assert found.issues == ()
-    assert found.rationale == "It cites."
+    assert (found.issues, found.rationale) == ((), "It cites.")
+    found = bench.verdict(DistributionalJudge(bench.words(POINTS | {"level_2": 33, "level_3": 57})))
+    assert sum(found.distribution.probabilities) == pytest.approx(1)
+    assert found.details["points_sum"] == 100 and "multiples of 5" in found.issues[0]
+    found = bench.verdict(DistributionalJudge(bench.words(POINTS | {"level_3": 60})))
+    assert (found.details["points_sum"], "sum to 80" in found.issues[0]) == (80, True)
 
 
 def test_points_over_the_options_of_a_multiple_choice_item(bench: Bench) -> None:
@@ -164,30 +165,16 @@ def test_points_over_the_options_of_a_multiple_choice_item(bench: Bench) -> None
     assert "C: TST" in bench.asked()[0]
 
 
-def test_points_that_do_not_sum_to_100_are_scaled_and_the_defect_is_named(bench: Bench) -> None:
-    found = bench.verdict(DistributionalJudge(bench.words(POINTS | {"level_2": 33, "level_3": 57})))
-    assert sum(found.distribution.probabilities) == pytest.approx(1)
-    assert found.details["points_sum"] == 100
-    assert "multiples of 5" in found.issues[0]
-    found = bench.verdict(DistributionalJudge(bench.words(POINTS | {"level_3": 60})))
-    assert (found.details["points_sum"], "sum to 80" in found.issues[0]) == (80, True)
-
-
-def test_a_debate_has_two_positions_and_a_judge(bench: Bench) -> None:
+def test_a_debate_has_two_positions_and_a_judge_and_in_the_middle_or_degenerate_it_is_uncertain(bench: Bench) -> None:
     found = bench.verdict(DebateJudge(bench.words(DEBATE)))
     assert (found.score, found.interval, found.uncertainty) == (81, (pytest.approx(30), pytest.approx(90)), "medium")
     assert found.details["judge_position"] == pytest.approx(0.85)
-    assert found.details["compelling"] == "advocate"
-    assert found.rationale == "Mostly citation."
-
-
-def test_a_judge_in_the_middle_and_a_degenerate_debate_are_uncertain(bench: Bench) -> None:
+    assert found.details["compelling"] == "advocate" and found.rationale == "Mostly citation."
     middle = bench.verdict(DebateJudge(bench.words(DEBATE | {"final_score": 60})))
     assert (middle.uncertainty, middle.review) == ("high", True)
     turned = bench.verdict(DebateJudge(bench.words(DEBATE | {"advocate_score": 20})))
     assert (turned.uncertainty, turned.interval) == ("high", (20, 30))
-    assert "Degenerate debate" in turned.issues[0]
-    assert "judge_position" not in turned.details
+    assert "Degenerate debate" in turned.issues[0] and "judge_position" not in turned.details
 
 
 def test_in_separate_calls_no_side_sees_the_other_and_the_judge_sees_both(bench: Bench) -> None:
@@ -197,41 +184,30 @@ def test_in_separate_calls_no_side_sees_the_other_and_the_judge_sees_both(bench:
         {k: DEBATE[k] for k in ("rationale", "compelling", "final_score", "confidence")},
     ]
     judgment = bench.judge(DebateJudge(bench.words(*parts), separate_calls=True))
-    assert judgment.score == 81
-    assert judgment.cost.calls == 3
+    assert (judgment.score, judgment.cost.calls) == (81, 3)
     advocate, critic, judge = bench.asked()
-    assert "cites only" not in critic
-    assert "one reason" not in advocate
-    assert "defends 90.0: cites only" in judge
-    assert "defends 30.0: one reason" in judge
+    assert "cites only" not in critic and "one reason" not in advocate
+    assert "defends 90.0: cites only" in judge and "defends 30.0: one reason" in judge
 
 
-def test_red_and_blue(bench: Bench) -> None:
+def test_red_and_blue_and_the_balance_of_teams(bench: Bench) -> None:
     found = bench.verdict(RedBlueJudge(bench.words(RED_BLUE)))
     assert (found.score, found.uncertainty, found.details["stronger_team"]) == (85, "low", "blue")
     even = bench.verdict(RedBlueJudge(bench.words(RED_BLUE | {"red_strength": 8})))
     assert (even.uncertainty, even.review, even.details["stronger_team"]) == ("high", True, "neither")
-
-
-def test_the_balance_of_teams() -> None:
     assert balance(0, 0) == (None, "neither", "high")
-    assert balance(6, 10).level == "medium"
+    assert balance(6, 10)[2] == "medium"
     assert balance(2, 8)[1:] == ("blue", "low")
     assert balance(8, 2)[1:] == ("red", "low")
 
 
-def test_a_single_pass_gives_its_range(bench: Bench) -> None:
+def test_a_single_pass_gives_its_range_and_the_estimated_accuracy_is_the_confidence(bench: Bench) -> None:
     found = bench.verdict(single(bench.words(SINGLE)))
     assert (found.score, found.interval, found.uncertainty) == (60, (50, 75), "medium")
-    assert found.issues == ("Is the scope a reason?",)
-    assert found.details["level_from"] == "width"
-
-
-def test_the_estimated_accuracy_is_the_confidence(bench: Bench) -> None:
+    assert found.issues == ("Is the scope a reason?",) and found.details["level_from"] == "width"
     found = bench.verdict(probe(bench.words(ACCURACY)))
     assert (found.score, found.confidence, found.details["estimated_accuracy"]) == (80, 64, 64)
-    assert found.details["accuracy_reason"] == "Such texts are plain."
-    assert found.uncertainty == "medium"
+    assert found.details["accuracy_reason"] == "Such texts are plain." and found.uncertainty == "medium"
 
 
 @pytest.mark.parametrize(("style", "answer"), STYLES)
@@ -270,12 +246,7 @@ def without(answer: dict[str, Any], name: str) -> dict[str, Any]:
         (DebateJudge, DEBATE | {"rationale": " "}, "unparseable", "`rationale` is empty"),
         (DebateJudge, DEBATE | {"compelling": None}, "unparseable", "`compelling` is empty"),
         (DebateJudge, DEBATE | {"advocate_strengths": ["cites", "one theme"]}, "unparseable", "at least 3 items"),
-        (
-            DebateJudge,
-            DEBATE | {"critic_weaknesses": FORM[:3]},
-            "unparseable",
-            "`critic_weaknesses` has no words of its",
-        ),
+        (DebateJudge, DEBATE | {"critic_weaknesses": FORM[:3]}, "unparseable", "`critic_weaknesses` has no words of"),
         (DebateJudge, DEBATE | {"rationale": FORM[3]}, "unparseable", "`rationale` has no words of its own"),
         (RedBlueJudge, RED_BLUE | {"red_reasons": FORM[4:]}, "unparseable", "`red_reasons`"),
         (devil, CRITIQUE | {"issues": [ISSUE | {"text": "the problem"}]}, "unparseable", "`issues` has no words"),
@@ -292,8 +263,7 @@ def test_a_bad_answer_gets_one_retry_with_the_reason_then_a_failure(
     outcome = bench.judge(style(bench.words(bad))).outcome
     assert isinstance(outcome, Failure)
     assert (outcome.reason, len(bench.chat.requests)) == (kind, 2)
-    assert said in outcome.message
-    assert said in bench.asked()[1]
+    assert said in outcome.message and said in bench.asked()[1]
     assert outcome.raw
 
 
@@ -331,16 +301,13 @@ def test_one_call_per_number(bench: Bench, make: Callable[[Asker], Judge], calls
     assert judgment.outcome.uncertainty in ("low", "medium", "high")
 
 
-def test_each_number_is_the_expectation_over_its_own_levels(bench: Bench) -> None:
+def test_each_number_is_the_expectation_over_its_own_levels_and_context_of_the_next_question(bench: Bench) -> None:
     odds = by_words({"objections damage": only(3), "lowest": only(1), "": only(2)})
     outcome = bench.verdict(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(odds)))
     assert outcome.details["critique_strength"] == pytest.approx(0.75)
     assert outcome.interval == pytest.approx((25, 50))
     assert (outcome.score, outcome.uncertainty) == (60, "high")
     assert (outcome.confidence, outcome.confidence_source) == (pytest.approx(25), "procedure")
-
-
-def test_what_was_answered_is_context_of_the_next_question(bench: Bench) -> None:
     bench.judge(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(lambda _: only(2), base=True)))
     _, low, high = bench.asked()
     assert "Strength of the objections: 5 of 10." in low
@@ -350,45 +317,32 @@ def test_what_was_answered_is_context_of_the_next_question(bench: Bench) -> None
     assert all("A judge's score: 60, on the scale from 0 to 100." in question for question in bench.asked())
 
 
-def test_the_high_end_is_read_from_the_levels_not_below_the_low_end(bench: Bench) -> None:
+def test_the_high_end_is_not_read_below_the_low_end_and_answers_without_order_or_off_the_scale_fail(
+    bench: Bench,
+) -> None:
     odds = {"the lowest": only(2), "the highest": {0: 0.5, 3: 0.25, 4: 0.25}}
     outcome = bench.verdict(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(by_words(odds))))
     assert outcome.interval == pytest.approx((50, 87.5))
+    turned = bench.levels(by_words({"the lowest": only(3), "the highest": only(0)}))
+    failed = bench.judge(DevilsAdvocateJudge(FixedJudge(SIXTY), turned)).outcome
+    assert isinstance(failed, Failure)
+    assert (failed.reason, "below `range_low`" in failed.message) == ("unparseable", True)
+    other = bench.judge(DebateJudge(bench.levels(lambda _: {8: 0.9, 1: 0.1}))).outcome
+    assert isinstance(other, Failure) and other.reason == "off_scale"
 
 
-def test_a_range_that_cannot_be_put_in_order_is_a_failure(bench: Bench) -> None:
-    odds = by_words({"the lowest": only(3), "the highest": only(0)})
-    outcome = bench.judge(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(odds))).outcome
-    assert isinstance(outcome, Failure)
-    assert (outcome.reason, "below `range_low`" in outcome.message) == ("unparseable", True)
-
-
-def test_a_model_that_answers_with_something_else_is_a_failure(bench: Bench) -> None:
-    outcome = bench.judge(DebateJudge(bench.levels(lambda _: {8: 0.9, 1: 0.1}))).outcome
-    assert isinstance(outcome, Failure)
-    assert outcome.reason == "off_scale"
-
-
-def test_the_sides_of_a_debate_argue_within_their_bands(bench: Bench) -> None:
+def test_sides_of_a_debate_argue_within_bands_and_chances_one_by_one_become_a_distribution(bench: Bench) -> None:
     outcome = bench.verdict(DebateJudge(bench.levels(lambda _: EVEN)))
     assert (outcome.details["advocate_score"], outcome.details["critic_score"]) == pytest.approx((90, 25))
     # What is printed as confidence follows from where the judge stands between the sides, as level and doubt do.
     position = outcome.details["judge_position"]
     assert outcome.doubt == pytest.approx(0.5 - abs(position - 0.5))
-    assert (outcome.confidence, outcome.confidence_source) == (
-        pytest.approx(100 * (1 - 2 * outcome.doubt)),
-        "procedure",
-    )
+    assert outcome.confidence == pytest.approx(100 * (1 - 2 * outcome.doubt))
+    assert outcome.confidence_source == "procedure"
     assert outcome.details["stated_confidence"] == pytest.approx(outcome.distribution.confidence)
-
-
-def test_chances_asked_one_by_one_become_a_distribution(bench: Bench) -> None:
     outcome = bench.verdict(DistributionalJudge(bench.levels(lambda q: only(4) if "75: much" in q else only(1))))
     assert outcome.distribution.probabilities == pytest.approx((0.125, 0.125, 0.125, 0.5, 0.125))
     assert outcome.details["points_sum"] == pytest.approx(200)
-
-
-def test_the_range_of_a_single_pass_holds_the_initial_score(bench: Bench) -> None:
     outcome = bench.verdict(SinglePassJudge(FixedJudge(SIXTY), bench.levels(lambda _: EVEN)))
     assert (outcome.score, outcome.interval) == (60, pytest.approx((25, 87.5)))
 
@@ -424,15 +378,16 @@ def test_a_language_without_wording_names_those_that_have_one(prompt: Prompt, ru
         spoken.question("critique", Critique)
 
 
-def test_the_schema_requires_and_bounds_every_field(rubric: Rubric) -> None:
+def test_the_schema_requires_and_bounds_every_field_and_has_points_per_level_that_mean_it(rubric: Rubric) -> None:
     made = schema(Critique, rubric)
-    assert made["required"] == list(Critique.model_fields)
-    assert made["additionalProperties"] is False
+    assert made["required"] == list(Critique.model_fields) and made["additionalProperties"] is False
     assert made["properties"]["range_high"] == {"type": "number", "minimum": 0, "maximum": 100}
     assert made["properties"]["critique_strength"] == {"type": "number", "minimum": 0, "maximum": 10}
     asked = schema(Debate, rubric)["properties"]["advocate_strengths"]
     assert (asked["minItems"], asked["maxItems"]) == (3, 3)
     assert schema(Debate, rubric)["properties"]["compelling"]["enum"] == ["advocate", "critic", "neither"]
+    marks = numbers(points_answer(rubric, "en"))
+    assert [mark.meaning for mark in marks.values()] == ["0: none", "25: little", "50: half", "75: much", "100: all"]
 
 
 @pytest.mark.parametrize(
@@ -450,8 +405,3 @@ def test_the_schema_requires_and_bounds_every_field(rubric: Rubric) -> None:
 )
 def test_what_only_repeats_the_form_is_told_from_an_argument(given: object, is_one: bool) -> None:
     assert repeats('["argument with evidence", "...", {"severity": "minor" | "major"}]', given) is is_one
-
-
-def test_points_have_a_field_per_level_that_means_it(rubric: Rubric) -> None:
-    marks = numbers(points_answer(rubric, "en"))
-    assert [mark.meaning for mark in marks.values()] == ["0: none", "25: little", "50: half", "75: much", "100: all"]

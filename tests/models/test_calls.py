@@ -71,7 +71,7 @@ def test_a_fault_is_retried_where_that_helps_and_noted_as_one_call(
     assert raised or calls[0].usd == 0.5
 
 
-def test_no_answer_in_time_is_a_timeout_after_all_attempts() -> None:
+def test_no_answer_in_time_is_a_timeout_and_a_retry_waits_as_told_with_the_others_or_by_its_backoff() -> None:
     tried = []
 
     async def send() -> Reply:
@@ -82,9 +82,6 @@ def test_no_answer_in_time_is_a_timeout_after_all_attempts() -> None:
     with pytest.raises(AnswerTimeout, match=r"0\.01 s in 2 attempt\(s\); raise engine.timeout"):
         call(Gateway(timeout=0.01, retries=1, backoff=0.0), send)
     assert len(tried) == 2
-
-
-def test_retry_after_is_honoured_and_holds_back_the_other_calls_too() -> None:
     gateway = Gateway(backoff=0.0)
     busy, busy_times = sender(Retryable("429", after=0.2), Reply("a"))
     other, other_times = sender(Reply("b"))
@@ -99,9 +96,6 @@ def test_retry_after_is_honoured_and_holds_back_the_other_calls_too() -> None:
     asyncio.run(both())
     assert busy_times[1] - busy_times[0] >= 0.2
     assert other_times[0] - busy_times[0] >= 0.2
-
-
-def test_the_backoff_doubles_up_to_its_limit() -> None:
     send, times = sender(Retryable("503"))
     with pytest.raises(TransportError):
         call(Gateway(backoff=0.04, max_backoff=0.08, retries=3), send)
@@ -125,23 +119,29 @@ def test_the_cache_answers_and_keeps_models_requests_and_repeats_apart(cache: Re
     assert gateway.budget.calls == 4 and gateway.budget.usd == pytest.approx(0.4)
 
 
-def test_failures_are_not_cached(cache: ReplyCache) -> None:
+def test_failures_are_not_cached_and_from_the_second_retry_on_every_attempt_is_a_call_of_its_own(
+    cache: ReplyCache,
+) -> None:
     send, times = sender(UnparseableAnswer("rubbish"), Reply("fine"))
     with pytest.raises(UnparseableAnswer):
         call(Gateway(cache), send)
     assert call(Gateway(cache), send).data == "fine"
     assert len(times) == 2
+    gateway = Gateway(cache)
+    send, times = sender(Reply("ok"))
+    for number in (0, 1, 2, 3, 2, 3):  # a first retry has another request
+        with attempt(number):
+            call(gateway, send, {"q": 2})
+    assert len(times) == 3
 
 
-def test_two_caches_on_one_folder_share_replies_and_infinities_survive(cache: ReplyCache, tmp_path: Path) -> None:
+def test_caches_on_one_folder_share_replies_with_infinities_and_one_that_cannot_be_used_names_the_key(
+    cache: ReplyCache, tmp_path: Path
+) -> None:
     reply = Reply({"logprob": -math.inf, "text": "não"}, 1, 2, 0.5)
     cache.put("k", reply)
     with contextlib.closing(ReplyCache(tmp_path / "c")) as other:
-        assert other.get("k") == reply
-        assert other.get("other") is None
-
-
-def test_a_cache_that_cannot_be_used_names_the_key(tmp_path: Path) -> None:
+        assert other.get("k") == reply and other.get("other") is None
     (tmp_path / "file").write_text("x")
     with pytest.raises(ConfigError, match=r"engine\.cache_dir=FOLDER, or engine\.cache=false"):
         ReplyCache(tmp_path / "file" / "c")
@@ -151,14 +151,11 @@ def test_a_cache_that_cannot_be_used_names_the_key(tmp_path: Path) -> None:
         ReplyCache(tmp_path / "d")
 
 
-def test_a_retry_counts_against_the_budget_of_calls() -> None:
+def test_the_budget_counts_retries_stops_before_the_next_call_and_takes_a_hidden_price_for_the_dearest() -> None:
     send, times = sender(Retryable("busy"))
     with pytest.raises(BudgetExceeded, match=r"`engine.max_calls` is 2"):
         call(Gateway(budget=Budget(max_calls=2), backoff=0.0), send)
     assert len(times) == 2
-
-
-def test_the_budget_of_money_stops_before_the_next_call_and_needs_a_price() -> None:
     gateway = Gateway(budget=Budget(max_usd=0.25))
     send, times = sender(Reply("ok", usd=0.1))
     for n in range(3):
@@ -169,15 +166,13 @@ def test_the_budget_of_money_stops_before_the_next_call_and_needs_a_price() -> N
     unpriced, _ = sender(Reply("ok"))
     with pytest.raises(ConfigError, match=r"model\.price\.input"):
         call(Gateway(budget=Budget(max_usd=1.0)), unpriced)
-
-
-def test_from_the_second_retry_on_every_attempt_is_a_call_of_its_own(cache: ReplyCache) -> None:
-    gateway = Gateway(cache)
-    send, times = sender(Reply("ok"))
-    for number in (0, 1, 2, 3, 2, 3):  # a first retry has another request
-        with attempt(number):
-            call(gateway, send)
-    assert len(times) == 3
+    gateway = Gateway(budget=Budget(max_usd=0.5))
+    send, times = sender(Reply("ok", usd=0.1), Reply("ok", usd=0.2), Reply("ok"), Reply("ok"))
+    for n in range(3):
+        call(gateway, send, {"q": n})
+    with pytest.raises(BudgetExceeded):
+        call(gateway, send, {"q": 9})
+    assert len(times) == 3 and gateway.budget.usd == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -214,16 +209,6 @@ def test_what_the_model_does_not_give_is_no_answer_and_not_kept(cache: ReplyCach
     assert calls[0].error is not None and calls[0].reply == '{"choices":[]}'
     assert asyncio.run(ask()).data == asyncio.run(ask()).data == {"choices": [1]}
     assert len(times) == 2
-
-
-def test_an_answer_that_hides_its_price_counts_as_the_dearest_so_far() -> None:
-    gateway = Gateway(budget=Budget(max_usd=0.5))
-    send, times = sender(Reply("ok", usd=0.1), Reply("ok", usd=0.2), Reply("ok"), Reply("ok"))
-    for n in range(3):
-        call(gateway, send, {"q": n})
-    with pytest.raises(BudgetExceeded):
-        call(gateway, send, {"q": 9})
-    assert len(times) == 3 and gateway.budget.usd == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("cached", [True, False])

@@ -46,7 +46,7 @@ def shown(*answers: tuple[float, str]) -> Prompt:
     return Prompt(id="d", language="pt", instructions="Julgue.", demonstrations=shots)
 
 
-def test_states_are_the_same_bits_whatever_came_before(model: EmbeddedModel) -> None:
+def test_states_are_the_same_bits_whatever_came_before_and_the_loaded_model_is_shared(model: EmbeddedModel) -> None:
     first = pooled(model, TEXT)
     pooled(model, "Outro texto, bem diferente.")
     assert np.array_equal(first, pooled(model, TEXT))
@@ -54,6 +54,11 @@ def test_states_are_the_same_bits_whatever_came_before(model: EmbeddedModel) -> 
     for n, block in enumerate(VIEW.blocks):  # alone and among others
         assert np.array_equal(first[640 * n : 640 * (n + 1)], pooled(model, TEXT, View(blocks=(block,))))
     assert not np.array_equal(first, pooled(model, "A fiança alcança a prorrogação."))
+    other = EmbeddedModel(context=512)
+    other.connect(Gateway())
+    before = _llama.cache_info().misses
+    pooled(other, "texto")
+    assert _llama.cache_info().misses == before
 
 
 def test_a_text_longer_than_the_context_is_read_in_windows(model: EmbeddedModel) -> None:
@@ -74,15 +79,14 @@ def test_the_pieces_of_a_text_together_are_the_text(model: EmbeddedModel) -> Non
         asyncio.run(model.pieces("", VIEW))
 
 
-def test_words_before_the_text_change_its_states_and_last_pools_one_token(model: EmbeddedModel) -> None:
+def test_words_before_the_text_change_its_states_last_pools_one_token_and_an_unknown_block_is_named(
+    model: EmbeddedModel,
+) -> None:
     assert not np.array_equal(pooled(model, "texto"), pooled(model, "texto", View(blocks=(2, 3), before="Pergunta: ")))
     asked = View(blocks=(2, 3), after=" Explica ou só cita?")
     last = pooled(model, "texto", asked.model_copy(update={"pool": "last"}))
     mean = pooled(model, "texto", asked.model_copy(update={"pool": "after"}))
     assert not np.array_equal(last, mean)
-
-
-def test_a_block_that_does_not_exist_is_named(model: EmbeddedModel) -> None:
     with pytest.raises(ConfigError, match="has 18 blocks; block 19 does not exist"):
         pooled(model, "texto", View(blocks=(19,)))
 
@@ -97,15 +101,6 @@ def test_log_probabilities_do_not_depend_on_the_order_of_the_texts(model: Embedd
         return {n: reading_of(readout, model, Item(id="x", text=texts[n])).score for n in order}
 
     assert scores([0, 1, 2]) == scores([2, 1, 0])
-
-
-def test_the_loaded_model_is_shared(model: EmbeddedModel) -> None:
-    pooled(model, "texto")
-    other = EmbeddedModel(context=512)
-    other.connect(Gateway())
-    before = _llama.cache_info().misses
-    pooled(other, "texto")
-    assert _llama.cache_info().misses == before
 
 
 def test_a_wrong_hash_names_both_and_a_file_that_is_no_model_is_a_message(tmp_path: Path) -> None:

@@ -27,7 +27,9 @@ def served(stub: StubServer, tmp_path: Path) -> StubServer:
     return stub
 
 
-def test_the_four_variables_make_a_model_with_its_readouts(served: StubServer, tmp_path: Path) -> None:
+def test_the_four_variables_make_a_model_with_its_readouts_that_says_what_the_one_behind_it_says(
+    served: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = shipped("env")
     assert isinstance(model, Chats)
     run_once(model, lambda: model.complete(request()))
@@ -35,9 +37,6 @@ def test_the_four_variables_make_a_model_with_its_readouts(served: StubServer, t
     assert str(shipped("env").name).startswith(f"my-model@{served.url}/v1")
     folder_of(tmp_path, LLM_PROVIDER="anthropic", LLM_API_KEY=KEY)
     assert shipped("env").readouts == ("structured", "samples")
-
-
-def test_it_says_of_itself_what_the_model_behind_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = {"max_concurrency": 3, "context": 1234, "fitted_on": frozenset({"a mark"}), "rubric": "other"}
     for name, value in said.items():
         monkeypatch.setattr(ChatModel, name, value)
@@ -77,14 +76,12 @@ def test_scoring_asks_the_model_of_the_environment_names_it_and_writes_its_log(
     assert (found.score, found.model.split("@")[0]) == (score_of(text), "my-model")
     main(["score", text, "engine.cache=false"])
     out, err = capsys.readouterr()
-    assert f"{score_of(text):.1f}" in out
-    assert "my-model@" in err
+    assert f"{score_of(text):.1f}" in out and "my-model@" in err
     assert [request.body["model"] for request in served.requests] == ["my-model", "my-model"]
     log = tmp_path / "cache" / "score.log"
     assert log.stat().st_mode & 0o777 == 0o600
     assert [(line["score"], line["model"]) for line in logged(tmp_path)] == [(found.score, found.model)] * 2
-    everything = out + err + found.model_dump_json() + log.read_text("utf-8")
-    assert KEY not in everything
+    assert KEY not in out + err + found.model_dump_json() + log.read_text("utf-8")
     assert "Tema" not in log.read_text("utf-8")
 
 
@@ -113,15 +110,14 @@ def test_a_log_that_cannot_be_written_costs_no_score_and_is_said_once(
     assert capsys.readouterr().err.count("score.log cannot be written") == 1
 
 
-def test_what_ended_the_scoring_is_in_the_log(served: StubServer, tmp_path: Path) -> None:
+def test_what_ended_the_scoring_is_in_the_log_and_what_a_model_answered_is_not(
+    served: StubServer, tmp_path: Path
+) -> None:
     served.key = "another"
     with pytest.raises(ConfigError):
         score_text("Tema 1")
     assert logged(tmp_path)[-1]["error"] == "ConfigError"
-
-
-def test_what_a_model_answered_is_not_in_the_log(served: StubServer, tmp_path: Path) -> None:
-    """A refusal may quote the text, and the error quotes the refusal."""
+    served.key = KEY  # a refusal may quote the text, and the error quotes the refusal
     served.faults = {"Tema 69": Fault("refusal", times=None)}
     found = score_text("Aplica-se o Tema 69.", ["engine.cache=false"])
     assert found.score is None and "I cannot judge" in str(found.error)

@@ -26,12 +26,16 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return paths
 
 
-def test_the_file_is_joined_once_and_then_looked_up(parts: list[Path]) -> None:
+def test_the_file_is_joined_once_then_looked_up_and_a_change_afterwards_is_noticed(parts: list[Path]) -> None:
     first = gemma_file()
     assert first.read_bytes() == b"".join(p.read_bytes() for p in parts)
     stamp = first.stat().st_mtime_ns
     assert gemma_file() == first
     assert first.stat().st_mtime_ns == stamp
+    first.write_bytes(first.read_bytes()[:-1] + b"x")
+    os.utime(first, ns=(1, 1))
+    with pytest.raises(ConfigError, match="is not the expected model"):
+        gemma_file()
 
 
 def test_damaged_packages_are_refused_with_both_hashes(parts: list[Path]) -> None:
@@ -39,16 +43,7 @@ def test_damaged_packages_are_refused_with_both_hashes(parts: list[Path]) -> Non
     with pytest.raises(ConfigError) as caught:
         gemma_file()
     found = hashlib.sha256(b"".join(p.read_bytes() for p in parts)).hexdigest()
-    assert gguf_file.GEMMA_SHA256 in str(caught.value)
-    assert found in str(caught.value)
-
-
-def test_a_file_changed_afterwards_is_noticed(parts: list[Path]) -> None:
-    path = gemma_file()
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    os.utime(path, ns=(1, 1))
-    with pytest.raises(ConfigError, match="is not the expected model"):
-        gemma_file()
+    assert gguf_file.GEMMA_SHA256 in str(caught.value) and found in str(caught.value)
 
 
 def test_the_note_spares_hashing_only_while_size_and_time_agree(tmp_path: Path) -> None:
@@ -58,18 +53,6 @@ def test_the_note_spares_hashing_only_while_size_and_time_agree(tmp_path: Path) 
     path.write_bytes(b"other")
     assert known_sha256(path) == hashlib.sha256(b"other").hexdigest()
     assert require(path, hashlib.sha256(b"other").hexdigest(), "Do this.") == path
-
-
-def refused(path: Path, content: bytes, said: str) -> None:
-    path.write_bytes(content)
-    with pytest.raises(ConfigError, match=rf"`model\.path` is .*{path.name}") as caught:
-        require_gguf(path)
-    assert said in str(caught.value)
-
-
-@pytest.mark.parametrize(("content", "said"), [(b"my notes", "begins with b'my n', not b'GGUF'"), (b"", "is empty")])
-def test_what_is_no_gguf_file_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
-    refused(tmp_path / "notes.gguf", content, said)
 
 
 def gguf(*pairs: bytes, tensors: int = 0, counted: int | None = None, version: int = 3, rest: bytes = b"") -> bytes:
@@ -97,6 +80,8 @@ def test_a_file_laid_out_as_gguf_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
+        (b"my notes", "begins with b'my n', not b'GGUF'"),
+        (b"", "is empty"),
         (b"GGUF", "ends inside its header"),
         (gguf(version=1 << 30), "version 1073741824"),
         (gguf(counted=1 << 60), "pairs of metadata"),
@@ -112,8 +97,11 @@ def test_a_file_laid_out_as_gguf_is_taken(tmp_path: Path) -> None:
         (gguf(tensors=1, rest=TENSOR.replace(struct.pack("<Q", 4), struct.pack("<Q", 1 << 60))), "more than the file"),
     ],
 )
-def test_a_damaged_model_is_not_given_to_llama_cpp(tmp_path: Path, content: bytes, said: str) -> None:
-    refused(tmp_path / "model.gguf", content, said)
+def test_what_is_no_whole_gguf_file_is_not_given_to_llama_cpp(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "model.gguf").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"`model\.path` is .*model\.gguf") as caught:
+        require_gguf(tmp_path / "model.gguf")
+    assert said in str(caught.value)
 
 
 @pytest.mark.local_model

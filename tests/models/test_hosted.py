@@ -1,10 +1,13 @@
-"""Hosted chat models against the stub server: what reaches the wire, what comes back, and what each fault means."""
+"""Hosted chat models: what reaches the wire, what comes back, what faults mean, and servers that speak no HTTP."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import dspy
 import pytest
 from dspy.lm15 import Request, Response, request_from_openai_chat
 
+from tests.fuzzing import watched
 from tests.models.conftest import KEYS, folder_of, run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, level_of, score_of
 from undogmatic.errors import AnswerTimeout, ConfigError, ModelError, RefusedAnswer, TransportError, UnparseableAnswer
@@ -25,8 +29,6 @@ SCHEMA = {
     "required": ["shame_score"],
 }
 FORM = {"type": "json_schema", "json_schema": {"name": "judgment", "strict": True, "schema": SCHEMA}}
-
-
 TURNS = [
     {"role": role, "content": content}
     for role, content in (("system", "Judge."), ("user", "first"), ("assistant", "answer"), ("user", "hello"))
@@ -50,29 +52,27 @@ def chat(stub: StubServer, **options: Any) -> ChatModel:
 # What reaches the wire
 
 
-def test_messages_settings_and_schema_reach_the_wire(stub: StubServer) -> None:
+def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_own_word_for_the_limit(
+    stub: StubServer,
+) -> None:
     settings = {"temperature": 0.0, "top_p": 0.9, "max_tokens": 77, "seed": 3, "stop": ["X"], "response_format": FORM}
     complete(chat(stub), request(**settings))
     sent = stub.requests[0]
-    assert sent.path == "/v1/chat/completions"
-    assert "Authorization" not in sent.headers
+    assert sent.path == "/v1/chat/completions" and "Authorization" not in sent.headers
     assert sent.body == {"model": "stub", "messages": TURNS} | settings
+    own = {"max_tokens_field": "max_completion_tokens", "reasoning_effort": "low", "extra": {"store": False}}
+    model = chat(stub, sampling=False, **own)
+    complete(model, request(temperature=0.0, top_p=1.0, max_tokens=9))
+    body = stub.requests[1].body
+    assert "temperature" not in body and "top_p" not in body and "max_tokens" not in body
+    assert (body["max_completion_tokens"], body["reasoning_effort"], body["store"]) == (9, "low", False)
+    assert model.name != chat(stub).name
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("schema", FORM), ("object", {"type": "json_object"}), ("off", None)])
 def test_json_mode(stub: StubServer, mode: Any, expected: Any) -> None:
     complete(chat(stub, json_mode=mode), request(response_format=FORM))
     assert stub.requests[0].body.get("response_format") == expected
-
-
-def test_a_reasoning_model_gets_no_sampling_and_its_own_word_for_the_limit(stub: StubServer) -> None:
-    own = {"max_tokens_field": "max_completion_tokens", "reasoning_effort": "low", "extra": {"store": False}}
-    model = chat(stub, sampling=False, **own)
-    complete(model, request(temperature=0.0, top_p=1.0, max_tokens=9))
-    body = stub.requests[0].body
-    assert "temperature" not in body and "top_p" not in body and "max_tokens" not in body
-    assert (body["max_completion_tokens"], body["reasoning_effort"], body["store"]) == (9, "low", False)
-    assert model.name != chat(stub).name
 
 
 class PromptAdapter(dspy.Adapter):
@@ -89,7 +89,9 @@ class PromptAdapter(dspy.Adapter):
         return {"answer": completion}
 
 
-def test_log_probabilities_go_out_and_come_back_to_predict(stub: StubServer) -> None:
+def test_log_probabilities_come_back_to_predict_and_the_synchronous_way_leaves_no_connection_open(
+    stub: StubServer,
+) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5)
@@ -99,6 +101,12 @@ def test_log_probabilities_go_out_and_come_back_to_predict(stub: StubServer) -> 
     first = prediction.logprobs["content"][0]
     assert first["top_logprobs"][0]["token"] == str(level_of("um texto")) == prediction.answer
     assert len(first["top_logprobs"]) == 5
+    model = chat(stub)
+    model.connect(Gateway())
+    predict = dspy.Predict("text -> answer")
+    with dspy.context(lm=LanguageModel(model, temperature=0.0, max_tokens=50), adapter=PromptAdapter()):
+        answers = [json.loads(predict(text=t).answer)["shame_score"] for t in ("a", "b")]
+    assert answers == [score_of("a"), score_of("b")]
 
 
 @pytest.mark.parametrize("settings", [{"logprobs": True, "top_logprobs": 3}, {"response_format": FORM}])
@@ -122,15 +130,6 @@ def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
     if "logprobs" in settings:
         tops = [[(t["token"], t["logprob"]) for t in p.logprobs["content"][0]["top_logprobs"]] for p in (short, long)]
         assert tops[0] == tops[1] and len(tops[0]) == 3
-
-
-def test_the_synchronous_way_works_and_leaves_no_connection_open(stub: StubServer) -> None:
-    model = chat(stub)
-    model.connect(Gateway())
-    predict = dspy.Predict("text -> answer")
-    with dspy.context(lm=LanguageModel(model, temperature=0.0, max_tokens=50), adapter=PromptAdapter()):
-        answers = [json.loads(predict(text=t).answer)["shame_score"] for t in ("a", "b")]
-    assert answers == [score_of("a"), score_of("b")]
 
 
 def test_azure_puts_the_deployment_in_the_address_and_the_key_in_its_own_header(
@@ -200,9 +199,7 @@ def test_a_key_comes_from_dotenv_without_touching_the_environment(
         complete(shipped("gpt", api_base=stub.url + "/v1"))
 
 
-def test_a_key_that_is_missing_or_has_a_line_break_is_refused_without_showing_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_key_that_is_missing_or_has_a_line_break_is_refused_unshown(monkeypatch: pytest.MonkeyPatch) -> None:
     said = r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
     with pytest.raises(ConfigError, match=said):
         shipped("gpt")
@@ -236,7 +233,9 @@ def test_an_address_that_is_no_plain_address_is_refused(base: str) -> None:
     assert "hunter2" not in str(error.value)
 
 
-def test_prices_are_looked_up_overridden_reported_or_unknown(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prices_are_looked_up_overridden_or_unknown_and_the_servers_own_figure_wins_over_them(
+    stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert shipped("gpt", name="gpt-4o-mini").price.usd(1_000_000, 1_000_000) == pytest.approx(0.75)
     assert shipped("gpt", name="no-such-model").price.input is None
@@ -251,9 +250,6 @@ def test_prices_are_looked_up_overridden_reported_or_unknown(stub: StubServer, m
     assert calls[0].usd is None
     with pytest.raises(ConfigError, match="no price is known"):
         unknown.connect(Gateway(budget=Budget(max_usd=1)))
-
-
-def test_the_servers_own_figure_wins_over_the_price_list(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     body = {
         "choices": [{"message": {"content": "x"}, "finish_reason": "stop"}],
@@ -341,7 +337,9 @@ def test_claudes_bad_answers(stub: StubServer, kind: str, expected: type[ModelEr
         complete(shipped("claude", api_base=stub.url, key_env=None), request(response_format=FORM))
 
 
-def test_nobody_listening_is_named_with_the_address_and_the_next_step() -> None:
+def test_nobody_listening_is_named_with_address_and_next_step_and_images_are_refused_rather_than_dropped(
+    stub: StubServer,
+) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -349,10 +347,75 @@ def test_nobody_listening_is_named_with_the_address_and_the_next_step() -> None:
     said = rf"cannot connect to m at http://127\.0\.0\.1:{port}/v1 .*Start the server"
     with pytest.raises(TransportError, match=said):
         complete(model)
-
-
-def test_images_are_refused_rather_than_dropped(stub: StubServer) -> None:
     part = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     wanted = request_from_openai_chat({"model": "m", "messages": [{"role": "user", "content": [part]}]})
     with pytest.raises(ConfigError, match="part of type 'image'"):
         complete(chat(stub), wanted)
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+Said = tuple[bytes, bytes]
+"""What is sent once, and what is sent without end after it."""
+
+SAID: dict[str, Said] = {
+    "nothing": (b"", b""),
+    "no HTTP": (b"220 smtp.example.org ESMTP\r\n", b""),
+    "random bytes": (bytes(range(256)) * 4, b""),
+    "a length below 0": (OK + b"Content-Length: -5\r\n\r\n{}", b""),
+    "a length without end": (OK + b"Content-Length: 9" + b"9" * 400 + b"\r\n\r\n{}", b""),
+    "two lengths": (OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", b""),
+    "a chunk of no size": (OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}", b""),
+    "half of a body": (OK + b"Content-Length: 100\r\n\r\n{", b""),
+    "a header without a colon": (OK + b"hello\r\n\r\n{}", b""),
+    "a header of odd bytes": (OK + b"X-\xff: \xfe\x00\r\nContent-Length: 2\r\n\r\n{}", b""),
+    "a status of letters": (b"HTTP/1.1 OK 200\r\n\r\n{}", b""),
+    "a status of many digits": (b"HTTP/1.1 20000000000 OK\r\n\r\n{}", b""),
+    "headers without end": (OK, b"X-More: " + b"y" * 200 + b"\r\n"),
+    "a header line without end": (OK + b"X-Long: ", b"y" * 4096),
+    "a body without end": (OK + b"\r\n", b"x" * 65536),
+    "chunks without end": (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1000\r\n" + b" " * 4096 + b"\r\n"),
+    "promises without end": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "an empty packing without end": (OK + b"Content-Encoding: deflate\r\n\r\n", b"\x00\x00\x00\xff\xff" * 1000),
+}
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Said], str]]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    stopped = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def answer(said: Said) -> None:
+        while not stopped.is_set():
+            with contextlib.suppress(OSError):
+                connection, _ = listener.accept()
+                connection.settimeout(5)
+                with connection:
+                    connection.recv(1 << 16)
+                    connection.sendall(said[0])
+                    while said[1] and not stopped.is_set():
+                        connection.sendall(said[1])
+
+    def start(said: Said) -> str:
+        listener.settimeout(0.05)
+        threads.append(threading.Thread(target=answer, args=(said,)))
+        threads[-1].start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+
+    yield start
+    stopped.set()
+    listener.close()
+    for thread in threads:
+        thread.join(10)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_whatever_comes_through_the_wire_is_a_typed_failure(name: str, serve: Callable[[Said], str]) -> None:
+    from dspy.lm15 import Message, Request, TextPart
+
+    model = ChatModel("m", serve(SAID[name]))
+    request = Request(model="m", messages=(Message(role="user", parts=(TextPart("t"),)),))
+    gateway = Gateway(timeout=0.5, retries=0)
+    with watched(), pytest.raises(ModelError) as caught:
+        run_once(model, lambda: model.complete(request), gateway)
+    assert caught.value.kind in ("transport", "timeout", "unparseable")

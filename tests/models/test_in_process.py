@@ -42,7 +42,7 @@ def chat(server: Pieces) -> InProcessChat:
     return made
 
 
-def test_an_answer_in_pieces_is_the_answer_in_one() -> None:
+def test_an_answer_in_pieces_is_the_answer_in_one_and_an_error_is_one() -> None:
     usage = {"prompt_tokens": 7, "completion_tokens": 3}
     said = [piece(role="assistant", content=None), *(piece(content=token) for token in TOKENS), piece("stop")]
     reply = asyncio.run(chat(Pieces(iter([*said, {"id": "1", "choices": [], "usage": usage}]))).send({}))
@@ -51,9 +51,6 @@ def test_an_answer_in_pieces_is_the_answer_in_one() -> None:
     assert choice["finish_reason"] == "stop"
     assert [token["token"] for token in choice["logprobs"]["content"]] == list(TOKENS)
     assert (reply.input_tokens, reply.output_tokens) == (7, 3)
-
-
-def test_an_error_of_the_server_is_one() -> None:
     with pytest.raises(ModelError, match=r"llama.cpp: too long"):
         asyncio.run(chat(Pieces(iter([{"error": {"message": "too long"}}]))).send({}))
 

@@ -51,15 +51,14 @@ def read(model: Model, prompt: Prompt = PLAIN, rubric: Rubric = HUNDRED, text: s
 def test_the_score_is_the_mean_over_whole_numbers_however_they_are_split(digits: bool, base: bool) -> None:
     model = NumbersChat(lambda _: SPREAD, digits=digits, base=base)
     found = read(model, DEMOS if base else PLAIN)
-    assert found.score == pytest.approx(MEAN)
-    assert found.distribution.off_scale == pytest.approx(0.1)
+    assert found.score == pytest.approx(MEAN) and found.distribution.off_scale == pytest.approx(0.1)
     assert found.distribution.probabilities[87] == pytest.approx(1 / 3)
     assert len(found.distribution.values) == 101
     if not digits and not base:
         assert len(model.requests) == 1
 
 
-def test_further_calls_are_bounded_and_what_is_not_followed_is_off_the_scale() -> None:
+def test_further_calls_are_bounded_and_too_little_on_the_numbers_is_a_failure_and_never_a_score() -> None:
     odds = {number: 0.1 for number in range(5, 100, 10)}
     model = NumbersChat(lambda _: odds, digits=True, base=True)
     found = read(model, DEMOS, look_ahead=3)
@@ -68,36 +67,27 @@ def test_further_calls_are_bounded_and_what_is_not_followed_is_off_the_scale() -
     assert found.distribution.off_scale == pytest.approx(0.6)  # 5 and 55 by the first of the three calls
     with pytest.raises(OffScaleAnswer, match=r"carry 0\.200 .* readout\.minimum_mass=0\.25"):
         read(NumbersChat(lambda _: odds, digits=True, base=True), DEMOS, look_ahead=1)
-
-
-def test_a_server_that_starts_a_new_answer_is_found_out() -> None:
-    model = NumbersChat(lambda _: SPREAD, digits=True, goes_on=False)
-    with pytest.raises(ConfigError, match=r"splits numbers into digits.*readout=logprobs"):
-        read(model)
-
-
-def test_too_little_on_the_numbers_is_a_failure_and_never_a_score() -> None:
     with pytest.raises(OffScaleAnswer):
         read(NumbersChat(lambda _: {50: 0.2}))
     assert read(NumbersChat(lambda _: {50: 0.2}), minimum_mass=0.1).score == 50
 
 
-def test_a_model_without_log_probabilities_is_told_what_it_can_do() -> None:
+def test_models_without_log_probabilities_or_that_answer_anew_and_scales_without_whole_numbers_are_refused() -> None:
     model = NumbersChat(lambda _: SPREAD)
     model.readouts = ("structured", "samples")
     with pytest.raises(ConfigError, match=r"readout=integers does not work.*it serves: structured, samples"):
         read(model)
     with pytest.raises(UnparseableAnswer, match="sent no log-probabilities"):
         read(FakeChat(lambda _: ("50", None)))
-
-
-def test_other_whole_scales_are_read_too_and_one_without_whole_numbers_is_refused() -> None:
+    model = NumbersChat(lambda _: SPREAD, digits=True, goes_on=False)
+    with pytest.raises(ConfigError, match=r"splits numbers into digits.*readout=logprobs"):
+        read(model)
     with pytest.raises(ConfigError, match=r"readout=integers reads whole numbers.*readout=logprobs"):
         read(NumbersChat(lambda _: SPREAD), rubric=COLOURS)
     assert read(NumbersChat(lambda _: {10: 0.5, 1: 0.4, 11: 0.1}, digits=True), rubric=TEN).score == pytest.approx(6)
 
 
-def test_a_base_model_wants_examples_and_gets_them_as_numbers() -> None:
+def test_a_base_model_gets_examples_as_numbers_and_a_chat_the_guide_and_is_asked_for_a_number_alone() -> None:
     with pytest.raises(ConfigError, match="answers with a number only after examples"):
         read(NumbersChat(lambda _: SPREAD, base=True))
     model = NumbersChat(lambda _: SPREAD, base=True)
@@ -106,9 +96,6 @@ def test_a_base_model_wants_examples_and_gets_them_as_numbers() -> None:
     assert asked.index("Text: all of it\nScore:93") < asked.index("Text: none of it\nScore:4")
     assert asked.endswith("Text: some of it\nScore:")
     assert "LOW (0-30) = little of it" in asked
-
-
-def test_a_chat_is_told_the_guide_and_asked_for_a_number_alone() -> None:
     model = NumbersChat(lambda _: SPREAD)
     read(model, DEMOS)
     system, *turns = model.requests[0]
@@ -145,10 +132,8 @@ def test_without_the_guide_the_prose_stands_in_its_place() -> None:
         model = NumbersChat(lambda _: SPREAD)
         read(model, PLAIN.model_copy(update={"anchors": anchors}), rubric)
         shown.append(model.requests[0][0]["content"])
-    assert "- not that" in shown[0]
-    assert "In prose." not in shown[0]
-    assert "In prose." in shown[1]
-    assert "- not that" not in shown[1]
+    assert "- not that" in shown[0] and "In prose." not in shown[0]
+    assert "In prose." in shown[1] and "- not that" not in shown[1]
     assert "LOW" not in shown[1]
 
 

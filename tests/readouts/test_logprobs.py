@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import FakeChat, reading_of
+from tests.conftest import PROMPT, RUBRIC, FakeChat, reading_of
 from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.fit.calibration import fit_content_free
@@ -20,17 +20,21 @@ from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution
 from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item, Provenance, Verdict, text_mark
-from undogmatic.records.rubric import Rubric
 from undogmatic.stats.calibration import fit
 
 LABELS = ("0", "1", "2", "3", "4")
 LEVELS = (0.0, 25.0, 50.0, 75.0, 100.0)
 
 
-def read(model: FakeChat, prompt: Prompt, rubric: Rubric, **options: object) -> Verdict:
+def bound(model: FakeChat, prompt: Prompt = PROMPT, **options: object) -> LogprobsReadout:
     readout = LogprobsReadout(**options)  # type: ignore[arg-type]
     model.connect(Gateway())
-    readout.bind(model, prompt, rubric)
+    readout.bind(model, prompt, RUBRIC)
+    return readout
+
+
+def read(model: FakeChat, prompt: Prompt = PROMPT, **options: object) -> Verdict:
+    readout = bound(model, prompt, **options)
     return reading_of(readout, model, Item(id="a", text="linha um\nlinha dois"))
 
 
@@ -44,113 +48,91 @@ def test_spellings_are_added_and_the_rest_is_off_scale() -> None:
 
 
 @pytest.mark.parametrize("token", ["04", "4.", "-4", "\u0664", "44", "", "five"])
-def test_what_only_looks_like_a_label_is_off_scale(token: str) -> None:
-    with pytest.raises(OffScaleAnswer):
-        level_distribution([(token, 0.0)], LABELS, LEVELS, 0.25)
-
-
-def test_too_little_mass_names_the_share_and_the_key() -> None:
+def test_what_only_looks_like_a_label_is_off_scale_and_too_little_mass_names_share_and_key(token: str) -> None:
     with pytest.raises(OffScaleAnswer, match=r"carry 0\.200 .* readout\.minimum_mass=0\.25"):
-        level_distribution([("1", math.log(0.2)), ("no", math.log(0.8))], LABELS, LEVELS, 0.25)
+        level_distribution([("1", math.log(0.2)), (token, math.log(0.8))], LABELS, LEVELS, 0.25)
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=5, max_size=5))
 def test_the_score_is_the_expectation_and_stays_on_the_scale(weights: list[float]) -> None:
     total = sum(weights)
-    distribution = level_distribution(
-        [(str(n), math.log(w / total)) for n, w in enumerate(weights)], LABELS, LEVELS, 0.25
-    )
+    top = [(str(n), math.log(w / total)) for n, w in enumerate(weights)]
+    distribution = level_distribution(top, LABELS, LEVELS, 0.25)
     assert distribution.expectation == pytest.approx(sum(v * w for v, w in zip(LEVELS, weights, strict=True)) / total)
     assert 0 <= distribution.expectation <= 100
     assert 0 <= distribution.confidence <= 100
 
 
-def test_confidence_comes_from_the_entropy(prompt: Prompt, rubric: Rubric) -> None:
+def test_confidence_comes_from_the_entropy_and_a_server_without_logprobs_is_told_apart() -> None:
     uniform = {str(n): math.log(0.2) for n in range(5)}
-    reading = read(FakeChat(lambda _: ("0", uniform)), prompt, rubric)
-    assert reading.score == pytest.approx(50)
-    assert reading.confidence == pytest.approx(0, abs=1e-9)
+    reading = read(FakeChat(lambda _: ("0", uniform)))
+    assert reading.score == pytest.approx(50) and reading.confidence == pytest.approx(0, abs=1e-9)
     assert reading.confidence_source == "entropy"
+    with pytest.raises(UnparseableAnswer, match="sent no log-probabilities"):
+        read(FakeChat(lambda _: ("3", None)))
 
 
-def test_a_base_model_gets_a_text_to_continue(prompt: Prompt, rubric: Rubric) -> None:
+def test_a_base_model_gets_a_text_to_continue_and_a_demonstration_shows_the_level_nearest_to_its_score() -> None:
     model = FakeChat(lambda _: ("3", {"3": 0.0}), base=True)
     with pytest.raises(ConfigError, match="answers with a level only after examples"):
-        read(model, prompt, rubric)
+        read(model)
     example = Demonstration(text="Tema 1.", score=100, rationale="only a number")
-    read(model, prompt.model_copy(update={"demonstrations": (example,)}), rubric)
+    read(model, PROMPT.model_copy(update={"demonstrations": (example,)}))
     beginning, end = (message["content"] for message in model.requests[0]["messages"])
     assert beginning.endswith("Text: Tema 1.\nLevel:4\n\nText:")
     assert end == " linha um linha dois\nLevel:"
+    shots = tuple(Demonstration(text=f"demo {score}", score=score, rationale="r") for score in (0, 12, 13, 88, 100))
+    model = FakeChat(lambda _: ("1", {"1": 0.0}))
+    read(model, PROMPT.model_copy(update={"demonstrations": shots}))
+    said = [m["content"] for m in model.requests[0]["messages"] if m["role"] == "assistant"]
+    assert said == ["0", "0", "1", "4", "4"]
 
 
-def test_a_server_without_logprobs_is_told_apart(prompt: Prompt, rubric: Rubric) -> None:
-    with pytest.raises(UnparseableAnswer, match="sent no log-probabilities"):
-        read(FakeChat(lambda _: ("3", None)), prompt, rubric)
-
-
-def test_calibration_moves_the_score_keeps_the_raw_one_and_knows_the_texts_it_was_fitted_on(
-    tmp_path: Path, prompt: Prompt, rubric: Rubric
-) -> None:
+def test_calibration_moves_the_score_keeps_the_raw_one_and_knows_the_texts_it_was_fitted_on(tmp_path: Path) -> None:
     model = FakeChat(lambda _: ("1", {"1": math.log(0.5), "3": math.log(0.5)}))
     path = tmp_path / "c.json"
     fitted = {
         "model": "fake-chat",
-        "prompt_hash": prompt.hash(rubric),
+        "prompt_hash": PROMPT.hash(RUBRIC),
         "method": "linear",
         "texts": [text_mark("seen")],
         "parameters": fit("linear", [40.0, 60.0], [0.0, 100.0], (0, 100)),
     }
     path.write_text(json.dumps(fitted))
-    reading = read(model, prompt, rubric, calibration=str(path))
+    reading = read(model, calibration=str(path))
     assert (reading.raw_score, reading.score) == (pytest.approx(50), pytest.approx(50))
-    readout = LogprobsReadout(calibration=str(path))
-    readout.bind(model, prompt, rubric)
-    assert readout.fitted_on() == {text_mark("seen")}
+    assert bound(model, calibration=str(path)).fitted_on() == {text_mark("seen")}
     path.write_text(json.dumps(fitted | {"model": "another"}))
     with pytest.raises(ConfigError, match="was fitted for model 'another'"):
-        read(model, prompt, rubric, calibration=str(path))
+        read(model, calibration=str(path))
     with pytest.raises(ConfigError, match="does not exist"):
-        read(model, prompt, rubric, calibration=str(tmp_path / "none.json"))
+        read(model, calibration=str(tmp_path / "none.json"))
 
 
-def test_a_demonstration_shows_the_level_nearest_to_its_score(rubric: Rubric) -> None:
-    shots = tuple(Demonstration(text=f"demo {score}", score=score, rationale="r") for score in (0, 12, 13, 88, 100))
-    model = FakeChat(lambda _: ("1", {"1": 0.0}))
-    read(model, Prompt(id="toy", language="en", instructions="Judge.", demonstrations=shots), rubric)
-    said = [m["content"] for m in model.requests[0]["messages"] if m["role"] == "assistant"]
-    assert said == ["0", "0", "1", "4", "4"]
-
-
-def test_content_free_calibration_divides_out_what_the_prompt_favours(
-    tmp_path: Path, prompt: Prompt, rubric: Rubric, provenance: Provenance
-) -> None:
+def test_content_free_calibration_divides_out_what_the_prompt_favours(tmp_path: Path, provenance: Provenance) -> None:
     favoured = {str(n): math.log(p) for n, p in enumerate((0.6, 0.1, 0.1, 0.1, 0.1))}
     model = FakeChat(lambda _: ("0", favoured))
-    model.connect(Gateway())
-    readout = LogprobsReadout()
-    readout.bind(model, prompt, rubric)
-    where = provenance.model_copy(update={"prompt_hash": prompt.hash(rubric)})
-    empty = [Item(id="0", text="N/A")]
+    readout = bound(model)
+    where = provenance.model_copy(update={"prompt_hash": PROMPT.hash(RUBRIC)})
+    empty = Item(id="0", text="N/A")
     with dspy.context(lm=LanguageModel(model)):
-        judged = [asyncio.run(JudgeStep(ScoreJudge(readout), where).process(item))[0] for item in empty]
-    fitted, _ = fit_content_free(empty, judged)
+        judged = asyncio.run(JudgeStep(ScoreJudge(readout), where).process(empty))
+    fitted, _ = fit_content_free([empty], judged[:1])
     path = tmp_path / "c.json"
     path.write_text(json.dumps(fitted))
-    reading = read(model, prompt, rubric, calibration=str(path))
-    assert reading.score == pytest.approx(50)
-    assert reading.raw_score == pytest.approx(25)
+    reading = read(model, calibration=str(path))
+    assert reading.score == pytest.approx(50) and reading.raw_score == pytest.approx(25)
 
 
 @pytest.mark.parametrize("base", [False, True])
-def test_what_is_shown_holds_the_demonstrations_in_their_order(base: bool, rubric: Rubric) -> None:
+def test_what_is_shown_holds_the_demonstrations_in_their_order(base: bool) -> None:
     shots = tuple(Demonstration(text=f"demo {n}", score=25 * n, rationale="r") for n in range(4))
     shown = []
     for order in (None, 1):
-        prompt = Prompt(id="toy", language="en", instructions="Judge.", demonstrations=shots, demo_order=order)
-        readout = LogprobsReadout()
-        readout.bind(FakeChat(lambda text: ("2", None), base=base), prompt, rubric)
-        shown.append(readout.shown())
+        prompt = PROMPT.model_copy(update={"demonstrations": shots, "demo_order": order})
+        shown.append(bound(FakeChat(lambda text: ("2", None), base=base), prompt).shown())
     assert all(f"demo {n}" in text for n in range(4) for text in shown)
     assert shown[0] != shown[1]
-    assert shown[0].index("Judge.") < shown[0].index("demo 0")  # a base model reads the instructions first, too
+    assert shown[0].index("Judge the text.") < shown[0].index(
+        "demo 0"
+    )  # a base model reads the instructions first, too

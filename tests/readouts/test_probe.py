@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as as_bytes
 
-from tests.conftest import reading_of
+from tests.conftest import PROMPT, RUBRIC, reading_of
 from undogmatic.errors import ConfigError
 from undogmatic.fit.probe import fit_probe, origin
 from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.readouts import probe as probe_module
 from undogmatic.readouts.probe import KEPT, KEY, Probe, ProbeReadout, Sieve, load, save
-from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
-from undogmatic.records.rubric import Rubric
 
 WIDTH = 6
 
@@ -59,12 +57,12 @@ def items(n: int = 60) -> list[Item]:
 
 
 @pytest.fixture
-def fitted(rubric: Rubric) -> Probe:
+def fitted() -> Probe:
     model, view = FakeStates(), View(blocks=(1,))
     rows = [asyncio.run(model.pooled(item.text, view)) for item in items()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("undogmatic.fit.probe.PENALTY", 1e-4)
-        return fit_probe(np.stack(rows), items(), rubric, origin(model, [view]))
+        return fit_probe(np.stack(rows), items(), RUBRIC, origin(model, [view]))
 
 
 @pytest.fixture
@@ -73,26 +71,29 @@ def file(fitted: Probe, tmp_path: Path) -> Path:
     return tmp_path / "toy.safetensors"
 
 
-def bound(path: Path | None, prompt: Prompt, rubric: Rubric, model: Model | None = None) -> ProbeReadout:
+def bound(path: Path | None, model: Model | None = None, **rubric: str) -> ProbeReadout:
     readout = ProbeReadout(str(path) if path is not None else None)
-    readout.bind(model or FakeStates(), prompt, rubric)
+    readout.bind(model or FakeStates(), PROMPT, RUBRIC.model_copy(update=rubric))
     return readout
 
 
-def test_the_score_follows_the_label_and_the_distribution_the_score(file: Path, prompt: Prompt, rubric: Rubric) -> None:
-    readout = bound(file, prompt, rubric)
+def test_a_probe_follows_the_label_its_distribution_the_score_and_it_asks_for_no_pieces(file: Path) -> None:
+    readout = bound(file)
     few, many = (reading_of(readout, FakeStates(), Item(id="x", text="a" * n + "bb.")) for n in (2, 8))
     assert few.score < 35 and many.score > 65
     for reading in (few, many):
         assert reading.distribution.expectation == pytest.approx(reading.score)
-        assert reading.distribution.values == rubric.levels
+        assert reading.distribution.values == RUBRIC.levels
         low, high = reading.interval
         assert 0 <= low <= reading.score <= high <= 100
         assert reading.confidence_source == "entropy" and 0 < reading.confidence < 100
     assert not readout.uses_prompt and readout.deterministic
+    assert load(file).sieve is None
+    own, other = (reading_of(bound(file, m), m, Item(id="x", text="aaabb.")) for m in (FakeStates(), FakePieces()))
+    assert own.score == other.score
 
 
-def test_scores_beyond_the_scale_are_clipped(fitted: Probe) -> None:
+def test_scores_beyond_the_scale_are_clipped_and_far_from_every_fitted_text_is_that_of_the_bias(fitted: Probe) -> None:
     calibration = fitted.calibration
     wide = fitted._replace(calibration=calibration._replace(score_knots=calibration.score_knots * 3 - 100))
     lowest, highest = (
@@ -100,31 +101,25 @@ def test_scores_beyond_the_scale_are_clipped(fitted: Probe) -> None:
     )
     assert (lowest.score, lowest.interval[0]) == (0, 0)
     assert (highest.score, highest.interval[1]) == (100, 100)
-
-
-def test_far_from_every_fitted_text_the_score_is_that_of_the_bias(fitted: Probe) -> None:
     found = fitted.estimate(np.full(WIDTH, 1e6), 0, 100)
     assert found.raw == pytest.approx(float((1 / (1 + np.exp(-12 * (fitted.regression.bias - 0.5)))).mean()))
     assert found.interval[0] < found.score < found.interval[1]
 
 
-def test_the_same_fit_writes_the_same_bytes(fitted: Probe, file: Path, tmp_path: Path) -> None:
+def test_the_same_fit_writes_the_same_bytes_and_the_probe_that_ships_is_found_by_the_rubric(
+    fitted: Probe, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     save(fitted, tmp_path / "again.safetensors")
     assert file.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
     probe = load(file)
     assert all(np.array_equal(probe.arrays()[name], value) for name, value in fitted.arrays().items())
     assert probe.about.authors == ("w0", "w1", "w2") and probe.about.n == 60
-
-
-def test_the_probe_that_ships_is_found_by_the_rubric(
-    file: Path, prompt: Prompt, rubric: Rubric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(probe_module, "data_folder", lambda: tmp_path)
     with pytest.raises(ConfigError, match=r"no probe ships for .* 'toy' \(shipped: none\).*undogmatic probe fit"):
-        bound(None, prompt, rubric)
+        bound(None)
     (tmp_path / "probes").mkdir()
     file.rename(tmp_path / "probes" / "toy.safetensors")
-    assert bound(None, prompt, rubric).probe.about.rubric == "toy"
+    assert bound(None).probe.about.rubric == "toy"
 
 
 class OtherStates(FakeStates):
@@ -144,11 +139,9 @@ class Silent(Model):
         (FakeStates, {"direction": "higher_is_better"}, "the scale of the rubric 'toy' is another"),
     ],
 )
-def test_another_model_or_rubric_is_refused(
-    file: Path, prompt: Prompt, rubric: Rubric, model: type[Model], changes: dict[str, str], said: str
-) -> None:
+def test_another_model_or_rubric_is_refused(file: Path, model: type[Model], changes: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        bound(file, prompt, rubric.model_copy(update=changes), model())
+        bound(file, model(), **changes)
 
 
 @pytest.mark.parametrize(
@@ -195,30 +188,19 @@ def sieve(width: int = WIDTH, piece: float = 0.0, offset: float = 5.0) -> Sieve:
     return Sieve(np.full(width, piece), np.zeros(width), np.array([offset]))
 
 
-def test_a_probe_with_a_sieve_comes_back_from_its_file_and_reads_pieces(
-    fitted: Probe, tmp_path: Path, prompt: Prompt, rubric: Rubric
-) -> None:
+def test_a_probe_with_a_sieve_comes_back_from_its_file_and_reads_pieces(fitted: Probe, tmp_path: Path) -> None:
     weighed = fitted._replace(sieve=sieve())
     save(weighed, tmp_path / "weighed.safetensors")
     found = load(tmp_path / "weighed.safetensors")
     assert found.sieve is not None and np.array_equal(found.sieve.piece, np.zeros(WIDTH))
-    readout = bound(tmp_path / "weighed.safetensors", prompt, rubric, FakePieces())
+    readout = bound(tmp_path / "weighed.safetensors", FakePieces())
     few, many = (reading_of(readout, FakePieces(), Item(id="x", text="a" * n + "bb.")) for n in (2, 8))
     assert few.score < 35 and many.score > 65
     with pytest.raises(ConfigError, match="fake-states gives no hidden states of a text's pieces"):
-        bound(tmp_path / "weighed.safetensors", prompt, rubric, FakeStates())
+        bound(tmp_path / "weighed.safetensors", FakeStates())
 
 
-def test_a_probe_without_a_sieve_has_none_and_asks_for_no_pieces(file: Path, prompt: Prompt, rubric: Rubric) -> None:
-    assert load(file).sieve is None
-    own, other = (
-        reading_of(bound(file, prompt, rubric, model), model, Item(id="x", text="aaabb."))
-        for model in (FakeStates(), FakePieces())
-    )
-    assert own.score == other.score
-
-
-def test_what_a_sieve_takes_for_foreign_hardly_counts_and_the_rest_as_before() -> None:
+def test_what_a_sieve_takes_for_foreign_hardly_counts_but_foreign_pieces_alone_keep_their_share() -> None:
     states = np.zeros((9, 2))
     states[6:] = 100.0
     read = Pieces(np.full(9, 10), states)
@@ -226,9 +208,6 @@ def test_what_a_sieve_takes_for_foreign_hardly_counts_and_the_rest_as_before() -
     assert (weights[:5] > 0.99).all() and (weights[7:] < 0.01).all()
     assert (sieve(2, piece=-0.2, offset=10.0).features(read) < 15).all()
     assert sieve(2).features(read) == pytest.approx(states.mean(axis=0), abs=0.5)
-
-
-def test_a_text_of_foreign_pieces_alone_keeps_its_share() -> None:
     for count in (1, 2, 7, 30):
         weights = sieve(offset=-50.0).weights(Pieces(np.full(count, 5), np.ones((count, WIDTH))))
         assert KEPT <= (weights > 0.5).mean() <= KEPT + 1 / count

@@ -43,18 +43,12 @@ def test_a_changed_argument_changes_the_program(change: dict[str, Any]) -> None:
     assert made(**change).program_hash() != made().program_hash() == made(tolerance=0.1).program_hash()
 
 
-def test_a_copy_is_the_same() -> None:
+def test_a_copy_is_the_same_contents_stand_for_a_file_s_name_and_readouts_are_found_where_kept() -> None:
     judge = made(tolerance=0.3)
     assert copy.deepcopy(judge).identity() == judge.deepcopy().identity() == judge.identity()
-
-
-def test_what_a_file_holds_stands_in_the_place_of_its_name() -> None:
     one, other = made(tolerance=0.1), made(tolerance=0.2)
     one.contents = other.contents = {"tolerance": "what was read"}
     assert one.program_hash() == other.program_hash()
-
-
-def test_readouts_are_found_where_a_judge_keeps_them() -> None:
     assert [source.name for source in made().readouts()] == ["structured"]
 
 

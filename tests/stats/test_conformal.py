@@ -12,7 +12,7 @@ from mapie.regression import SplitConformalRegressor
 from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression
 
-from tests.stats.conftest import refuses
+from tests.stats.conftest import Rng, refuses
 from undogmatic.stats import conformal
 
 LEVELS = np.array([0.0, 25, 50, 75, 100])
@@ -30,8 +30,7 @@ def _judge(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64], NDArr
 
 class TestScores:
     @pytest.mark.parametrize("level", [0.8, 0.9, 0.95])
-    def test_coverage_is_within_two_points_of_nominal_on_2000_fresh_items(self, level: float) -> None:
-        rng = np.random.default_rng(11)
+    def test_coverage_is_within_two_points_of_nominal_on_2000_fresh_items(self, level: float, rng: Rng) -> None:
         score, truth, court = _judge(rng, 4000)
         old, new = slice(0, 2000), slice(2000, 4000)
         fitted = _fit(score[old], truth[old], range(2000), level, groups=court[old].tolist())
@@ -39,26 +38,20 @@ class TestScores:
         table = conformal.coverage(fitted, made, truth[new], range(2000, 4000), court[new].tolist())
         assert [row.inside.n for row in table] == [2000, *[int(np.sum(court[new] == row.group)) for row in table[1:]]]
         assert abs(table[0].inside.value - level) < 0.02
-        for row in table[1:]:
-            assert row.band is not None
-            assert row.band[0] <= row.inside.value <= row.band[1]
+        assert all(row.band and row.band[0] <= row.inside.value <= row.band[1] for row in table[1:])
         by_court = {row.group: row.mean_width for row in table}
         assert by_court["tst"] > 2 * by_court["stf"]
 
-    def test_a_fit_over_all_items_fails_the_noisy_group_and_the_table_shows_it(self) -> None:
-        rng = np.random.default_rng(12)
+    def test_a_fit_over_all_items_fails_the_noisy_group_and_the_table_shows_it(self, rng: Rng) -> None:
         score, truth, court = _judge(rng, 4000)
         fitted = _fit(score[:2000], truth[:2000], range(2000))
         made = conformal.intervals(fitted, score[2000:])
         table = conformal.coverage(fitted, made, truth[2000:], range(2000, 4000), court[2000:].tolist())
         shares = {row.group: row.inside.value for row in table}
-        assert abs(shares["all items"] - 0.9) < 0.02
-        assert shares["tst"] < 0.85
-        assert shares["stf"] > 0.95
+        assert abs(shares["all items"] - 0.9) < 0.02 and shares["tst"] < 0.85 and shares["stf"] > 0.95
         assert table[1].band is None
 
-    def test_the_average_coverage_over_many_small_fits_is_the_exact_one(self) -> None:
-        rng = np.random.default_rng(13)
+    def test_the_average_coverage_over_many_small_fits_is_the_exact_one(self, rng: Rng) -> None:
         covered = []
         for _ in range(400):
             score, truth, _court = _judge(rng, 219)
@@ -68,12 +61,10 @@ class TestScores:
         assert np.mean(covered) == pytest.approx(18 / 20, abs=0.012)  # rank 18 of 19: exactly 18/20
 
     def test_the_reach_is_the_ranked_miss_by_hand(self) -> None:
-        misses = np.arange(1.0, 20.0)
-        fitted = _fit(50 + misses, np.full(19, 50.0), range(19))
-        assert fitted.reach == {"all items": 18.0}
+        fitted = _fit(np.arange(51.0, 70), np.full(19, 50.0), range(19))
         made = conformal.intervals(fitted, [50, 5, 99])
-        assert made.low.tolist() == [32, 0, 81]
-        assert made.high.tolist() == [68, 23, 100]
+        assert fitted.reach == {"all items": 18.0}
+        assert (made.low.tolist(), made.high.tolist()) == ([32, 0, 81], [68, 23, 100])
 
     @given(st.lists(st.integers(0, 100), min_size=19, max_size=60), st.floats(0.5, 0.94), st.floats(0.5, 0.94))
     def test_a_higher_level_is_never_narrower(self, misses: list[int], one: float, other: float) -> None:
@@ -81,8 +72,7 @@ class TestScores:
         low, high = (_fit(misses, truth, range(len(misses)), level) for level in sorted((one, other)))
         assert low.reach["all items"] <= high.reach["all items"]
 
-    def test_labels_that_are_levels_get_interval_ends_that_are_levels_and_keep_coverage(self) -> None:
-        rng = np.random.default_rng(15)
+    def test_labels_that_are_levels_get_interval_ends_that_are_levels_and_keep_coverage(self, rng: Rng) -> None:
         truth = rng.choice(LEVELS, 3000)
         score = np.clip(truth + rng.normal(0, 20, 3000), 0, 100)
         fitted = _fit(score[:1000], truth[:1000], range(1000))
@@ -92,7 +82,6 @@ class TestScores:
         in_plain, in_snapped = ((own.low <= truth[1000:]) & (truth[1000:] <= own.high) for own in (plain, snapped))
         assert np.all(in_snapped[in_plain])
         assert np.mean(snapped.high - snapped.low) < np.mean(plain.high - plain.low)
-
         # An interval between two levels becomes the nearer.
         between = conformal.intervals(_fit(np.full(9, 51.0), np.full(9, 50.0), range(9)), [35, 40], levels=LEVELS)
         assert between.low.tolist() == between.high.tolist() == [25, 50]
@@ -100,8 +89,7 @@ class TestScores:
 
 class TestRanges:
     @pytest.mark.parametrize(("honest", "widened"), [(0.5, True), (3.0, False)])
-    def test_ranges_that_overstate_or_understate_are_put_right(self, honest: float, widened: bool) -> None:
-        rng = np.random.default_rng(16)
+    def test_ranges_that_overstate_or_understate_are_put_right(self, honest: float, widened: bool, rng: Rng) -> None:
         truth = rng.uniform(20, 80, 4000)
         score = truth + rng.normal(0, 5, 4000)
         ranges = np.column_stack([score - 5 * honest, score + 5 * honest])
@@ -122,19 +110,15 @@ class TestGuards:
     def test_the_number_needed_is_enough_and_one_less_is_not(self, level: float, needed: int) -> None:
         assert conformal.items_needed(level) == needed
         _fit(np.ones(needed), np.ones(needed), range(needed), level)
-        few = needed - 1
-        if few:
-            with pytest.raises(ValueError, match=rf"{100 * level:g} %.*there are {few}; at least {needed} are needed"):
-                _fit(np.ones(few), np.ones(few), range(few), level)
+        if few := needed - 1:
+            message = rf"{100 * level:g} %.*there are {few}; at least {needed} are needed"
+            refuses(message, _fit, np.ones(few), np.ones(few), range(few), level)
 
-    def test_a_group_that_is_too_small_is_named_with_its_size(self) -> None:
+    def test_a_group_that_is_too_small_is_named_with_its_size_and_a_fitted_item_verifies_nothing(self) -> None:
         groups = ["stf"] * 20 + ["tst"] * 5
         refuses(r"90 %.*'tst' has 5; at least 9", _fit, np.ones(25), np.ones(25), range(25), groups=groups)
-
-    def test_verifying_on_a_fitted_item_is_refused(self) -> None:
         fitted = _fit(np.ones(9), np.ones(9), [f"pair{i}" for i in range(9)])
-        made = conformal.intervals(fitted, [1.0])
-        refuses("pair3", conformal.coverage, fitted, made, [1.0], ["pair3"])
+        refuses("pair3", conformal.coverage, fitted, conformal.intervals(fitted, [1.0]), [1.0], ["pair3"])
 
     def test_a_fit_survives_json(self) -> None:
         fitted = _fit(np.arange(9.0), np.zeros(9), range(9), groups=["a"] * 9)
@@ -155,23 +139,21 @@ class TestGuards:
         refuses("scale", _fit, np.ones(9), np.full(9, 101.0), range(9))
 
 
-def test_crepes_gives_the_same_split_and_mondrian_intervals() -> None:
-    score, truth, court = _judge(np.random.default_rng(19), 800)
-    codes = (court == "tst").astype(int)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_crepes_gives_the_same_split_and_mondrian_intervals(grouped: bool, rng: Rng) -> None:
+    score, truth, court = _judge(rng, 800)
     level = 0.75  # exact in binary: at 0.9 crepes takes int(0.1 * 360) for 35, one rank wider than needed
-    for bins, groups in ((None, None), (codes, court.tolist())):
-        other = ConformalRegressor()
-        other.fit(truth[:600] - score[:600], bins=None if bins is None else bins[:600])
-        expected = other.predict_int(
-            score[600:], bins=None if bins is None else bins[600:], confidence=level, y_min=0, y_max=100
-        )
-        fitted = _fit(score[:600], truth[:600], range(600), level, groups=None if groups is None else groups[:600])
-        made = conformal.intervals(fitted, score[600:], groups=None if groups is None else groups[600:])
-        np.testing.assert_allclose(np.column_stack(made), expected)
+    groups = [part.tolist() if grouped else None for part in (court[:600], court[600:])]
+    bins = [part == "tst" if grouped else None for part in (court[:600], court[600:])]
+    other = ConformalRegressor()
+    other.fit(truth[:600] - score[:600], bins=bins[0])
+    expected = other.predict_int(score[600:], bins=bins[1], confidence=level, y_min=0, y_max=100)
+    fitted = _fit(score[:600], truth[:600], range(600), level, groups=groups[0])
+    np.testing.assert_allclose(np.column_stack(conformal.intervals(fitted, score[600:], groups=groups[1])), expected)
 
 
-def test_mapie_gives_the_same_split_intervals() -> None:
-    score, truth, _court = _judge(np.random.default_rng(20), 800)
+def test_mapie_gives_the_same_split_intervals(rng: Rng) -> None:
+    score, truth, _court = _judge(rng, 800)
     identity = LinearRegression(fit_intercept=False).fit([[1.0], [2.0]], [1.0, 2.0])
     other = SplitConformalRegressor(identity, confidence_level=0.9, prefit=True)
     _point, expected = other.conformalize(score[:600, None], truth[:600]).predict_interval(score[600:, None])

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tests.stats.conftest import held, refuses
+from tests.stats.conftest import Rng, held, refuses, sure
 from undogmatic.stats import confound, means
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.estimate import Estimate
 
 
-def _pairs(rng: np.random.Generator, effect: float, shape, n: int = 40) -> tuple[np.ndarray, ...]:  # type: ignore[no-untyped-def]
+def _pairs(rng: Rng, effect: float, shape, n: int = 40) -> tuple[np.ndarray, ...]:  # type: ignore[no-untyped-def]
     """Pairs whose score is `effect` for condition a plus `shape` of the length plus uneven noise."""
     length_b = rng.lognormal(5.8, 0.4, n)
     length_a = length_b * rng.lognormal(-0.3, 0.5, n)
@@ -28,15 +28,10 @@ def _vee(length: np.ndarray) -> np.ndarray:
     return np.asarray(np.abs(length - 340) / 2)
 
 
-def _nothing(length: np.ndarray) -> np.ndarray:
-    return np.zeros(length.size)
-
-
 class TestAtEqual:
-    def test_it_is_ordinary_least_squares_with_hc3(self) -> None:
+    def test_it_is_ordinary_least_squares_with_hc3(self, rng: Rng) -> None:
         """Every residual is there with both signs, so that nothing is skewed; the controls say nearly all, so that
         nothing of their slopes is taken off."""
-        rng = np.random.default_rng(1)
         z, off = rng.normal(0.3, 1, (15, 2)), rng.normal(0, 4, 15)
         z, off = np.concatenate([z, z]), np.concatenate([off, -off])
         d = 12 + z @ [3e4, -5e4] + off
@@ -50,9 +45,8 @@ class TestAtEqual:
 
     @pytest.mark.parametrize("apart", [0.0, 0.2, 1.0])
     @pytest.mark.parametrize("slope", [0.0, 0.5, 1.5, 4.0])
-    def test_what_controls_take_off_is_kept_as_far_as_it_is_shown(self, slope: float, apart: float) -> None:
+    def test_what_controls_take_off_is_kept_as_far_as_it_is_shown(self, slope: float, apart: float, rng: Rng) -> None:
         """1 - 1.5 / F, where F is that of the slope or of the control's mean, whichever is larger."""
-        rng = np.random.default_rng(3)
         z, noise = rng.normal(apart, 1, 60), rng.normal(0, 4, 60)
         d = 12 + slope * z + noise
         fit = sm.OLS(d, sm.add_constant(z)).fit()
@@ -60,8 +54,7 @@ class TestAtEqual:
         found = confound.at_equal(d, z, 10)
         assert found.moved.estimate.value == pytest.approx(max(0.0, 1 - 1.5 / largest) * (d.mean() - fit.params[0]))
 
-    def test_a_control_that_says_nothing_costs_nothing(self) -> None:
-        rng = np.random.default_rng(3)
+    def test_a_control_that_says_nothing_costs_nothing(self, rng: Rng) -> None:
         noise = rng.normal(0, 4, 60)
         z = rng.normal(0, 1, 60)
         z -= z.mean() + (noise @ z) / (noise @ noise) * (noise - noise.mean())
@@ -70,9 +63,8 @@ class TestAtEqual:
         assert found.difference.estimate.low == pytest.approx(plain.difference.estimate.low, rel=0.01)
 
     @pytest.mark.parametrize(("slope", "apart"), [(2.0, 0.3), (4.0, 0.3), (2.0, 1.0)])
-    def test_shrinking_costs_no_coverage(self, slope: float, apart: float) -> None:
+    def test_shrinking_costs_no_coverage(self, slope: float, apart: float, rng: Rng) -> None:
         """Controls that are half shown are the worst: `benchmarks/coverage` has more shapes and 1,000 samples."""
-        rng = np.random.default_rng(5)
 
         def draw() -> Estimate:
             z = rng.normal(apart, 1, 30)
@@ -80,8 +72,7 @@ class TestAtEqual:
 
         assert held(20, 400, draw) >= 0.93
 
-    def test_with_groups_the_error_is_that_of_leaving_one_out(self) -> None:
-        rng = np.random.default_rng(2)
+    def test_with_groups_the_error_is_that_of_leaving_one_out(self, rng: Rng) -> None:
         groups = np.repeat(np.arange(12), [1, 2, 3] * 4)
         z = rng.normal(0.2, 1, groups.size)
         off = rng.normal(0, 5, 12)[groups] + rng.normal(0, 2, groups.size)
@@ -97,16 +88,15 @@ class TestAtEqual:
         assert found.difference.estimate.high - full == pytest.approx(stats.t.isf(0.025, freedom) * error, rel=1e-3)
         assert found.difference.estimate.n_groups == 24
 
-    def test_swapping_the_conditions_mirrors_everything(self) -> None:
-        rng = np.random.default_rng(3)
+    def test_swapping_the_conditions_mirrors_everything(self, rng: Rng) -> None:
         d, z = rng.normal(15, 5, 20), rng.normal(0.5, 1, (20, 2))
         here, there = confound.at_equal(d, z, 10), confound.at_equal(-d, -z, 10, sign=-1)
         assert there.difference.estimate.interval == pytest.approx((-here.difference.estimate).interval)
         assert (here.difference.outcome, here.extrapolated) == (there.difference.outcome, there.extrapolated)
 
-    def test_what_leaving_a_group_out_makes_of_its_prediction_explains_nothing(self) -> None:
+    def test_what_leaving_a_group_out_makes_of_its_prediction_explains_nothing(self, rng: Rng) -> None:
         """The mean of the others foretells each difference perfectly, with a slope of -(n - 1): that is arithmetic."""
-        d = np.random.default_rng(5).normal(20, 14, 30)
+        d = rng.normal(20, 14, 30)
         of_others = (d.sum() - d) / (d.size - 1)
         plain = confound.at_equal(d, 0 * d, 10)
         assert confound.at_equal(d, of_others, 10).foreseen == pytest.approx(1)
@@ -114,8 +104,9 @@ class TestAtEqual:
         assert found.foreseen == pytest.approx(0)
         assert found.difference.estimate.interval == plain.difference.estimate.interval
 
-    def test_a_prediction_that_agrees_is_kept_and_one_that_contradicts_still_tells_the_sides_apart(self) -> None:
-        rng = np.random.default_rng(6)
+    def test_a_prediction_that_agrees_is_kept_and_one_that_contradicts_still_tells_the_sides_apart(
+        self, rng: Rng
+    ) -> None:
         z = rng.normal(1, 0.2, 30)
         agrees = 20 * z + rng.normal(0, 1, 30)
         kept, as_control = (confound.at_equal(agrees, z, 10, predictions=told) for told in ([True], []))
@@ -123,8 +114,7 @@ class TestAtEqual:
         contradicts = confound.at_equal(40 - agrees, z, 10, predictions=[True])
         assert contradicts.difference.estimate.value == pytest.approx(contradicts.raw) and contradicts.extrapolated
 
-    def test_a_control_twice_or_of_zeros_changes_nothing(self) -> None:
-        rng = np.random.default_rng(4)
+    def test_a_control_twice_or_of_zeros_changes_nothing(self, rng: Rng) -> None:
         d, z = rng.normal(15, 5, 20), rng.normal(0.5, 1, 20)
         once = confound.at_equal(d, z, 10)
         again = confound.at_equal(d, np.column_stack([z, 2 * z, 0 * z]), 10)
@@ -134,17 +124,14 @@ class TestAtEqual:
         assert (plain.moved.estimate.value, plain.foreseen) == pytest.approx((0, 0))
         assert not plain.extrapolated
 
-    def test_where_the_conditions_hardly_meet_it_says_so(self) -> None:
-        rng = np.random.default_rng(5)
+    def test_where_the_conditions_hardly_meet_it_says_so(self, rng: Rng) -> None:
         d = rng.normal(15, 5, 40)
         apart = rng.uniform(0.5, 2, 40)
-        assert confound.at_equal(d, apart, 10).extrapolated
-        one_meets = np.concatenate([[-1], apart[1:]])
-        assert confound.at_equal(d, one_meets, 10).extrapolated
-        three_meet = np.concatenate([[-1, -0.5, -1.5], apart[3:]])
-        assert not confound.at_equal(d, three_meet, 10).extrapolated
-        rotated = np.column_stack([apart + 5 * (turn := rng.normal(0, 1, 40)), -apart + 5 * turn])
-        assert confound.at_equal(d, rotated, 10).extrapolated, "apart only in a direction between the controls"
+        one_meets, three_meet = np.r_[-1, apart[1:]], np.r_[-1, -0.5, -1.5, apart[3:]]
+        turn = 5 * rng.normal(0, 1, 40)
+        rotated = np.column_stack([turn + apart, turn - apart])  # apart only in a direction between the controls
+        found = [confound.at_equal(d, z, 10).extrapolated for z in (apart, one_meets, three_meet, rotated)]
+        assert found == [True, True, False, True]
 
     def test_coverage_with_uneven_noise(self) -> None:
         def draw(n: int) -> Estimate:
@@ -158,9 +145,10 @@ class TestAtEqual:
 
     @pytest.mark.parametrize("rare", [0.05, 0.1])
     @pytest.mark.parametrize("bounds", [(-100.0, 100.0), None])
-    def test_a_rare_large_difference_is_not_missed(self, rare: float, bounds: tuple[float, float] | None) -> None:
+    def test_a_rare_large_difference_is_not_missed(
+        self, rare: float, bounds: tuple[float, float] | None, rng: Rng
+    ) -> None:
         """Nine in ten pairs differ by 26, the tenth by -34: ten pairs at equal controls often look all alike."""
-        rng = np.random.default_rng(7)
 
         def draw() -> Estimate:
             z = rng.normal(0, 1, 10)
@@ -169,9 +157,7 @@ class TestAtEqual:
 
         assert held(20 - 60 * rare, 200, draw) >= 0.93
 
-    def test_coverage_with_skewed_noise(self) -> None:
-        rng = np.random.default_rng(8)
-
+    def test_coverage_with_skewed_noise(self, rng: Rng) -> None:
         def draw() -> Estimate:
             z = rng.normal(0.4, 1, 30)
             return confound.at_equal(12 + 6 * z - 10 * rng.exponential(1, 30) + 10, z, 10).difference.estimate
@@ -189,10 +175,8 @@ class TestClaims:
 
     def test_what_is_open_names_the_units_that_would_settle_it(self) -> None:
         found = _against(15, 4, 40)
-        assert found.outcome == "open"
-        assert found.n_needed is not None
-        more = _against(15, 4 * np.sqrt(40 / found.n_needed), found.n_needed)
-        assert more.estimate.low > 10
+        n = sure(found.n_needed)
+        assert found.outcome == "open" and _against(15, 4 * np.sqrt(40 / n), n).estimate.low > 10
         assert _against(10, 4, 40).n_needed is None
 
 
@@ -204,33 +188,26 @@ def _against(estimate: float, error: float, n: int) -> Claim:
 
 
 class TestLength:
-    def test_a_judge_of_length_in_whatever_shape_keeps_nothing(self) -> None:
-        rng = np.random.default_rng(31)
+    def test_a_judge_of_length_in_whatever_shape_keeps_nothing(self, rng: Rng) -> None:
         for shape in (_vee, lambda length: -25 * np.log(length), lambda length: 40.0 * (length < 250)):
             results = [confound.at_equal_length(*_pairs(rng, 0, shape), 10, rng) for _ in range(12)]
             assert np.mean([abs(r.raw) for r in results]) > 5
-            assert np.mean([r.difference.estimate.low > 10 for r in results]) <= 0.025
+            assert not any(r.difference.estimate.low > 10 for r in results)
 
-    def test_a_judge_that_does_not_look_at_length_keeps_its_difference(self) -> None:
-        rng = np.random.default_rng(32)
-        results = [confound.at_equal_length(*_pairs(rng, 25, _nothing), 10, rng) for _ in range(25)]
-        assert np.mean([r.difference.estimate.low <= 25 <= r.difference.estimate.high for r in results]) >= 0.9
-        assert np.mean([r.difference.outcome == "beyond" for r in results]) >= 0.95
+    def test_a_judge_that_does_not_look_at_length_keeps_its_difference(self, rng: Rng) -> None:
+        found = [confound.at_equal_length(*_pairs(rng, 25, np.zeros_like), 10, rng).difference for _ in range(25)]
+        assert np.mean([one.estimate.low <= 25 <= one.estimate.high for one in found]) >= 0.9
+        assert np.mean([one.outcome == "beyond" for one in found]) >= 0.95
 
-    def test_with_many_pairs_the_parts_of_the_curve_are_the_controls(self) -> None:
-        rng = np.random.default_rng(34)
-        pairs = _pairs(rng, 0, _vee, n=5000)
-        found = confound.at_equal_length(*pairs, 10, rng)
-        assert abs(found.raw) > 10
-        assert found.difference.outcome == "within"
-        kept = confound.at_equal_length(*_pairs(rng, 25, _nothing, n=5000), 10, rng)
-        assert kept.difference.outcome == "beyond"
-        assert kept.moved.outcome == "within"
+    def test_with_many_pairs_the_parts_of_the_curve_are_the_controls(self, rng: Rng) -> None:
+        found = confound.at_equal_length(*_pairs(rng, 0, _vee, n=5000), 10, rng)
+        assert abs(found.raw) > 10 and found.difference.outcome == "within"
+        kept = confound.at_equal_length(*_pairs(rng, 25, np.zeros_like, n=5000), 10, rng)
+        assert (kept.difference.outcome, kept.moved.outcome) == ("beyond", "within")
 
-    def test_with_twelve_pairs_it_is_not_shown_to_be_below_the_margin(self) -> None:
+    def test_with_twelve_pairs_it_is_not_shown_to_be_below_the_margin(self, rng: Rng) -> None:
         """That 12 pairs do not reach significance at equal length once made 30 % of such judges confounded."""
-        rng = np.random.default_rng(33)
-        results = [confound.at_equal_length(*_pairs(rng, 25, _nothing, n=12), 10, rng) for _ in range(80)]
+        results = [confound.at_equal_length(*_pairs(rng, 25, np.zeros_like, n=12), 10, rng) for _ in range(80)]
         assert np.mean([r.difference.estimate.high < 10 for r in results]) <= 0.025
 
     @given(st.integers(0, 500), st.floats(0.1, 50), st.floats(-20, 20))
@@ -247,11 +224,10 @@ class TestLength:
     def test_where_length_and_condition_are_one_it_refuses(self) -> None:
         scores, lengths, rng = [1.0, 2, 3, 5], np.array([10.0, 20, 30, 40]), np.random.default_rng(0)
         refuses("the same in every pair", confound.at_equal_length, scores, scores[::-1], 2 * lengths, lengths, 10, rng)
-        with pytest.raises(ValueError, match="`lengths_b` holds a length of 0"):
-            confound.at_equal_length(scores, scores[::-1], lengths, [0.0, 1, 2, 3], 10, rng)
+        refuses(
+            "`lengths_b` holds a length of 0", confound.at_equal_length, scores, scores, lengths, 0 * lengths, 10, rng
+        )
 
-
-def test_length_alone_as_a_judge() -> None:
-    result = confound.length_auc([10.0, 20, 30], [25.0, 100, 200])
-    assert result.value == pytest.approx(1 / 9)
-    assert confound.length_auc([5.0, 6], [5.0, 6]).value == 0.5
+    def test_length_alone_as_a_judge(self) -> None:
+        assert confound.length_auc([10.0, 20, 30], [25.0, 100, 200]).value == pytest.approx(1 / 9)
+        assert confound.length_auc([5.0, 6], [5.0, 6]).value == 0.5

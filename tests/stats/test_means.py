@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tests.stats.conftest import held, refuses
+from tests.stats.conftest import Rng, held, sure
 from undogmatic.stats import means
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.means import mean_so_far, mean_so_far_of_groups
@@ -16,12 +16,8 @@ from undogmatic.stats.means import mean_so_far, mean_so_far_of_groups
 ONES = np.r_[np.ones(3), np.zeros(17)]
 
 
-def _at_the_floor(rng: np.random.Generator, n: int) -> np.ndarray:
+def _at_the_floor(rng: Rng, n: int) -> np.ndarray:
     return np.where(rng.random(n) < 0.8, 0.0, rng.uniform(0, 100, n))
-
-
-def _left(rng: np.random.Generator, n: int) -> np.ndarray:
-    return -rng.exponential(10, n)
 
 
 class TestStudentised:
@@ -49,8 +45,8 @@ class TestStudentised:
         expected = means.studentised_limits(values.mean(), values.std(ddof=1) / 10**0.5, 9, skewness, 0.95)
         assert means.interval(values).interval == pytest.approx(expected)
 
-    def test_it_is_mirrored_with_the_values_and_moves_and_grows_with_the_unit(self) -> None:
-        values = np.random.default_rng(0).exponential(size=12)
+    def test_it_is_mirrored_with_the_values_and_moves_and_grows_with_the_unit(self, rng: Rng) -> None:
+        values = rng.exponential(size=12)
         here, mirrored, there = (means.interval(v) for v in (values, -values, 100 + 7 * values))
         assert here.interval == pytest.approx((-mirrored.high, -mirrored.low))
         assert here.high - here.value > here.value - here.low
@@ -58,14 +54,12 @@ class TestStudentised:
 
 
 class TestGroups:
-    def test_groups_of_one_are_values(self) -> None:
-        values = np.random.default_rng(2).normal(size=15)
-        assert means.interval(values, groups=range(15)) == pytest.approx(means.interval(values))  # type: ignore[comparison-overlap]
-
-    def test_copies_change_nothing(self) -> None:
-        values = np.random.default_rng(3).exponential(size=9)
+    def test_groups_of_one_are_values_and_copies_change_nothing(self, rng: Rng) -> None:
+        values = rng.exponential(size=9)
+        alone = means.interval(values)
+        assert means.interval(values, groups=range(9)) == pytest.approx(alone)  # type: ignore[comparison-overlap]
         copied = means.interval(np.repeat(values, 8), groups=np.repeat(np.arange(9), 8))
-        assert copied.interval == pytest.approx(means.interval(values).interval)
+        assert copied.interval == pytest.approx(alone.interval)
 
     def test_degrees_of_freedom_are_groups_less_one_and_fewer_where_sizes_differ(self) -> None:
         assert means.degrees_of_freedom(np.full(6, 1 / 6)) == pytest.approx(5)
@@ -84,8 +78,7 @@ class TestBounded:
         expected = stats.binomtest(hits, 20).proportion_ci(method="exact")
         assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-3)
 
-    def test_it_is_the_quantile_of_randomly_weighted_means(self) -> None:
-        rng = np.random.default_rng(4)
+    def test_it_is_the_quantile_of_randomly_weighted_means(self, rng: Rng) -> None:
         values = _at_the_floor(rng, 10)
         weights = rng.exponential(size=(100_000, 11))
         drawn = weights @ np.r_[values, 100] / weights.sum(axis=1)
@@ -118,42 +111,40 @@ class TestBounded:
         assert means.interval(np.full(8, 100.0), bounds=(0, 100)).high == 100
 
 
-@pytest.mark.parametrize(
-    ("draw", "truth", "n", "bounds"),
-    [
-        (lambda rng, n: rng.normal(50, 15, n), 50, 10, None),
-        (lambda rng, n: rng.exponential(10, n), 10, 10, None),
-        (_left, -10, 30, None),
-        (_at_the_floor, 10, 10, (0, 100)),
-        (_at_the_floor, 10, 10, None),
-        (_at_the_floor, 10, 46, (0, 100)),
-        (lambda rng, n: 100.0 * (rng.random(n) < 0.8), 80, 10, (0, 100)),
-    ],
-)
-def test_it_holds_the_mean_as_often_as_it_says(draw, truth, n, bounds) -> None:  # type: ignore[no-untyped-def]
-    """1,000 samples: a true 95 % shows 92.9 % or more in all but 1 of 1,000 cases; the seed is fixed."""
-    rng = np.random.default_rng(5)
-    assert held(truth, 1000, lambda: means.interval(draw(rng, n), bounds=bounds)) >= 0.93
+class TestCoverage:
+    @pytest.mark.parametrize(
+        ("draw", "truth", "n", "bounds"),
+        [
+            (lambda rng, n: rng.normal(50, 15, n), 50, 10, None),
+            (lambda rng, n: rng.exponential(10, n), 10, 10, None),
+            (lambda rng, n: -rng.exponential(10, n), -10, 30, None),
+            (_at_the_floor, 10, 10, (0, 100)),
+            (_at_the_floor, 10, 10, None),
+            (_at_the_floor, 10, 46, (0, 100)),
+            (lambda rng, n: 100.0 * (rng.random(n) < 0.8), 80, 10, (0, 100)),
+        ],
+    )
+    def test_it_holds_the_mean_as_often_as_it_says(self, draw, truth, n, bounds, rng: Rng) -> None:  # type: ignore[no-untyped-def]
+        """1,000 samples: a true 95 % shows 92.9 % or more in all but 1 of 1,000 cases; the seed is fixed."""
+        assert held(truth, 1000, lambda: means.interval(draw(rng, n), bounds=bounds)) >= 0.93
 
+    def test_it_holds_the_mean_of_few_groups_as_often_as_it_says(self, rng: Rng) -> None:
+        """Six groups of 1 to 8 members that go together: with the quantile of the normal one it is below 90 %."""
+        groups = np.repeat(np.arange(6), [1, 2, 3, 4, 6, 8])
 
-def test_it_holds_the_mean_of_few_groups_as_often_as_it_says() -> None:
-    """Six groups of 1 to 8 members that go together: with the quantile of the normal distribution it is below 90 %."""
-    rng = np.random.default_rng(6)
-    groups = np.repeat(np.arange(6), [1, 2, 3, 4, 6, 8])
+        def draw() -> Estimate:
+            return means.interval(rng.normal(0, 1, 6)[groups] + rng.normal(0, 0.3, groups.size), groups=groups)
 
-    def draw() -> Estimate:
-        return means.interval(rng.normal(0, 1, 6)[groups] + rng.normal(0, 0.3, groups.size), groups=groups)
+        assert 0.935 <= held(0, 1000, draw) <= 0.985
 
-    assert 0.935 <= held(0, 1000, draw) <= 0.985
-
-
-def test_values_that_rounding_puts_beyond_the_bound_are_at_it() -> None:
-    own = np.r_[np.full(29, 0.3), 0.3 - 1e-4]
-    at = means.bounded_limits(means.Sums(own, np.ones(30)), (0.0, 0.3), 0.95)
-    beyond = means.bounded_limits(means.Sums(np.where(own == 0.3, 0.3 + 1e-16, own), np.ones(30)), (0.0, 0.3), 0.95)
-    nudged = means.bounded_limits(means.Sums(own, np.ones(30)), (0.0, 0.3 - 5e-17), 0.95)
-    assert beyond == pytest.approx(at)
-    assert nudged == pytest.approx(at)
+    def test_values_that_rounding_puts_beyond_the_bound_are_at_it(self) -> None:
+        own = np.r_[np.full(29, 0.3), 0.3 - 1e-4]
+        above = np.where(own == 0.3, 0.3 + 1e-16, own)
+        at, beyond, nudged = (
+            means.bounded_limits(means.Sums(values, np.ones(30)), (0.0, bound), 0.95)
+            for values, bound in ((own, 0.3), (above, 0.3), (own, 0.3 - 5e-17))
+        )
+        assert beyond == pytest.approx(at) and nudged == pytest.approx(at)
 
 
 class TestByHand:
@@ -167,29 +158,25 @@ class TestByHand:
         # One value alone gives at most 7.5-fold.
         assert mean_so_far([1.0], 10**9, 0, 1).low == pytest.approx(0, abs=1e-6)
 
-    def test_what_is_known_of_all_bounds_the_mean_and_all_known_is_the_mean_itself(self) -> None:
+    def test_what_is_known_of_all_bounds_the_mean_and_all_known_is_the_mean_itself(self, rng: Rng) -> None:
         found = mean_so_far([100.0, 100, 0], 4, 0, 100)
         assert (found.value, found.low, found.high) == (pytest.approx(200 / 3), 50, 75)
-        values = np.random.default_rng(1).uniform(1, 5, 50)
+        values = rng.uniform(1, 5, 50)
         whole = mean_so_far(values, 50, 1, 5)
         assert (whole.low, whole.value, whole.high) == pytest.approx([values.mean()] * 3)
 
+    @settings(max_examples=30)
+    @given(st.lists(st.integers(0, 10), min_size=1, max_size=30), st.integers(0, 200))
+    def test_turning_the_scale_turns_the_interval(self, values: list[int], further: int) -> None:
+        there, back = (mean_so_far(own, len(own) + further, 0, 10) for own in (values, [10 - v for v in values]))
+        assert there.interval == pytest.approx((10 - back.high, 10 - back.low))
+        assert there.low <= there.value <= there.high
 
-@settings(max_examples=30)
-@given(st.lists(st.integers(0, 10), min_size=1, max_size=30), st.integers(0, 200))
-def test_turning_the_scale_turns_the_interval(values: list[int], further: int) -> None:
-    there = mean_so_far(values, len(values) + further, 0, 10)
-    back = mean_so_far([10 - v for v in values], len(values) + further, 0, 10)
-    assert there.interval == pytest.approx((10 - back.high, 10 - back.low))
-    assert there.low <= there.value <= there.high
-
-
-def test_more_values_never_widen_it() -> None:
-    values = np.random.default_rng(2).beta(2, 5, 300)
-    found = [mean_so_far(values[:n], 400, 0, 1) for n in (5, 20, 80, 300)]
-    assert np.all(np.diff([each.low for each in found]) >= -1e-12)
-    assert np.all(np.diff([each.high for each in found]) <= 1e-12)
-    assert found[-1].high - found[-1].low < 0.06
+    def test_more_values_never_widen_it(self, rng: Rng) -> None:
+        values = rng.beta(2, 5, 300)
+        ends = np.array([mean_so_far(values[:n], 400, 0, 1).interval for n in (5, 20, 80, 300)])
+        assert np.all(np.diff(ends, axis=0) * [1, -1] >= -1e-12)
+        assert np.diff(ends[-1]) < 0.06
 
 
 DRAWS: dict[str, Any] = {
@@ -202,63 +189,35 @@ DRAWS: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", DRAWS)
 @pytest.mark.parametrize("n_total", [1000, 4000])
-def test_it_is_ever_wrong_within_a_thousand_looks_in_at_most_one_of_twenty(kind: str, n_total: int) -> None:
-    rng = np.random.default_rng(3)
-    wrong = 0
-    for _ in range(300):
-        values = DRAWS[kind](rng, n_total)
-        # Whether the true mean survives all looks: what mean_so_far decides for each mean of its grid.
-        survives = means._survives(values[:1000], n_total, np.array([values.mean()]), 0.95)
-        wrong += not survives[0]
-    assert wrong / 300 <= 0.05
+def test_it_is_ever_wrong_within_a_thousand_looks_in_at_most_one_of_twenty(kind: str, n_total: int, rng: Rng) -> None:
+    drawn = (DRAWS[kind](rng, n_total) for _ in range(300))
+    # Whether the true mean survives all looks: what mean_so_far decides for each mean of its grid.
+    survives = [means._survives(own[:1000], n_total, np.array([own.mean()]), 0.95)[0] for own in drawn]
+    assert np.mean(survives) >= 0.95
 
 
-def test_a_fixed_interval_is_wrong_far_more_often() -> None:
+def test_a_fixed_interval_is_wrong_far_more_often(rng: Rng) -> None:
     """Why one is needed at all: the usual 95 % interval, looked at after every value from the tenth."""
-    rng = np.random.default_rng(4)
     n = np.arange(1, 1001)
-    values = rng.random((200, 1000))
-    mean = np.cumsum(values, axis=1) / n
-    error = np.sqrt(1 / 12 / n)
-    assert np.mean((np.abs(mean - 0.5) > 1.96 * error)[:, 9:].any(axis=1)) > 0.25
+    off = np.abs(np.cumsum(rng.random((200, 1000)), axis=1) / n - 0.5) > 1.96 * np.sqrt(1 / 12 / n)
+    assert np.mean(off[:, 9:].any(axis=1)) > 0.25
 
 
 class TestGroupsThatComeIn:
-    def test_groups_of_one_are_values(self) -> None:
-        values = np.random.default_rng(5).uniform(0, 100, 20)
-        alone = mean_so_far_of_groups(values, range(20), range(50), 0, 100)
+    def test_groups_of_one_are_values_and_copies_are_no_news(self, rng: Rng) -> None:
+        values = rng.uniform(0, 100, 20)
         plain = mean_so_far(values, 50, 0, 100)
-        assert alone is not None
+        alone, twice = (
+            sure(mean_so_far_of_groups(*(np.repeat(own, n) for own in (values, range(20), range(50))), 0, 100))
+            for n in (1, 2)
+        )
         assert alone.estimate.metrics("") == pytest.approx(plain.metrics(""))
         assert (alone.estimate.n, alone.n_total) == (20, 50)
-
-    def test_copies_are_no_news(self) -> None:
-        values = np.random.default_rng(6).uniform(0, 100, 20)
-        twice = mean_so_far_of_groups(np.repeat(values, 2), np.repeat(range(20), 2), np.repeat(range(50), 2), 0, 100)
-        plain = mean_so_far(values, 50, 0, 100)
-        assert twice is not None
         assert twice.estimate.interval == pytest.approx(plain.interval)
 
     def test_a_larger_group_counts_for_more_and_an_unfinished_one_not_yet(self) -> None:
-        found = mean_so_far_of_groups([40.0, 10, 10, 90], "abbc", "abbcc", 0, 100)
-        assert found is not None
+        found = sure(mean_so_far_of_groups([40.0, 10, 10, 90], "abbc", "abbcc", 0, 100))
         assert (found.estimate.n, found.n_total) == (3, 5)
         # Known whole: 40 + 20 of 5 values; the two of c may still be anything.
         assert found.estimate.interval == (pytest.approx(12), pytest.approx(52))
         assert mean_so_far_of_groups([40.0], "c", "cc", 0, 100) is None
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"values": []}, "values"),
-        ({"values": [1.0, float("nan")]}, "NaN"),
-        ({"values": [11.0]}, "between 0 and 10"),
-        ({"n_total": 1}, "n_total"),
-        ({"maximum": 0}, "wider"),
-        ({"level": 1.0}, "level"),
-    ],
-)
-def test_what_does_not_fit_is_named(change: dict[str, Any], named: str) -> None:
-    arguments: dict[str, Any] = {"values": [1.0, 2.0], "n_total": 5, "minimum": 0, "maximum": 10}
-    refuses(named, mean_so_far, **(arguments | change))

@@ -6,7 +6,7 @@ from string import ascii_lowercase
 import numpy as np
 import pytest
 
-from tests.stats.conftest import peak_memory, refuses
+from tests.stats.conftest import Rng, peak_memory, refuses
 from undogmatic.stats import surface
 from undogmatic.stats.surface import copies, enough
 
@@ -15,125 +15,92 @@ def _linear(x: np.ndarray) -> np.ndarray:
     return np.asarray(x @ x.T)
 
 
-def test_a_function_that_the_kernel_holds_is_found_exactly() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(60, 3))
-    y = x @ [1.0, -2.0, 0.5] + 7
-    found = surface.predict([_linear(x), np.eye(60)], y, np.arange(60), rng)
-    assert found == pytest.approx(y, abs=1e-3)
+class TestPredict:
+    def test_a_function_that_the_kernel_holds_is_found_exactly(self, rng: Rng) -> None:
+        x = rng.normal(size=(60, 3))
+        y = x @ [1.0, -2.0, 0.5] + 7
+        assert surface.predict([_linear(x), np.eye(60)], y, np.arange(60), rng) == pytest.approx(y, abs=1e-3)
+
+    def test_stacking_leaves_a_kernel_of_noise_aside(self, rng: Rng) -> None:
+        x, noise = rng.normal(size=(80, 2)), rng.normal(size=(80, 200))
+        y = 3 * x[:, 0] + rng.normal(0, 1, 80)
+        kernels = [_linear(x), _linear(noise)]
+        alone, both = (surface.predict(own, y, np.arange(80), rng) for own in (kernels[:1], kernels))
+        assert np.mean((both - y) ** 2) < 1.15 * np.mean((alone - y) ** 2)
+
+    def test_noise_is_met_as_often_as_by_a_coin(self, rng: Rng) -> None:
+        """With the penalty and the stacking weights chosen on the rows that are predicted, it was .55."""
+        shares = []
+        for _ in range(150):
+            x, many = rng.normal(size=(24, 4)), rng.normal(size=(24, 60))
+            found = surface.predict([_linear(x), _linear(many)], np.ones(24), np.arange(24), rng, intercept=False)
+            shares.append(np.mean((1 + np.sign(found)) / 2))
+        assert np.mean(shares) == pytest.approx(0.5, abs=0.03)
+
+    def test_rows_of_the_own_group_say_nothing(self) -> None:
+        """Twins in one group are alike in nothing else: whoever saw the twin would know the target."""
+        rng = np.random.default_rng(4)
+        twins = np.repeat(np.arange(40), 2)
+        y = rng.normal(size=40)[twins]
+        alike = (twins[:, None] == twins[None, :]).astype(float)
+        apart, together = (surface.predict([alike], y, groups, rng) for groups in (np.arange(80), twins))
+        assert np.corrcoef(apart, y)[0, 1] > 0.8
+        assert abs(np.corrcoef(together + rng.normal(0, 1e-9, 80), y)[0, 1]) < 0.4
+
+    def test_with_hardly_a_group_the_answer_is_the_mean(self, rng: Rng) -> None:
+        kernel, y = _linear(rng.normal(size=(6, 2))), np.arange(6.0)
+        assert surface.predict([kernel], y, [0, 0, 1, 1, 2, 2], rng) == pytest.approx(np.full(6, 2.5))
+        of_others = [np.mean(np.delete(y, k)) for k in range(6)]
+        assert surface.predict([np.zeros((6, 6))], y, np.arange(6), rng) == pytest.approx(of_others)
+        refuses("NaN", surface.predict, [kernel], [*y[:5], np.nan], np.arange(6), rng)
 
 
-def test_stacking_leaves_a_kernel_of_noise_aside() -> None:
-    rng = np.random.default_rng(1)
-    x, noise = rng.normal(size=(80, 2)), rng.normal(size=(80, 200))
-    y = 3 * x[:, 0] + rng.normal(0, 1, 80)
-    groups = np.arange(80)
-    alone = surface.predict([_linear(x)], y, groups, np.random.default_rng(2))
-    both = surface.predict([_linear(x), _linear(noise)], y, groups, np.random.default_rng(2))
-    assert np.mean((both - y) ** 2) < 1.15 * np.mean((alone - y) ** 2)
+class TestCountsAndKernels:
+    def test_counts_by_hand(self) -> None:
+        text = 'O STF, em 12/3/2019 (Tema 72), disse: "não". Por quê?\nAinda assim - é isso.'
+        expected = {"characters": len(text), "words": 16, "sentences": 3, "lines": 2, "capitals": 7, "capital_words": 5}
+        expected |= {"digits": 9, "numbers": 2, "commas": 2, "full_stops": 2, "parentheses": 2, "quotes": 2}
+        expected |= {"colons": 1, "hyphens": 1, "other_marks": 3, "longest_word": 5, "different_words": 1}
+        found = dict(zip(surface.COUNTS, surface.counts([text])[0].tolist(), strict=True))
+        assert {name: found[name] for name in expected} == expected
 
+    def test_a_text_without_words_counts_nothing_and_breaks_nothing_and_extra_columns_stand_beside(self) -> None:
+        assert surface.counts(["a", "b"], np.array([[3.0], [4.0]]))[:, -1].tolist() == [3, 4]
+        assert set(surface.counts(["", "   "])[:, 4:8].ravel()) == {0.0}
+        for texts in (["", "a"], ["x", "y"], ["a a", "a a", "b"], ["", "", "..."]):
+            kernels = np.array(surface.kernels(texts))
+            assert kernels.shape == (surface.KERNELS, len(texts), len(texts)) and np.isfinite(kernels).all()
 
-def test_noise_is_met_as_often_as_by_a_coin() -> None:
-    """With the penalty and the stacking weights chosen on the rows that are predicted, it was .55."""
-    rng = np.random.default_rng(3)
-    shares = []
-    for _ in range(150):
-        x, many = rng.normal(size=(24, 4)), rng.normal(size=(24, 60))
-        found = surface.predict([_linear(x), _linear(many)], np.ones(24), np.arange(24), rng, intercept=False)
-        shares.append(np.mean((1 + np.sign(found)) / 2))
-    assert np.mean(shares) == pytest.approx(0.5, abs=0.03)
-
-
-def test_rows_of_the_own_group_say_nothing() -> None:
-    """Twins in one group are alike in nothing else: whoever saw the twin would know the target."""
-    rng = np.random.default_rng(4)
-    twins = np.repeat(np.arange(40), 2)
-    y = rng.normal(size=40)[twins]
-    alike = (twins[:, None] == twins[None, :]).astype(float)
-    apart = surface.predict([alike], y, np.arange(80), rng)
-    together = surface.predict([alike], y, twins, rng)
-    assert np.corrcoef(apart, y)[0, 1] > 0.8
-    assert abs(np.corrcoef(together + rng.normal(0, 1e-9, 80), y)[0, 1]) < 0.4
-
-
-def test_with_hardly_a_group_the_answer_is_the_mean() -> None:
-    rng = np.random.default_rng(5)
-    x = rng.normal(size=(6, 2))
-    y = np.arange(6.0)
-    assert surface.predict([_linear(x)], y, [0, 0, 1, 1, 2, 2], rng) == pytest.approx(np.full(6, 2.5))
-    assert surface.predict([np.zeros((6, 6))], y, np.arange(6), rng) == pytest.approx(
-        [np.mean(np.delete(y, k)) for k in range(6)]
-    )
-    refuses("NaN", surface.predict, [_linear(x)], [*y[:5], np.nan], np.arange(6), rng)
-
-
-TEXT = 'O STF, em 12/3/2019 (Tema 72), disse: "não". Por quê?\nAinda assim - é isso.'
-
-
-def _of(text: str) -> dict[str, float]:
-    return dict(zip(surface.COUNTS, surface.counts([text])[0].tolist(), strict=True))
-
-
-def test_counts_by_hand() -> None:
-    found = _of(TEXT)
-    assert found["characters"] == len(TEXT)
-    assert (found["words"], found["sentences"], found["lines"]) == (16, 3, 2)
-    assert (found["capitals"], found["capital_words"]) == (7, 5)
-    assert (found["digits"], found["numbers"]) == (9, 2)
-    assert (found["commas"], found["full_stops"], found["parentheses"]) == (2, 2, 2)
-    assert (found["quotes"], found["colons"], found["hyphens"], found["other_marks"]) == (2, 1, 1, 3)
-    assert found["longest_word"] == 5
-    assert found["different_words"] == 1
-
-
-def test_a_text_without_words_counts_nothing_and_breaks_nothing() -> None:
-    assert set(surface.counts(["", "   "])[:, 4:8].ravel()) == {0.0}
-    for texts in (["", "a"], ["x", "y"], ["a a", "a a", "b"], ["", "", "..."]):
-        assert len(surface.kernels(texts)) == surface.KERNELS
+    def test_kernels_are_of_inner_products(self) -> None:
+        texts = [f"{'palavra ' * (n % 7 + 1)}, {n}." for n in range(20)]
         for kernel in surface.kernels(texts):
-            assert kernel.shape == (len(texts), len(texts))
-            assert np.isfinite(kernel).all()
+            assert kernel == pytest.approx(kernel.T)
+            assert np.linalg.eigvalsh(kernel)[0] > -1e-6 * max(1, np.abs(kernel).max())
 
+    def test_contrast_is_the_kernel_of_differences(self, rng: Rng) -> None:
+        x = rng.normal(size=(10, 3))
+        d = x[:5] - x[5:]
+        assert surface.contrast(x @ x.T, np.arange(5), np.arange(5, 10)) == pytest.approx(d @ d.T)
 
-def test_extra_columns_are_beside_the_counts() -> None:
-    assert surface.counts(["a", "b"], np.array([[3.0], [4.0]]))[:, -1].tolist() == [3, 4]
-
-
-def test_kernels_are_of_inner_products() -> None:
-    texts = [f"{'palavra ' * (n % 7 + 1)}, {n}." for n in range(20)]
-    for kernel in surface.kernels(texts):
-        assert kernel == pytest.approx(kernel.T)
-        assert np.linalg.eigvalsh(kernel)[0] > -1e-6 * max(1, np.abs(kernel).max())
-
-
-def test_contrast_is_the_kernel_of_differences() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(10, 3))
-    first, second = np.arange(5), np.arange(5, 10)
-    d = x[first] - x[second]
-    assert surface.contrast(x @ x.T, first, second) == pytest.approx(d @ d.T)
-
-
-@pytest.mark.parametrize(
-    "judge",
-    [
-        lambda t: abs(len(t) - 60) / 2,
-        lambda t: 5.0 * t.count(","),
-        lambda t: t.count("b") / len(t),
-        lambda t: t.count(",") * len(t),
-        lambda t: float((t + ",").find(",")),
-        lambda t: sum(len(w) for w in t.split()) / len(t.split()),
-    ],
-)
-def test_a_judge_of_the_surface_is_foretold(judge) -> None:  # type: ignore[no-untyped-def]
-    rng = np.random.default_rng(1)
-    texts = []
-    for _ in range(100):
-        words = ["".join(rng.choice(list("abcde"), rng.integers(1, 9))) for _ in range(rng.integers(4, 22))]
-        texts.append(" ".join(w + ("," if rng.random() < 0.2 else "") for w in words) + ".")
-    scores = np.array([judge(t) for t in texts])
-    found = surface.predict(surface.kernels(texts), scores, np.arange(100), rng)
-    assert np.corrcoef(found, scores)[0, 1] > 0.8
+    @pytest.mark.parametrize(
+        "judge",
+        [
+            lambda t: abs(len(t) - 60) / 2,
+            lambda t: 5.0 * t.count(","),
+            lambda t: t.count("b") / len(t),
+            lambda t: t.count(",") * len(t),
+            lambda t: float((t + ",").find(",")),
+            lambda t: sum(len(w) for w in t.split()) / len(t.split()),
+        ],
+    )
+    def test_a_judge_of_the_surface_is_foretold(self, judge, rng: Rng) -> None:  # type: ignore[no-untyped-def]
+        texts = []
+        for _ in range(100):
+            words = ["".join(rng.choice(list("abcde"), rng.integers(1, 9))) for _ in range(rng.integers(4, 22))]
+            texts.append(" ".join(w + ("," if rng.random() < 0.2 else "") for w in words) + ".")
+        scores = np.array([judge(t) for t in texts])
+        found = surface.predict(surface.kernels(texts), scores, np.arange(100), rng)
+        assert np.corrcoef(found, scores)[0, 1] > 0.8
 
 
 LONG = (
@@ -158,66 +125,64 @@ def edited(text: str, share: float, seed: int) -> str:
     return " ".join(parts)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        LONG,
-        LONG.upper(),
-        f"  {LONG}\n\n",
-        LONG.replace(" ", "\u00a0 ").replace(",", ";"),
-        LONG.replace("í", "i").replace("á", "a"),
-        "\u200b".join(LONG),
-        LONG.replace("aluguel", "aluguer"),
-        f"{LONG} Nada mais.",
-        LONG.split(". ")[1] + " " + LONG.split(". ", maxsplit=1)[0],
-        edited(LONG, 0.08, 1),
-    ],
-)
-def test_a_copy_is_found_however_it_was_disguised(changed: str) -> None:
-    assert copies((LONG, words(40, "other"), changed)) == (0, 1, 0)
+class TestCopies:
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            LONG,
+            LONG.upper(),
+            f"  {LONG}\n\n",
+            LONG.replace(" ", "\u00a0 ").replace(",", ";"),
+            LONG.replace("í", "i").replace("á", "a"),
+            "\u200b".join(LONG),
+            LONG.replace("aluguel", "aluguer"),
+            f"{LONG} Nada mais.",
+            LONG.split(". ")[1] + " " + LONG.split(". ", maxsplit=1)[0],
+            edited(LONG, 0.08, 1),
+        ],
+    )
+    def test_a_copy_is_found_however_it_was_disguised(self, changed: str) -> None:
+        assert copies((LONG, words(40, "other"), changed)) == (0, 1, 0)
 
+    @pytest.mark.parametrize(
+        ("one", "other", "same"),
+        [
+            ("Sim.", "sim", True),
+            ("Sim.", "Não.", False),
+            ("Tema 1 do STF", "Tema 2 do STF", False),
+            ("?!", "?!", True),
+            ("?!", "...", False),
+            ("x" * 300, "x" * 340, False),  # one shingle: nothing that could have been copied
+            ("palavra " * 40, "palavra " * 41, False),
+            ("a b c d e f g h i j k", "a b c d e f g h i j l", False),
+        ],
+    )
+    def test_what_says_too_little_is_a_copy_only_if_it_is_the_same(self, one: str, other: str, same: bool) -> None:
+        assert not enough(one)
+        assert (copies((one, other)) == (0, 0)) == same
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("Sim.", "sim", True),
-        ("Sim.", "Não.", False),
-        ("Tema 1 do STF", "Tema 2 do STF", False),
-        ("?!", "?!", True),
-        ("?!", "...", False),
-        ("x" * 300, "x" * 340, False),  # one shingle: nothing that could have been copied
-        ("palavra " * 40, "palavra " * 41, False),
-        ("a b c d e f g h i j k", "a b c d e f g h i j l", False),
-    ],
-)
-def test_what_says_too_little_is_a_copy_only_if_it_is_the_same(one: str, other: str, same: bool) -> None:
-    assert not enough(one)
-    assert (copies((one, other)) == (0, 0)) == same
+    def test_texts_that_share_a_subject_or_a_phrase_are_no_copies(self) -> None:
+        phrase = words(10, "phrase")
+        texts = tuple(f"{words(40, seed)} {phrase} {words(20, (seed, 'end'))}" for seed in range(60))
+        assert len(set(copies(texts))) == 60
 
+    def test_eight_texts_copied_to_sixty_four_are_eight(self) -> None:
+        originals = [words(60, seed) for seed in range(8)]
+        texts = tuple(edited(originals[n % 8], 0.05 * (n >= 8), n) for n in range(64))
+        assert copies(texts) == tuple(n % 8 for n in range(64))
 
-def test_texts_that_share_a_subject_or_a_phrase_are_no_copies() -> None:
-    phrase = words(10, "phrase")
-    texts = tuple(f"{words(40, seed)} {phrase} {words(20, (seed, 'end'))}" for seed in range(60))
-    assert len(set(copies(texts))) == 60
+    def test_the_order_of_the_texts_changes_nothing(self) -> None:
+        texts = [edited(words(40, n % 20), 0.15, n) for n in range(60)]
+        of = dict(zip(texts, copies(tuple(texts)), strict=True))
+        random.Random(1).shuffle(texts)
+        again = dict(zip(texts, copies(tuple(texts)), strict=True))
+        clusters = [
+            {frozenset(t for t in texts if found[t] == head) for head in found.values()} for found in (of, again)
+        ]
+        assert clusters[0] == clusters[1]
 
-
-def test_eight_texts_copied_to_sixty_four_are_eight() -> None:
-    originals = [words(60, seed) for seed in range(8)]
-    texts = tuple(edited(originals[n % 8], 0.05 * (n >= 8), n) for n in range(64))
-    assert copies(texts) == tuple(n % 8 for n in range(64))
-
-
-def test_the_order_of_the_texts_changes_nothing() -> None:
-    texts = [edited(words(40, n % 20), 0.15, n) for n in range(60)]
-    of = dict(zip(texts, copies(tuple(texts)), strict=True))
-    random.Random(1).shuffle(texts)
-    again = dict(zip(texts, copies(tuple(texts)), strict=True))
-    clusters = [{frozenset(t for t in texts if found[t] == head) for head in found.values()} for found in (of, again)]
-    assert clusters[0] == clusters[1]
-
-
-def test_many_texts_take_less_memory_than_a_number_for_every_two_of_them() -> None:
-    texts = tuple(words(30, n, vocabulary=300) for n in range(3000))
-    found, most = peak_memory(lambda: copies(texts))
-    assert len(set(found)) == 3000 and most < 4 * 3000**2
-    assert copies(()) == ()
+    def test_many_texts_take_less_memory_than_a_number_for_every_two_of_them(self) -> None:
+        texts = tuple(words(30, n, vocabulary=300) for n in range(3000))
+        found, most = peak_memory(lambda: copies(texts))
+        assert len(set(found)) == 3000 and most < 4 * 3000**2
+        assert copies(()) == ()

@@ -1,6 +1,6 @@
 """The uncertainty formulas: published-by-hand cases, shared reference cases, and the properties they promise."""
 
-import json
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.conftest import reference
+from tests.conftest import reference_rows
 from undogmatic.stats import uncertainty
 from undogmatic.stats.uncertainty import completed, ends, expected_score, integer_masses, longest_digits
 
@@ -22,14 +22,12 @@ FIVE = [0.0, 25, 50, 75, 100]
 
 
 class TestEntropy:
-    def test_known_values(self) -> None:
-        assert uncertainty.normalised_entropy([0.5, 0.25, 0.25, 0.0]) == pytest.approx(1.5 / 2)
-        assert uncertainty.normalised_entropy([1.0]) == 0
-        assert uncertainty.normalised_entropy([0.0, 1.0, 0.0]) == 0
-        assert uncertainty.normalised_entropy(np.full(5, 0.2)) == pytest.approx(1)
-
-        # A level that nobody chose still counts.
-        assert uncertainty.normalised_entropy([0.5, 0.5, 0, 0]) == pytest.approx(0.5)
+    @pytest.mark.parametrize(  # a level that nobody chose still counts
+        ("p", "entropy"),
+        [([0.5, 0.25, 0.25, 0.0], 0.75), ([1.0], 0), ([0.0, 1.0, 0.0], 0), ([0.2] * 5, 1), ([0.5, 0.5, 0, 0], 0.5)],
+    )
+    def test_known_values(self, p: list[float], entropy: float) -> None:
+        assert uncertainty.normalised_entropy(p) == pytest.approx(entropy)
 
     @given(PROBABILITIES, st.randoms(use_true_random=False))
     def test_bounds_and_order_do_not_matter(self, p: np.ndarray, random: object) -> None:
@@ -111,58 +109,30 @@ OF_KIND: dict[str, Callable[[dict[str, Any]], Any]] = {
     ),
     "aggregate": lambda given: uncertainty.aggregate_uncertainty(given["overall"], given["levels"]),
 }
-CARRIED: list[dict[str, Any]] = [  # one of each kind of uncertainty/cases.jsonl, so that each is held to it everywhere
-    {
-        "kind": "devils_advocate",
-        "input": {"initial_score": 7.0, "critique_strength": 0.9, "revised_range": [8.5, 10], "major_issues": 2},
-        "expected": {
-            "level": "high",
-            "score_delta": 2.25,
-            "confidence_interval": [0.85, 1.0],
-            "recommend_human_review": True,
-        },
-    },
-    {
-        "kind": "distribution_entropy",
-        "input": {"A": 15, "B": 70, "C": 75},
-        "expected": {"normalised_entropy": 0.8544915225751241, "sums_to_100": False, "band": "high"},
-    },
-    {
-        "kind": "debate",
-        "input": {"advocate_score": 10, "critic_score": 1, "judge_final": 8.0},
-        "expected": {"judge_position": 0.7777777777777778, "level": "medium", "confidence_interval": [0.1, 1.0]},
-    },
-    {
-        "kind": "aggregate",
-        "input": {"overall": [0.8, 0.9, 0.2, 0.8, 0.3], "levels": ["high", "high", "high", "low", "high"]},
-        "expected": {
-            "score": 0.6,
-            "confidence_interval": [0.1, 1],
-            "uncertainty_level": "high",
-            "recommend_expert_review": True,
-        },
-    },
-]
+near = functools.partial(pytest.approx, rel=0, abs=1e-9)
 
 
-def _check(row: dict[str, Any]) -> None:
-    result = OF_KIND[row["kind"]](row["input"])._asdict()
-    for field, expected in row["expected"].items():
-        got = list(result[field]) if isinstance(expected, list) else result[field]
-        if isinstance(expected, str | bool):
-            assert got == expected, (row, field)
-        else:
-            assert got == pytest.approx(expected, rel=0, abs=1e-9), (row, field)
-
-
-@pytest.mark.parametrize("row", CARRIED, ids=[str(row["kind"]) for row in CARRIED])
-def test_a_case_of_each_kind_is_reproduced(row: dict[str, Any]) -> None:
-    _check(row)
+def test_a_case_of_each_kind_is_reproduced() -> None:
+    # Of uncertainty/cases.jsonl, so that each kind is held to it everywhere.
+    critique = uncertainty.critique_uncertainty(7.0, 0.9, (8.5, 10), 2)
+    assert (critique.score_delta, *critique.confidence_interval) == near((2.25, 0.85, 1))
+    assert (critique.level, critique.recommend_human_review) == ("high", True)
+    points = uncertainty.points_entropy({"A": 15, "B": 70, "C": 75})
+    assert (points.normalised_entropy, points.sums_to_100, points.band) == (near(0.8544915225751241), False, "high")
+    debate = uncertainty.debate_uncertainty(10, 1, 8.0)
+    assert (debate.judge_position, *debate.confidence_interval) == near((0.7777777777777778, 0.1, 1))
+    assert debate.level == "medium"
+    of_all = uncertainty.aggregate_uncertainty([0.8, 0.9, 0.2, 0.8, 0.3], ["high", "high", "high", "low", "high"])
+    assert (of_all.score, *of_all.confidence_interval) == near((0.6, 0.1, 1))
+    assert (of_all.uncertainty_level, of_all.recommend_expert_review) == ("high", True)
 
 
 def test_every_shared_case_is_reproduced() -> None:
-    for line in reference("uncertainty/cases.jsonl").read_text(encoding="utf-8").splitlines():
-        _check(json.loads(line))
+    for row in reference_rows("uncertainty/cases.jsonl"):
+        result = OF_KIND[row["kind"]](row["input"])._asdict()
+        for field, expected in row["expected"].items():
+            same = expected if isinstance(expected, str | bool) else near(expected)
+            assert result[field] == same, (row, field)
 
 
 class TestCritique:
@@ -181,13 +151,11 @@ class TestCritique:
     )
     def test_each_threshold_is_strict(self, strength: float, width: float, major: int, level: str) -> None:
         result = uncertainty.critique_uncertainty(5, strength, (3, 3 + width), major)
-        assert result.level == level
-        assert result.recommend_human_review == (level == "high")
+        assert (result.level, result.recommend_human_review) == (level, level == "high")
 
     def test_a_one_on_ten_is_a_tenth_and_a_width_that_is_4_but_for_rounding_is_not_above_4(self) -> None:
-        low, high = 4.3, 8.3
-        assert high - low > 4  # the trap exists
-        assert uncertainty.critique_uncertainty(6, 0.1, (low, high), 0).level == "medium"
+        assert 8.3 - 4.3 > 4  # the trap exists
+        assert uncertainty.critique_uncertainty(6, 0.1, (4.3, 8.3), 0).level == "medium"
         assert uncertainty.critique_uncertainty(1, 0.1, (1, 1), 0).confidence_interval == (0.1, 0.1)
 
     @given(SCORES, STRENGTHS, SCORES, SCORES, st.integers(0, 3))
@@ -210,7 +178,6 @@ class TestPoints:
         assert uncertainty.points_entropy([25, 25, 25, 25]).normalised_entropy == pytest.approx(1)
         certain = uncertainty.points_entropy([0, 100, 0])
         assert (certain.normalised_entropy, certain.band, certain.notes) == (0, "low", ())
-
         half = uncertainty.points_entropy({"a": 50, "b": 50, "c": 0, "d": 0})
         assert (half.normalised_entropy, half.band) == (pytest.approx(0.5), "medium")
         assert uncertainty.points_entropy([100]).normalised_entropy == 0
@@ -288,7 +255,7 @@ class TestAggregate:
 
 
 def test_every_reference_case_is_reproduced() -> None:
-    rows = [json.loads(line) for line in reference("trait/logprob_aggregation.jsonl").read_text().splitlines()]
+    rows = reference_rows("trait/logprob_aggregation.jsonl")
     assert len(rows) >= 8
     for row in rows:
         given_ = row["token_probabilities"]
@@ -326,39 +293,31 @@ def split(odds: dict[int, float]) -> tuple[dict[str, float], dict[str, dict[str,
     }
 
 
-@given(st.dictionaries(st.integers(0, 100), st.floats(0.01, 1), min_size=1, max_size=12))
-def test_digits_put_together_are_the_numbers(weights: dict[int, float]) -> None:
-    total = sum(weights.values())
-    odds = {number: weight / total for number, weight in weights.items()}
-    found = completed(*split(odds), high=100, longest=1)
-    assert not found.begun
-    assert integer_masses(found.numbers, 0, 100) == pytest.approx(odds)
-    assert expected_score(found.numbers, 0, 100, 0.25) == pytest.approx(sum(n * p for n, p in odds.items()))
+class TestDigits:
+    @given(st.dictionaries(st.integers(0, 100), st.floats(0.01, 1), min_size=1, max_size=12))
+    def test_digits_put_together_are_the_numbers(self, weights: dict[int, float]) -> None:
+        total = sum(weights.values())
+        odds = {number: weight / total for number, weight in weights.items()}
+        found = completed(*split(odds), high=100, longest=1)
+        assert not found.begun
+        assert integer_masses(found.numbers, 0, 100) == pytest.approx(odds)
+        assert expected_score(found.numbers, 0, 100, 0.25) == pytest.approx(sum(n * p for n, p in odds.items()))
 
+    def test_a_beginning_that_was_not_followed_is_no_number(self) -> None:
+        first = {"8": 0.6, "1": 0.3, "0": 0.1}
+        found = completed(first, {"8": {"7": 0.5, "\n": 0.25, ".": 0.25}}, high=100, longest=1)
+        assert found.numbers == {"87": pytest.approx(0.3), "8": pytest.approx(0.15), "0": pytest.approx(0.1)}
+        assert found.begun == {"1": pytest.approx(0.3)}
 
-def test_a_beginning_that_was_not_followed_is_no_number() -> None:
-    first = {"8": 0.6, "1": 0.3, "0": 0.1}
-    found = completed(first, {"8": {"7": 0.5, "\n": 0.25, ".": 0.25}}, high=100, longest=1)
-    assert found.numbers == {"87": pytest.approx(0.3), "8": pytest.approx(0.15), "0": pytest.approx(0.1)}
-    assert found.begun == {"1": pytest.approx(0.3)}
+    def test_with_longer_tokens_a_digit_is_a_number_by_itself(self) -> None:
+        first = {"8": 0.5, "87": 0.5}
+        assert completed(first, {}, high=100, longest=longest_digits(first)).numbers == {"8": 0.5, "87": 0.5}
 
+    def test_white_space_and_markers_end_a_number_and_what_may_be_in_the_middle_of_another_does_not(self) -> None:
+        assert [ends(token) for token in ("\n", " ", "<eos>", "<|im_end|>")] == [True] * 4
+        assert [ends(token) for token in ".,/%a-5"] == [False] * 7
 
-def test_with_longer_tokens_a_digit_is_a_number_by_itself() -> None:
-    first = {"8": 0.5, "87": 0.5}
-    assert completed(first, {}, high=100, longest=longest_digits(first)).numbers == {"8": 0.5, "87": 0.5}
-
-
-@pytest.mark.parametrize(("token", "is_end"), [("\n", True), (" ", True), ("<eos>", True), ("<|im_end|>", True)])
-def test_white_space_and_markers_end_a_number(token: str, is_end: bool) -> None:
-    assert ends(token) is is_end
-
-
-@pytest.mark.parametrize("token", [".", ",", "/", "%", "a", "-", "5"])
-def test_what_may_be_the_middle_of_another_number_does_not_end_it(token: str) -> None:
-    assert not ends(token)
-
-
-def test_the_first_digit_alone_would_not_do() -> None:
-    """Why beginnings are followed: of judges that mean to say 100, 10 and 1 the first digit says the same."""
-    scores = [completed(*split({number: 1.0}), high=100, longest=1) for number in (100, 10, 1)]
-    assert np.ptp([expected_score(found.numbers, 0, 100, 0.25) for found in scores]) == 99
+    def test_the_first_digit_alone_would_not_do(self) -> None:
+        """Why beginnings are followed: of judges that mean to say 100, 10 and 1 the first digit says the same."""
+        scores = [completed(*split({number: 1.0}), high=100, longest=1) for number in (100, 10, 1)]
+        assert np.ptp([expected_score(found.numbers, 0, 100, 0.25) for found in scores]) == 99

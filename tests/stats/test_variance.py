@@ -1,14 +1,12 @@
 """Variance components: by hand, against mixed models, by symmetry, and the coverage of their intervals."""
 
-import itertools
 import warnings
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.stats.conftest import refuses
+from tests.stats.conftest import Rng, sure, width
 from undogmatic.stats.variance import FEWEST_FOR_LIMITS, Study
 
 # Six items under four prompts: Shrout and Fleiss (1979), table 2, doi:10.1037/0033-2909.86.2.420. Mean squares of items
@@ -27,9 +25,8 @@ class TestPublished:
         squares = {" ".join(c.source): c.mean_square for c in study.components()}
         assert squares == pytest.approx({"item": 11.24, "judge": 32.49, "item judge": 1.02}, abs=0.005)
         assert [c.degrees for c in study.components()] == [5, 3, 15]
-        one, all_ = study.reliability({}), study.reliability()
-        assert (one.phi.value, one.relative.value) == (pytest.approx(0.29, abs=0.005), pytest.approx(0.71, abs=0.005))
-        assert (all_.phi.value, all_.relative.value) == (pytest.approx(0.62, abs=0.005), pytest.approx(0.91, abs=0.005))
+        found = [(each.phi.value, each.relative.value) for each in (study.reliability({}), study.reliability())]
+        assert np.array(found) == pytest.approx(np.array([(0.29, 0.71), (0.62, 0.91)]), abs=0.005)
 
     def test_by_hand_with_a_negative_estimate(self) -> None:
         # Item means 0.5, 2.5, 4.5: MS 8; prompt means 8/3, 7/3: MS 1/6; rest: residuals of +-1/3 and 2/3, MS 2/3.
@@ -41,11 +38,10 @@ class TestPublished:
         assert study.reliability({}).phi.value == pytest.approx(11 / 13)
 
 
-def test_two_facets_against_a_mixed_model() -> None:
+def test_two_facets_against_a_mixed_model(rng: Rng) -> None:
     """p x i x o, balanced: restricted maximum likelihood is the analysis of variance where nothing is negative."""
     from statsmodels.regression.mixed_linear_model import MixedLM
 
-    rng = np.random.default_rng(1)
     n, prompts, models = 12, 4, 3
     effects = {"item": (n, 1, 1), "prompt": (1, prompts, 1), "model": (1, 1, models), "item prompt": (n, prompts, 1)}
     effects |= {"item model": (n, 1, models), "prompt model": (1, prompts, models), "rest": (n, prompts, models)}
@@ -54,14 +50,8 @@ def test_two_facets_against_a_mixed_model() -> None:
     study = Study(scores, ["prompt", "model"])
     estimated = variances(study)
     assert min(estimated.values()) > 0
-    rows = [
-        {"item": p, "prompt": i, "model": o, "y": scores[p, i, o]}  # type: ignore[index]
-        for p, i, o in itertools.product(range(n), range(prompts), range(models))
-    ]
-    frame = pd.DataFrame(rows)
-    formulas = {"item": "0 + C(item)", "prompt": "0 + C(prompt)", "model": "0 + C(model)"}
-    formulas |= {"item prompt": "0 + C(item):C(prompt)", "item model": "0 + C(item):C(model)"}
-    formulas |= {"prompt model": "0 + C(prompt):C(model)"}
+    frame = pd.DataFrame([[*place, y] for place, y in np.ndenumerate(scores)], columns=["item", "prompt", "model", "y"])
+    formulas = {name: "0 + " + ":".join(f"C({facet})" for facet in name.split()) for name in effects if name != "rest"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = MixedLM.from_formula("y ~ 1", frame, groups=np.ones(len(frame)), vc_formula=formulas)
@@ -73,35 +63,26 @@ def test_two_facets_against_a_mixed_model() -> None:
 class TestHowMany:
     def test_what_is_needed_reaches_the_target_and_one_fewer_does_not(self) -> None:
         study = Study(SHROUT, ["judge"])
-        needed = study.needed("judge", 0.8)
-        assert needed is not None
+        needed = sure(study.needed("judge", 0.8))
         enough, fewer = (study.reliability({"judge": n}).phi.value for n in (needed, needed - 1))
         assert enough >= 0.8 > fewer
         assert study.needed("judge", 0.8, absolute=False) == 2  # Spearman-Brown of .71: 4 (1 - .71) / .71 = 1.6
         assert study.cheapest(0.8) == {"judge": needed}
+        phis = [study.reliability({"judge": n}).phi.value for n in range(1, 20)]
+        assert phis == sorted(phis), "more is never less reliable"
 
-    def test_what_no_number_reaches_is_none(self) -> None:
-        rng = np.random.default_rng(2)
+    def test_what_no_number_reaches_is_none(self, rng: Rng) -> None:
         # The model moves items apart; prompts cannot average that away.
         scores = rng.normal(0, 5, (30, 1, 1)) + rng.normal(0, 8, (30, 3, 1)) + rng.normal(0, 1, (30, 3, 4))
         study = Study(scores, ["model", "prompt"])
-        assert study.needed("prompt", 0.8) is None
-        models = study.needed("model", 0.8)
-        assert models is not None and models > 3
-        design = study.cheapest(0.8)
-        assert design is not None and design["prompt"] <= 2
+        assert study.needed("prompt", 0.8) is None and sure(study.needed("model", 0.8)) > 3
+        assert sure(study.cheapest(0.8))["prompt"] <= 2
         assert Study(rng.normal(0, 1, (30, 3)), ["repeat"]).cheapest(0.99) is None
-
-    def test_more_is_never_less_reliable(self) -> None:
-        study = Study(SHROUT, ["judge"])
-        phis = [study.reliability({"judge": n}).phi.value for n in range(1, 20)]
-        assert phis == sorted(phis)
 
 
 class TestIntervals:
-    def test_coverage_over_items(self) -> None:
+    def test_coverage_over_items(self, rng: Rng) -> None:
         """For the prompts at hand: what other prompts would give is not in the interval, and is said so."""
-        rng = np.random.default_rng(3)
         prompts = np.array([-5.0, 0, 7])
         of_prompts = prompts.var(ddof=1)
         truth = {"phi": 100 / (136 + of_prompts), "relative": 100 / 136, "item": 100.0, "prompt": of_prompts}
@@ -120,36 +101,31 @@ class TestIntervals:
     def test_few_texts_say_nothing_of_a_component_and_something_of_a_reliability(self) -> None:
         study = Study(SHROUT, ["judge"])
         assert all(np.isnan(c.variance.interval).all() for c in study.components())
-        one = study.reliability({})
-        assert 0 <= one.phi.low < one.phi.value < one.phi.high <= 1
+        phi = study.reliability({}).phi
+        assert 0 <= phi.low < phi.value < phi.high <= 1
+        # An estimate of no variance between items is not a reliability that is known to be 0.
+        alike = Study([[49, 51, 50], [51, 49, 50], [50, 50, 50]] * 2, ["prompt"])
+        assert alike.components()[0].estimated < 0
+        phi = alike.reliability({}).phi
+        assert (phi.value, phi.low) == (0, 0) and phi.high > 0.3
 
-    def test_items_that_happen_to_be_alike_may_differ(self) -> None:
-        """An estimate of no variance between items is not a reliability that is known to be 0."""
-        rng = np.random.default_rng(14)
-        study = Study(50 + rng.normal(0, 1, (8, 3)), ["prompt"])
-        assert study.components()[0].estimated < 0
-        one = study.reliability({})
-        assert (one.phi.value, one.phi.low) == (0, 0) and one.phi.high > 0.3
-
-    def test_groups_are_the_units(self) -> None:
-        rng = np.random.default_rng(4)
+    def test_groups_are_the_units(self, rng: Rng) -> None:
         scores = rng.normal(50, 10, (20, 1)) + rng.normal(0, 4, (20, 3))
-        once = Study(scores, ["prompt"]).reliability({})
-        copies = Study(np.repeat(scores, 4, axis=0), ["prompt"], groups=np.repeat(range(20), 4)).reliability({})
-        blind = Study(np.repeat(scores, 4, axis=0), ["prompt"]).reliability({})
-        assert copies.phi.high - copies.phi.low == pytest.approx(once.phi.high - once.phi.low, rel=0.1)
-        assert blind.phi.high - blind.phi.low < 0.7 * (once.phi.high - once.phi.low)
+        times = np.repeat(scores, 4, axis=0)
+        studies = ((scores, None), (times, np.repeat(range(20), 4)), (times, None))
+        once, copies, blind = (width(Study(own, ["prompt"], groups=g).reliability({}).phi) for own, g in studies)
+        assert copies == pytest.approx(once, rel=0.1) and blind < 0.7 * once
 
-    def test_moving_and_stretching_the_scale(self) -> None:
-        scores = np.random.default_rng(7).normal(50, 10, (30, 1)) + np.random.default_rng(8).normal(0, 5, (30, 3))
+    def test_moving_and_stretching_the_scale(self, rng: Rng) -> None:
+        scores = rng.normal(50, 10, (30, 1)) + rng.normal(0, 5, (30, 3))
+        scores -= scores.mean(axis=0)  # judges that are alike: their variance is estimated to be below 0
         one, other = Study(scores, ["judge"]), Study(20 + 3 * scores, ["judge"])
         assert other.reliability({}).phi.low == pytest.approx(one.reliability({}).phi.low)
         for a, b in zip(one.components(), other.components(), strict=True):
             assert b.variance.metrics("") == pytest.approx({k: 9 * v for k, v in a.variance.metrics("").items()})
 
 
-def test_items_that_do_not_differ_have_no_reliability() -> None:
-    rng = np.random.default_rng(5)
+def test_items_that_do_not_differ_have_no_reliability(rng: Rng) -> None:
     same = np.tile([10.0, 20, 40], (8, 1))
     study = Study(same, ["prompt"])
     assert (study.reliability({}).phi.value, study.needed("prompt", 0.8), study.cheapest(0.8)) == (0, None, None)
@@ -158,18 +134,3 @@ def test_items_that_do_not_differ_have_no_reliability() -> None:
     # A judge that repeats itself exactly: nothing but items.
     exact = Study(np.repeat(rng.normal(size=(8, 1)), 3, axis=1), ["repeat"])
     assert (exact.reliability({}).phi.value, exact.needed("repeat", 0.8)) == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"scores": SHROUT[:, :1]}, "two values"),
-        ({"facets": ["a", "b"]}, "facets"),
-        ({"scores": np.where(SHROUT == 9, np.nan, SHROUT)}, "NaN"),
-        ({"groups": [0, 0, 0, 1, 1, 1]}, "at least 3"),
-        ({"level": 0}, "level"),
-    ],
-)
-def test_what_does_not_fit_is_named(change: dict[str, Any], named: str) -> None:
-    arguments: dict[str, Any] = {"scores": SHROUT, "facets": ["judge"]}
-    refuses(named, Study, **(arguments | change))

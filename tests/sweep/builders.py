@@ -23,6 +23,7 @@ from undogmatic.runs.outcome import SweepResult
 from undogmatic.sweep.compare import compare
 
 PAIRS = 12
+TOKENS = ("input_tokens", "output_tokens")
 RUBRIC = {
     "_target_": "undogmatic.records.rubric.Rubric",
     "name": "mine",
@@ -69,7 +70,7 @@ def scored(naked: float, explained: float, seed: int = 0, labels: bool = False) 
 def write_job(folder: Path, overrides: Sequence[str], scores: pd.DataFrame | None, **facts: Any) -> None:
     """A job's folder as a run leaves it; without scores, one that failed with `error`."""
     error = facts.pop("error", None)
-    spent = dict.fromkeys(("failed", "calls_cached", "input_tokens", "output_tokens"), 0)
+    spent = dict.fromkeys(("failed", "calls_cached", *TOKENS), 0)
     metrics = {"judged": 24, "calls": 24} | spent | facts.pop("metrics", {})
     (folder / ".hydra").mkdir(parents=True)
     (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(list(overrides)))
@@ -84,13 +85,8 @@ def write_job(folder: Path, overrides: Sequence[str], scores: pd.DataFrame | Non
     (folder / "run.json").write_text(json.dumps(known | facts))
     (folder / "metrics.json").write_text(json.dumps(metrics))
     scores.to_csv(folder / "scores.csv", index=False)
-    keys = {
-        "calls": "calls",
-        "cached": "calls_cached",
-        "input_tokens": "input_tokens",
-        "output_tokens": "output_tokens",
-    }
-    cost = Cost(**{name: round(metrics[key] / len(scores)) for name, key in keys.items()}, usd=metrics.get("usd"))
+    counted = {name.removeprefix("calls_"): metrics[name] for name in ("calls", "calls_cached", *TOKENS)}
+    cost = Cost(**{name: round(n / len(scores)) for name, n in counted.items()}, usd=metrics.get("usd"))
     lines = [verdict(item, 50.0, cost=cost).model_dump_json() + "\n" for item in scores["item_id"]]
     (folder / "judgments.jsonl").write_text("".join(lines), encoding="utf-8")
 

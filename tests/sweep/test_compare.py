@@ -51,9 +51,8 @@ class TestLeaderboard:
         small = scored(0.9, 0.1).assign(score=lambda own: own["score"].clip(0, 1))
         write_job(tmp_path / "0", ["rubric=unit"], small, metrics=metrics(0.7), rubric="unit", **unit)
         for n, extra in ((1, 0.0), (2, 5.0)):
-            frame = scored(60, 40).assign(
-                score=lambda own, extra=extra: own["score"] + extra * np.linspace(-0.2, 2.2, 24)
-            )
+            frame = scored(60, 40)
+            frame["score"] += extra * np.linspace(-0.2, 2.2, 24)
             gain = {"calibration.review_gain": 0.5, "calibration.judged": 24.0}
             write_job(tmp_path / str(n), [f"rubric=mine{n}"], frame, metrics=metrics(1.0) | gain, rubric="mine")
             doubting(n, informed=n == 1).to_csv(tmp_path / str(n) / "items_calibration.csv", index=False)
@@ -87,21 +86,19 @@ class TestLeaderboard:
         for n, value in enumerate(values):
             write_job(tmp_path / str(n), ["model=m", f"{key}={value}", "run.resume=x"], scored(60, 50, seed=n))
         result = result_of(tmp_path)
-        assert result.choices == (key,)
-        assert sorted(result.jobs["name"]) == names
+        assert result.choices == (key,) and sorted(result.jobs["name"]) == names
 
-    def test_a_sweep_in_which_nothing_ended_says_so(self, tmp_path: Path) -> None:
-        result = sweep_of(tmp_path, (None, 0), (None, 0), error=["no server", None])
+    def test_a_sweep_in_which_nothing_ended_says_so_and_other_metrics_with_intervals_come_along(
+        self, tmp_path: Path
+    ) -> None:
+        result = sweep_of(tmp_path / "none", (None, 0), (None, 0), error=["no server", None])
         assert keys(result) == ["sweep.verdict_none"]
         assert [message for _, message in result.failed] == ["no server", "it did not come to its end (killed?)"]
         assert (len(result.comparisons), len(result.figures)) == (0, 0)
-
-    def test_other_metrics_with_intervals_come_along(self, tmp_path: Path) -> None:
         more = {"ab.auc": 0.9, "ab.auc_low": 0.8, "ab.auc_high": 0.95, "length.x": 1.0, "length.x_low": 0.0}
-        write_job(tmp_path / "0", ["model=a"], scored(90, 10), metrics=metrics(0.9, **more))
-        jobs = result_of(tmp_path).jobs
-        assert jobs.loc[0, "ab.auc_interval"] == (0.8, 0.95)
-        assert "length.x" not in jobs
+        write_job(tmp_path / "m" / "0", ["model=a"], scored(90, 10), metrics=metrics(0.9, **more))
+        jobs = result_of(tmp_path / "m").jobs
+        assert jobs.loc[0, "ab.auc_interval"] == (0.8, 0.95) and "length.x" not in jobs
 
 
 WEAK, STRONG = (scored(55, 50), 0.7), (scored(90, 10, seed=1), 1.0)
@@ -132,19 +129,19 @@ class TestVerdict:
         assert told in said(result)
         assert (result.headline is None) == ("headline" in facts)
 
-    def test_a_lead_that_may_be_chance_says_how_many_texts_would_decide(self, tmp_path: Path) -> None:
-        result = sweep_of(tmp_path, ALIKE[0], (scored(67, 48, seed=1), 0.92))
+    def test_a_lead_that_may_be_chance_says_how_many_texts_would_decide_and_without_a_margin_nothing_is_equal(
+        self, tmp_path: Path
+    ) -> None:
+        result = sweep_of(tmp_path / "open", ALIKE[0], (scored(67, 48, seed=1), 0.92))
         assert keys(result)[0] == "sweep.verdict_open_needed"
         values = result.findings[0].values
         assert values["needed"] > values["units_n"] == PAIRS
         # A difference is there, and it is not known to be large enough.
         row = result.comparisons.set_index("measure").loc["pair_difference"]
         assert row["p_holm"] < 0.05 and abs(row["difference"]) > 10 and row["shown"] == "open"
-
-    def test_without_a_margin_of_the_rubric_nothing_is_called_equal(self, tmp_path: Path) -> None:
-        sweep_of(tmp_path, *ALIKE)
-        change_config(tmp_path, rubric={k: v for k, v in RUBRIC.items() if k != "margin"})
-        assert keys(result_of(tmp_path))[0] == "sweep.verdict_open_margin"
+        sweep_of(tmp_path / "alike", *ALIKE)
+        change_config(tmp_path / "alike", rubric={k: v for k, v in RUBRIC.items() if k != "margin"})
+        assert keys(result_of(tmp_path / "alike"))[0] == "sweep.verdict_open_margin"
 
 
 class TestComparisons:
@@ -177,16 +174,16 @@ class TestComparisons:
         (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
         assert family.values["n"] == 2
 
-    def test_a_difference_is_left_minus_right_and_the_same_again(self, tmp_path: Path) -> None:
+    def test_a_difference_is_left_minus_right_and_the_same_again_and_errors_are_compared_where_there_are_labels(
+        self, tmp_path: Path
+    ) -> None:
         first = sweep_of(tmp_path, (scored(80, 60), 0.5), (scored(70, 50), 0.5)).comparisons
         rows = first.set_index("measure")
         assert rows.loc["score", "difference"] == pytest.approx(10)
         assert rows.loc["pair_difference", "shown"] == "identical"
         assert (rows["left"] == "a").all()
         pd.testing.assert_frame_equal(first, result_of(tmp_path).comparisons)
-
-    def test_errors_are_compared_where_there_are_labels(self, tmp_path: Path) -> None:
-        row = sweep_of(tmp_path, RIGHT, WRONG).comparisons.set_index("measure").loc["absolute_error"]
+        row = sweep_of(tmp_path / "labelled", RIGHT, WRONG).comparisons.set_index("measure").loc["absolute_error"]
         assert row["low"] < row["difference"] < row["high"] < 0
         assert row["p_holm"] < 0.01
 
@@ -247,8 +244,7 @@ class TestCallback:
         assert os.environ[SWEEP_FOLDER] == str(tmp_path)
         sweep_of(tmp_path, (scored(90, 10), 1.0), WRONG)
         callback.on_multirun_end(config)
-        assert SWEEP_FOLDER not in os.environ
-        assert SWEEP_RUN not in os.environ
+        assert not {SWEEP_FOLDER, SWEEP_RUN} & os.environ.keys()
         manifest = RunFolder(tmp_path).sweep
         assert manifest is not None
         assert (manifest["status"], manifest["overrides"]) == ("finished", ["model=a,b"])
@@ -296,8 +292,7 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     settings = "model=patterns dataset=texts dataset.path=good.jsonl,bad.jsonl analysis=none hydra.sweep.dir=swept"
     first = multirun(tmp_path, *settings.split())
     assert first.returncode == 2, first.stderr
-    assert "Traceback" not in first.stderr
-    assert "bad.jsonl:1: not JSON" in first.stdout
+    assert "Traceback" not in first.stderr and "bad.jsonl:1: not JSON" in first.stdout
     assert f"{Path('swept/0/report.html')}\n" in first.stdout and str(tmp_path) not in first.stdout
     assert first.stderr.rstrip().endswith("run.resume=swept")
     assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "failed"]
@@ -319,8 +314,7 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
     assert keys(result)[0].startswith("sweep.verdict_clear")
     tests = result.comparisons.set_index("measure")
     assert tests.loc["review_gain", "difference"] > 0.5 and tests.loc["review_gain", "p_holm"] < 0.05
-    assert tests.loc["aurc", "difference"] < 0
-    assert tests.loc["review_gain", "shown"] == "better"
+    assert tests.loc["aurc", "difference"] < 0 and tests.loc["review_gain", "shown"] == "better"
     # The same for every text: nothing to describe, and what is described has no p-value.
     assert set(result.tables["described"]["measure"]) == {"width"}
     assert "p" not in result.tables["described"]
@@ -336,25 +330,23 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
     assert said(result)
 
 
-def test_costs_are_multiples_of_the_job_with_the_fewest_calls(tmp_path: Path) -> None:
+def test_costs_are_multiples_of_the_job_with_the_fewest_calls_and_the_cache_is_not_free(tmp_path: Path) -> None:
     for number, (judge, calls, seconds) in enumerate([("debate", 72, 2.0), ("score", 24, 0.5), ("selective", 48, 1.0)]):
         counts = {"calls": calls, "input_tokens": 10 * calls, "output_tokens": 2 * calls, "usd": 0.0}
         trigger = {"costs.trigger_rate": 0.25} if judge == "selective" else {}
         frame = scored(80, 20).assign(seconds=seconds)
-        write_job(tmp_path / str(number), [f"judge={judge}"], frame, metrics=counts | trigger, headline=None)
-    costs = result_of(tmp_path).tables["costs"].set_index("name")
+        write_job(tmp_path / "of" / str(number), [f"judge={judge}"], frame, metrics=counts | trigger, headline=None)
+    costs = result_of(tmp_path / "of").tables["costs"].set_index("name")
     assert costs["calls_ratio"].to_dict() == {"debate": 3.0, "score": 1.0, "selective": 2.0}
     assert costs["seconds_ratio"].to_dict() == {"debate": 4.0, "score": 1.0, "selective": 2.0}
     assert costs["usd_per_item"].eq(0).all() and "usd_ratio" not in costs  # nothing has no multiple
     assert costs.loc["selective", "trigger_rate"] == 0.25 and costs.loc["score"].isna()["trigger_rate"]
-
-
-def test_a_job_answered_by_the_cache_is_not_free(tmp_path: Path) -> None:
     asked = metrics(1.0, usd=0.0, input_tokens=2400, output_tokens=240)
-    write_job(tmp_path / "0", ["judge=asked"], scored(80, 20), metrics=asked)
+    folder = tmp_path / "cached"
+    write_job(folder / "0", ["judge=asked"], scored(80, 20), metrics=asked)
     answered = metrics(1.0, usd=0.0, calls=0, calls_cached=72)
-    write_job(tmp_path / "1", ["judge=cached"], scored(70, 20, seed=1).assign(seconds=0.001), metrics=answered)
-    result = result_of(tmp_path)
+    write_job(folder / "1", ["judge=cached"], scored(70, 20, seed=1).assign(seconds=0.001), metrics=answered)
+    result = result_of(folder)
     costs = result.tables["costs"].set_index("name")
     assert costs["calls_ratio"].to_dict() == {"asked": 1.0, "cached": 3.0}
     for quantity in ("tokens", "seconds", "usd"):

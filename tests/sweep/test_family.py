@@ -55,7 +55,7 @@ def comparison(left: str, right: str, p: float | None, measure: str = "score") -
     return Comparison(left, right, measure, 1.0, 20, p, lambda _: UNKNOWN)
 
 
-def test_holm_runs_over_all_measures_and_pairs_at_once() -> None:
+def test_holm_runs_over_all_measures_and_pairs_at_once_and_twins_are_one_hypothesis() -> None:
     given = [comparison("a", "b", p, m) for m, p in (("score", 0.01), ("aurc", 0.02), ("absolute_error", 0.03))]
     given.append(comparison("a", "c", 0.2))
     found = corrected(given, {})
@@ -63,13 +63,9 @@ def test_holm_runs_over_all_measures_and_pairs_at_once() -> None:
     by_p = found.table.set_index("p")["p_holm"].astype(float)
     assert by_p.to_dict() == pytest.approx({0.01: 0.04, 0.02: 0.06, 0.03: 0.06, 0.2: 0.2})
     assert by_p.loc[[0.01, 0.02, 0.03, 0.2]].tolist() == pytest.approx(paired.holm([0.01, 0.02, 0.03, 0.2]).tolist())
-
-
-def test_twins_are_one_hypothesis_and_what_is_the_same_is_none() -> None:
     given = [comparison("a", "b", None), comparison("a", "c", 0.01), comparison("b", "c", 0.01)]
     found = corrected(given, {"score": {"a": "a", "b": "a", "c": "c"}})
-    assert found.size == 1
-    assert found.table["p_holm"].dropna().tolist() == [0.01, 0.01]
+    assert found.size == 1 and found.table["p_holm"].dropna().tolist() == [0.01, 0.01]
     assert found.table["shown"].tolist().count("identical") == 1
     assert corrected([], {}).size == 0
 
@@ -90,13 +86,16 @@ def means(values: np.ndarray, groups: Any = None, margin: Margin = TEN, measure:
     return corrected([of_means("a", "b", measure, values, codes, margin, 100.0)], {}).table.iloc[0]
 
 
-def test_groups_are_the_units_of_test_and_interval() -> None:
+def test_groups_are_the_units_of_test_and_interval_and_what_is_one_group_or_the_same_is_not_tested() -> None:
     rng = np.random.default_rng(1)
     one, ten = rng.normal(3, 5, 8), np.repeat(np.arange(8), 10)
     alone, copied = means(one), means(np.repeat(one, 10), ten)
     for column in ("p", "n", "low", "high", "difference"):
         assert copied[column] == pytest.approx(alone[column])
     assert means(np.repeat(one, 10))["p"] < alone["p"] / 1000
+    values = np.arange(1.0, 9.0)
+    assert means(values, np.zeros(8, dtype=np.intp))["shown"] == "open"
+    assert means(np.zeros(8))["shown"] == "identical"
 
 
 @pytest.mark.parametrize(
@@ -130,12 +129,6 @@ def test_what_is_shown_is_shown_by_the_whole_interval(
         assert row["needed"] > 40
 
 
-def test_one_group_and_nothing_different_are_said_and_not_tested() -> None:
-    values = np.arange(1.0, 9.0)
-    assert means(values, np.zeros(8, dtype=np.intp))["shown"] == "open"
-    assert means(np.zeros(8))["shown"] == "identical"
-
-
 def swept(folder: Path, *standings: dict[str, str] | None) -> SweepResult:
     """Two jobs, of which the first is better, whose own verdicts left them so."""
     jobs = (scored(90, 10), 0.9), (scored(60, 10, seed=1), 0.8)
@@ -146,24 +139,19 @@ def swept(folder: Path, *standings: dict[str, str] | None) -> SweepResult:
 def test_the_best_judge_that_is_not_believed_is_named_so_first(tmp_path: Path, standing: str) -> None:
     result = swept(tmp_path, {"ab": "supported", "controls": standing}, {"ab": "supported", "controls": "supported"})
     assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.verdict_clear_margin"]
-    assert result.verdicts == 2
-    assert result.findings[0].values["analyses"] == ["controls"]
+    assert result.verdicts == 2 and result.findings[0].values["analyses"] == ["controls"]
     assert "1 of 2 judges support them: b." in said(result)
     assert result.jobs["standing"].tolist() == [standing, "supported"]
 
 
-def test_a_supported_best_judge_needs_no_word_and_nobody_may_be_supported(tmp_path: Path) -> None:
+def test_a_judge_that_is_supported_or_makes_no_claim_needs_no_word_and_nobody_may_be_supported(tmp_path: Path) -> None:
     result = swept(tmp_path / "a", {"ab": "supported"}, {"ab": "refuted"})
     assert result.verdicts == 1 and "sweep.none_supported" not in keys(result)
     nobody = swept(tmp_path / "b", {"ab": "refuted"}, {"ab": "undecided"})
     assert "The own verdict of none of the 2 judges supports it." in said(nobody)
-
-
-def test_analyses_without_a_claim_note_none_and_the_best_of_several_is_flattered(tmp_path: Path) -> None:
-    result = swept(tmp_path, None, None)
+    result = swept(tmp_path / "c", None, None)
     assert result.verdicts == 1 and "standing" not in result.jobs
-    assert "verdict_clear" in keys(result)[0]
-    assert "too good on average" in said(result)
+    assert "verdict_clear" in keys(result)[0] and "too good on average" in said(result)
 
 
 def test_groups_of_the_run_are_the_units_and_texts_without_pair_stand_for_themselves(tmp_path: Path) -> None:
@@ -243,7 +231,7 @@ def of_arms(folder: Path, arms: str) -> SweepResult:
     return result_of(folder)
 
 
-def test_a_copy_gets_the_intervals_of_its_twin_and_changes_nobody_elses(tmp_path: Path) -> None:
+def test_a_copy_gets_the_intervals_of_its_twin_changes_nobody_elses_and_agrees_with_nobody(tmp_path: Path) -> None:
     plain, copied = of_arms(tmp_path / "plain", "abc"), of_arms(tmp_path / "copied", "abacc")
     of = {f"{arm}, seed={n}": arm for arm, n in zip("abcacc", (0, 1, 2, 2, 3, 4), strict=True)}
     expected, found = (by_pair(result.comparisons, of) for result in (plain, copied))
@@ -259,6 +247,7 @@ def test_a_copy_gets_the_intervals_of_its_twin_and_changes_nobody_elses(tmp_path
     assert sizes[0] == sizes[1] == 3 * len({measure for measure, *_ in expected})
     alphas = [next(f for f in result.findings if f.key.startswith("sweep.alpha")) for result in (plain, copied)]
     assert alphas[0] == alphas[1]
+    assert not any(key.startswith("sweep.alpha") for key in keys(of_arms(tmp_path / "same", "aa")))
 
 
 def by_pair(table: pd.DataFrame, of: dict[str, str]) -> dict[tuple[str, str, str], list[tuple[float, ...]]]:
@@ -273,10 +262,6 @@ def by_pair(table: pd.DataFrame, of: dict[str, str]) -> dict[tuple[str, str, str
         rounded = tuple(round(float("nan") if v is None else float(v), 9) for v in numbers)
         found.setdefault((row.measure, min(one, other), max(one, other)), []).append(rounded)
     return {key: [tuple(-1 if np.isnan(v) else v for v in row) for row in rows] for key, rows in found.items()}
-
-
-def test_copies_of_one_job_have_no_overall_agreement(tmp_path: Path) -> None:
-    assert not any(key.startswith("sweep.alpha") for key in keys(of_arms(tmp_path, "aa")))
 
 
 @settings(deadline=None)
@@ -348,14 +333,11 @@ def test_the_better_follower_is_shown_by_its_correlations(tmp_path: Path) -> Non
     assert "How far do the scores follow the labels?" in (tmp_path / "report.md").read_text(encoding="utf-8")
 
 
-def test_few_groups_show_nothing_that_many_texts_would(tmp_path: Path) -> None:
+def test_few_groups_copies_and_jobs_ranked_otherwise_are_not_compared_by_correlations(tmp_path: Path) -> None:
     many = followed(tmp_path / "many", labelled(20, 1), labelled(45, 2))
     few = followed(tmp_path / "few", labelled(20, 1, groups=4), labelled(45, 2, groups=4))
     assert "spearman" in set(many.comparisons["measure"])
     assert "spearman" not in set(few.comparisons["measure"])
-
-
-def test_neither_copies_nor_jobs_ranked_by_something_else_are_compared_by_correlations(tmp_path: Path) -> None:
     result = followed(tmp_path / "a", labelled(2, 1), labelled(60, 2), headline="labelled.mae")
     assert not {"spearman", "pearson"} & set(result.comparisons["measure"])
     assert "following" not in result.tables

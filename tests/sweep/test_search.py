@@ -18,7 +18,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import apart, flattery, front
-from undogmatic.sweep.jobs import SearchState, Trial, read_search, write_search
+from undogmatic.sweep.jobs import SearchState, Trial, read_search
 from undogmatic.sweep.search import Space, read_space
 
 pytest.importorskip("optuna")
@@ -30,7 +30,7 @@ def space(*words: str) -> Space:
 
 
 class TestSpace:
-    def test_each_kind_of_range(self) -> None:
+    def test_each_kind_of_range_the_last_word_counts_and_a_key_is_the_same_with_and_without_plus_signs(self) -> None:
         found = space("seed=3", "prompt=a,b", "readout.n=range(4,11,3)", "readout.x=tag(log,interval(0.1,10))")
         assert found.fixed == ["seed=3"]
         assert found.keys["prompt"].choices == ("a", "b")  # type: ignore[attr-defined]
@@ -39,8 +39,6 @@ class TestSpace:
         assert found.keys["readout.x"].log  # type: ignore[attr-defined]
         assert found.size == float("inf")
         assert space("prompt=a,b", "readout.n=range(4,11,3)").size == 6
-
-    def test_the_last_word_counts_and_a_key_is_the_same_with_and_without_plus_signs(self) -> None:
         assert space("prompt=a,b", "seed=1,2", "prompt=c").fixed == ["prompt=c"]
         found = space("++prompt.anchors=true,false", "seed=1,2", "prompt.anchors=true")
         assert (found.fixed, list(found.keys)) == (["prompt.anchors=true"], ["seed"])
@@ -63,7 +61,7 @@ def test_a_count_takes_the_first_in_that_order_and_no_count_keeps_the_hash(rubri
 
 
 class TestSelection:
-    def test_the_best_of_equals_is_flattered_and_a_clear_winner_is_not(self) -> None:
+    def test_the_best_of_equals_is_flattered_and_neither_a_clear_winner_nor_copies_are(self) -> None:
         rng = np.random.default_rng(1)
         noise = rng.normal(size=(20, 60))
         equal = noise - noise.mean(axis=1, keepdims=True)
@@ -72,18 +70,14 @@ class TestSelection:
         assert flattery(equal, groups, rng) == pytest.approx(1.87 / np.sqrt(60), rel=0.1)
         clear = equal + np.array([5, *np.zeros(19)])[:, None]
         assert abs(flattery(clear, groups, rng)) < 0.02
-
-    def test_copies_do_not_flatter(self) -> None:
         one = np.random.default_rng(2).normal(size=40)
         assert abs(flattery(np.stack([one] * 9), np.arange(40), np.random.default_rng(0))) < 0.02
 
-    def test_apart_mirrors(self) -> None:
+    def test_apart_mirrors_and_the_front_holds_what_nothing_beats(self) -> None:
         one, other = Estimate(0.9, 0.8, 0.95), Estimate(0.6, 0.5, 0.75)
         there, back = apart(one, other), apart(other, one)
         assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
         assert there.low < 0.3 < there.high
-
-    def test_the_front_holds_what_nothing_beats(self) -> None:
         found = front(np.array([0.9, 0.8, 0.8, 0.9, 0.5]), np.array([3.0, 1.0, 2.0, 3.0, 1.0]))
         assert found.tolist() == [True, True, False, True, False]
 
@@ -95,7 +89,7 @@ def test_of_equal_trials_the_cheaper_is_first_and_the_front_is_kept(tmp_path: Pa
     search = SearchState(space={}, objectives=objectives, search=[], final=[], seed=0, trials=trials)
     assert search.ranked()[0].number == 1
     assert [trial.number for trial in search.front()] == [1, 2]
-    write_search(tmp_path, search)
+    search.write(tmp_path)
     assert read_search(tmp_path) == search
     (tmp_path / "search.json").write_text('{"space": 3}')
     with pytest.raises(DataError, match=r"search\.json is damaged"):
@@ -116,8 +110,7 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
     assert (len(kept["trials"]), kept["stopped_by"]) == (2, "searched_through")
     assert "dataset.split=test" in (tmp_path / "s" / "final" / ".hydra" / "overrides.yaml").read_text()
     report = (tmp_path / "s" / "report.md").read_text()
-    assert "on texts that no trial of this search has seen" in report
-    assert "Selection effect" in report
+    assert "on texts that no trial of this search has seen" in report and "Selection effect" in report
     assert "searched through" in report
     assert kept["looks"] == 1
     assert "look number" not in report
@@ -158,8 +151,7 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
         (f"seed=1,2 {of_files}", "test text '1' and development text '2' (copies)"),
     ):
         ended = run(tmp_path, *words.split())
-        assert ended.returncode == 2
-        assert said in ended.stderr
+        assert ended.returncode == 2 and said in ended.stderr
         assert "Traceback" not in ended.stderr
     assert not list(tmp_path.rglob("judgments.jsonl"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import importlib
 import inspect
 import math
@@ -25,8 +24,7 @@ from undogmatic.records.wordings import languages
 from undogmatic.safety.outside import brief, has_halves, read_yaml
 from undogmatic.safety.secrets import learn
 
-LARGEST_SEED = 2**32 - 1
-"""What every generator of random numbers takes."""
+LARGEST_SEED = 2**32 - 1  # What every generator of random numbers takes
 
 
 class _Section(BaseModel):
@@ -73,7 +71,6 @@ class Hypothesis(_Section):
 
     @property
     def expects(self) -> str:
-        """What is expected, in signs."""
         sign = ">" if self.above is not None else "<" if self.below is not None else "≠"
         return "" if self.null is None else f"{sign} {self.null:g}"
 
@@ -115,8 +112,7 @@ class Settings(_Section):
     engine: dict[str, Any]
     tracking: dict[str, Any]
     plan: Plan | None = None
-    folders: tuple[str, ...] = ()
-    """The user's folders of YAML, for names used inside a group; set when the config is composed (`searchpath`)."""
+    folders: tuple[str, ...] = ()  # the user's, for names used inside a group; set when the config is composed
 
     @property
     def optimizes(self) -> bool:
@@ -187,11 +183,8 @@ KINDS = {
 }
 """What the class of each group must be: a class to come from, or what it must be able to do."""
 
-
-LARGEST = 1e12
-"""The largest number that means anything in a config; what has a closer bound says so itself."""
-LONGEST = 100_000
-"""Characters of one text: an instruction may be long."""
+LARGEST = 1e12  # The largest number that means anything in a config; what has a closer bound says so itself
+LONGEST = 100_000  # Characters of one text: an instruction may be long
 
 
 def check_values(node: Any, key: str) -> None:
@@ -218,12 +211,11 @@ def check_values(node: Any, key: str) -> None:
 
 def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     """Import what `_target_` names at the key `group`. `kind` is what it must be, a class or a key of KINDS; None: as
-    the last word of the key says. Raises ConfigError where it may not be built, cannot be imported, or is of another
-    kind."""
+    the key's last word says. Raises ConfigError where it may not be built or imported, or is of another kind."""
     if not isinstance(path, str) or "." not in path:
         is_what, section = "missing (is the file empty?)" if path is None else brief(path), group.partition(".")[0]
         raise ConfigError(f"`{group}._target_` is {is_what}; it must name a class, as in the files of conf/{section}/.")
-    path = _renamed().get(path, path)
+    path = _RENAMED.get(path, path)
     target = _imported(path, f"{group}._target_")
     if not inspect.isclass(target):
         raise ConfigError(f"`{group}._target_` is {path!r}, which is not a class.")
@@ -253,9 +245,9 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
 
 
 def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
-    """Find the function that `key` of a config names to count what is in a text, and the names of what it counts. It
-    must say that it returns a NamedTuple: nothing else is called with a text. Raises ConfigError where it does not,
-    cannot be imported, or is in a package that a config may not name."""
+    """Find the function that `key` of a config names to count what is in a text, and the names of what it counts.
+    Raises ConfigError where it may not be imported, or does not say that it returns a NamedTuple: none else gets a
+    text."""
     function = _imported(path, key)
     counts = typing.get_type_hints(function).get("return") if inspect.isfunction(function) else None
     if not (inspect.isclass(counts) and issubclass(counts, tuple) and hasattr(counts, "_fields")):
@@ -265,16 +257,13 @@ def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tupl
     return function, counts._fields
 
 
-@functools.cache
-def _renamed() -> Mapping[str, str]:
-    """Where the classes lie now that the configs of earlier runs name."""
-    renamed: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
-    return renamed
+_RENAMED: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
+"""Where the classes lie now that the configs of earlier runs name."""
 
 
 def earlier_name(name: str) -> str:
     """The name that a class had when the earliest runs were made, which their hashes hold."""
-    return next((earlier for earlier, now in _renamed().items() if now == name), name)
+    return next((earlier for earlier, now in _RENAMED.items() if now == name), name)
 
 
 def _imported(path: str, key: str) -> Any:
@@ -310,8 +299,8 @@ def _raised(error: BaseException) -> str:
 
 
 def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
-    """The value that stands at a key with what it describes built. Raises ConfigError for a class that its place does
-    not take (`hints`), before anything is built: some classes open files when they are made."""
+    """The value at a key with what it describes built. Raises ConfigError for a class that its place does not take
+    (`hints`), before anything is built: some classes open files when they are made."""
     if isinstance(value, Mapping) and "_target_" in value:
         target = resolve(value["_target_"], key)
         if not any(_takes(hint, target) for hint in hints) and not (Any in hints and _last_word(key) in KINDS):

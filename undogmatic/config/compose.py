@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,6 @@ class UserFolders(SearchPathPlugin):
     """Adds the user's folders to the search path of this program; that of another in the same process stays."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Let our source read the program's folder, and append the user's."""
         main = [part for part in search_path.get_path() if part.provider == "main"]
         if not any(str(part.path).removeprefix("file://") == str(conf_folder()) for part in main):
             return
@@ -62,13 +61,11 @@ class Loader(ConfigLoader):
     start, so that each is composed once.
     """
 
-    MOST_KEPT = 200
-    """Jobs whose config is kept; each takes about a megabyte."""
+    MOST_KEPT = 200  # jobs whose config is kept; each takes about a megabyte
 
     def __init__(self, inner: ConfigLoader) -> None:
         self.inner = inner
-        self.typed: dict[str, str] = {}
-        """Overrides of Hydra's own section as they are shown -> as they were typed."""
+        self.typed: dict[str, str] = {}  # overrides of Hydra's own section as they are shown -> as they were typed
         self._looking = False
         self._master: DictConfig | None = None
         self._kept: dict[tuple[str, ...], DictConfig] = {}
@@ -106,7 +103,6 @@ class Loader(ConfigLoader):
         return config
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
-        """The config of a job, composed and checked."""
         name = tuple(sweep_overrides)
         if not self._looking and master_config is self._master and name in self._kept:
             return self._kept.pop(name)
@@ -194,16 +190,14 @@ def opened(words: Sequence[str] = (), config_dirs: Iterable[str | Path] = (), jo
     project and the program's; inside, `current` is the loader too. `job` is Hydra's name for the job and for its log.
     Raises ConfigError where one is no folder, or holds a file with the name of a shipped one."""
     _typed_places[:] = [("command-line", f"{SCHEME}://{folder.absolute()}") for folder in _existing(config_dirs)]
-    _typed_places.extend((f"{SEARCH_PATH} in command-line", place) for word in words for place in _places(word))
-    try:
-        with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder()), job_name=job):
-            _opened.append(Loader(GlobalHydra.instance().config_loader()))
-            try:
-                yield _opened[-1]
-            finally:
-                _opened.pop()
-    finally:
-        _typed_places.clear()
+    places = (place for word in words if _searches(word) for place in _places(word))
+    _typed_places.extend((f"{SEARCH_PATH} in command-line", place) for place in places)
+    with ExitStack() as stack:
+        stack.callback(_typed_places.clear)
+        stack.enter_context(initialize_config_dir(version_base="1.3", config_dir=str(conf_folder()), job_name=job))
+        _opened.append(Loader(GlobalHydra.instance().config_loader()))
+        stack.callback(_opened.pop)
+        yield _opened[-1]
 
 
 def current() -> Loader:
@@ -232,8 +226,6 @@ def _searches(override: str) -> bool:
 
 def _places(override: str) -> list[str]:
     """The places that an override adds to the search path, for our source. Raises ConfigError."""
-    if not _searches(override):
-        return []
     try:
         places = OverridesParser.create().parse_override(override).value()
     except HydraException:

@@ -1,8 +1,7 @@
 """The doors to a composed config: as plain data for Python, and as a run, a sweep or a printout for the command.
 
 The command's own words are read here, and Hydra's parts put together by its public interfaces: compose, check, and only
-then build callbacks, launcher and sweeper. What only tells of Hydra itself (`--info`, `--hydra-help`, `--version`,
-`--shell-completion`) is left to `hydra.main`, which then builds nothing that a config names.
+then build callbacks, launcher and sweeper. What only tells of Hydra itself is left to `hydra.main`.
 """
 
 from __future__ import annotations
@@ -38,12 +37,8 @@ PRIMARY = "config"
 
 
 def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
-    """The default config with overrides, resolved, as plain data. Raises ConfigError.
-
-    Args:
-        overrides: As on the command line.
-        config_dir: A folder of config groups of one's own, or several, beside those of the project file.
-    """
+    """The default config with overrides as on the command line, resolved, as plain data. `config_dir` is a folder of
+    config groups of one's own, or several, beside those of the project file. Raises ConfigError."""
     return composed(overrides, config_dir)[0]
 
 

@@ -30,12 +30,9 @@ from undogmatic.safety.paths import conf_folder
 if TYPE_CHECKING:
     from undogmatic.config.build import Settings
 
-FOLDERS = "folders"
-"""The key of a composed config that holds the user's folders, for names used inside a group's file."""
-SCHEME = "groups"
-"""Of a place of the search path that is read here."""
-NO_USERS = ("hydra", "main", "schema")
-"""Who brings a place of the search path that is not the user's."""
+FOLDERS = "folders"  # The key of a composed config that holds the user's folders, for names used inside a group's file
+SCHEME = "groups"  # Of a place of the search path that is read here
+NO_USERS = ("hydra", "main", "schema")  # Who brings a place of the search path that is not the user's
 _HEADER = 512  # characters of a file in which Hydra looks for `# @package`
 _STEP = re.compile(r"(?!\.)[^/\\\0]+")  # one name on the way to a file; none leads out of the folder
 _SWEPT = re.compile(r"[\w.@-]+(/[\w.@-]+)*")
@@ -148,8 +145,7 @@ def given_file(group: str, path: Path) -> str:
 
 def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
     """Return the node of the file `name` of a group, in the user's folders or in conf/, its references resolved in the
-    run's config (`chosen`). `key` is where the name stands. Raises ConfigError where there is no such file, or no
-    YAML."""
+    run's config (`chosen`). `key` is where the name stands. Raises ConfigError where there is none, or no YAML."""
     loaded = _loaded(group, name, key, chosen.folders)
     whole = OmegaConf.create(chosen.model_dump(exclude={FOLDERS}) | {group: loaded})
     check(whole)
@@ -161,20 +157,18 @@ def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
 
 def plain(group: str, name: str, key: str) -> dict[str, Any]:
     """`named` where no config is at hand, in the folders last searched; its references stay as they are written."""
-    node: Any = OmegaConf.to_container(OmegaConf.create(_loaded(group, name, key, _latest)))
-    return {str(k): v for k, v in node.items()}
+    return OmegaConf.to_container(_loaded(group, name, key, _latest))  # type: ignore[return-value]
 
 
 def language_of_prompt(*, _parent_: Any) -> str:
     """`${language_of_prompt:}`: the language of the prompt that the node around it describes, for those that say it
-    themselves, such as an optimised program, so that other keys can refer to `prompt.language`. Empty where there is no
-    such prompt: it says why when it is built."""
+    themselves, such as an optimised program. Empty where there is no such prompt: it says why when it is built."""
     from undogmatic.config.build import build
 
     own_prompt = OmegaConf.masked_copy(_parent_, [key for key in _parent_ if key != "language"])
     node: Any = OmegaConf.to_container(own_prompt, resolve=True)
     try:
-        return str(build({str(key): value for key, value in node.items()}, "prompt").language)
+        return str(build(node, "prompt").language)
     except UndogmaticError:
         return ""
 
@@ -281,8 +275,7 @@ def _odd_keys(node: Any, kinds: Any) -> Iterator[Any]:
 
 
 def _check_file(node: Mapping[str, Any], group: str, package: str | None, shown: Path) -> None:
-    """Refuse a file of a group that speaks to Hydra by its key `hydra` or by Hydra's groups in `defaults`; where its
-    own place lies in Hydra's section is seen when all is composed. Raises ConfigError."""
+    """Refuse a file of a group that speaks to Hydra by its key `hydra` or by Hydra's groups in `defaults`."""
     if group.split("/", maxsplit=1)[0] == HYDRA:
         raise ConfigError(
             f"{shown}: a folder of groups may have no options of Hydra's own groups ({group}); set its keys on the "

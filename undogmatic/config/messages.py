@@ -1,5 +1,4 @@
-"""The command line's overrides: lists of analyses, which Hydra would merge into one; and what it could not compose, in
-our words: the key, what was typed, what is close or known, the next step."""
+"""The command line's overrides: lists of analyses, and what Hydra could not compose, in our words."""
 
 from __future__ import annotations
 
@@ -17,8 +16,7 @@ from undogmatic.config.groups import keys_of, options
 from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.safety.outside import has_halves
 
-LONGEST = 20_000
-"""Characters of a word: reading one takes time that grows with its brackets."""
+LONGEST = 20_000  # Characters of a word: reading one takes time that grows with its brackets
 
 
 def combined(words: Sequence[str]) -> list[str]:
@@ -71,10 +69,9 @@ def explain(error: Exception, words: Sequence[str]) -> str:
         return f"`{error.full_key}` refers to a key that is not there: {reason}." if lost else reason
     said = str(error).partition("Config search path:")[0]
     if there := re.match(r"Could not append to config\. An item is already at '([^']+)'", said):
-        key = there[1]
+        key, remedy = there[1], f"To set it whether or not it is there: ++{there[1]}=..."
         typed = next((f"you typed {word}" for word in words if _key(word) == key), f"a file that you chose says +{key}")
-        said = f"`{key}` is there already, so `+` cannot add it ({typed}). To set it whether or not it is there: "
-        said += f"++{key}=..."
+        said = f"`{key}` is there already, so `+` cannot add it ({typed}). {remedy}"
     said = " ".join(filter(None, (line.strip() for line in said.splitlines())))
     if not said:
         return f"these words cannot be composed ({type(error).__name__}): {' '.join(words)[:300]}"
@@ -103,10 +100,11 @@ def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
 
 
 def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[str]) -> str:
-    """A key that the composed config does not have."""
     full, node = str(cause.full_key), cause.parent_node
     section, _, key = full.rpartition(".")
-    typed = _typed(full, words)
+    keyed = [(word, f"{_key(word)}.") for word in words]  # a word sets the key, one inside it, or a mapping around it
+    setting = (word for word, k in keyed if k.startswith(f"{full}.") or ("{" in word and full.startswith(k)))
+    typed = next(setting, None)
     said = f"`{full}` is not a known key" + (f" (you typed {typed})." if typed is not None else ".")
     plain = OmegaConf.to_container(node, resolve=False) or {}
     assert isinstance(plain, dict)
@@ -139,10 +137,8 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     return " ".join(filter(None, [said, step, listed]))
 
 
-OF_A_JUDGE = ("prompt", "model", "readout")
-"""What every judge may have of its own (`engine.recipe`)."""
-SUPPLIED = ("Readout", "Asker", "Rubric")
-"""What a run hands to a judge, so that no key may."""
+OF_A_JUDGE = ("prompt", "model", "readout")  # What every judge may have of its own (`engine.recipe`).
+SUPPLIED = ("Readout", "Asker", "Rubric")  # What a run hands to a judge, so that no key may
 
 
 def accepted(node: DictConfig, section: str, key: str) -> bool:
@@ -171,12 +167,3 @@ def accepted(node: DictConfig, section: str, key: str) -> bool:
 
 def _key(word: str) -> str:
     return word.lstrip("+~").partition("=")[0]
-
-
-def _typed(full: str, words: Sequence[str]) -> str | None:
-    """The word that sets this key, one inside it, or a mapping around it."""
-    for word in words:
-        key = _key(word)
-        if f"{key}.".startswith(f"{full}.") or ("{" in word and full.startswith(f"{key}.")):
-            return word
-    return None

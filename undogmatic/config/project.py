@@ -1,13 +1,9 @@
 """Reads what a user adds to the program: folders of YAML, and Python packages whose classes a config may build.
 
-Two places name them. A project file in the working directory, `undogmatic.toml` or the table `[tool.undogmatic]` of
-`pyproject.toml`:
-
-    conf = "my/conf"      # a folder, or several; relative to the project file
-    modules = ["my"]      # packages that may be built from a config; importable from the project file's folder
-
-And an installed package, with an entry point in the group `undogmatic` (any name; its value is the package): the
-package may be built from a config, and its folder `conf/`, if there is one, is searched.
+A project file in the working directory, `undogmatic.toml` or the table `[tool.undogmatic]` of `pyproject.toml`, names
+folders as `conf` (one, or several; relative to itself) and packages as `modules` (importable from its own folder). An
+installed package with an entry point in the group `undogmatic` (any name; its value is the package) may be built from a
+config, too, and its folder `conf/`, if there is one, is searched.
 
 No YAML file can allow code: whatever a config names, only these two, the environment variable UNDOGMATIC_ALLOW and the
 program itself decide what may be built.
@@ -27,8 +23,7 @@ from typing import Any, NamedTuple
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.outside import YAML_BYTES, read_text
 
-FILES = ("undogmatic.toml", "pyproject.toml")
-"""The first of them that says something is the project file."""
+FILES = ("undogmatic.toml", "pyproject.toml")  # The first of them that says something is the project file
 OWN = "undogmatic"
 KEYS = ("conf", "modules")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -73,15 +68,14 @@ def allowed() -> tuple[str, ...]:
 
 def permits(path: str) -> bool:
     """Whether a dotted path lies in a package that may be built from, and names nothing private on its way."""
-    hidden = any(part.startswith("_") for part in path.split("."))
-    return not hidden and any(path.startswith(f"{package}.") for package in allowed())
+    return not re.search(r"(^|\.)_", path) and any(path.startswith(f"{package}.") for package in allowed())
 
 
 def refused(path: str, key: str) -> str:
     """What is said of a path that is not permitted."""
-    hidden = any(part.startswith("_") for part in path.split("."))
     hint = f". {how_to_allow(path.partition('.')[0])}"
-    hint = ", and no name in it may start with an underscore." if hidden else hint
+    if re.search(r"(^|\.)_", path):
+        hint = ", and no name in it may start with an underscore."
     return f"`{key}` is {path[:200]!r}; only classes of {', '.join(allowed())} may be built from a config{hint}"
 
 

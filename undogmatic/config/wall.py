@@ -50,8 +50,7 @@ _LOGGING = {
 _STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 _RESOLVERS = ("oc.env", "now", HYDRA, "output_folder")
 _FUNCTION = re.compile(r"\$\{\s*([^${}:\s]*)\s*:")
-_COMPUTED = re.compile(r"\$\{[^}:]*\$\{")
-"""A name that is itself a reference."""
+_COMPUTED = re.compile(r"\$\{[^}:]*\$\{")  # A name that is itself a reference
 _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([^,}]*)")
 _OF_THE_JOB = re.compile(r"[^$]*(\$\{(hydra\.|hydra:|now:)[\w.:%\-/ ]*\}[^$]*)+")
 """References that have a value only once Hydra starts the job; all of them are texts of its own."""
@@ -86,12 +85,9 @@ def check(config: DictConfig) -> dict[Any, Any]:
 
 
 def resolved(config: DictConfig, part: str = "") -> dict[str, Any]:
-    """Our part of a composed config, or one section of it, as plain data with its references followed.
-
-    Raises:
-        ConfigError: A reference has made a name that may not be built, or put a secret where a model may read it.
-        OmegaConfBaseException: A required value is missing, or a reference leads nowhere.
-    """
+    """Our part of a composed config, or one section of it, as plain data with its references followed. Raises
+    ConfigError where one has made a name that may not be built, or put a secret where a model may read it;
+    OmegaConfBaseException where a required value is missing, or a reference leads nowhere."""
     node = config[part] if part else config
     if not part and HYDRA in config:
         node = OmegaConf.masked_copy(config, [str(key) for key in config if key != HYDRA])

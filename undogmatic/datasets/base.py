@@ -38,13 +38,8 @@ class Judged(Protocol):
 
 
 def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
-    """`path` as a file, or a ConfigError that lists what lies beside it.
-
-    Args:
-        path: What the user typed.
-        key: The config key, for the message.
-        patterns: Suffixes that make sense here, e.g. (".jsonl",).
-    """
+    """The file at `path`, as typed for the config's `key`, or a ConfigError that lists what lies beside it with one of
+    the suffixes in `patterns`, e.g. (".jsonl",)."""
     try:
         file = Path(path).expanduser()
         if file.is_file():
@@ -90,17 +85,13 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         raise DataError(f"{place}: {what}.") from None
 
 
-FEWEST_LABELS = 5
-"""With fewer, all labels may well lie in the lowest tenth of the scale they are on."""
+FEWEST_LABELS = 5  # With fewer, all labels may well lie in the lowest tenth of the scale they are on
 
 
 def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
-    """The items with their overall labels as numbers of the rubric's scale; a second call changes nothing.
-
-    Raises:
-        DataError: A label that is not on the scale, by its place and rater; or labels that all seem to be on another
-            scale, where the dataset does not say which.
-    """
+    """The items with their overall labels as numbers of the rubric's scale; a second call changes nothing. Raises
+    DataError for a label that is not on the scale, by its place and rater; or for labels that all seem to be on another
+    scale, where the dataset does not say which."""
     found = []
     for item in items:
         given, read = item.labels.get(OVERALL, {}), {}
@@ -173,11 +164,6 @@ class SubsetDataset:
 
     So every condition has about n / conditions items, whatever its share in the whole; a condition that runs out leaves
     its turns to the others. Growing `n` adds items and takes none away. Pairs are not kept together.
-
-    Args:
-        dataset: The whole.
-        n: How many items.
-        seed: Another number draws other items.
     """
 
     def __init__(self, dataset: Dataset, n: int, seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0) -> None:
@@ -190,7 +176,6 @@ class SubsetDataset:
 
     @property
     def licence(self) -> Licence | None:
-        """That of the whole."""
         return self.dataset.licence if isinstance(self.dataset, Licensed) else None
 
     def load(self) -> list[Item]:
@@ -199,7 +184,5 @@ class SubsetDataset:
         if len(items) < self.n:
             raise ConfigError(f"`dataset.n` is {self.n}, but {self.dataset.about} has {len(items)} items.")
         turns: dict[str | None, count[int]] = defaultdict(count)
-        places = {item.id: hashlib.sha256(f"{self.seed}:{item.id}".encode()).hexdigest() for item in items}
-        drawn = sorted(items, key=lambda item: places[item.id])
-        in_turn = sorted((next(turns[item.condition]), places[item.id], n) for n, item in enumerate(drawn))
-        return [drawn[n] for _, _, n in in_turn[: self.n]]
+        drawn = sorted(items, key=lambda item: hashlib.sha256(f"{self.seed}:{item.id}".encode()).hexdigest())
+        return sorted(drawn, key=lambda item: next(turns[item.condition]))[: self.n]

@@ -17,7 +17,7 @@ from pydantic import BeforeValidator
 
 from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import as_number
+from undogmatic.records.records import as_number, as_text
 from undogmatic.safety.outside import (
     ROW_BYTES,
     Unreadable,
@@ -30,12 +30,9 @@ from undogmatic.safety.outside import (
     whole_lines,
 )
 
-ROW_LINES = 100_000
-"""Line breaks in the cells of one CSV row; where there are more, a quote was left open."""
-BATCH_BYTES = 50_000_000
-"""What a batch of Parquet rows may take in memory."""
-UNPACKED = 100
-"""How many times its size a Parquet file of more than a gigabyte of texts may unpack to."""
+ROW_LINES = 100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
+BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
+UNPACKED = 100  # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -77,12 +74,9 @@ class Line(NamedTuple):
 
 
 def csv_rows(path: Path, marks: str = ",") -> Iterator[Line]:
-    """The rows of a CSV file, its header among them, blank lines left out. Raises DataError with file and line.
-
-    Args:
-        path: The file: UTF-8, cells with line breaks in double quotes, whatever ends the lines.
-        marks: What may separate cells; of several, the one that is most often in the first line.
-    """
+    """The rows of a CSV file (UTF-8, cells with line breaks in double quotes, any line ends), its header among them,
+    blank lines left out. Of the `marks` that may separate cells, the one that is most often in the first line does.
+    Raises DataError with file and line."""
     first, size, begun = 1, 0, 1
 
     def texts(file: IO[bytes]) -> Iterator[str]:
@@ -122,12 +116,8 @@ def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
 
 
 def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a Parquet file with their numbers from 1. Raises DataError naming the file, and the row where it can.
-
-    Args:
-        path: The file.
-        needed: Columns it must have.
-    """
+    """The rows of a Parquet file with their numbers from 1; it must have the columns `needed`. Raises DataError naming
+    the file, and the row where it can."""
     import pyarrow
     import pyarrow.parquet
 
@@ -214,15 +204,9 @@ def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
 
 def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a table with their lines (of CSV those in which they end); its suffix, of SUFFIXES, tells the format.
-
-    Args:
-        path: The file.
-        needed: Columns that CSV and Parquet must have; the objects of JSON Lines are given as they are.
-        commas: Whether only commas may separate the cells of CSV (spreadsheets take others where the comma is a decimal
-            point), and empty cells are left out where they are not needed.
-    Raises:
-        DataError: Naming file and line.
-    """
+    CSV and Parquet must have the columns `needed`. With `commas`, only they may separate the cells of CSV (spreadsheets
+    take others where the comma is a decimal point), and empty cells that are not needed are left out. Raises DataError
+    naming file and line."""
     if path.suffix != ".csv":
         yield from json_lines(path) if path.suffix == ".jsonl" else parquet_rows(path, needed)
         return
@@ -295,15 +279,10 @@ def repeat_of(row: Row, names: Sequence[str]) -> int:
     return int(value)
 
 
-def as_json(value: Any) -> str:
-    """A value as JSON text."""
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
 def as_detail(value: Any) -> float | str | None:
     """A cell as a detail of a judgment, a number or text; None for one that says nothing."""
     if empty(value):
         return None
     if isinstance(value, bool | list | dict):
-        return as_json(value) if value != [] else None
+        return as_text(value) if value != [] else None
     return value if isinstance(value, float) else float(value) if isinstance(value, int) else str(value)

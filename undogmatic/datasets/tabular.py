@@ -21,36 +21,27 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 
 _FIELDS = ("id", "condition", "pair", "parent", "maker", "label", "labels")
-OPTIONS = "options"
-"""The one input that a file may give as a list, or by letters."""
-_RATED = "label."
-"""`label.CRITERION` and `label.CRITERION.RATER` are columns of labels where a file cannot nest them."""
+OPTIONS = "options"  # The one input that a file may give as a list, or by letters
+_RATED = "label."  # `label.CRITERION` and `label.CRITERION.RATER` are columns of labels where a file cannot nest them.
 
 
 class TextsDataset:
     """A file of items. Columns beyond the known ones are kept as metadata.
 
     Known are id, condition, pair, parent, maker, label (one number or category), labels (criterion -> rater -> label),
-    label.CRITERION and label.CRITERION.RATER, and what is judged: a column per input, or `inputs` with all of them.
-
-    Args:
-        path: The file; its suffix tells the format. A row may leave out `id`: it then gets its line number.
-        inputs: The columns that are judged; usually those that the rubric shows.
-        label_scale: The ends of the scale on which the labels were given; None is the rubric's own, and labels that
-            look as if they were on another are then refused.
-        key: What the user set, for messages.
-        optional: Columns that are inputs in the rows that fill them.
+    label.CRITERION and label.CRITERION.RATER, and what is judged: a column per input, or `inputs` with all of them. A
+    row without `id` gets its line number. Labels that look as if they were on another scale than is said are refused.
     """
 
     name = "texts"
 
     def __init__(
         self,
-        path: str,
-        inputs: Sequence[str] = ("text",),
-        label_scale: tuple[float, float] | None = None,
-        key: str = "dataset.path",
-        optional: Sequence[str] = (),
+        path: str,  # its suffix tells the format
+        inputs: Sequence[str] = ("text",),  # the columns that are judged; usually those that the rubric shows
+        label_scale: tuple[float, float] | None = None,  # ends of the labels' scale; None is the rubric's own
+        key: str = "dataset.path",  # what the user set, for messages
+        optional: Sequence[str] = (),  # columns that are inputs in the rows that fill them
     ) -> None:
         if label_scale is not None and not 0 < label_scale[1] - label_scale[0] < math.inf:
             raise ConfigError(
@@ -93,8 +84,7 @@ def item_of(
         shown[OPTIONS] = options = dict(zip(ascii_uppercase, options, strict=False))
     if isinstance(options, dict) and not any(isinstance(text, dict | list | None) for text in options.values()):
         shown[OPTIONS] = "\n".join(f"{letter}: {text}" for letter, text in options.items())
-    missing = [name for name in inputs if name not in shown]
-    if missing:
+    if missing := [name for name in inputs if name not in shown]:
         raise DataError(
             f"{place}: the field `{missing[0]}` is missing. Fields: id, {', '.join(inputs)}; optional: condition, "
             "pair, label."
@@ -121,12 +111,8 @@ class Copying(Protocol):
 
 
 def labelled_items(path: str | None, rubric: Rubric) -> list[Item]:
-    """What to fit on: the user's labelled file, or the development texts that ship with labels for the rubric.
-
-    Raises:
-        ConfigError: No file was given, and no labels ship for the rubric.
-        DataError: A text without label, named.
-    """
+    """What to fit on: the user's labelled file, or the development texts that ship with labels for the rubric. Raises
+    ConfigError where there are neither; DataError naming a text without label."""
     if path is None:
         return _shipped(rubric).load()
     items = TextsDataset(path, rubric.inputs, optional=rubric.optional).load()

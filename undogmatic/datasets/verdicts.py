@@ -20,7 +20,6 @@ from undogmatic.datasets.rows import (
     Names,
     Row,
     as_detail,
-    as_json,
     empty,
     listed,
     repeat_of,
@@ -39,6 +38,7 @@ from undogmatic.records.records import (
     Record,
     Verdict,
     as_number,
+    as_text,
     digest,
 )
 from undogmatic.records.rubric import Rubric
@@ -46,37 +46,23 @@ from undogmatic.safety.outside import brief
 
 
 class Columns(Record):
-    """Which columns say what. A long table has `score` (and `criterion`), a wide one a column per criterion.
+    """Which columns say what. A long table has `score` (and `criterion`, `repeat`), a wide one one per criterion."""
 
-    Attributes:
-        item: The id of what was judged; without one it is case and system.
-        case, system: What was summarised, translated, answered; and who made the text. Texts of a case belong together.
-        judge: Who judged; a score without one is by the judge of its criterion's name.
-        criterion, score, repeat: Of a long table.
-        failed: True where the judge failed: none of the row's scores is one then.
-        inputs: Of an item, the columns with its texts.
-        details: Of a judgment, the columns that are kept beside its scores, such as quoted errors.
-    """
-
-    item: Names = ()
-    case: Names = ()
-    system: Names = ()
-    judge: Names = ()
+    item: Names = ()  # the id of what was judged; without one it is case and system
+    case: Names = ()  # what was summarised, translated, answered; texts of a case belong together
+    system: Names = ()  # who made the text
+    judge: Names = ()  # who judged; a score without one is by the judge of its criterion's name
     criterion: Names = ()
     score: Names = ()
     repeat: Names = ()
-    failed: Names = ()
-    inputs: dict[str, Names] = Field(default_factory=dict)
-    details: dict[str, Names] = Field(default_factory=dict)
+    failed: Names = ()  # true where the judge failed: none of the row's scores is one then
+    inputs: dict[str, Names] = Field(default_factory=dict)  # of an item, the columns with its texts
+    details: dict[str, Names] = Field(default_factory=dict)  # of a judgment, what is kept beside its scores
 
 
 class Given(Record):
-    """The scale on which a criterion was given.
-
-    Attributes:
-        ends: The numbers that stand for the ends of the rubric's scale; those between are mapped linearly.
-        values: The numbers that may be given; None: every one between the ends.
-    """
+    """The scale on which a criterion was given: the numbers that stand for the `ends` of the rubric's scale, those
+    between being mapped linearly; and the `values` that may be given, or None for every one between the ends."""
 
     ends: tuple[float, float]
     values: tuple[float, ...] | None = None
@@ -104,31 +90,22 @@ class _Said(NamedTuple):
 class VerdictsDataset:
     """Judgments that were made elsewhere, and the items that they are about.
 
-    Args:
-        path: A file, several, or a folder: all of its .jsonl, .csv and .parquet files.
-        columns: Which columns say what.
-        scores: Of a wide table: criterion -> its column.
-        again: Of a wide table with judgments made again in further columns: for each time, criterion -> column, and
-            `failed` -> column.
-        scales: Criterion -> the scale it was given on, where that is not the rubric's.
-        judges: Criterion -> the judge that it is by, whatever stands in the row: a score of the text repeated in the
-            rows of several judges is one score.
-        quotes: File (without its suffix) whose rows are single quotes of judgments -> the detail that they make up.
-        metadata: Further columns that are about the item, in rows that name a judge. In others all are.
+    A criterion in `judges` is by that judge, whatever stands in the row: a score of the text repeated in the rows of
+    several judges is one score.
     """
 
     name = "verdicts"
 
     def __init__(
         self,
-        path: str | Annotated[list[str], Field(min_length=1)],
-        columns: Columns,
-        scores: Mapping[str, Names] = {},
-        again: Sequence[Mapping[str, Names]] = (),
-        scales: Mapping[str, Given] = {},
-        judges: Mapping[str, str] = {},
-        quotes: Mapping[str, str] = {},
-        metadata: Sequence[str] = (),
+        path: str | Annotated[list[str], Field(min_length=1)],  # a file, several, or a folder: all tables in it
+        columns: Columns,  # which columns say what
+        scores: Mapping[str, Names] = {},  # of a wide table: criterion -> its column
+        again: Sequence[Mapping[str, Names]] = (),  # the same and `failed`, for each time that it was judged again
+        scales: Mapping[str, Given] = {},  # criterion -> the scale it was given on, where that is not the rubric's
+        judges: Mapping[str, str] = {},  # criterion -> judge
+        quotes: Mapping[str, str] = {},  # file (without suffix) of single quotes -> the detail that they make up
+        metadata: Sequence[str] = (),  # columns about the item in rows that name a judge; in others all others are
     ) -> None:
         self.columns, self.wide, self.again = columns, dict(scores), list(again)
         self.scales, self.judges, self.quotes, self.kept = dict(scales), dict(judges), dict(quotes), tuple(metadata)
@@ -230,7 +207,6 @@ class VerdictsDataset:
     def _note_scores(
         self, row: Row, whole: str, said: dict[_Key, _Said], quoted: Mapping[tuple[str, str], dict[str, str]]
     ) -> None:
-        """Add the scores of a row to what was said."""
         judge, case = (row.get(names) for names in (self.columns.judge, self.columns.case))
         kept = {name: text for name, names in self.columns.details.items() if (text := as_detail(row.get(names)))}
         for criterion, given, failed, repeat in self._scores(row):
@@ -270,7 +246,7 @@ class VerdictsDataset:
             quote = {name: value for name, value in row.cells.items() if name not in about}
             key = self._item_of(row), str(row.get(self.columns.judge))
             found.setdefault(key, {}).setdefault(self.quotes[row.stem], []).append(quote)
-        return {key: {name: as_json(quotes) for name, quotes in each.items()} for key, each in found.items()}
+        return {key: {name: as_text(quotes) for name, quotes in each.items()} for key, each in found.items()}
 
     def _outcome(self, said: _Said, criterion: str, rubric: Rubric) -> Verdict | Failure:
         """A score in units of the rubric; what is none is a Failure, never a number."""

@@ -120,14 +120,9 @@ class JudgeStep:
         name: str | None = None,
         elsewise: Callable[[str], JudgeStep | None] = lambda code: None,
     ) -> None:
-        self.judge, self.provenance = judge, provenance
+        self.judge, self.provenance, self.criteria = judge, provenance, judge.criteria
         self.name = name if name is not None else judge.name
         self._elsewise, self._by_language = elsewise, dict[str, JudgeStep]()
-
-    @property
-    def criteria(self) -> tuple[str, ...]:
-        """What it judges of an item."""
-        return self.judge.criteria
 
     async def process(self, item: Item, repeat: int = 0) -> list[Judgment]:
         """One judgment per criterion. Cost and exchange are the first one's: they were made once for all."""

@@ -13,24 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import dspy
 
 from undogmatic.errors import ConfigError, UnparseableAnswer
-from undogmatic.judges.questions import (
-    Answer,
-    LevelWording,
-    Number,
-    StepWording,
-    as_json,
-    ends,
-    make,
-    numbers,
-    repeats,
-    schema,
-)
+from undogmatic.judges.questions import Answer, LevelWording, Number, StepWording, ends, make, numbers, repeats, schema
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, Unit, shown, shown_inputs
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.logprobs import check_labels, first_token, level_distribution
 from undogmatic.readouts.prompt import lines
 from undogmatic.readouts.structured import form
+from undogmatic.records.records import as_text
 from undogmatic.records.rubric import NumericScale
 
 if TYPE_CHECKING:
@@ -44,8 +34,7 @@ STEP_INPUTS = ("rubric", "context", "previous", "problem")
 LEVEL_INPUTS = ("rubric", "given", "said")
 LEAST_SHARE = 0.02
 """Of the probability, on levels that respect the bounds of a number; with less, the answer contradicts itself."""
-Wordings = Mapping[str, Mapping[str, Any]]
-"""Language -> step -> its wording, as in a file of conf/judge/."""
+Wordings = Mapping[str, Mapping[str, Any]]  # Language -> step -> its wording, as in a file of conf/judge/
 
 
 class Question(Unit):
@@ -72,19 +61,17 @@ class Question(Unit):
         self._build(asker, known)
 
     def _build(self, asker: Any, known: Sequence[str]) -> None:
-        """Make the predictors."""
         raise NotImplementedError
 
     async def aforward(
         self, item: Item, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
     ) -> dspy.Prediction:
-        """Ask about `item`: `answer` (of class `kind`) and `distributions` (per number, where there are any).
+        """Ask about `item`: `answer` (of class `kind`) and `distributions` (per number, where there are any). Raises
+        ModelError where there is no answer, or none that can be read.
 
         Args:
             context: Values for the wording's context, from earlier steps.
             known: Number fields that need not be asked, where numbers are asked one by one.
-        Raises:
-            ModelError: No answer, or none that can be read.
         """
         with dspy.context(lm=self.lm or dspy.settings.lm):
             return await self._put(item, dict(context or {}), dict(known or {}))
@@ -161,7 +148,6 @@ class Asker:
     def question(
         self, step: str, kind: type[Answer], values: Mapping[str, Any] | None = None, known: Sequence[str] = ()
     ) -> Question:
-        """The question for a step; arguments as in `Question`."""
         self.questions.append(self.asks(step, kind, self, values, known))
         return self.questions[-1]
 
@@ -225,9 +211,9 @@ class WordsQuestion(Question):
             for name, worded in self.worded.items():
                 if repeats(worded, fields[name]):
                     raise UnparseableAnswer(
-                        f"`{name}` has no words of its own, only those of the form", as_json(fields)
+                        f"`{name}` has no words of its own, only those of the form", as_text(fields)
                     )
-            return dspy.Prediction(answer=make(self.kind, fields, as_json(fields)), distributions={})
+            return dspy.Prediction(answer=make(self.kind, fields, as_text(fields)), distributions={})
 
         return await insisting(RETRIES, once)
 
@@ -263,28 +249,24 @@ class LevelsQuestion(Question):
         self.minimum_mass, self.base = asker.options["minimum_mass"], asker.model.base
         self.given = {} if self.base else {"the_rubric": self._about()}
         self.adapter = adapter.JudgeAdapter(self.prompt.words, self.base)
-        marks = {name: mark for name, mark in numbers(self.kind).items() if not mark.words_only}
-        self.numbers = {name: self._asked(name, mark) for name, mark in marks.items()}
         settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": asker.options["top"]}
         helpers = LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question")
-        self.predicts = {}
-        for name, asked in self.numbers.items():
-            if name in known:
-                continue
-            level = adapter.level(asked.labels, asked.meanings, asked.levels, asked.number.unit == "score")
-            task = asked.question if self.base else self._fill(self.wording.task)
-            self.predicts[name] = dspy.Predict(self._signature(task, {"level": level}, helpers), **settings)
-
-    def _asked(self, name: str, number: Number) -> NumberQuestion:
-        words = self.wording.levels[number.wording or name]
-        levels = number.levels(self.rubric, len(words.answers))
-        of_rubric = number.unit in ("score", "rubric") and number.band is None and number.own is None
-        labels = self.rubric.labels if of_rubric else tuple(str(n) for n in range(len(levels)))
-        question = self._fill(words.question, {"meaning": number.meaning})
-        if words.labels and not self.base:
-            labels, question = words.labels, f"{question} {words.answer_with}".rstrip()
-        meanings = list(words.answers) or self.rubric.meanings(self.prompt.language)
-        return NumberQuestion(number, words, question, labels, meanings, levels)
+        self.numbers, self.predicts = {}, {}
+        asked_here = {name: number for name, number in numbers(self.kind).items() if not number.words_only}
+        for name, number in asked_here.items():
+            words = self.wording.levels[number.wording or name]
+            levels = number.levels(self.rubric, len(words.answers))
+            of_rubric = number.unit in ("score", "rubric") and number.band is None and number.own is None
+            labels = self.rubric.labels if of_rubric else tuple(str(n) for n in range(len(levels)))
+            question = self._fill(words.question, {"meaning": number.meaning})
+            if words.labels and not self.base:
+                labels, question = words.labels, f"{question} {words.answer_with}".rstrip()
+            meanings = list(words.answers) or self.rubric.meanings(self.prompt.language)
+            self.numbers[name] = NumberQuestion(number, words, question, labels, meanings, levels)
+            if name not in known:
+                level = adapter.level(labels, meanings, levels, number.unit == "score")
+                task = question if self.base else self._fill(self.wording.task)
+                self.predicts[name] = dspy.Predict(self._signature(task, {"level": level}, helpers), **settings)
 
     async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
         values, distributions = dict(known), {}
@@ -332,11 +314,7 @@ class LevelsAsker(Asker):
 
 def _within(levels: ScoreDistribution, name: str, number: Number, values: Mapping[str, float]) -> ScoreDistribution:
     """The distribution given that the number respects its bounds: a range's high end is read from the levels not below
-    its low end. The same request always gives the same answer, so asking again would not help.
-
-    Raises:
-        UnparseableAnswer: Less than LEAST_SHARE of the probability respects them.
-    """
+    its low end. Raises UnparseableAnswer where less than LEAST_SHARE respects them: asking again would not help."""
     if number.at_least is None and number.at_most is None:
         return levels
     chances = zip(levels.values, levels.probabilities, strict=True)
@@ -354,11 +332,8 @@ ASKERS = {"structured": WordsAsker, "samples": WordsAsker, "logprobs": LevelsAsk
 
 def asker_for(readout: Readout, wordings: Wordings) -> Asker:
     """The asker that goes with a bound readout: in its own way of asking and with its settings of the same names
-    (`temperature`, `top`, ...), else in a way in which the model can be asked.
-
-    Raises:
-        ConfigError: The model answers neither in words nor with log-probabilities.
-    """
+    (`temperature`, `top`, ...), else in a way in which the model can be asked. Raises ConfigError where it answers
+    neither in words nor with log-probabilities."""
     model = readout.model
     able = (name for name in ("structured", "logprobs") if name in model.readouts)
     kind = ASKERS.get(readout.needs) or ASKERS.get(next(able, ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,24 +26,15 @@ class Judge(Unit):
     """Base of all judge styles: a DSPy module whose prediction carries a `verdict`, or `verdicts` by criterion.
 
     A style says how in `judge`. The model that is asked is that of `dspy.context(lm=...)`.
-
-    Attributes:
-        name: Its name in `judge=`.
-        criteria: What it says of an item; several are given by the same calls.
-        rubric: The scale of its scores.
-        asks: Whether it asks the run's model; its verdicts name what it uses instead.
-        needs_order: Whether its procedure has no meaning for categories without an order.
-        weighed_on: Marks of the texts that the procedure itself (no readout in it) was fitted on.
-        places: Model, prompt and readout of each judge inside it that has its own, as in a run of this judge alone.
     """
 
-    name = "judge"
-    criteria: tuple[str, ...] = (OVERALL,)
-    rubric: Rubric
-    asks = True
-    needs_order = False
-    weighed_on: frozenset[str] = frozenset()
-    places: Sequence[Mapping[str, Any]] = ()
+    name = "judge"  # its name in `judge=`
+    criteria: tuple[str, ...] = (OVERALL,)  # what it says of an item; several are given by the same calls
+    rubric: Rubric  # the scale of its scores
+    asks = True  # whether it asks the run's model; else its verdicts name what it uses instead
+    needs_order = False  # whether its procedure has no meaning for categories without an order
+    weighed_on: frozenset[str] = frozenset()  # marks of the texts that the procedure itself (no readout) was fitted on
+    places: Sequence[Mapping[str, Any]] = ()  # model, prompt and readout of each judge inside that has its own
 
     def judge_by(self, rubric: Rubric) -> None:
         """Take the rubric. Raises ConfigError where the procedure has no meaning on its scale."""
@@ -59,11 +51,8 @@ class Judge(Unit):
 
     async def aforward(self, item: Item | None = None, **inputs: Any) -> dspy.Prediction:
         """Judge an item, or the inputs themselves: `judge(text="...")`, as DSPy's optimisers and evaluators call it.
-
-        Returns:
-            A prediction with `verdict` and its `score`; with several criteria, `verdicts` by criterion, and those of
-            OVERALL where it is one of them, so that such a judge can stand inside another.
-        """
+        Return `verdict` and its `score`; for several criteria `verdicts` by criterion, and those of OVERALL where it is
+        one of them, so that such a judge can stand inside another."""
         options = {name: inputs.pop(name) for name in list(inputs) if name in inspect.signature(self.judge).parameters}
         judged = await self.judge(item or Item(id="item", inputs=inputs), **options)
         several = {OVERALL: judged} if isinstance(judged, Verdict) else judged
@@ -131,12 +120,15 @@ def _sources(value: Any) -> Iterator[Source]:
 def ways(sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
     """The ways in which a judge's readouts and askers ask, each once; `judge` is its name where the run has several."""
     asked = []
+    marks = re.compile(r"\\[nrt\"]|\W")  # without them a text is the same however it is escaped or folded
     for source in sources:
-        prompt = source.prompt
+        prompt, text = source.prompt, source.shown()
+        bare = marks.sub("", text)
         demonstration = next(("".join(demo.inputs.values()) for demo in prompt.shown()), "")
         parts = {"instructions": prompt.instructions or "", "demonstrations": demonstration}
+        missing = [name for name, part in parts.items() if source.uses_prompt and marks.sub("", part) not in bare]
         names = source.name, source.model.name, prompt.id, source.uses_prompt
-        asked.append(Asked.of(*names, source.shown(), parts, judge))
+        asked.append(Asked(*names, text, judge, tuple(missing)))
     return tuple(dict.fromkeys(asked))
 
 

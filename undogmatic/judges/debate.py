@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, between_sides
@@ -45,11 +45,7 @@ class DebateJudge(Judge):
     """The judge's score is the score; where it lies between the two sides is the uncertainty.
 
     Half-way between the sides the confidence is 0, at either side 100; what the judge states of it is in the details.
-
-    Args:
-        asker: How the sides and the judge are asked.
-        separate_calls: Each side and the judge by a call of their own, so that no side knows the other. Numbers asked
-            by log-probabilities are separate calls anyway.
+    With `separate_calls` no side knows the other. Numbers asked by log-probabilities are separate calls anyway.
     """
 
     name = "debate"
@@ -66,7 +62,6 @@ class DebateJudge(Judge):
         self.steps = [asker.question(name, kind, values) for name, kind in kinds.items()]
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict` with both positions."""
         context: dict[str, Any] = {}
         for step in self.steps:
             prediction = await step.acall(item=item, context=context)
@@ -107,21 +102,10 @@ class RedBlue(Answer):
     confidence: Annotated[float | None, Number("percent", words_only=True)] = None
 
 
-class Balance(NamedTuple):
-    """Blue's share of the strength in [0, 1] (None if neither team has any), the stronger team, the uncertainty."""
-
-    share: float | None
-    stronger: str
-    level: Level
-
-
 class RedBlueJudge(Judge):
     """The verdict is the score; teams of nearly equal strength make it uncertain.
 
     Equal teams give a confidence of 0, a single team with any strength 100; what the judge states is in the details.
-
-    Args:
-        asker: How teams and verdict are asked for.
     """
 
     name = "red_blue"
@@ -133,33 +117,29 @@ class RedBlueJudge(Judge):
         self.teams = asker.question("red_blue", RedBlue)
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict` with the stronger team."""
         prediction = await self.teams.acall(item=item)
         answer: RedBlue = prediction.answer
-        teams = balance(answer.red_strength, answer.blue_strength)
+        share, stronger, level = balance(answer.red_strength, answer.blue_strength)
         details: dict[str, float | str] = {
             "red_strength": answer.red_strength / 10,
             "blue_strength": answer.blue_strength / 10,
-            "stronger_team": teams.stronger,
+            "stronger_team": stronger,
         }
-        details |= {} if teams.share is None else {"blue_share": teams.share}
+        details |= {} if share is None else {"blue_share": share}
         reasons = {"red_reasons": answer.red_reasons, "blue_reasons": answer.blue_reasons}
         details |= {name: "; ".join(several) for name, several in reasons.items() if several}
-        issues = () if teams.share is not None else ("Neither team has any strength.",)
-        return between_sides(prediction, teams.share, teams.level, details, issues=issues)
+        issues = () if share is not None else ("Neither team has any strength.",)
+        return between_sides(prediction, share, level, details, issues=issues)
 
 
-def balance(red_strength: float, blue_strength: float) -> Balance:
-    """How the teams compare, after the bands of a debate: high if blue's share lies strictly between 0.4 and 0.6 or
-    neither has any strength, else medium if the weaker team is above 5 of 10, else low.
-
-    Args:
-        red_strength, blue_strength: 0-10.
-    """
+def balance(red_strength: float, blue_strength: float) -> tuple[float | None, str, Level]:
+    """Blue's share of the strengths (0-10 each) in [0, 1], or None if neither team has any; the stronger team; and the
+    uncertainty, after the bands of a debate: high if the share lies strictly between 0.4 and 0.6 or neither has any
+    strength, else medium if the weaker team is above 5 of 10, else low."""
     total = red_strength + blue_strength
     if total == 0:
-        return Balance(None, "neither", "high")
+        return None, "neither", "high"
     share = blue_strength / total
     stronger = "neither" if red_strength == blue_strength else "blue" if blue_strength > red_strength else "red"
     apart: Level = "medium" if min(red_strength, blue_strength) > 5 else "low"
-    return Balance(share, stronger, "high" if 0.4 < share < 0.6 else apart)
+    return share, stronger, "high" if 0.4 < share < 0.6 else apart

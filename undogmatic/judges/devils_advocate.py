@@ -35,14 +35,10 @@ class Critique(Answer):
 
 
 class DevilsAdvocateJudge(Judge):
-    """The initial score stands; the critique gives interval, uncertainty level and review flag.
+    """The score of `initial`, any judge, stands; the critique gives interval, uncertainty level and review flag.
 
     The confidence is 100 x (1 - strength of the critique); what the critic states of it is kept in the details. Without
     words (log-probabilities) no issues are named.
-
-    Args:
-        initial: Any judge; its score is what is argued against.
-        asker: How the critique is asked for.
     """
 
     name = "devils_advocate"
@@ -100,12 +96,8 @@ class Accuracy(Answer):
 
 
 class CalibrationProbeJudge(Judge):
-    """The estimated accuracy is the confidence; the doubt it leaves has the devil's advocate's bands (0.3 and 0.6).
-
-    Args:
-        initial: Any judge; it is asked how often its score would be right.
-        asker: How that is asked.
-    """
+    """How often the score of `initial`, any judge, would be right, as it is estimated, is the confidence; the doubt it
+    leaves has the devil's advocate's bands (0.3 and 0.6)."""
 
     name = "calibration_probe"
 
@@ -145,14 +137,8 @@ class SinglePass(Answer):
 
 
 class SinglePassJudge(Judge):
-    """The range is the interval, and its width the uncertainty (the bands of the devil's advocate).
-
-    Without words, the score is the initial judge's, and the range is asked about that score.
-
-    Args:
-        initial: Gives the score where numbers are asked one by one.
-        asker: How the answer is asked for.
-    """
+    """The range is the interval, and its width the uncertainty (the bands of the devil's advocate). Where numbers are
+    asked one by one, without words, the score is that of `initial`, and the range is asked about that score."""
 
     name = "single_pass"
     needs_order = True
@@ -164,7 +150,6 @@ class SinglePassJudge(Judge):
         self.answer = asker.question("single_pass", SinglePass, known=("score",))
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict` with the range."""
         if self.initial is None:
             answer: SinglePass = (await self.answer.acall(item=item)).answer
             verdict = Verdict(

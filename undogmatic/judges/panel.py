@@ -1,13 +1,10 @@
-"""`panel`: several judges, or one several times, and what they say together.
-
-Its weights may come from earlier runs: how far was each member from the labels on the same texts?
-"""
+"""`panel`: several judges, or one several times, and what they say together."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -84,7 +81,6 @@ class PanelJudge(Judge):
         self.aggregate, self.weights, self.trim, self.repeats = aggregate, weights, trim, repeats
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict` with the members' scores and their disagreement."""
         base = current_rollout() * self.repeats
 
         async def once(member: Judge, repeat: int) -> Verdict:
@@ -181,22 +177,13 @@ class PanelJudge(Judge):
         return float(np.average(scores, weights=weights))
 
 
-class History(NamedTuple):
-    """What earlier runs say. `weights`: one per member, sum 1. `texts`: marks of the texts they were computed on."""
-
-    weights: list[float]
-    texts: frozenset[str]
-
-
-def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubric) -> History:
+def read_history(
+    folders: Sequence[str], members: Sequence[Judge], rubric: Rubric
+) -> tuple[list[float], frozenset[str]]:
     """Weights from the finished runs in `folders` (as typed) over the same labelled texts, one per member in their
-    order, first repeats only. Compared are the texts that every member judged, so that one that fails on hard
-    texts gains nothing by it.
-
-    Raises:
-        ConfigError: A folder holds no such run, or one of another judge or on another scale.
-        DataError: No, too few or differing labelled texts, texts a member was fitted on, or a member without error.
-    """
+    order, first repeats only; and the marks of these texts. Compared are the texts that every member judged, so that
+    one that fails on hard texts gains nothing by it. Raises ConfigError for a folder without such a run; DataError for
+    no, too few or differing labelled texts, texts that a member was fitted on, or a member without error."""
     if len(folders) != len(members):
         raise ConfigError(
             f"`judge.history` names {len(folders)} run(s), and the panel has {len(members)} members. Give the folder "
@@ -236,11 +223,11 @@ def read_history(folders: Sequence[str], members: Sequence[Judge], rubric: Rubri
             "so its weight would be infinite. Are the labels its own scores? Else judge more or harder texts, or type "
             "the weights: judge.weights=[...]."
         )
-    return History(inverse_weights(errors), frozenset(both[0]["text_mark"]))
+    return inverse_weights(errors), frozenset(both[0]["text_mark"])
 
 
 def inverse_weights(errors: Sequence[float]) -> list[float]:
-    """Weights proportional to 1 / mean squared error.
+    """Weights proportional to 1 / mean squared error, with a sum of 1.
 
     For unbiased members with independent errors no other weights give the mean a smaller variance. A bias counts as
     error here, though weights cannot remove it; what members get wrong together is ignored, though it makes the best
@@ -248,8 +235,6 @@ def inverse_weights(errors: Sequence[float]) -> list[float]:
 
     Args:
         errors: Mean squared error per member, in squared score units, all above 0.
-    Returns:
-        One weight per member, sum 1.
     References:
         Bates and Granger (1969), The combination of forecasts. doi:10.1057/jors.1969.103
     """
@@ -261,14 +246,12 @@ def run_of(
     typed: str, where: str, judge: Judge, key: str, rubric: Rubric, who: str
 ) -> tuple[RunFolder, tuple[str, str]]:
     """The finished run of a judge, and as which judge and criterion it is known there. Compared are scale, judge,
-    readout, settings, model, and a prompt that is used.
+    readout, settings, model, and a prompt that is used. Raises ConfigError where there is no such run.
 
     Args:
         typed, where: The run's folder as typed, and the config key under which it was.
         key: That of the judge.
         who: What judges by this rubric, for messages ("this panel").
-    Raises:
-        ConfigError: No such run, or one of another judge or on another scale.
     """
     folder = RunFolder.open(typed, f"`{where}`")
     folder.check_finished()

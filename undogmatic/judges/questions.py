@@ -7,7 +7,6 @@ can give. The wording is data: `wordings` in the style's file of `conf/judge/`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,13 +24,10 @@ STEPS = 5
 
 
 class Answer(Record):
-    """Base of all answers. Word fields have an empty default, for readouts that give numbers only.
-
-    Attributes:
-        room: Tokens that a chat model may take for it.
-    """
+    """Base of all answers. Word fields have an empty default, for readouts that give numbers only."""
 
     room: ClassVar[int] = 1000
+    """Tokens that a chat model may take for it."""
 
 
 A = TypeVar("A", bound=Answer)
@@ -154,27 +150,15 @@ _WORD = re.compile(r"\w+")
 _CHOICES = re.compile(r'"[^"]*"(\s*\|\s*"[^"]*")+')
 
 
-def as_json(given: Mapping[str, Any]) -> str:
-    """What was answered, for failures that keep it."""
-    return json.dumps(given, ensure_ascii=False, default=str)
-
-
 class LevelWording(Record):
-    """How one number is asked as a level question.
-
-    Attributes:
-        answers: What the levels mean, or empty for the rubric's.
-        labels: The words that a chat model answers with, or empty for digits. A base model is always given digits: it
-            goes on with a number after a list, and with neither word.
-        answer_with: The sentence that asks for one of the words.
-        said: Repeats the answer as context of the questions after it.
-    """
+    """How one number is asked as a level question. With `labels` a chat model answers with these words. A base model
+    is always given digits: it goes on with a number after a list, and with neither word."""
 
     question: str
-    answers: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()  # what the levels mean, or empty for the rubric's
     labels: tuple[Annotated[str, Field(pattern=r"^\w+$")], ...] = ()
-    answer_with: str = ""
-    said: str = ""
+    answer_with: str = ""  # the sentence that asks for one of the words
+    said: str = ""  # repeats the answer as context of the questions after it
 
     @model_validator(mode="after")
     def _told_apart(self) -> LevelWording:

@@ -16,11 +16,7 @@ from undogmatic.stats.uncertainty import points_entropy, quantile_interval
 
 
 class ScoreJudge(Judge):
-    """Ask once.
-
-    Args:
-        readout: How the score comes out of the model.
-    """
+    """Ask once; the readout says how the score comes out of the model."""
 
     name = "score"
 
@@ -29,7 +25,6 @@ class ScoreJudge(Judge):
         self.readout, self.rubric = readout, readout.rubric
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict`: what the readout gave."""
         verdict: Verdict = (await self.readout.acall(item=item)).verdict
         return verdict
 
@@ -46,7 +41,6 @@ class Points(Answer):
         return self
 
     def points(self) -> dict[str, float]:
-        """The points of each level, in the order of the levels."""
         return self.model_dump(exclude={"reason"})
 
 
@@ -64,9 +58,6 @@ class DistributionalJudge(Judge):
     """The score is the expectation over the points, the interval their central 90 %, their spread the uncertainty.
 
     Points that do not sum to 100 are scaled and the defect is named. Log-probabilities ask how likely each level is.
-
-    Args:
-        asker: How the points are asked for.
     """
 
     name = "distributional"
@@ -77,7 +68,6 @@ class DistributionalJudge(Judge):
         self.points = asker.question("points", points_answer(asker.rubric, asker.prompt.language))
 
     async def judge(self, item: Item) -> Verdict:
-        """`verdict` with the distribution."""
         answer: Points = (await self.points.acall(item=item)).answer
         spread, levels = points_entropy(answer.points()), self.rubric.levels
         return entropy_verdict(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, create_model
 
@@ -26,15 +26,9 @@ COLUMNS = {name for rule in TABLE.values() for threshold in rule.values() for na
 
 class Guaranteed(Record):
     """The cheap judge's doubt is above the threshold that a run with analysis=escalation promised for it; without a run
-    the rule is off."""
+    the rule is off. The only rule that is no threshold in the config."""
 
     run: str | None = Field(default=None, min_length=1)
-
-
-class Guarded(Record):
-    """The rule that is no threshold in the config; null switches it off."""
-
-    guaranteed: Guaranteed | None = None
 
 
 def _rule(name: str) -> Any:
@@ -46,16 +40,9 @@ def _rule(name: str) -> Any:
 
 
 if TYPE_CHECKING:
-    Rules = Guarded
+    Rules = Any
 else:
-    Rules = create_model("Rules", __base__=Guarded, **{name: _rule(name) for name in TABLE})
-
-
-class Promise(NamedTuple):
-    """The judge may decide alone where its doubt, read by `measure`, is at most `threshold`."""
-
-    measure: str
-    threshold: float
+    Rules = create_model("Rules", __base__=Record, guaranteed=(Guaranteed | None, None), **{n: _rule(n) for n in TABLE})
 
 
 class SelectiveJudge(Judge):
@@ -121,17 +108,16 @@ class SelectiveJudge(Judge):
             elif all(beyond(key, getattr(rule, key), *several) for key, several in values.items()):
                 fired.append(name)
         if self.promise is not None:
-            doubt = doubt_of(verdict, self.promise.measure)
-            if doubt is None or doubt > self.promise.threshold:  # without a doubt there is no promise
+            measure, threshold = self.promise
+            doubt = doubt_of(verdict, measure)
+            if doubt is None or doubt > threshold:  # without a doubt there is no promise
                 fired.append("guaranteed")
         return fired, unknown
 
 
 def beyond(key: str, threshold: float, value: float, other: float | None = None) -> bool:
     """Whether a number, or its distance to another, lies beyond the threshold called `..._above` or `..._below`.
-
-    0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3.
-    """
+    0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3."""
     distance = (value if other is None else abs(value - other)) - threshold
     return (distance if key.endswith("_above") else -distance) > 1e-9
 
@@ -148,9 +134,10 @@ def _share(verdict: Verdict, item: Item, name: str) -> float | None:
     return value
 
 
-def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> Promise:
-    """The threshold that the run in the folder `typed`, with `analysis=escalation`, promises for a judge that decides
-    alone. Raises ConfigError: no such run, one of another judge or scale, or one that could promise nothing."""
+def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> tuple[str, float]:
+    """The measure of doubt, and the threshold up to which the run in the folder `typed`, with `analysis=escalation`,
+    lets a judge decide alone. Raises ConfigError: no such run, one of another judge or scale, or one that could promise
+    nothing."""
     folder, (judge, criterion) = run_of(typed, "judge.rules.guaranteed.run", cheap, "judge.cheap", rubric, "this judge")
     if "escalation.needed" not in folder.metrics:
         raise ConfigError(
@@ -163,7 +150,7 @@ def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> Promise:
             "missing. Label more texts, or promise less: analysis.rate=0.8."
         )
     measures = folder.table("items_escalation.csv")["measure"].unique()
-    return Promise(str(measures[0]), float(folder.metrics["escalation.threshold"]))
+    return str(measures[0]), float(folder.metrics["escalation.threshold"])
 
 
 def doubt_of(verdict: Verdict, measure: str) -> float | None:

@@ -1,8 +1,7 @@
 """Defines what a model is to the rest of the program.
 
 A model talks through the `Gateway` it is given. What it can do is one of a few small protocols; a readout asks for the
-one it needs and names the alternatives when the model lacks it. A `View` says how a text is looked at through a model's
-hidden states: which blocks, with which words around it, pooled how.
+one it needs and names the alternatives when the model lacks it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
 
 BYTES_PER_TOKEN = 3
-_LINES = re.compile(r"(?<=\n)")
 _ENDS = re.compile(r"(?<=[.!?…;:,}>|])(?=\s)")
 _SHORT, _LONG = 20, 60  # characters of a piece, about
 
@@ -58,7 +56,6 @@ class Model:
         return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
     def connect(self, gateway: Gateway) -> None:
-        """Use this gateway for all calls."""
         self.gateway = gateway
 
     async def close(self) -> None:
@@ -112,13 +109,11 @@ class View(Record):
         return before, text, self.after
 
     def pooled(self, states: list[np.ndarray], lengths: tuple[int, int, int]) -> np.ndarray:
-        """States of the chosen blocks -> the feature vector.
+        """States of the chosen blocks -> the feature vector, shape (len(blocks) * width,), float32.
 
         Args:
             states: Per block, shape (n_tokens, width); row 0 is the begin-of-text token, then the three segments.
             lengths: Tokens of the three segments; they and the begin-of-text token add up to n_tokens.
-        Returns:
-            Shape (len(blocks) * width,), float32.
         """
         before, text, after = lengths
         end = 1 + before + text
@@ -134,12 +129,10 @@ class Pieces(NamedTuple):
 
 
 def cut(text: str) -> list[str]:
-    """Cuts a text into clauses of about 20 to 60 characters; no piece goes past the end of a line.
-
-    Joined, the pieces are the text again. A clause without punctuation is cut at a space.
-    """
+    """Cuts a text into clauses of about 20 to 60 characters, which joined are the text again; no piece goes past the
+    end of a line. A clause without punctuation is cut at a space."""
     pieces: list[str] = []
-    for line in _LINES.split(text):
+    for line in re.split(r"(?<=\n)", text):
         rest = ""
         for clause in _ENDS.split(line):
             rest += clause

@@ -1,9 +1,4 @@
-"""One door for every call to a model: cache, budget, time limit, retries and the record of what was said.
-
-A model turns a request into a JSON payload and knows how to send it; the `Gateway` decides whether it needs sending at
-all. Everything that passes is noted as a `Call` for the judgment being made (see `recording`), so that the journal
-and the traces hold the exact exchange.
-"""
+"""One door for every call to a model: cache, budget, time limit, retries and the record of what was said."""
 
 from __future__ import annotations
 
@@ -47,8 +42,7 @@ _attempt: ContextVar[int] = ContextVar("undogmatic_attempt", default=0)
 
 RAW_LIMIT = 4000  # characters of an answer that could not be read which are kept
 CACHE_FILE = "replies.sqlite"
-BUSY_SECONDS = 3.0
-"""How long a call waits for another process that writes the cache; nothing else of the run goes on meanwhile."""
+BUSY_SECONDS = 3.0  # that a call waits for another process that writes the cache; nothing else goes on meanwhile
 
 
 @contextlib.contextmanager
@@ -74,8 +68,7 @@ def rollout(number: int) -> AbstractContextManager[int]:
 
 
 def attempt(number: int) -> AbstractContextManager[int]:
-    """Calls inside are asked for the `number`-th time again (0 = the first): the cache keeps attempts apart, so that
-    asking again is a real call, also where the same wrong answer makes the same request once more."""
+    """Calls inside are asked for the `number`-th time again (0 = the first), a real call each, also for one request."""
     return within(_attempt, number)
 
 
@@ -157,7 +150,6 @@ class Budget:
             self.note(1, 0.0)
 
     def spend(self, usd: float | None) -> None:
-        """Note the price of an answer."""
         if usd is None and self.max_usd is not None:
             if self._dearest is None:
                 raise ConfigError(
@@ -245,7 +237,6 @@ class ReplyCache:
             self._execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", key, text)
 
     def close(self) -> None:
-        """Release the file."""
         self._database.close()
 
     def _execute(self, statement: str, *values: str) -> Any:
@@ -270,7 +261,7 @@ class ReplyCache:
 
 
 class Gateway:
-    """Every call of a run goes through one of these.
+    """Every call of a run goes through one of these, and is noted as a `Call` of the judgment being made (`recording`).
 
     A `Retry-After` holds back every call, not only the one that was told: a server that is full is full for all. With a
     cache, a call that is under way is not made a second time: whoever asks the same waits for its answer.
@@ -296,25 +287,14 @@ class Gateway:
 
     async def call(
         self,
-        model: str,
-        request: dict[str, Any],
-        send: Callable[[], Awaitable[Reply]],
-        timed: bool = True,
-        check: Callable[[Any], object] | None = None,
+        model: str,  # its full identity, part of the cache's key: it names the server or the file's hash
+        request: dict[str, Any],  # the JSON payload; with `model` and the current rollout it identifies the call
+        send: Callable[[], Awaitable[Reply]],  # sends it once; raises Retryable, ModelError or ConfigError
+        timed: bool = True,  # False for a model in this process, whose work goes on even if nobody waits for it
+        check: Callable[[Any], object] | None = None,  # raises for data that are no answer, fresh or kept
     ) -> Reply:
-        """Answer `request` from the cache, or by `send` under budget, time limit and retries.
-
-        Args:
-            model: Full identity of the model: it is part of the cache key, so it names the server or the file's hash.
-            request: The JSON payload; with `model` and the current rollout it identifies the call.
-            send: Sends the payload once; raises Retryable, ModelError or ConfigError.
-            timed: False for a model in this process, whose work goes on even if nobody waits for it.
-            check: Raises where a reply's data are not of the form that the model gives; such a reply is no answer,
-                comes it from the server or from the cache, and is not kept.
-        Raises:
-            BudgetExceeded: Before sending, if a limit is reached.
-            TransportError, AnswerTimeout, UnparseableAnswer: The last retry failed, or what came back is no answer.
-        """
+        """Answer `request` from the cache, or by `send` under budget, time limit and retries. Raises BudgetExceeded
+        before a limit is passed; TransportError, AnswerTimeout or UnparseableAnswer where no try gave an answer."""
 
         async def once() -> Reply:
             async with asyncio.timeout(self.timeout if timed else None):

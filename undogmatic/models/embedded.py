@@ -34,10 +34,7 @@ CONTEXT = 4096  # tokens, unless model.context says otherwise
 _lock = threading.Lock()  # two evaluations at once only slow one another
 
 
-@lru_cache(maxsize=1)
-def _llama(path: Path, threads: int, context: int) -> Llama:
-    """The loaded model, shared by the jobs of a sweep."""
-    return Llama(path, threads, context)
+_llama = lru_cache(maxsize=1)(Llama)  # The loaded model, shared by the jobs of a sweep
 
 
 def _encoded(values: np.ndarray, kind: str = "<f4") -> str:
@@ -75,25 +72,17 @@ def _text(data: Any) -> str:
 
 
 class EmbeddedModel(Model):
-    """Gemma 3 270M by default, or any GGUF file. Everything it gives is repeatable bit for bit.
-
-    Args:
-        path: A GGUF file, or None for the embedded Gemma.
-        sha256: Expected hash of that file, or None to accept any (the name holds the hash all the same).
-        threads: Threads; no more than there are cores, and fewer where jobs of a sweep run side by side.
-        context: Tokens it can hold at once.
-        base: Whether it is a base model, which continues a text, or an instruction model, which gets a chat.
-    """
+    """Gemma 3 270M by default, or any GGUF file. Everything it gives is repeatable bit for bit."""
 
     max_concurrency = 1
 
     def __init__(
         self,
-        path: str | None = None,
-        sha256: str | None = None,
-        threads: Annotated[int, Field(ge=1, le=1024)] = 2,
-        context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,
-        base: bool = True,
+        path: str | None = None,  # a GGUF file, or None for the embedded Gemma
+        sha256: str | None = None,  # of that file, or None to accept any (the name holds the hash all the same)
+        threads: Annotated[int, Field(ge=1, le=1024)] = 2,  # fewer where jobs of a sweep run side by side
+        context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,  # tokens it can hold at once
+        base: bool = True,  # whether it continues a text; an instruction model gets a chat
     ) -> None:
         workers = int(os.environ.get(WORKERS, "1"))
         if workers > 1:  # this process's share of the cores where jobs of a sweep run side by side
@@ -170,8 +159,7 @@ class EmbeddedModel(Model):
     async def _call(
         self, request: dict[str, Any], work: Callable[[Llama], Reply], read: Callable[[Any], T]
     ) -> tuple[T, Reply]:
-        """What `read` makes of the reply to a request, and the reply, cached or by `work`: in a thread, which ends at
-        the next token where nobody waits any more, and for nothing."""
+        """What `read` makes of the reply, and the reply, cached or by `work` in a thread, which ends with who waits."""
         ended = threading.Event()
 
         def alone() -> Reply:

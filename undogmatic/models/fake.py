@@ -122,14 +122,7 @@ KINDS: dict[str, Judge] = {
 
 
 class FakeModel(Model):
-    """A judge without merit; the same text always gets the same score, but for `drifting` and `every_other`.
-
-    Args:
-        kind: Which one.
-        seed: Of those that draw.
-        reverse: Turn its scores round.
-        expressions: Further kinds by name, each of which counts its expressions.
-    """
+    """A judge without merit; the same text always gets the same score, but for `drifting` and `every_other`."""
 
     readouts = ("rules",)
     licence = of_this_project("fake")
@@ -137,9 +130,9 @@ class FakeModel(Model):
     def __init__(
         self,
         kind: str,
-        seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0,
-        reverse: bool = False,
-        expressions: Mapping[str, Expressions] | None = None,
+        seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0,  # of those that draw
+        reverse: bool = False,  # turn its scores round
+        expressions: Mapping[str, Expressions] | None = None,  # further kinds by name, which count these
     ) -> None:
         counted = {} if expressions is None else expressions
         if kind not in (*KINDS, *counted):

@@ -1,8 +1,7 @@
 """The file of a model in this process: the embedded one is made from its packages, a user's is looked through first.
 
 llama.cpp ends the process at some damaged files and reserves what their headers ask for. So the layout of a GGUF file
-is read before llama.cpp is given it: lengths that are there, tensors inside the file
-(https://github.com/ggml-org/ggml/blob/master/docs/gguf.md).
+(https://github.com/ggml-org/ggml/blob/master/docs/gguf.md) is read before llama.cpp is given it.
 """
 
 from __future__ import annotations
@@ -42,25 +41,19 @@ GEMMA_LICENCE = {
     "(ai.google.dev/gemma/terms), não a licença deste projeto; a sonda, derivada de seus estados ocultos, também.",
 }
 MAGIC = b"GGUF"
-_PIECE = 1 << 22
-_SHA256 = re.compile("[0-9a-f]{64}")
 VERSIONS = (2, 3)
-MOST_ENTRIES, MOST_VALUES = 65_536, 4_000_000
-"""Tensors or pairs of metadata, and values in one array (a vocabulary has some 260,000 words)."""
+MOST_ENTRIES, MOST_VALUES = 65_536, 4_000_000  # tensors or pairs of metadata; values in one array (a vocabulary)
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes of a value by its type
 _TEXT, _ARRAY = 8, 9
-_ALIGNMENT = b"general.alignment"
 _TRIAL = (
     "import sys; from pathlib import Path; from undogmatic.models.llama import Llama; Llama(Path(sys.argv[1]), 1, 64)"
 )
 
 
 def gemma_file() -> Path:
-    """Gemma 3 270M (Q4_K_M) in the cache folder; joined from its parts and verified on the first call.
-
-    Safe with several processes: one writes under a lock, and the file appears whole or not at all. Raises ConfigError
-    where the packages are missing or damaged, or the file was changed; both hashes are named.
-    """
+    """Gemma 3 270M (Q4_K_M) in the cache folder; joined from its parts and verified on the first call. Safe with
+    several processes: one writes under a lock, and the file appears whole or not at all. Raises ConfigError where the
+    packages are missing or damaged, or the file was changed; both hashes are named."""
     target = cache_folder() / GEMMA_FILE
     files.make_folder(target.parent)
     try:
@@ -99,11 +92,9 @@ def require_gguf(path: Path) -> Path:
 
 
 def require_loadable(path: Path) -> None:
-    """Raise ConfigError for a file at which llama.cpp ends the process: another process tries to load it first.
-
-    A header that is whole can still ask for 2,147,483,648 blocks. What loaded once is noted beside the file, with the
-    version of xllamacpp, and not tried again. Whatever llama.cpp refuses in an orderly way is left to the first use.
-    """
+    """Raise ConfigError for a file at which llama.cpp ends the process: another process tries to load it first. A
+    header that is whole can still ask for 2,147,483,648 blocks. What loaded once is noted beside the file, with the
+    version of xllamacpp, and not tried again. Whatever llama.cpp refuses in an orderly way is left to the first use."""
     loader = version("xllamacpp")
     if _noted(path).get("loads") == loader:
         return
@@ -118,12 +109,10 @@ def require_loadable(path: Path) -> None:
 
 
 def known_sha256(path: Path) -> str:
-    """SHA-256 of a file: from a note beside it while size and time agree, else computed and noted.
-
-    Hashing 253 MB takes a quarter of a second, too long for every start.
-    """
+    """SHA-256 of a file: from a note beside it while size and time agree, else computed (253 MB take a quarter of a
+    second, too long for every start) and noted."""
     known = _noted(path).get("sha256")
-    if isinstance(known, str) and _SHA256.fullmatch(known):
+    if isinstance(known, str) and re.fullmatch("[0-9a-f]{64}", known):
         return known
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -159,7 +148,7 @@ def _join(target: Path) -> None:
         with os.fdopen(handle, "wb") as out:
             for part in parts:
                 with Path(part).open("rb") as source:
-                    shutil.copyfileobj(source, out, _PIECE)
+                    shutil.copyfileobj(source, out, 1 << 22)
         os.replace(name, target)
     finally:
         Path(name).unlink(missing_ok=True)
@@ -172,8 +161,7 @@ class _Reader:
     def number(self, form: str) -> int:
         size = struct.calcsize(form)
         self.skip(size)
-        found: int = struct.unpack(form, self.content[self.place - size : self.place])[0]
-        return found
+        return int(struct.unpack(form, self.content[self.place - size : self.place])[0])
 
     def skip(self, size: int) -> None:
         if size > self.end - self.place:
@@ -223,7 +211,7 @@ def _check_layout(content: bytes | mmap.mmap) -> None:
     alignment = 32
     for _ in range(reader.count("<Q", MOST_ENTRIES, "pairs of metadata")):
         key, kind = reader.text(), reader.number("<I")
-        if key == _ALIGNMENT and kind == 4:
+        if key == b"general.alignment" and kind == 4:
             alignment = reader.number("<I")
         else:
             reader.values(kind)

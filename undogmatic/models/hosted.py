@@ -1,7 +1,4 @@
-"""Models behind a URL: what they share, their prices and the OpenAI-compatible chat that most of them speak.
-
-A price is the configured one, or that of the price list that comes with litellm, read as a file.
-"""
+"""Models behind a URL: what they share, their prices and the OpenAI-compatible chat that most of them speak."""
 
 from __future__ import annotations
 
@@ -26,8 +23,7 @@ if TYPE_CHECKING:
 
 JsonMode = Literal["schema", "object", "off"]
 T = TypeVar("T")
-MOST_TOKENS, MOST_USD = 100_000_000, 1000.0
-"""More than any one call takes: a figure beyond is no figure, and must not use up a budget."""
+MOST_TOKENS, MOST_USD = 100_000_000, 1000.0  # of one call; a figure beyond is none, and must not use up a budget
 ROUNDED = 0.01  # servers round, so that the logarithm of a probability of 1 may be a little more than 0
 LONGEST_ANSWER = 100_000  # characters. Whoever is asked for a score and its reason does not need a tenth of it.
 
@@ -48,10 +44,8 @@ class Price(Record):
 def find_price(configured: Price | None, provider: str | None, name: str) -> Price:
     """The configured price (`model.price`), else the one `listed`, else an unknown price. Raises ConfigError where
     only one of the two prices is given."""
-    configured = configured or Price()
-    prices = {"input": configured.input, "output": configured.output}
-    missing = [name for name, price in prices.items() if price is None]
-    if not missing:
+    missing = [name for name, price in configured or Price() if price is None]
+    if configured is not None and not missing:
         return configured
     if len(missing) == 1:
         raise ConfigError(f"`model.price.{missing[0]}` is null while the other price is set; give both, or neither.")
@@ -128,12 +122,8 @@ def settled(
     logprobs: tuple[Any, ...] | None = None,
 ) -> Response:
     """DSPy's response from the text of an answer or refusal. `data` is the reply's body, which may name an `id` and the
-    model that answered (else it is `model`); `logprobs` are in DSPy's types.
-
-    Raises:
-        RefusedAnswer: The model or the provider's filter declined.
-        UnparseableAnswer: The text is cut off, endless or empty, which DSPy takes for a failed call.
-    """
+    model that answered (else it is `model`); `logprobs` are in DSPy's types. Raises RefusedAnswer where the model or
+    a filter declined; UnparseableAnswer for a text that is cut off, endless or empty, for DSPy a failed call."""
     from dspy.lm15 import Message, Response, TextPart, Usage
 
     if stop in ("refusal", "filter"):
@@ -221,8 +211,7 @@ class HostedModel(Model):
         self._json_mode, self._sampling, self._fixed = json_mode, sampling, extra or {}
         mode, sampled = None if json_mode == "schema" else json_mode, None if sampling else False
         options = given(json_mode=mode, sampling=sampled, extra=extra or None, **options)
-        self.model_name = name
-        shown = shown_address(base)
+        self.model_name, shown = name, shown_address(base)
         self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
         contexts = (entry.get("max_input_tokens") for entry in listed(provider, name))
@@ -246,9 +235,7 @@ class HostedModel(Model):
 
     async def exchange(self, payload: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
         """Send `payload` through the gateway, and `read` the reply's body, which is of a shape that `_check` accepts.
-
-        This is the one door for answers: whatever goes wrong over one, fresh or cached, is a ModelError.
-        """
+        This is the one door for answers: whatever goes wrong over one, fresh or cached, is a ModelError."""
         send = functools.partial(self.send, payload)
         data = (await self.gateway.call(self.name, payload, send, self.timed, self._checked)).data
         with reading(data):
@@ -276,7 +263,6 @@ class HostedModel(Model):
         raise NotImplementedError
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
-        """The reply's usage."""
         usage = data.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         sent, written = (figure(usage.get(name), MOST_TOKENS, int) for name in self.usage)
@@ -285,17 +271,7 @@ class HostedModel(Model):
 
 
 class ChatModel(HostedModel):
-    """Any server with OpenAI's `POST {api_base}/chat/completions`.
-
-    Args:
-        name, key_env, provider, price: As for any `HostedModel`.
-        api_base: Address up to and including the version, e.g. https://api.openai.com/v1.
-        json_mode: How a JSON answer is asked for: "schema" (the server enforces it), "object" (any JSON), "off".
-        sampling: Whether temperature and top_p are sent; reasoning models refuse them.
-        max_tokens_field: The server's word for the limit on the answer.
-        reasoning_effort: Sent as it is, for models that have it.
-        extra: Further fields of the request body.
-    """
+    """Any server with OpenAI's `POST {api_base}/chat/completions`; other arguments are those of any `HostedModel`."""
 
     readouts = ("structured", "logprobs", "samples")
     path = "/chat/completions"
@@ -304,15 +280,15 @@ class ChatModel(HostedModel):
     def __init__(
         self,
         name: str,
-        api_base: str,
+        api_base: str,  # up to and including the version, e.g. https://api.openai.com/v1
         key_env: str | None = None,
         provider: str | None = None,
         price: Price | None = None,
-        json_mode: JsonMode = "schema",
-        sampling: bool = True,
-        max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",
-        reasoning_effort: str | None = None,
-        extra: dict[str, Any] | None = None,
+        json_mode: JsonMode = "schema",  # how JSON is asked for: "schema" (enforced), "object" (any JSON) or "off"
+        sampling: bool = True,  # whether temperature and top_p are sent; reasoning models refuse them
+        max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",  # the server's word
+        reasoning_effort: str | None = None,  # sent as it is, for models that have it
+        extra: dict[str, Any] | None = None,  # further fields of the request body
     ) -> None:
         chat = (json_mode, sampling, extra)
         super().__init__(name, api_base, key_env, price, provider, *chat, reasoning_effort=reasoning_effort)
@@ -327,10 +303,8 @@ class ChatModel(HostedModel):
     def _payload(self, request: Request) -> dict[str, Any]:
         config = request.config
         payload: dict[str, Any] = {"model": self.model_name, "messages": messages(request)}
-        if config.max_tokens is not None:
-            payload[self._max_tokens_field] = config.max_tokens
-        if self._sampling:
-            payload |= given(temperature=config.temperature, top_p=config.top_p)
+        payload |= given(**{self._max_tokens_field: config.max_tokens})
+        payload |= given(temperature=config.temperature, top_p=config.top_p) if self._sampling else {}
         payload |= given(seed=config.seed, stop=list(config.stop) or None)
         payload |= given(frequency_penalty=config.frequency_penalty, presence_penalty=config.presence_penalty)
         if config.logprobs is not None:
@@ -370,24 +344,17 @@ class ChatModel(HostedModel):
 
 
 class AzureModel(ChatModel):
-    """Azure OpenAI: the deployment's name is in the address, the version in the query, the key in `api-key`.
-
-    Args:
-        name: The deployment's name.
-        api_base: The resource's address, e.g. https://myresource.openai.azure.com.
-        api_version: The API version, e.g. 2024-10-21.
-        prices_like: The model behind the deployment, for the price list, e.g. gpt-4.1-mini.
-    """
+    """Azure OpenAI: the deployment's name is in the address, the version in the query, the key in `api-key`."""
 
     key_header = "api-key"
 
     def __init__(
         self,
-        name: str,
-        api_base: str,
-        api_version: str,
+        name: str,  # the deployment's
+        api_base: str,  # the resource's address, e.g. https://myresource.openai.azure.com
+        api_version: str,  # e.g. 2024-10-21
         key_env: str | None = "AZURE_OPENAI_API_KEY",
-        prices_like: str | None = None,
+        prices_like: str | None = None,  # the model behind the deployment, for the price list, e.g. gpt-4.1-mini
         price: Price | None = None,
         json_mode: JsonMode = "schema",
         sampling: bool = True,

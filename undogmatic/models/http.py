@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import aiohttp
 
 LONGEST_BODY = 4_000_000  # bytes of an answer, unpacked: some hundred times of what a judge's answer needs.
-
 LONGEST_WAIT = 1e9  # seconds; whoever asks for more means never
 _RETRIED = (408, 409, 425, 429)
 _REFUSAL_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "flagged")
@@ -175,7 +174,11 @@ class JsonClient:
 
     def _fault(self, status: int, headers: Mapping[str, str], text: str) -> NoReturn:
         """Raise what a status stands for, as `post` says."""
-        message, raw = server_message(text), text[:RAW_LIMIT]
+        raw = text[:RAW_LIMIT]
+        try:
+            message = _message(json_value(text))[:300]
+        except Unreadable:
+            message = "" if text.lstrip().startswith("<") else text.strip()[:300]
         said = f"{self.about} answered {status}" + (f": {message}" if message else "")
         without_quota = status == 429 and "insufficient_quota" in text
         if any(code in text for code in _REFUSAL_CODES) and status in (400, 403, 422):
@@ -206,15 +209,8 @@ def _said(body: bytes) -> str:
     return secrets.scrub(body.decode("utf-8", errors="replace"))
 
 
-def server_message(text: str) -> str:
-    """The human part of an error body, in the order in which servers are known to spell it; at most 300 characters."""
-    try:
-        return _message(json_value(text))[:300]
-    except Unreadable:
-        return "" if text.lstrip().startswith("<") else text.strip()[:300]
-
-
 def _message(body: Any, listed: bool = False) -> str:
+    """The human part of an error body, in the order in which servers are known to spell it."""
     if isinstance(body, str):
         return body
     if isinstance(body, list):
@@ -245,11 +241,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def checked_base(api_base: str) -> str:
-    """`model.api_base` without a trailing slash. Raises ConfigError for what is not a plain http(s) address.
-
-    A password or a query is refused, because the address is part of the model's name in every report; a part of its
-    path that looks like a key is hidden there.
-    """
+    """`model.api_base` without a trailing slash. Raises ConfigError for what is not a plain http(s) address, and for a
+    password or a query, because the address is part of the model's name in every report."""
     learn(api_base, "model.api_base")
     shown = repr(shown_address(api_base))
     try:
@@ -279,9 +272,7 @@ def setting(variable: str) -> str | None:
     """The variable's value in the environment, else in `.env`; None where it is unset or blank.
 
     `os.environ` is left as it is, so that nothing from `.env` reaches child processes or logs of the environment.
-
-    Raises:
-        DataError: `.env` is needed and cannot be read; with the line.
+    Raises DataError with the line where `.env` is needed and cannot be read.
     """
     value = os.environ.get(variable, "").strip() or read_env(Path(".env"), variable).get(variable, "").strip()
     if value:

@@ -71,10 +71,7 @@ _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 class Llama:
     """One GGUF file in memory with one sequence of at most `context` tokens. Not thread-safe: the caller holds a lock.
-
-    Raises:
-        ConfigError: The file cannot be loaded, or this build of xllamacpp has another interface.
-    """
+    Raises ConfigError where the file cannot be loaded, or this build of xllamacpp has another interface."""
 
     def __init__(self, path: Path, threads: int = 2, context: int = 4096) -> None:
         import xllamacpp.xllamacpp as extension
@@ -147,12 +144,8 @@ class Llama:
 
     def next_token(self, parts: Sequence[str], top: int) -> tuple[list[tuple[str, float]], int]:
         """The `top` most probable next tokens after a prompt, with their natural log-probabilities, best first; and how
-        many tokens the prompt has. Raises ModelError where it does not fit the context.
-
-        Args:
-            parts: The prompt, divided where prompts begin to differ: demonstrations, a text, a question about it. All
-                parts but the last are evaluated once and kept for prompts that begin the same.
-        """
+        many tokens the prompt has. Its `parts` (demonstrations, a text, a question about it) are divided where prompts
+        begin to differ; all but the last are kept. Raises ModelError where it does not fit the context."""
         count = self._read(parts)
         logits = self._logits().astype(np.float64)
         logprobs = logits - logits.max()
@@ -211,7 +204,6 @@ class Llama:
         return count
 
     def close(self) -> None:
-        """Free the context and the model."""
         if self._context:
             self._c.llama_free(self._context)
         if self._model:

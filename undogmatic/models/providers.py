@@ -28,15 +28,7 @@ PROVIDERS = {"openai": "gpt", "anthropic": "claude"} | {
 
 
 class AnthropicModel(HostedModel):
-    """Claude by Anthropic's own Messages API (`POST {api_base}/v1/messages`), which gives no log-probabilities.
-
-    Args:
-        name, key_env, price: As for any `HostedModel`; e.g. claude-sonnet-4-5.
-        api_base: Address without the version.
-        json_mode: "schema" (the server enforces it; bounds on numbers are left out, it takes none) or "off".
-        sampling: Whether the temperature is sent; some models refuse it.
-        extra: Further fields of the request body.
-    """
+    """Claude by Anthropic's own Messages API (`POST {api_base}/v1/messages`), which gives no log-probabilities."""
 
     readouts = ("structured", "samples")
     key_header = "x-api-key"
@@ -45,13 +37,13 @@ class AnthropicModel(HostedModel):
 
     def __init__(
         self,
-        name: str,
-        api_base: str = "https://api.anthropic.com",
+        name: str,  # e.g. claude-sonnet-4-5
+        api_base: str = "https://api.anthropic.com",  # without the version
         key_env: str | None = "ANTHROPIC_API_KEY",
         price: Price | None = None,
-        json_mode: Literal["schema", "off"] = "schema",
-        sampling: bool = True,
-        extra: dict[str, Any] | None = None,
+        json_mode: Literal["schema", "off"] = "schema",  # the server enforces a schema without bounds on numbers
+        sampling: bool = True,  # whether the temperature is sent; some models refuse it
+        extra: dict[str, Any] | None = None,  # further fields of the request body
     ) -> None:
         super().__init__(name, api_base, key_env, price, "anthropic", json_mode, sampling, extra)
 
@@ -112,13 +104,6 @@ class DecisionModel(HostedModel):
     """A System One server. It serves our decision readout, and DSPy's `Predict` as a decision-request client.
 
     Answers to questions that were not asked, and answer types we do not know, are kept in the journal and left alone.
-
-    Args:
-        name: The model or an alias; the reply's own `model` (in the journal) is what the alias stood for.
-        api_base: The server's origin, without /v1.
-        endpoint: Path of the endpoint; "" where `api_base` is already the full address (Cloudflare).
-        key_env: Environment variable with the key; on this machine an unset one means no key.
-        price: USD per million tokens, or None where unknown.
     """
 
     readouts = ("decision",)
@@ -126,11 +111,11 @@ class DecisionModel(HostedModel):
 
     def __init__(
         self,
-        name: str = "jev-latest",
-        api_base: str = "https://api.typesafe.ai",
-        endpoint: str = "/v1/systemone",
-        key_env: str | None = "TYPESAFE_API_KEY",
-        price: Price | None = None,
+        name: str = "jev-latest",  # or an alias; what that stood for is the reply's own `model` (in the journal)
+        api_base: str = "https://api.typesafe.ai",  # the server's origin, without /v1
+        endpoint: str = "/v1/systemone",  # its path; "" where `api_base` is already the full address (Cloudflare)
+        key_env: str | None = "TYPESAFE_API_KEY",  # on this machine an unset variable means no key
+        price: Price | None = None,  # USD per million tokens, or None where unknown
     ) -> None:
         self.path = endpoint
         if key_env is not None and is_local(checked_base(api_base)) and setting(key_env) is None:
@@ -191,11 +176,8 @@ def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
 
 class EnvModel(Model):
     """Becomes the model that four variables describe, in the environment or `.env`: LLM_PROVIDER picks one of the
-    shipped configs; what LLM_MODEL, LLM_API_KEY and LLM_BASE_URL leave out is taken from it.
-
-    Args:
-        options: Further keys of that config, e.g. {"json_mode": "off"}.
-    """
+    shipped configs; what LLM_MODEL, LLM_API_KEY and LLM_BASE_URL leave out is taken from it. `options` are further keys
+    of that config, e.g. {"json_mode": "off"}."""
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:
         provider = setting("LLM_PROVIDER")

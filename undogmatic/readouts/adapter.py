@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import hmac
 import json
+import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
@@ -40,7 +41,6 @@ from undogmatic.safety.paths import cache_folder
 Messages = list[dict[str, Any]]
 SCORE = "score"
 """A demonstration's score under the name that every signature understands, whatever its own field is called."""
-_FENCE = "```"
 _KEY_BYTES = 32
 
 
@@ -60,11 +60,8 @@ def material(heading: str, may_lack: bool = False) -> Any:
 
 def number(scale: Scale, desc: str, is_score: bool = False, **bounds: str | None) -> Any:
     """An output field that is read on a scale, and that `desc` describes in the form that the model is asked to fill.
-
-    Args:
-        is_score: Whether a demonstration's score is its value.
-        bounds: `at_least` and `at_most`: fields that it cannot lie below or above.
-    """
+    With `is_score` a demonstration's score is its value. It cannot lie below or above the fields that `bounds` name as
+    `at_least` and `at_most`."""
     return (float, _field("output", desc=desc, scale=scale, is_score=is_score, **bounds))
 
 
@@ -82,11 +79,8 @@ def words(kind: Any, desc: str) -> Any:
 
 def signature(instructions: str, *parts: Mapping[str, Any], helpers: Sequence[str] = ()) -> Any:
     """A DSPy signature of the fields in `parts`, and of optional inputs, the `helpers`, named without "the_". DSPy
-    writes instructions of its own where there are none, so a blank stands for none.
-
-    Raises:
-        ConfigError: An input of the rubric has the name of a field of the answer.
-    """
+    writes instructions of its own where there are none, so a blank stands for none. Raises ConfigError where an input
+    of the rubric has the name of a field of the answer."""
     fields: dict[str, Any] = {}
     for part in parts:
         if twice := fields.keys() & part.keys():
@@ -140,7 +134,6 @@ class JudgeAdapter(dspy.Adapter):
             return read_fields(signature.output_fields, completion, self.exact)
 
     def system(self, signature: Any, inputs: Mapping[str, Any]) -> str:
-        """The system message."""
         fence = self.words.fences if _several(signature) else self.words.fence
         if "level" in signature.output_fields:
             contract = "" if "the_question" in signature.input_fields else self._labels_only(signature)
@@ -204,10 +197,8 @@ def _code(texts: Collection[str], key: bytes | None = None) -> str:
 
 @functools.cache
 def _fence_key(folder: Path) -> bytes:
-    """The secret of this user's runs, made on the first call; where it cannot be kept, one for this process alone.
-
-    It stays the same from run to run, because a request that differed in it would be paid again.
-    """
+    """The secret of this user's runs: always the same, because a request that differed in it would be paid again;
+    where it cannot be kept, one for this process alone."""
     place = folder / "fence.key"
     try:
         files.make_folder(folder)
@@ -233,16 +224,12 @@ def _not_json(written: str) -> str | None:
 
 
 def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False) -> dict[str, Any]:
-    """A JSON answer as the typed output fields of a signature; with `exact`, others are refused. A Markdown code fence
-    around the object is tolerated.
-
-    Raises:
-        UnparseableAnswer: Not the object asked for, a missing or empty field, or one of another type.
-        OffScaleAnswer: A number or category that is not on its scale.
-    """
+    """A JSON answer, which may stand in a Markdown code fence, as the typed output fields of a signature; with `exact`,
+    others are refused. Raises OffScaleAnswer for a number or category that is not on its scale, UnparseableAnswer for
+    what is not the object asked for, and for a field that is missing, empty or of another type."""
     written = raw = (text or "").strip()
-    if raw.startswith(_FENCE) and raw.endswith(_FENCE) and len(raw) >= 2 * len(_FENCE):
-        written = raw[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
+    if fenced := re.fullmatch("```(?:json)?(.*)```", raw, re.DOTALL):
+        written = fenced[1].strip()
     try:
         given = json_value(written)
     except Unreadable as error:

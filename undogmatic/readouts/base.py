@@ -1,7 +1,4 @@
-"""Defines what a readout is: it turns a model's answer into a `Verdict`.
-
-A readout, as a judge, is a `Unit`: its identity, by which a resumed run is known again, is its constructor's arguments.
-"""
+"""Defines what a readout is: it turns a model's answer into a `Verdict`."""
 
 from __future__ import annotations
 
@@ -23,19 +20,15 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 
-DEEPEST = 6
-"""Levels of an argument that is an object of a class of one's own; what lies deeper counts by its type."""
+DEEPEST = 6  # Levels of an argument that is an object of a class of one's own; what lies deeper counts by its type
 
 
 class Unit(dspy.Module):
-    """A DSPy module that knows what it was constructed with: nobody can forget an argument that changes its answers.
-
-    Attributes:
-        contents: What stands behind an argument that only names it, such as a file or an earlier run, by the argument's
-            name. In the identity it takes the argument's place.
-    """
+    """A DSPy module, readout or judge, whose identity, by which a resumed run is known again, is what it was made with:
+    nobody can forget an argument that changes its answers."""
 
     contents: Mapping[str, Any] = {}
+    """What takes an argument's place in the identity: the contents of a file, or of an earlier run, that it names."""
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         made = super().__new__(cls)
@@ -91,26 +84,17 @@ def _plain(value: Any, depth: int = DEEPEST) -> Any:
 
 class Readout(Unit):
     """Base of all readouts. `bind` is called once with what the run composed; `aforward(item)` gives a Prediction
-    with one field, `verdict`. The model that is asked is that of `dspy.context`, unless it has one of its own (`lm`).
+    with one field, `verdict`. The model that is asked is that of `dspy.context`, unless it has its own (`lm`)."""
 
-    Attributes:
-        name: Its name in `readout=`.
-        needs: What a model must serve for it: structured (a chat), logprobs, probe (hidden states), decision or rules.
-        predict, adapter, given: Where it asks by DSPy: its predictor, the form of the request, its further inputs.
-        uses_prompt: Whether the prompt variant reaches the model at all; reports say so where it does not.
-        deterministic: Whether it asks at temperature 0.
-        zero_shot: Whether a base model may be asked without examples, as where an optimiser begins.
-    """
-
-    name = "readout"
-    needs = "structured"
-    uses_prompt = True
-    deterministic = True
-    zero_shot = False
+    name = "readout"  # its name in `readout=`
+    needs = "structured"  # of the model: structured (a chat), logprobs, probe (hidden states), decision or rules
+    uses_prompt = True  # whether the prompt variant reaches the model at all; reports say so where it does not
+    deterministic = True  # whether it asks at temperature 0
+    zero_shot = False  # whether a base model may be asked without examples, as where an optimiser begins
     lm: LanguageModel | None = None
-    predict: dspy.Predict
-    adapter: adapter.JudgeAdapter
-    given: dict[str, Any]
+    predict: dspy.Predict  # where it asks by DSPy, as the next two
+    adapter: adapter.JudgeAdapter  # the form of the request
+    given: dict[str, Any]  # its further inputs
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         """Take the composed parts and check that they fit. Raises ConfigError."""
@@ -128,7 +112,6 @@ class Readout(Unit):
         raise NotImplementedError
 
     async def aforward(self, item: Item) -> dspy.Prediction:
-        """`read` with the model in charge."""
         with dspy.context(lm=self.lm or dspy.settings.lm):
             return dspy.Prediction(verdict=categorised(await self.read(item), self.rubric))
 
@@ -156,12 +139,8 @@ class Readout(Unit):
 
 
 def shown_inputs(item: Item, rubric: Rubric) -> dict[str, str]:
-    """The inputs of the item that the rubric shows, in its order.
-
-    Raises:
-        ConfigError: One is not there.
-        UnfitInput: It is one that the rubric lets an item lack, and it is needed; only this item fails.
-    """
+    """The inputs of the item that the rubric shows, in its order. Raises ConfigError where one is missing; UnfitInput,
+    which fails this item alone, where the rubric lets an item lack it."""
     lacking = rubric.optional if rubric.partial else ()
     missing = [name for name in rubric.inputs if name not in item.inputs and name not in lacking]
     if missing and missing[0] in rubric.optional:
@@ -211,11 +190,9 @@ def categorised(verdict: Verdict, rubric: Rubric) -> Verdict:
 
 
 def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
-    """Several scores as one distribution over the rubric's levels, with their mean as its expectation.
-
-    A score between two levels is shared between them in proportion, so every level counts, also one that no score fell
-    on: the entropy of five equal scores and of five that fill the scale are comparable with any other distribution's.
-    """
+    """Several scores as one distribution over the rubric's levels, with their mean as its expectation. A score between
+    two levels is shared between them in proportion, so every level counts, also one that no score fell on: the entropy
+    of five equal scores and of five that fill the scale are comparable with any other distribution's."""
     levels = rubric.levels
     masses = [0.0] * len(levels)
     for score in scores:

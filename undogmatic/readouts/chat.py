@@ -8,6 +8,7 @@ import contextvars
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future, wait
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import dspy
@@ -24,33 +25,6 @@ Messages = list[dict[str, Any]]
 T = TypeVar("T")
 
 
-class _Engine:
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    async def complete(self, request: Request) -> Response:
-        return await _chats(self.model).complete(request)
-
-
-class _SyncEngine(_Engine):
-    """DSPy wants a synchronous engine beside the asynchronous one; optimisers use it."""
-
-    def complete(self, request: Request) -> Response:  # type: ignore[override]
-        async def once() -> Response:
-            try:
-                return await _chats(self.model).complete(request)
-            finally:
-                await self.model.close()  # connections belong to this call's event loop
-
-        return asyncio.run(once())
-
-
-def _chats(model: Model) -> Chats:
-    if not isinstance(model, Chats):
-        raise ConfigError(f"{model.name} does not chat; it serves the readouts {', '.join(model.readouts)}.")
-    return model
-
-
 _PLAIN = {"temperature", "top_p", "max_tokens", "logprobs", "top_logprobs", "response_format", "rollout_id"}
 
 
@@ -60,21 +34,34 @@ class LanguageModel(dspy.LM):
     DSPy's own cache and retries are off: the gateway has them. `rollout_id` makes a call of its own, as there. Two
     hand-overs to worker threads and a conversion of the settings for every call are spared: they cost a third of the
     throughput at 64 calls in flight (benchmarks/hosted.py). Calls that want more of DSPy than messages in and text out
-    (history, callbacks, streaming, usage, several generations) go its own way.
-
-    Args:
-        model: Any model; one that does not chat serves the readouts that ask it otherwise.
+    (history, callbacks, streaming, usage, several generations) go its own way. A model that does not chat serves the
+    readouts that ask it otherwise.
     """
 
     def __init__(self, model: Model, **settings: Any) -> None:
-        super().__init__(
-            model.name, engine=_SyncEngine(model), async_engine=_Engine(model), cache=False, num_retries=0, **settings
-        )
         self.served = model
+        engines: Any = {"engine": SimpleNamespace(complete=self._complete_alone)}  # optimisers use it
+        engines["async_engine"] = SimpleNamespace(complete=self._complete)
+        super().__init__(model.name, **engines, cache=False, num_retries=0, **settings)
         self._converted: tuple[dict[str, Any], Config] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:
         return self  # connections, cache and budget are shared by the copies of a program
+
+    async def _complete(self, request: Request) -> Response:
+        model = self.served
+        if not isinstance(model, Chats):
+            raise ConfigError(f"{model.name} does not chat; it serves the readouts {', '.join(model.readouts)}.")
+        return await model.complete(request)
+
+    def _complete_alone(self, request: Request) -> Response:
+        async def once() -> Response:
+            try:
+                return await self._complete(request)
+            finally:
+                await self.served.close()  # connections belong to this call's event loop
+
+        return asyncio.run(once())
 
     async def acall(self, prompt: Any = None, *, messages: Messages | None = None, **kwargs: Any) -> Any:
         settings = dspy.settings
@@ -86,7 +73,7 @@ class LanguageModel(dspy.LM):
             if watched or settings.send_stream is not None or not plain or not _only_text(messages):
                 return await super().acall(prompt, messages=messages, **kwargs)
             assert messages is not None
-            response = await _chats(self.served).complete(self._request(messages, wanted))
+            response = await self._complete(self._request(messages, wanted))
         if response.logprobs is None:
             return [response.text]
         content: list[dict[str, Any]] = [
@@ -147,11 +134,8 @@ async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> ds
 
 async def insisting(retries: int, once: Callable[..., Awaitable[T]]) -> T:
     """An answer that can be read: one that cannot is shown to the model with the reason, `retries` times at most, each
-    a real call. `once` asks with the inputs `the_previous` and `the_problem`.
-
-    Raises:
-        UnparseableAnswer, OffScaleAnswer: The last answer could not be read either.
-    """
+    a real call. `once` asks with the inputs `the_previous` and `the_problem`. Raises UnparseableAnswer or
+    OffScaleAnswer where the last answer could not be read either."""
     said: dict[str, str | None] = {"the_previous": None, "the_problem": None}
     for number in range(retries + 1):
         try:
@@ -175,10 +159,8 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T | ModelError]:
 
 
 def finished(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, in a thread of its own where a loop is already running (notebooks).
-
-    An interrupt of whoever waits cancels the work in that thread too, and waits until it has ended.
-    """
+    """Run a coroutine to its end, in a thread of its own where a loop is already running (notebooks). An interrupt of
+    whoever waits cancels the work in that thread too, and waits until it has ended."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,8 +1,4 @@
-"""Readouts of models that judge by themselves.
-
-`decision` reads a decision model's probabilities over the rubric's levels (System One score questions); `rules` reads
-the share of the scale that rules or a fitted regression give; `Rivals` asks such models what they say of any texts.
-"""
+"""Readouts of models that judge by themselves: `decision` (System One), `rules`; and the rivals of a rubric."""
 
 from __future__ import annotations
 
@@ -73,11 +69,8 @@ class DecisionReadout(Readout):
 def parse_score_answer(answer: Any, values: tuple[float, ...]) -> ScoreDistribution:
     """A System One score answer -> distribution over `values` (level k stands for values[k]).
 
-    Probabilities may miss 1 by SUM_TOLERANCE (rounding) and are then renormalised.
-
-    Raises:
-        UnparseableAnswer: Missing, of another type, or not probabilities over exactly these levels.
-        OffScaleAnswer: The reported score contradicts the probabilities.
+    Probabilities may miss 1 by SUM_TOLERANCE (rounding) and are then renormalised. Raises OffScaleAnswer where the
+    score contradicts them, UnparseableAnswer for what is missing, or not probabilities over exactly these levels.
     """
     raw = repr(answer)[:500]
     kind = answer.get("type") if isinstance(answer, dict) else None
@@ -136,11 +129,7 @@ _RATES = Rates, "does not rate texts itself"
 
 
 class Rivals:
-    """The rivals of a rubric, built when they are first needed.
-
-    Args:
-        names: Dotted names of the models (`Rubric.rivals`).
-    """
+    """The rivals of a rubric by their dotted names (`Rubric.rivals`), built when they are first needed."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)

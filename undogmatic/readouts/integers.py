@@ -21,29 +21,20 @@ from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.stats.uncertainty import Completed, completed, ends, integer_masses, longest_digits
 
-MOST_NUMBERS = 1000
-"""On a longer scale three digits say too little about a number."""
+MOST_NUMBERS = 1000  # On a longer scale three digits say too little about a number
 UNLIKE = 0.25
 """So far apart (total variation) the odds after a digit may lie whether the model wrote it or was given it."""
 Odds = dict[str, float]
 
 
 class NumberWords(Record):
-    """The sentences of one language in which a whole number is asked for.
+    """The sentences of one language in which a whole number is asked for."""
 
-    Attributes:
-        answer: What stands before the number where a base model continues a text.
-        number: The form of the answer, a format string over `low` and `high`.
-        reason: What stands before the reason there.
-        think: Asks a chat model for its reason first.
-        then: Asks it for the number afterwards, a format string like `number`.
-    """
-
-    answer: str
-    number: str
-    reason: str
-    think: str
-    then: str
+    answer: str  # what stands before the number where a base model continues a text
+    number: str  # the form of the answer, a format string over `low` and `high`
+    reason: str  # what stands before the reason there
+    think: str  # asks a chat model for its reason first
+    then: str  # asks it for the number afterwards, a format string like `number`
 
 
 class NumberAdapter(adapter.JudgeAdapter):
@@ -102,26 +93,18 @@ class IntegersReadout(LogprobsReadout):
     Where the tokenizer has a token for every number, one call gives their odds. Where it splits numbers into digits,
     the odds of what follows the likeliest beginnings are asked for, with the beginning already written. The mass that
     falls on anything but a number of the scale, or on a beginning that was not followed, is kept as `off_scale`.
-
-    Args:
-        wordings: The sentences of each language in which a number is asked for.
-        top: How many log-probabilities to ask for (hosted servers give 20 at most).
-        minimum_mass: Below this share of probability on the numbers, the answer is a Failure.
-        look_ahead: At most so many further calls per answer, for numbers that are split into tokens.
-        least: Beginnings with less probability are not followed.
-        reason_tokens: Room for the reason, where the prompt asks for one before the number (`prompt.reasoning`).
     """
 
     name = "integers"
 
     def __init__(
         self,
-        wordings: dict[str, NumberWords],
-        top: Annotated[int, Field(ge=1, le=1000)] = 20,
-        minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.25,
-        look_ahead: Annotated[int, Field(ge=0, le=50)] = 10,
-        least: Annotated[float, Field(ge=0, le=1)] = 0.01,
-        reason_tokens: Annotated[int, Field(ge=1, le=10_000)] = 60,
+        wordings: dict[str, NumberWords],  # by language
+        top: Annotated[int, Field(ge=1, le=1000)] = 20,  # log-probabilities to ask for (hosted servers give 20 at most)
+        minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.25,  # on the numbers; with less it is a Failure
+        look_ahead: Annotated[int, Field(ge=0, le=50)] = 10,  # most further calls, for numbers split into tokens
+        least: Annotated[float, Field(ge=0, le=1)] = 0.01,  # beginnings with less probability are not followed
+        reason_tokens: Annotated[int, Field(ge=1, le=10_000)] = 60,  # room for the reason (`prompt.reasoning`)
     ) -> None:
         super().__init__(top, minimum_mass)
         self.wordings, self.look_ahead, self.least = wordings, look_ahead, least

@@ -31,13 +31,6 @@ class LogprobsReadout(Readout):
 
     A chat model gets the rubric as instructions; a base model (`model.base`) gets a plain text to continue. The mass
     that falls on anything but a level is kept as `off_scale`.
-
-    Args:
-        top: How many log-probabilities to ask for (hosted servers give 20 at most).
-        minimum_mass: Below this share of probability on the levels, the answer is a Failure.
-        calibration: A JSON file made by `undogmatic calibrate` for this model and prompt, or None for raw scores.
-        zero_shot: Whether a base model may be asked without examples, which it answers at random or nearly: as the
-            baseline of an optimisation.
     """
 
     name = "logprobs"
@@ -45,10 +38,10 @@ class LogprobsReadout(Readout):
 
     def __init__(
         self,
-        top: Annotated[int, Field(ge=1, le=1000)] = 20,
-        minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.25,
-        calibration: str | None = None,
-        zero_shot: bool = False,
+        top: Annotated[int, Field(ge=1, le=1000)] = 20,  # log-probabilities to ask for (hosted servers give 20 at most)
+        minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.25,  # on the levels; with less it is a Failure
+        calibration: str | None = None,  # a file of `undogmatic calibrate` for this model and prompt; None: raw scores
+        zero_shot: bool = False,  # whether a base model may be asked without examples: as a baseline of optimisation
     ) -> None:
         super().__init__()
         self.top, self.minimum_mass, self.zero_shot = top, minimum_mass, zero_shot
@@ -138,11 +131,8 @@ def sent_tokens(prediction: dspy.Prediction) -> list[Any]:
 
 @reading(None)
 def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
-    """Candidates for the first token of the answer with their natural log-probabilities, as the model sent them.
-
-    Raises:
-        UnparseableAnswer: It sent none.
-    """
+    """Candidates for the first token of the answer with their natural log-probabilities, as the model sent them. Raises
+    UnparseableAnswer where it sent none."""
     first = sent_tokens(prediction)[0]
     return [(each["token"], each["logprob"]) for each in first["top_logprobs"] or [first]]
 
@@ -160,9 +150,7 @@ def level_distribution(
         top: Pairs of token text and natural log-probability.
         labels: What stands for each level, shape (n_levels,).
         values: Level values in score units, shape (n_levels,).
-        minimum_mass: Least share of probability on the labels.
-    Raises:
-        OffScaleAnswer: If the labels carry less than `minimum_mass`.
+        minimum_mass: Least share of probability on the labels; with less, OffScaleAnswer is raised.
     """
     mass = [0.0] * len(values)
     seen = []
@@ -182,11 +170,8 @@ def level_distribution(
 def distribution(
     values: Sequence[float], masses: Sequence[float], minimum_mass: float, what: str, seen: Sequence[str]
 ) -> ScoreDistribution:
-    """The distribution over values by the probability that they have, what they lack of 1 as off the scale.
-
-    Raises:
-        OffScaleAnswer: If they carry less than `minimum_mass`; `what` says what they are, and `seen` what was answered.
-    """
+    """The distribution over values by the probability that they have, what they lack of 1 as off the scale. Raises
+    OffScaleAnswer where that is less than `minimum_mass`: `what` says what they are, and `seen` what was answered."""
     total = math.fsum(masses)
     if total < minimum_mass or total <= 0:
         least = f"less than readout.minimum_mass={minimum_mass:g}"
@@ -204,10 +189,9 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
         )
     try:
         data: Any = read_json(Path(path))
+        _check_calibration(data)
     except DataError as error:
         raise ConfigError(f"`readout.calibration` is {brief(path)}: {error}") from None
-    try:
-        _check_calibration(data)
     except ValueError as error:
         raise ConfigError(
             f"{path} is not a calibration file ({error}). Make one with `undogmatic calibrate`."

@@ -37,47 +37,32 @@ _REPEATED = re.compile(r"(?<!\S)(\S+(?:\s+\S+){0,11}?)(?:\s+\1){2,}(?!\S)")
 
 
 def said_once(text: str) -> str:
-    """The text with every passage of at most twelve words that is said three times or more in a row said once.
-
-    A probe averages over all tokens of a text, so that a grade said twenty times would be most of what it reads.
-    """
+    """The text with every passage of at most twelve words that is said three times or more in a row said once. A probe
+    averages over all tokens of a text, so that a grade said twenty times would be most of what it reads."""
     return _REPEATED.sub(r"\1", text)
 
 
 class About(Record):
-    """Where a probe comes from and what it reached on texts of held-out authors.
-
-    Attributes:
-        views: The feature vector is their pooled states, one after another.
-        penalty: Ridge penalty of the regression.
-        labels: Digest of ids, texts and labels it was fitted on.
-        texts: Marks of the texts it was fitted on, sorted.
-        held_out: How texts were held out for `figures` and for the residuals.
-        figures: Cross-validated: spearman, mean_absolute_error, coverage (of the interval), width (its mean).
-        coverage: What the interval is meant to cover.
-        injected: How many copies of these texts, with other text put into them, it was also fitted on.
-        said_once: Whether a passage that is said three times or more in a row is read once (`said_once`).
-        arrays: Digest of the arrays, against damage.
-    """
+    """Where a probe comes from and what it reached on texts of held-out authors."""
 
     format: int
     rubric: str
     rubric_digest: str
     model: str
     model_sha256: str
-    views: tuple[View, ...]
-    penalty: float
-    labels: str
-    texts: tuple[str, ...]
+    views: tuple[View, ...]  # the feature vector is their pooled states, one after another
+    penalty: float  # ridge penalty of the regression
+    labels: str  # digest of ids, texts and labels it was fitted on
+    texts: tuple[str, ...]  # marks of the texts it was fitted on, sorted
     n: int
     authors: tuple[str, ...]
-    held_out: str
-    figures: dict[str, float]
-    coverage: float
+    held_out: str  # how texts were held out for `figures` and for the residuals
+    figures: dict[str, float]  # cross-validated: spearman, mean_absolute_error, coverage and width of the interval
+    coverage: float  # what the interval is meant to cover
     versions: dict[str, str]
-    injected: int = 0
-    said_once: bool = False
-    arrays: str = ""
+    injected: int = 0  # how many copies of these texts, with other text put into them, it was also fitted on
+    said_once: bool = False  # whether a passage said three times or more in a row is read once (`said_once`)
+    arrays: str = ""  # digest of the arrays, against damage
 
 
 class Regression(NamedTuple):
@@ -85,25 +70,16 @@ class Regression(NamedTuple):
 
     For each of several thresholds it predicts whether the label lies above; each prediction is sharpened by a logistic
     curve, and their mean, between 0 and 1, is the raw score: the expected rank of the text among the fitted ones.
-
-    Attributes:
-        mean, scale: Of the features, shape (n_features,).
-        components: Main directions of the standardised features, shape (n_components, n_features), half precision.
-        supports: The fitted texts in these directions, shape (n, n_components), half precision.
-        dual: One weight per fitted text and threshold, shape (n, n_thresholds).
-        bias: Share of labels above each threshold, shape (n_thresholds,); what it predicts far from every fitted text.
-        decay: Shape (1,); the kernel is exp(-decay x squared distance).
-        steepness: Of the logistic curve, shape (1,).
     """
 
-    mean: np.ndarray
-    scale: np.ndarray
-    components: np.ndarray
-    supports: np.ndarray
-    dual: np.ndarray
-    bias: np.ndarray
-    decay: np.ndarray
-    steepness: np.ndarray
+    mean: np.ndarray  # of the features, shape (n_features,)
+    scale: np.ndarray  # of the features, shape (n_features,)
+    components: np.ndarray  # main directions of the standardised features, (n_components, n_features), half precision
+    supports: np.ndarray  # the fitted texts in these directions, shape (n, n_components), half precision
+    dual: np.ndarray  # one weight per fitted text and threshold, shape (n, n_thresholds)
+    bias: np.ndarray  # share of labels above each threshold, (n_thresholds,); predicted far from every fitted text
+    decay: np.ndarray  # shape (1,); the kernel is exp(-decay x squared distance)
+    steepness: np.ndarray  # of the logistic curve, shape (1,)
 
     def raw(self, features: np.ndarray) -> np.ndarray:
         """Features (n, n_features) -> raw scores (n,) in (0, 1)."""
@@ -117,15 +93,11 @@ class Sieve(NamedTuple):
 
     A logistic regression on the states of a piece and on their mean over the whole text. Its log odds are smoothed over
     neighbouring pieces, because what is put in seldom is a single piece.
-
-    Attributes:
-        piece, whole: One weight per feature for the states of the piece and of the whole text, shape (n_features,).
-        offset: Shape (1,).
     """
 
-    piece: np.ndarray
-    whole: np.ndarray
-    offset: np.ndarray
+    piece: np.ndarray  # one weight per feature for the states of the piece, shape (n_features,)
+    whole: np.ndarray  # and for those of the whole text, shape (n_features,)
+    offset: np.ndarray  # shape (1,)
 
     def features(self, read: Pieces) -> np.ndarray:
         """The mean states of the text over its own tokens, shape (n_features,)."""
@@ -146,21 +118,14 @@ class Sieve(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """From the raw score to the scale, learnt on held-out texts.
+    """From the raw score to the scale, learnt on held-out texts."""
 
-    Attributes:
-        raw_knots, score_knots: The monotone map, linear in between, shape (n_knots,) each, ascending.
-        score_bins: Ascending scores at which the following three hold; in between they are interpolated.
-        below, above: Limits of the interval, relative to the score; `low` and `high` in the file.
-        spread: Root mean square of label minus score.
-    """
-
-    raw_knots: np.ndarray
-    score_knots: np.ndarray
-    score_bins: np.ndarray
-    below: np.ndarray
-    above: np.ndarray
-    spread: np.ndarray
+    raw_knots: np.ndarray  # of the monotone map, linear in between, shape (n_knots,), ascending
+    score_knots: np.ndarray  # where it leads from these, shape (n_knots,), ascending
+    score_bins: np.ndarray  # ascending scores at which the following three hold; in between they are interpolated
+    below: np.ndarray  # lower limit of the interval, relative to the score; `low` in the file
+    above: np.ndarray  # upper limit of the interval, relative to the score; `high` in the file
+    spread: np.ndarray  # root mean square of label minus score
 
 
 class ProbeScore(NamedTuple):
@@ -229,11 +194,8 @@ _TABLES = (*_HALF, "dual")
 
 
 def load(path: Path) -> Probe:
-    """Read and check a probe file.
-
-    Raises:
-        ConfigError: It is missing, not a probe, of another format, damaged, or holds wrong shapes or numbers.
-    """
+    """Read and check a probe file. Raises ConfigError for one that is missing, not a probe, of another format, damaged,
+    or holds wrong shapes or numbers."""
     from safetensors import SafetensorError, safe_open
 
     if not path.exists():
@@ -276,8 +238,7 @@ def _type(name: str) -> type:
 
 
 def _problems(found: dict[str, np.ndarray], about: About) -> Iterator[str]:
-    """What is wrong with the arrays of a file: their names, types, shapes, values or digest. What comes after the
-    first relies on that not being so."""
+    """What is wrong with the arrays of a file; what comes after the first relies on that not being so."""
     if set(found) not in (set(_NAMES), {*_NAMES, *Sieve._fields}):
         yield f"it holds the arrays {brief(', '.join(sorted(found)))}; expected {', '.join(_NAMES)}"
     for name, value in found.items():
@@ -319,10 +280,8 @@ class ProbeReadout(Readout):
 
     The score is the calibrated regression, clipped to the scale. The distribution is a normal of the held-out residual
     spread cut into the rubric's levels, with the score as its expectation. The interval adds held-out residual
-    quantiles to the score; `probe.about` says what it is meant to cover and what it covered on held-out texts.
-
-    Args:
-        path: A probe file, or None for the one shipped for the rubric.
+    quantiles to the score; `probe.about` says what it is meant to cover and what it covered on held-out texts. Without
+    a `path` the probe is the one that ships for the rubric.
     """
 
     name = "probe"

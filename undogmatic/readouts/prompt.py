@@ -60,29 +60,19 @@ class Demonstration(Record):
 class Prompt(Record):
     """A prompt variant; each file in `conf/prompt/` is one.
 
-    Attributes:
-        id: Its name in tables and judgments.
-        language: Which wording of the rubric, and which fixed sentences, it uses.
-        instructions: The judge's role and task, in that language; None: the rubric's own sentence on its domain.
-        rubric: The rubric that the demonstrations were written for; None: any.
-        anchors: Whether the rubric's guide is shown.
-        reasoning: Whether the rationale is asked for before the numbers.
-        demonstrations: Worked examples, shown in this order unless `demo_order` is given.
-        demo_order: None, or the number of a fixed shuffle of the demonstrations.
-        demo_count: None for all, or how many of them are shown: the first in that order.
-        follows_item: Whether a text whose dataset says that it is in another language is asked about in that language.
-            A prompt with instructions or demonstrations of its own speaks its own language whatever the text is in.
+    With `follows_item`, a text whose dataset says that it is in another language is asked about in that language. A
+    prompt with instructions or demonstrations of its own speaks its own language whatever the text is in.
     """
 
-    id: str
-    language: str
-    instructions: str | None = Field(default=None, min_length=1)
-    rubric: str | None = None
-    anchors: bool = True
-    reasoning: bool = False
-    demonstrations: tuple[Demonstration, ...] = Field(default=(), max_length=1000)
-    demo_order: int | None = Field(default=None, ge=0, le=LARGEST_SEED)
-    demo_count: int | None = Field(default=None, ge=0, le=1000)
+    id: str  # its name in tables and judgments
+    language: str  # which wording of the rubric, and which fixed sentences, it uses
+    instructions: str | None = Field(default=None, min_length=1)  # None: the rubric's own sentence on its domain
+    rubric: str | None = None  # the rubric that the demonstrations were written for; None: any
+    anchors: bool = True  # whether the rubric's guide is shown
+    reasoning: bool = False  # whether the rationale is asked for before the numbers
+    demonstrations: tuple[Demonstration, ...] = Field(default=(), max_length=1000)  # worked examples, in this order
+    demo_order: int | None = Field(default=None, ge=0, le=LARGEST_SEED)  # else the number of a fixed shuffle
+    demo_count: int | None = Field(default=None, ge=0, le=1000)  # how many of them are shown; None: all
     follows_item: bool = True
 
     brings_program: ClassVar[bool] = False
@@ -93,7 +83,6 @@ class Prompt(Record):
 
     @property
     def words(self) -> FixedWords:
-        """The fixed sentences of its language."""
         return language(self.language)
 
     def check(self, rubric: Rubric) -> None:
@@ -154,7 +143,6 @@ class Prompt(Record):
         return digest([own, judged_by, self.words.model_dump(mode="json")])
 
     def task(self, rubric: Rubric) -> str:
-        """The judge's role and task."""
         return (self.instructions or rubric.wordings[self.language].domain).strip()
 
     def definition(self, rubric: Rubric) -> str:

@@ -25,12 +25,6 @@ class StructuredReadout(Readout):
     """Score, the model's own confidence and a rationale from one validated JSON object.
 
     An answer that does not parse is shown to the model with the reason, `retries` times; then it is a Failure.
-
-    Args:
-        retries: Further attempts after an unreadable answer.
-        temperature: Sampling temperature; 0 by default.
-        top_p: Nucleus sampling; 1 by default.
-        max_tokens: Room for the answer.
     """
 
     name = "structured"
@@ -87,13 +81,6 @@ class SamplesReadout(Readout):
     The score is their mean, the interval their central 90 %, and the confidence says how far they agree on the scale:
     equal answers give 100, an even split over both ends 0. Of categories without an order it is the entropy. Answers
     that fail are left out and named in the issues; fewer than half readable answers are a Failure.
-
-    Args:
-        n: Number of answers, at least 2.
-        temperature: Sampling temperature; must be above 0, or all answers are the same.
-        top_p: Nucleus sampling.
-        retries: Per answer, as in `structured`.
-        max_tokens: Room for each answer.
     """
 
     name = "samples"
@@ -105,8 +92,8 @@ class SamplesReadout(Readout):
         n: Annotated[int, Field(le=1000)] = 5,
         temperature: Annotated[float, Field(le=10)] = 1.0,
         top_p: Annotated[float, Field(gt=0, le=1)] = 1.0,
-        retries: Annotated[int, Field(ge=0, le=100)] = 2,
-        max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 400,
+        retries: Annotated[int, Field(ge=0, le=100)] = 2,  # per answer, as in `structured`
+        max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 400,  # room for each answer
     ) -> None:
         super().__init__()
         if n < 2:

@@ -14,21 +14,13 @@ HUMAN, QUEUE, PROBABILITY = "human_label", "queue", "inclusion_probability"
 
 
 class Filled(NamedTuple):
-    """One row as filled in.
+    """One row as filled in."""
 
-    Attributes:
-        place: Where it is, for messages: "queue.csv:7".
-        cells: By column: item_id, label, and what else there is of labeller, comment, QUEUE, PROBABILITY.
-        origin: Where it is, as fields of a Label.
-        comma: Whether decimals may be written with a comma.
-        quoted: Whether a quote may stand before an item's id, as written to CSV.
-    """
-
-    place: str
-    cells: Mapping[str, Any]
-    origin: Mapping[str, Any]
-    comma: bool = False
-    quoted: bool = False
+    place: str  # where it is, for messages: "queue.csv:7"
+    cells: Mapping[str, Any]  # by column: item_id, label, and what there is of labeller, comment, QUEUE, PROBABILITY
+    origin: Mapping[str, Any]  # where it is, as fields of a Label
+    comma: bool = False  # whether decimals may be written with a comma
+    quoted: bool = False  # whether a quote may stand before an item's id, as written to CSV
 
 
 class Label(Record):
@@ -59,12 +51,10 @@ class Label(Record):
 
     @property
     def place(self) -> str:
-        """Where it comes from, for messages."""
         return f"{self.file}:{self.line}" if self.trace is None else on_trace(self.trace, self.item_id)
 
     @property
     def as_given(self) -> str:
-        """What was filled in, for messages."""
         return self.given if isinstance(self.given, str) else f"{self.given:g}"
 
 

@@ -17,12 +17,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from undogmatic.safety.outside import DEEPEST, LONGEST_INTEGER, brief, has_halves
 
 FailureKind = Literal["refusal", "unparseable", "off_scale", "transport", "timeout", "budget", "input", "fault"]
-Key = tuple[str, str, str, int]
-"""Item, judge or step, criterion, repeat."""
-OVERALL = "overall"
-"""The criterion of a judge that says one thing of an item."""
-UNNAMED = "unnamed"
-"""The rater of a label that does not say whose it is."""
+Key = tuple[str, str, str, int]  # Item, judge or step, criterion, repeat
+OVERALL = "overall"  # The criterion of a judge that says one thing of an item
+UNNAMED = "unnamed"  # The rater of a label that does not say whose it is
 RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget", "fault")
 
 
@@ -36,6 +33,11 @@ def digest(value: Any) -> str:
     """SHA-256 (hex) of a JSON-able value in canonical form: sorted keys, UTF-8, no spaces."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def as_text(value: Any) -> str:
+    """A value as JSON text for people."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def text_mark(text: str) -> str:
@@ -92,26 +94,20 @@ def _as_json(given: Any, where: str = "metadata", depth: int = 0) -> Any:
         if wrong := [key for key in map(str, given) if not _writable(key)]:
             raise ValueError(f"`{where}` has the key {brief(wrong[0])}, which cannot be written")
         return {str(key): _as_json(value, f"{where}.{key}", depth + 1) for key, value in given.items()}
-    return _scalar(given, where)
-
-
-def _scalar(given: Any, where: str) -> Any:
     if given is None or (isinstance(given, float | Decimal) and math.isnan(given)):
         return None
     if isinstance(given, float | Decimal) and math.isfinite(given):
         return float(given)
-    if isinstance(given, datetime.date | datetime.time):
-        return None if (text := given.isoformat()) == "NaT" else text  # pandas' missing date is a date
-    if isinstance(given, datetime.timedelta):
-        return str(given)
+    if isinstance(given, datetime.date | datetime.time | datetime.timedelta):
+        text = str(given) if isinstance(given, datetime.timedelta) else given.isoformat()
+        return None if text == "NaT" else text  # pandas' missing date is a date
     if _writable(given) if isinstance(given, str) else isinstance(given, int) and given.bit_length() <= LONGEST_INTEGER:
         return given
     what = f"{brief(given)} ({type(given).__name__})"
     raise ValueError(f"`{where}` is {what}, which not every file of a run can hold; correct it or leave it out")
 
 
-Name = Annotated[str, AfterValidator(_name)]
-"""What stands in tables, file names and tags: one line, not endless."""
+Name = Annotated[str, AfterValidator(_name)]  # What stands in tables, file names and tags: one line, not endless
 Text = Annotated[str, AfterValidator(_text)]
 Label = Annotated[float | Name, BeforeValidator(_label)]
 """What a person said: a number of the rubric's scale, or the name of a category."""
@@ -191,7 +187,6 @@ class Item(Record):
         return self.model_copy(update={"condition": None, "pair": None, "labels": {}})
 
     def with_label(self, value: Label) -> Item:
-        """A copy with this one label overall."""
         return self.model_copy(update={"labels": self.labels | {OVERALL: {UNNAMED: value}}})
 
     def form(self) -> dict[str, Any]:
@@ -216,12 +211,7 @@ def turns(ids: Sequence[str], pairs: Sequence[str | None]) -> list[int]:
 
     Files list texts by condition, or the two texts of a pair in the same order throughout. A judge that drifts while
     it works would then differ between conditions, and a run that a budget stops would have judged the file's beginning.
-
-    Args:
-        ids: Of the items.
-        pairs: Pair of each, or None for an item that stands alone.
-    Returns:
-        Positions of the items, the first to be asked first.
+    An item that stands alone has None among the `pairs`. What is returned are positions, the first to be asked first.
     """
 
     def place(what: str, name: str) -> bytes:
@@ -233,11 +223,8 @@ def turns(ids: Sequence[str], pairs: Sequence[str | None]) -> list[int]:
 
 
 class ScoreDistribution(Record):
-    """Probability over the rubric's levels, and the mass that fell on anything else.
-
-    `probabilities` are conditional on being on the scale: they sum to 1. `off_scale` is the share of the original mass
-    that lay elsewhere.
-    """
+    """Probability over the rubric's levels. `probabilities` are conditional on being on the scale: they sum to 1.
+    `off_scale` is the share of the original mass that lay elsewhere."""
 
     values: tuple[float, ...] = Field(min_length=1)
     probabilities: tuple[float, ...]
@@ -300,31 +287,21 @@ class Provenance(Record):
 class Verdict(Record):
     """The judge decided, or a readout read a score out of a model's answer.
 
-    Attributes:
-        score: In the rubric's units; None for categories without an order.
-        category: The category that the score stands for, where the scale has any.
-        raw_score: The score before calibration, where there was one.
-        distribution: Over the rubric's levels.
-        interval: Its ends in the rubric's units.
-        confidence: A percentage.
-        confidence_source: The model's own word ("stated"), 100 x (1 - normalised entropy) ("entropy"), or what follows
-            from a judge's procedure ("procedure").
-        uncertainty: Level of the doubt; people should look at what is high.
-        doubt: As a number; its unit is the judge style's own.
-        details: The numbers and words that a judge style yields besides (positions, strength, rules fired, ...); scores
-            among them are in the rubric's units. docs/judges.md lists them.
+    The source of the confidence is the model's own word ("stated"), 100 x (1 - normalised entropy) ("entropy"), or what
+    follows from a judge's procedure ("procedure"). The details are the numbers and words that a judge style yields
+    besides (positions, strength, rules fired, ...; docs/judges.md), scores among them in the rubric's units.
     """
 
     kind: Literal["verdict"] = "verdict"
-    score: float | None = None
-    category: str | None = None
-    raw_score: float | None = None
-    distribution: ScoreDistribution | None = None
-    interval: tuple[float, float] | None = None
-    confidence: float | None = Field(default=None, ge=0, le=100)
+    score: float | None = None  # in the rubric's units; None for categories without an order
+    category: str | None = None  # that the score stands for, where the scale has any
+    raw_score: float | None = None  # before calibration, where there was one
+    distribution: ScoreDistribution | None = None  # over the rubric's levels
+    interval: tuple[float, float] | None = None  # its ends in the rubric's units
+    confidence: float | None = Field(default=None, ge=0, le=100)  # a percentage
     confidence_source: Literal["stated", "entropy", "procedure", "none"] = "none"
-    uncertainty: Literal["low", "medium", "high"] | None = None
-    doubt: float | None = None
+    uncertainty: Literal["low", "medium", "high"] | None = None  # level of the doubt; people should look at high ones
+    doubt: float | None = None  # as a number; its unit is the judge style's own
     rationale: str | None = None
     issues: tuple[str, ...] = ()
     review: bool = False
@@ -409,12 +386,10 @@ class Judgment(Record):
 
     @property
     def key(self) -> Key:
-        """What the journal keeps one of."""
         return self.item_id, self.judge, self.criterion, self.repeat
 
     @property
     def score(self) -> float | None:
-        """The score, or None where the judge failed."""
         return self.outcome.score if isinstance(self.outcome, Verdict) else None
 
 
@@ -437,5 +412,4 @@ class Made(Record):
 
     @property
     def key(self) -> Key:
-        """What the journal keeps one of."""
         return self.item_id, self.step, OVERALL, self.repeat

@@ -1,7 +1,5 @@
 """Defines what an analysis yields (metrics, tables, sentences, figures, verdict) and how the parts of a run are named.
 
-An analysis collects it in a `Telling`, which names each number and each sentence once.
-
 The nouns stand apart from `analyses/`, so that what only reads the results of a finished run does not import analyses.
 """
 
@@ -48,16 +46,11 @@ class AnalysisResult:
     findings: Sequence[Finding] = ()
     figures: Sequence[FigureData] = ()
     verdict: Finding | None = None
-    standing: Standing | None = None
-    """How the verdict leaves the claim that the analysis tests; None where it tests none. Sweeps and gates read it."""
-    headline: str | None = None
-    """Key of the metric that sums the analysis up; sweeps rank and search by it."""
-    items: pd.DataFrame | None = None
-    """Numbers per item (`item_id` first), kept as `items_<name>.csv` in the run's folder: sweeps test jobs on them."""
-    texts: Sequence[Path] = ()
-    """The files with its words; `analyse` fills them in."""
-    part: str = ""
-    """Judge, or judge and criterion, that it is about, where the run has several."""
+    standing: Standing | None = None  # how the verdict leaves the claim that it tests, for sweeps and gates
+    headline: str | None = None  # key of the metric that sums the analysis up; sweeps rank and search by it
+    items: pd.DataFrame | None = None  # numbers per item (`item_id` first), kept as `items_<name>.csv`, for sweeps
+    texts: Sequence[Path] = ()  # the files with its words; `analyse` fills them in
+    part: str = ""  # judge, or judge and criterion, that it is about, where the run has several
     relative: bool = False
     """Whether it compares the judge with what it was made from: that says nothing of the judge by itself, so sweeps
     rank by another headline where there is one, and do not count the verdict as the judge's own."""
@@ -94,7 +87,6 @@ class Telling:
         self.findings.append(Finding(full, {k: v for more in (*several, values) for k, v in more.items()}))
 
     def draw(self, name: str, kind: str, **data: Any) -> None:
-        """Add a figure: `kind` names a drawing function."""
         self.figures.append(FigureData(name, kind, data))
 
     def result(self, verdict: Finding | None = None, standing: Standing | None = None, **others: Any) -> AnalysisResult:

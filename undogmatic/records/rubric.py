@@ -12,14 +12,13 @@ import operator
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from undogmatic.records.records import Record
 
 MOST_LEVELS = 11
 """A numeric scale with so many values at most is offered value by value where a model chooses among levels."""
-FEW_LEVELS = 5
-"""Levels offered of a finer numeric scale without anchors, evenly spaced."""
+FEW_LEVELS = 5  # Levels offered of a finer numeric scale without anchors, evenly spaced
 
 
 class NumericScale(Record):
@@ -91,11 +90,9 @@ class _Categories(Record):
 
     @property
     def maximum(self) -> float:
-        """Number of the last category."""
         return float(len(self.categories) - 1)
 
     def contains(self, value: float) -> bool:
-        """Whether `value` is the number of a category."""
         return self.minimum <= value <= self.maximum and float(value).is_integer()
 
     def read(self, given: Any) -> float:
@@ -115,11 +112,9 @@ class _Categories(Record):
         return self.categories[min(len(self.categories) - 1, max(0, math.floor(value + 0.5)))]
 
     def span(self) -> str:
-        """The categories, e.g. no / yes."""
         return " / ".join(self.categories)
 
     def default_levels(self) -> tuple[float, ...]:
-        """Every category."""
         return tuple(float(n) for n in range(len(self.categories)))
 
 
@@ -136,7 +131,6 @@ class UnorderedScale(_Categories):
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
-        """Whether a higher number means more."""
         return len(self.categories) == 2
 
 
@@ -211,40 +205,19 @@ def _newer(default: Any) -> Any:
 
 
 class Wording(Record):
-    """A rubric's words in one language.
+    """A rubric's words in one language; `meanings` has one per anchor, band or category of the guide, in its order."""
 
-    Attributes:
-        definition: What the construct is.
-        question: What is asked of every item.
-        domain: The judge's role and field, e.g. "You judge Brazilian legal texts."; a prompt may replace it.
-        meanings: One per anchor, band or category of the guide, in its order.
-        headings: Heading per input, where there are several.
-        unit: What one unit of the score is called in reports.
-        distinctions: What is easily taken for the construct, and is not; stands behind the guide.
-        prose: The same as guide and distinctions say, as running text; stands in their place where a prompt does not
-            show them.
-    """
-
-    definition: str
-    question: str
-    domain: str = ""
-    meanings: tuple[str, ...] = ()
-    headings: dict[str, str] = Field(default_factory=dict)
-    unit: str | None = None
-    distinctions: tuple[str, ...] = _newer(())
-    prose: str = _newer("")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _earlier_form(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "anchors" in given:
-            fields = dict(given)
-            return fields | {"meanings": fields.pop("anchors")}
-        return given
+    definition: str  # what the construct is
+    question: str  # what is asked of every item
+    domain: str = ""  # the judge's role and field, e.g. "You judge Brazilian legal texts."; a prompt may replace it
+    meanings: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("meanings", "anchors"))
+    headings: dict[str, str] = Field(default_factory=dict)  # heading per input, where there are several
+    unit: str | None = None  # what one unit of the score is called in reports
+    distinctions: tuple[str, ...] = _newer(())  # what is easily taken for the construct, and is not; behind the guide
+    prose: str = _newer("")  # what guide and distinctions say as running text, for prompts that do not show them
 
 
-ANSWERED = ("confidence", "rationale", "level")
-"""Fields that an answer has beside the score."""
+ANSWERED = ("confidence", "rationale", "level")  # Fields that an answer has beside the score
 
 
 class Rubric(Record):
@@ -380,18 +353,11 @@ class Rubric(Record):
         return self.minimum + share * (self.maximum - self.minimum)
 
     def interval(self, shares: tuple[float, float]) -> tuple[float, float]:
-        """An interval of shares as scores."""
         return self.units(shares[0]), self.units(shares[1])
 
     def read(self, given: Any, ends: tuple[float, float] | None = None) -> float:
-        """A label as a number of this scale.
-
-        Args:
-            given: A number or a category's name.
-            ends: Of another numeric scale on which it was given, to be mapped linearly; None is this one.
-        Raises:
-            ValueError: It is on neither, or this scale has no ends to map to.
-        """
+        """A label, a number or a category's name, as a number of this scale; `ends` are those of another numeric scale
+        on which it was given, to be mapped linearly. Raises ValueError where it is on neither, or cannot be mapped."""
         if ends is None or ends == (self.minimum, self.maximum):
             return self.scale.read(given)
         if not isinstance(self.scale, NumericScale):

@@ -17,12 +17,10 @@ from typing import Any, Protocol, runtime_checkable
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.outside import read_yaml
 
-REPORT_TEXTS = Path(__file__).resolve().parents[1] / "report" / "texts"
-"""The report's own words, one file per language."""
+REPORT_TEXTS = Path(__file__).resolve().parents[1] / "report" / "texts"  # The report's own words, one file per language
 FALLBACK = "en"
 
-Licence = Mapping[str, str]
-"""Language -> the sentence that says under which licence something is used."""
+Licence = Mapping[str, str]  # Language -> the sentence that says under which licence something is used
 
 
 def of_this_project(what: str) -> Licence:
@@ -56,10 +54,7 @@ def languages() -> list[str]:
 
 def texts_beside(owner: object) -> tuple[Path, ...]:
     """The files of words beside the modules that define `owner` (a class or an instance) and what it inherits from.
-
-    Raises:
-        ConfigError: One is no such file.
-    """
+    Raises ConfigError where one is no such file."""
     if isinstance(owner, Wraps) and not isinstance(owner, type):
         return texts_beside(owner.words_of)
     found = []

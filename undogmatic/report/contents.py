@@ -1,7 +1,4 @@
-"""Composes the report of a run in reading order: verdict, what was run, notes, results, texts, prompt, repetition.
-
-Judged texts, answers and messages of failures are hostile and shortened here; `document` escapes them.
-"""
+"""Composes the report of a run in reading order: verdict, what was run, notes, results, texts, prompt, repetition."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import itertools
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -27,7 +24,7 @@ from undogmatic.report.document import Block, Bullets, Code, Document, Heading, 
 from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import Words, missing
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
-from undogmatic.runs.outcome import Asked, FinishedRun
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
 
@@ -73,18 +70,14 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
         return [words.text("common.note.computed", judge=run.choices["judge"])]
     readout = "readout" if run.settings.automatic else "readout_named"
     readout_note = words.text(f"common.note.{readout}", readout=run.choices["readout"], asked="auto")
-
-    def readouts(ways: Iterable[Asked]) -> str:
-        return ", ".join(dict.fromkeys(way.readout for way in ways))
-
-    blind = readouts(way for way in run.asked if not way.uses_prompt)
+    blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
     if not run.uses_prompt:
         return [readout_note, words.text("common.note.prompt_unused", readout=blind)]
     key = "prompt_partly" if blind else "prompt_used"
     prompt_note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
     for part in ("instructions", "demonstrations"):
-        if unsent := readouts(way for way in run.asked if part in way.without):
-            prompt_note += f" {words.text(f'common.note.without_{part}', readout=unsent)}"
+        if unsent := dict.fromkeys(way.readout for way in run.asked if part in way.without):
+            prompt_note += f" {words.text(f'common.note.without_{part}', readout=', '.join(unsent))}"
     return [readout_note, prompt_note]
 
 
@@ -172,14 +165,11 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
         scored = run.frame[run.frame["score"].notna()]  # categories without an order have none, and are counted instead
         conditions = scored["condition"].fillna("all").astype(str)
         groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
-        drawn = (
-            [FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})] if groups else []
-        )
-        yield from pictures(drawn, words, "common", run.rubric, run.folder)
+        drawn = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
+        yield from pictures([drawn] if groups else [], words, "common", run.rubric, run.folder)
 
 
 def _exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
-    """Whether it is no part of the plan that the run has."""
     return run.settings.planned and result.name != PLAN
 
 
@@ -226,11 +216,10 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     judged, by_key = {item.id: item for item in run.items}, {judgment.key: judgment for judgment in run.judgments}
     seen: set[str] = set()
     for key, frame in lists.items():
-        rows = frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH)
-        if rows.empty:
-            continue
-        yield Heading(words.text(f"common.items_{key}"), level=3)
-        for row in rows.to_dict("records"):
+        rows = frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH).to_dict("records")
+        if rows:
+            yield Heading(words.text(f"common.items_{key}"), level=3)
+        for row in rows:
             seen.add(row["item_id"])
             item = judged[row["item_id"]]
             text = redacted(item.text) if run.settings.redacted else _excerpt(item, run.rubric, words)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import base64
 import functools
+import html as standard
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from undogmatic.safety import files
 from undogmatic.safety.outside import visible
@@ -40,14 +42,11 @@ class Bullets(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Cells are written already; `numeric` says per column whether it is aligned to the right.
-
-    Without `headers` the first column names the rows.
-    """
+    """Cells are written already. Without `headers` the first column names the rows."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
-    numeric: Sequence[bool] = ()
+    numeric: Sequence[bool] = ()  # per column, whether it is aligned to the right
     caption: str | None = None
 
 
@@ -60,7 +59,6 @@ class Picture(NamedTuple):
 
     @property
     def data(self) -> str:
-        """The picture as a data URI."""
         return "data:image/png;base64," + base64.b64encode(self.path.read_bytes()).decode()
 
 
@@ -110,8 +108,6 @@ def markdown(text: str) -> str:
 
 def html(text: str) -> str:
     """Plain text as HTML, fit for attributes too."""
-    import html as standard
-
     return standard.escape(visible(text), quote=True)
 
 
@@ -132,7 +128,8 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
         keep_trailing_newline=True,
         finalize=_only_escaped,
     )
-    writers: dict[str, Callable[[str], str]] = {"e": escape, "fence": fence, "raw": visible, "url": _url}
+    writers: dict[str, Callable[[str], str]] = {"e": escape, "fence": fence, "raw": visible}
+    writers["url"] = lambda text: text if text.startswith("data:image/png;base64,") else quote(text)
     for name, write in writers.items():
         environment.filters[name] = functools.partial(lambda write, text: _Escaped(write(text)), write)
     environment.filters["kind"] = lambda block: type(block).__name__
@@ -141,12 +138,6 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
 
 class _Escaped(str):
     """Text that may be written as it is."""
-
-
-def _url(text: str) -> str:
-    from urllib.parse import quote
-
-    return text if text.startswith("data:image/png;base64,") else quote(text)
 
 
 def _only_escaped(value: object) -> object:

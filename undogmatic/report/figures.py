@@ -43,8 +43,7 @@ MARKERS = "osD^vPX"
 INK = "#222222"
 SCORES = ("score", "raw_score", "label")
 WIDTH = 7.2  # inches, 1080 pixels
-MANY = 500
-"""More lines than these are drawn fainter."""
+MANY = 500  # More lines than these are drawn fainter
 _LONGEST_NAME = 56
 
 
@@ -112,13 +111,8 @@ def plain(text: str) -> str:
 
 
 class Pen:
-    """What the drawing functions share: the words, the axis of scores and the look.
-
-    Args:
-        words: The report's language.
-        section: The analysis, whose own names come first.
-        rubric: Axes of scores run from end to end of its scale; without one, as the scores do.
-    """
+    """What the drawing functions share: the words (the names of `section`, the analysis, come first), the look, and the
+    axis of scores, which runs from end to end of the rubric's scale; without one, as the scores do."""
 
     def __init__(self, words: Words, section: str, rubric: Rubric | None) -> None:
         self.words, self.section = words, section
@@ -140,12 +134,10 @@ class Pen:
         return figure, axes
 
     def plot(self, height: float) -> tuple[Figure, Any]:
-        """An empty figure with one pair of axes."""
         figure, axes = self.figure(height)
         return figure, axes[0, 0]
 
     def ticks(self) -> Any:
-        """A formatter of tick labels in the language's signs."""
         from matplotlib.ticker import ScalarFormatter
 
         words = self.words
@@ -157,7 +149,6 @@ class Pen:
         return Localised(useOffset=False)
 
     def axis_label(self, word: str) -> str:
-        """An axis label with its unit."""
         if word in SCORES:
             key = "score_axis" if self.scale is None else "score_axis_with_ends"
             low, high = self.scale or (None, None)
@@ -194,7 +185,6 @@ class Pen:
             ax.invert_yaxis()
 
     def text(self, key: str, **values: Any) -> str:
-        """One of the wordings under `figures`."""
         return self.words.text(f"figures.{key}", **values)
 
     def legend(self, figure: Figure, ax: Axes) -> None:
@@ -207,8 +197,7 @@ class Pen:
     def identity(self, ax: Axes) -> None:
         """The line y = x as far as both axes reach."""
         ends = max(ax.get_xlim()[0], ax.get_ylim()[0]), min(ax.get_xlim()[1], ax.get_ylim()[1])
-        look: dict[str, Any] = {"color": GREY, "linewidth": 1.3, "scalex": False, "scaley": False}
-        ax.plot(ends, ends, "--", label=self.text("identity"), **look)
+        ax.plot(ends, ends, "--", label=self.text("identity"), color=GREY, linewidth=1.3, scalex=False, scaley=False)
 
     def reference(self, ax: Axes, data: Data, lying: bool) -> None:
         """A line at the value that the others are held against, if there is one."""
@@ -265,11 +254,8 @@ def slope(data: Data, pen: Pen) -> Figure:
     figure, ax = pen.plot(5.0)
     pairs = np.array(data["pairs"], dtype=float).reshape(-1, 2)
     rise = np.sign(pairs[:, 1] - pairs[:, 0])
-    for key, sign, colour, style in (
-        ("falls", -1, VERMILLION, "-o"),
-        ("rises", 1, BLUE, "-s"),
-        ("ties", 0, GREY, ":D"),
-    ):
+    looks = {"falls": (-1, VERMILLION, "-o"), "rises": (1, BLUE, "-s"), "ties": (0, GREY, ":D")}
+    for key, (sign, colour, style) in looks.items():
         chosen = pairs[rise == sign]
         if not len(chosen):
             continue
@@ -472,8 +458,7 @@ def reliability(data: Data, pen: Pen) -> Figure:
     look: dict[str, Any] = {"color": BLUE, "ecolor": BLUE, "elinewidth": 1.4, "capsize": 3, "markersize": 6}
     ax.errorbar(stated, right, yerr=_whisker_lengths(right, data), fmt="o", **look)
     for x, y, count in zip(stated, right, data["count"], strict=True):
-        place = {"xytext": (6, 5), "textcoords": "offset points"}
-        ax.annotate(pen.text("n", n=count), (x, y), fontsize=9, color=INK, **place)
+        ax.annotate(pen.text("n", n=count), (x, y), xytext=(6, 5), textcoords="offset points", fontsize=9, color=INK)
     pen.label(ax, x="stated_confidence", limits=(0.0, 1.0))
     pen.label(ax, y="share_right", limits=(0.0, 1.0))
     pen.identity(ax)

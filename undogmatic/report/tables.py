@@ -16,17 +16,14 @@ from undogmatic.safety.files import write_table
 
 MOST_ROWS = 25
 MOST_KEY_FIGURES = 6
-_TELLING = ("margin", "before", "after")
-"""Metrics without an interval that are shown beside the headline."""
+_TELLING = ("margin", "before", "after")  # Metrics without an interval that are shown beside the headline
 
 
 def key_figures(results: Sequence[AnalysisResult], words: Words) -> Table | None:
     """The metrics that sum a run up, in a table: the headline, the margin it is held against, then those with an
-    interval. None where no analysis has a headline.
-
-    An interval is a pair of metrics `<name>_low`, `<name>_high`. Breakdowns by condition and metrics without a label
-    are left to metrics.json; a headline never is. Several analyses get fewer figures each, named after them.
-    """
+    interval. None where no analysis has a headline. An interval is a pair of metrics `<name>_low`, `<name>_high`.
+    Breakdowns by condition and metrics without a label are left to metrics.json; a headline never is. Several analyses
+    get fewer figures each, named after them."""
     with_headline = [r for r in results if r.headline is not None]
     several = len(with_headline) > 1
     rows = []
@@ -98,10 +95,8 @@ def column_cells(column: str, values: Sequence[object], words: Words, section: s
     """The cells of one column, numbers with the same decimals throughout."""
     present = [v for v in values if isinstance(v, numbers.Real) and not missing(v)]
     largest = max((abs(float(v)) for v in present), default=0.0)
-    spec = named_spec(column)
-    if spec is None:
-        whole = all(float(v).is_integer() for v in present)
-        spec = "d" if whole else ".1f" if largest >= 10 else spec_for(column, largest)
+    whole = all(float(v).is_integer() for v in present)
+    spec = named_spec(column) or ("d" if whole else ".1f" if largest >= 10 else spec_for(column, largest))
     return [words.number(v, spec) if _real(v) else words.cell(column, v, section) for v in values]
 
 

@@ -31,18 +31,16 @@ class Words:
     """The wordings of one language and how it writes numbers.
 
     A wording is looked for in the files given and among the report's own (`texts/<language>.yaml`), in the language and
-    then in English. `{units}` in it is what the rubric calls a unit of the score.
-
-    Args:
-        language: One of those that `report/texts` has.
-        texts: Files of what the report speaks of: analyses, dataset, sweep (see `undogmatic.records.wordings`).
-        units: What a unit of the score is called, or None for the general word.
-        strict: Raise `MissingWording` instead of showing a finding without wording by its key and values. Tests are
-            strict; a report is not, because it is written after hours of judging.
+    then in English. `{units}` in it is what the rubric calls a unit of the score. Tests are `strict`: a finding without
+    wording raises; a report shows its key and values, because it is written after hours of judging.
     """
 
     def __init__(
-        self, language: str, texts: Iterable[Path] = (), units: str | None = None, strict: bool = False
+        self,
+        language: str,  # one of those that `report/texts` has
+        texts: Iterable[Path] = (),  # of what the report speaks of: analyses, dataset, sweep
+        units: str | None = None,  # None: the general word
+        strict: bool = False,
     ) -> None:
         self.language, self.strict = language, strict
         files = [*texts, *texts_beside(Finding)]
@@ -57,7 +55,6 @@ class Words:
 
     @classmethod
     def of(cls, outcome: FinishedRun | SweepResult) -> Words:
-        """The words for the report of a run or a sweep."""
         rubric, language = outcome.rubric, outcome.language
         wording = rubric.wordings.get(language) if rubric is not None else None
         return cls(language, outcome.texts, wording.unit if wording is not None else None)
@@ -198,9 +195,7 @@ def _lookup(node: Any, key: str) -> str | None:
 def spec_for(column: str, value: float) -> str:
     """How a column or metric is written, judged by its name: p-values, shares, counts, scores; else by its size.
     "controls.in_band.humble" is written as its last known part says."""
-    if (named := named_spec(column)) is not None:
-        return named
-    return "" if float(value).is_integer() and abs(value) >= 10 else _significant(value)
+    return named_spec(column) or ("" if float(value).is_integer() and abs(value) >= 10 else _significant(value))
 
 
 def named_spec(column: str) -> str | None:

@@ -70,14 +70,14 @@ def claim(folder: Path, fresh: bool = False) -> Path:
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Claim a folder for as long as the context lasts, or for longer if this process has claimed it already."""
-    mine = folder.resolve() not in _held
-    if mine:
-        claim(folder)
+    if folder.resolve() in _held:
+        yield
+        return
+    claim(folder)
     try:
         yield
     finally:
-        if mine:
-            let_go(folder)
+        let_go(folder)
 
 
 def own() -> Path | None:
@@ -97,13 +97,12 @@ def let_go(folder: Path) -> bool:
     job = sweep is not None and Path(sweep).resolve() == folder.resolve().parent
     journals = (path for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl")) if path.is_file())
     stays = not claimed.made or job or any(path.stat().st_size for path in journals)
-    if not stays and not any(path.name.isdigit() for path in folder.iterdir()):  # no job was begun
+    stays = stays or any(path.name.isdigit() for path in folder.iterdir())  # a job was begun
+    if not stays:
         shutil.rmtree(folder, ignore_errors=True)
         _remove(claimed.made[:-1])
-        claimed.lock.release()
-        return False
     claimed.lock.release()
-    return True
+    return stays
 
 
 def keep(folder: Path) -> None:

@@ -3,7 +3,6 @@ statistic."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -45,19 +44,6 @@ class Asked:
     text: str  # what the model is shown besides the judged text, demonstrations included
     judge: str = ""  # where the run has several
     without: tuple[str, ...] = ()  # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
-
-    @classmethod
-    def of(
-        cls, readout: str, model: str, prompt: str, uses_prompt: bool, text: str, parts: Mapping[str, str], judge: str
-    ) -> Asked:
-        """A way of asking; of `parts` (name -> text of the prompt variant) those are missing that `text` lacks."""
-
-        def letters(words: str) -> str:
-            """Letters and digits alone: what stays of a text however it is escaped or folded."""
-            return re.sub(r"\\[nrt\"]|\W", "", words)
-
-        missing = [name for name, part in parts.items() if uses_prompt and letters(part) not in letters(text)]
-        return cls(readout, model, prompt, uses_prompt, text, judge, tuple(missing))
 
 
 class RunSettings(NamedTuple):

@@ -34,13 +34,16 @@ def two() -> str:
     )
 
 
-def test_a_case_is_an_item_with_the_path_of_its_document(two: str) -> None:
+def test_a_case_is_an_item_with_the_path_of_its_document_and_a_split_takes_its_own(two: str) -> None:
     a, b = CasesDataset(two, split="all").load()
     assert a.inputs == {"document": "a.md", "reference": "The summary of A."}
     assert b.inputs == {"document": "b.txt", "reference": "O resumo de B."}
     sha256 = hashlib.sha256(b"The opinion of A.").hexdigest()
     assert a.metadata == {"language": "en", "document_sha256": sha256}
     assert [item.place for item in (a, b)] == ["cases.jsonl:1", "cases.jsonl:2"]
+    sums = table("s.jsonl", {"case": "A", "text": "a"}, {"case": "B", "text": "b"})
+    assert [item.id for item in CasesDataset(two).load()] == ["A"]
+    assert [item.id for item in CasesDataset(two, sums, split="dev").load()] == ["B/s"]
 
 
 def test_a_folder_with_a_sub_folder_per_case_is_read_like_a_table() -> None:
@@ -55,7 +58,7 @@ def test_a_folder_with_a_sub_folder_per_case_is_read_like_a_table() -> None:
     assert items[0].inputs == {"document": "cases/A/decision.pdf", "reference": "The summary of A."}
 
 
-def test_summaries_are_items_of_their_case_and_system(two: str) -> None:
+def test_summaries_are_items_of_their_case_and_system_and_the_three_formats_give_the_same(two: str) -> None:
     rows = [
         {"case": "A", "system": "m1", "text": "Short and  true.", "seed": 3},
         {"case": "A", "model": "m2", "text": "Long."},
@@ -67,21 +70,12 @@ def test_summaries_are_items_of_their_case_and_system(two: str) -> None:
     assert items[0].inputs == inputs
     assert items[0].metadata == {"language": "en", "seed": 3, "case": "A", "system": "m1", "word_count": 3}
     assert [item.pair for item in items] == ["A", "A", "B"]
-
-
-def test_the_three_formats_of_summaries_give_the_same_items(two: str) -> None:
     rows = [{"case": "A", "system": "m", "text": "x, y;\nz"}, {"case": "B", "system": "m", "text": "«w»"}]
     pd.DataFrame(rows).to_csv("s.csv", index=False)
     pd.DataFrame(rows).to_parquet("s.parquet")
     files = (table("s.jsonl", *rows), "s.csv", "s.parquet")
     forms = [[item.form() for item in CasesDataset(two, file, split="all").load()] for file in files]
     assert forms[0] == forms[1] == forms[2] and len(forms[0]) == 2
-
-
-def test_a_split_takes_its_own_cases_and_summaries_and_none_named_is_test(two: str) -> None:
-    sums = table("s.jsonl", {"case": "A", "text": "a"}, {"case": "B", "text": "b"})
-    assert [item.id for item in CasesDataset(two).load()] == ["A"]
-    assert [item.id for item in CasesDataset(two, sums, split="dev").load()] == ["B/s"]
 
 
 def test_documents_and_references_may_be_missing_where_nothing_needs_them() -> None:
@@ -139,13 +133,10 @@ def test_a_bad_summary_is_one_message_with_its_line(two: str, row: dict[str, Any
     assert said in str(caught.value)
 
 
-def test_a_case_that_comes_twice_is_named_with_both_places() -> None:
+def test_a_case_that_comes_twice_and_a_folder_that_is_no_folder_of_cases_are_named() -> None:
     path = table("c.jsonl", *[{"case": "A", "reference": "r"}] * 2)
     with pytest.raises(DataError, match=r"c\.jsonl:2: the case 'A' was already given at c\.jsonl:1\."):
         CasesDataset(path).load()
-
-
-def test_a_folder_that_is_no_folder_of_cases_is_named() -> None:
     for file in map(Path, ("flat/a.pdf", "many/A/a.pdf", "many/A/b.md")):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("x", encoding="utf-8")
@@ -156,23 +147,22 @@ def test_a_folder_that_is_no_folder_of_cases_is_named() -> None:
 
 
 def test_what_the_user_set_is_named(two: str) -> None:
-    with pytest.raises(ConfigError, match=r"`dataset\.path` is 'nothing\.csv', which does not exist"):
-        CasesDataset("nothing.csv")
-    with pytest.raises(ConfigError, match=r"`dataset.summaries` is 'nothing.csv', which does not exist"):
-        CasesDataset(two, "nothing.csv")
-    with pytest.raises(ConfigError, match=r"`dataset\.summaries` is 'shippd'\. Did you mean shipped\?"):
-        CasesDataset(summaries="shippd")
-    with pytest.raises(ConfigError, match="which are summaries of the shipped cases"):
-        CasesDataset(two, "shipped")
-    with pytest.raises(ConfigError, match=r"`dataset\.summaries` is 'b\.txt'; known formats: \.jsonl"):
-        CasesDataset(two, "b.txt")
+    for path, summaries, said in (
+        ("nothing.csv", None, r"`dataset\.path` is 'nothing\.csv', which does not exist"),
+        (two, "nothing.csv", r"`dataset.summaries` is 'nothing.csv', which does not exist"),
+        (None, "shippd", r"`dataset\.summaries` is 'shippd'\. Did you mean shipped\?"),
+        (two, "shipped", "which are summaries of the shipped cases"),
+        (two, "b.txt", r"`dataset\.summaries` is 'b\.txt'; known formats: \.jsonl"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            CasesDataset(path, summaries)
     assert CasesDataset(two, table("shipped.jsonl", {"case": "A", "text": "a"})).load()
     path = table("c.jsonl", {"case": "A", "reference": "r"})
     with pytest.raises(DataError, match=r"no cases of the split dev \(there are: test\)"):
         CasesDataset(path, split="dev").load()
 
 
-def test_the_shipped_cases_are_items_with_pdf_or_text() -> None:
+def test_the_shipped_cases_are_items_with_pdf_or_text_and_their_splits_share_nothing() -> None:
     texts, pdfs = CasesDataset(split="all").load(), CasesDataset(split="all", document="pdf").load()
     assert [item.id for item in texts] == [item.id for item in pdfs]
     assert {Path(item.inputs["document"]).suffix for item in texts} == {".md"}
@@ -180,19 +170,6 @@ def test_the_shipped_cases_are_items_with_pdf_or_text() -> None:
         content = Path(item.inputs["document"]).read_bytes()
         assert content.startswith(b"%PDF")
         assert item.metadata["document_sha256"] == hashlib.sha256(content).hexdigest()
-
-
-def test_the_shipped_summaries_of_one_case_are_one_unit() -> None:
-    """Filler and formulas that cases share do not tie them to one another."""
-    dataset = CasesDataset(summaries="shipped", split="all")
-    items = dataset.load()
-    names = groups_of(items)
-    assert len({(names[item.id], item.metadata["case"]) for item in items}) == len(set(names.values())) == 11
-    assert dataset.licence is not None
-    assert dataset.about == "shipped summaries (shipped), all split"
-
-
-def test_splits_of_the_shipped_cases_share_nothing() -> None:
     ids = {split: {item.id for item in CasesDataset(split=split).load()} for split in ("dev", "test")}
     assert (len(ids["dev"]), len(ids["test"])) == (8, 3)
     assert not ids["dev"] & ids["test"]
@@ -200,7 +177,13 @@ def test_splits_of_the_shipped_cases_share_nothing() -> None:
     assert (data_folder() / "faith" / "summaries.jsonl").is_file()
 
 
-def test_the_licence_of_the_users_summaries_is_not_known(two: str) -> None:
+def test_the_shipped_summaries_of_one_case_are_one_unit_and_the_licence_of_the_users_is_not_known(two: str) -> None:
+    """Filler and formulas that cases share do not tie them to one another."""
+    dataset = CasesDataset(summaries="shipped", split="all")
+    items = dataset.load()
+    names = groups_of(items)
+    assert len({(names[item.id], item.metadata["case"]) for item in items}) == len(set(names.values())) == 11
+    assert dataset.licence is not None and dataset.about == "shipped summaries (shipped), all split"
     sums = table("s.jsonl", {"case": "us-ferry", "text": "a"})
     assert CasesDataset(two).licence is None
     assert CasesDataset(summaries=sums, split="all").licence is None

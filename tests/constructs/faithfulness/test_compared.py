@@ -1,8 +1,9 @@
-"""The arithmetic of comparing a text with a reference, sentence by sentence, and BERTScore as a judge."""
+"""Comparing a text with a reference, sentence by sentence: the arithmetic, the vectors, and BERTScore as a judge."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -16,45 +17,37 @@ from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness import compared
 from undogmatic.constructs.faithfulness.compared import coverage, uncontradicted
+from undogmatic.constructs.faithfulness.embeddings import LONGEST, WIDTH, HubEmbeddings, MiniLMEmbeddings, load
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.records.records import Item
 
 
-def test_the_stored_labels_give_the_stored_scores_on_every_row() -> None:
+def test_the_stored_labels_and_similarities_give_the_stored_scores_on_every_row() -> None:
     rows = reference_rows("faith/nli.jsonl")
     assert len(rows) == 18
     for row in rows:
         assert uncontradicted([s["label"] == "contradiction" for s in row["sentences"]]) == row["nli_score"]
-
-
-def test_the_stored_similarities_give_the_stored_coverage_on_every_row() -> None:
     for row in reference_rows("faith/coverage.jsonl"):
         found = coverage(np.array([[s["similarity"]] for s in row["sentences"]]), row["threshold"], inclusive=True)
         assert found.score == pytest.approx(row["coverage_score"], abs=1e-12)
         assert found.covered.tolist() == [s["is_covered"] for s in row["sentences"]]
 
 
-def test_exactly_the_threshold_counts_only_where_asked() -> None:
+def test_more_sentences_never_lower_coverage_exactly_the_threshold_counts_where_asked_and_none_has_no_share() -> None:
     similarities = np.array([[0.2, 0.5], [0.4, 0.1]])
     assert coverage(similarities, 0.5, inclusive=True).score == 0.5
     assert coverage(similarities, 0.5, inclusive=False).score == 0.0
     assert coverage(similarities, 0.3, inclusive=False).best.tolist() == [1, 0]
-
-
-def test_sentences_that_a_text_has_besides_never_lower_its_coverage() -> None:
-    rng = np.random.default_rng(0)
-    own, filler = rng.uniform(-1, 1, (9, 5)), rng.uniform(-1, 1, (9, 40))
-    more = coverage(np.hstack([own, filler]), 0.5, inclusive=False)
-    assert more.score >= coverage(own, 0.5, inclusive=False).score
-
-
-def test_no_sentence_has_no_share() -> None:
     with pytest.raises(ValueError, match="no sentences"):
         uncontradicted([])
     with pytest.raises(ValueError, match="both sides"):
         coverage(np.empty((0, 3)), 0.5, inclusive=True)
     with pytest.raises(ValueError, match="NaN"):
         coverage(np.array([[np.nan]]), 0.5, inclusive=True)
+    rng = np.random.default_rng(0)
+    own, filler = rng.uniform(-1, 1, (9, 5)), rng.uniform(-1, 1, (9, 40))
+    more = coverage(np.hstack([own, filler]), 0.5, inclusive=False)
+    assert more.score >= coverage(own, 0.5, inclusive=False).score
 
 
 class Scorer:
@@ -80,13 +73,12 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[compared.BertScoreJudge]:
     compared._scorer.cache_clear()
 
 
-def test_its_f_is_the_score_and_precision_and_recall_are_kept(judge: compared.BertScoreJudge) -> None:
+def test_its_f_is_the_score_precision_and_recall_are_kept_and_without_a_reference_there_is_none(
+    judge: compared.BertScoreJudge,
+) -> None:
     item = Item(id="a", inputs={"summary": "a b c d", "reference": "a b"})
     reading = asyncio.run(judge.judge(item))["bertscore"]
     assert (reading.score, reading.details) == (pytest.approx(2 / 3), {"precision": 0.5, "recall": 1.0})
-
-
-def test_without_a_reference_there_is_no_score(judge: compared.BertScoreJudge) -> None:
     with pytest.raises(UnparseableAnswer, match="no input 'reference'"):
         asyncio.run(judge.judge(Item(id="a", inputs={"summary": "a"})))
 
@@ -96,3 +88,51 @@ def test_without_the_library_the_message_says_what_to_install(monkeypatch: pytes
     compared._scorer.cache_clear()
     with pytest.raises(ConfigError, match=r"undogmatic\[bertscore\]"):
         compared._scorer(None, "en", None, False)
+
+
+@pytest.mark.parametrize(("precision", "tolerance", "flips"), [("fp32", 1e-5, []), ("int8", 0.02, [0.5039])])
+def test_the_stored_similarities_come_out_again(precision: Any, tolerance: float, flips: list[float]) -> None:
+    rows = reference_rows("faith/coverage.jsonl")
+    texts = sorted({s[k] for row in rows for s in row["sentences"] for k in ("sentence", "best_match")})
+    vectors = dict(zip(texts, load(precision).vectors(texts), strict=True))
+    flipped = []
+    for row in rows:
+        pairs = [float(vectors[s["sentence"]] @ vectors[s["best_match"]]) for s in row["sentences"]]
+        known = [s["similarity"] for s in row["sentences"]]
+        assert np.abs(np.subtract(pairs, known)).max() < tolerance
+        found = coverage(np.array(pairs)[:, None], row["threshold"], inclusive=True)
+        wrong = found.covered != [s["is_covered"] for s in row["sentences"]]
+        flipped += [round(known[n], 4) for n in np.flatnonzero(wrong)]
+        assert wrong.any() or found.score == pytest.approx(row["coverage_score"], abs=1e-12)
+    assert flipped == flips
+
+
+def test_a_vector_does_not_depend_on_what_it_is_read_with_and_is_of_a_sentence_up_to_its_longest() -> None:
+    model = load("fp32")
+    texts = ["A ferry sank.", "The court held that the carrier owed its passengers a duty of care at all times.", "No."]
+    together, alone = model.vectors(texts), np.vstack([model.vectors([text]) for text in texts])
+    assert together.shape == (3, WIDTH)
+    assert np.allclose(together, alone, atol=1e-6)
+    assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
+    long = "court " * LONGEST
+    one, other = load("fp32").vectors([long, long + "ferry ferry ferry"])
+    assert np.allclose(one, other, atol=1e-6)
+
+
+def test_every_distinct_sentence_is_read_once() -> None:
+    embeddings = MiniLMEmbeddings()
+    first = asyncio.run(embeddings.similarities(["A ferry sank.", "It rained."], ["A ferry sank."]))
+    second = asyncio.run(embeddings.similarities(["A ferry sank."], ["It rained.", "A ferry sank."]))
+    assert embeddings.sentences_read == 2
+    assert first.shape == (2, 1) and second.shape == (1, 2)
+    assert first[0, 0] == pytest.approx(1) and first[1, 0] == second[0, 0]
+
+
+def test_a_missing_package_is_named_also_by_embeddings_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
+    with pytest.raises(ConfigError, match=r"onnxruntime, which is not installed: pip install 'undogmatic\[faith"):
+        MiniLMEmbeddings()
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(ConfigError, match=r"needs sentence-transformers.*embeddings=minilm"):
+        HubEmbeddings("nowhere/model").vectors(["A ferry sank."])

@@ -1,16 +1,18 @@
-"""Composite, ranking and tests between systems, on scores whose verdict is known."""
+"""Composite, ranking, tests between systems, and what is asked of a ranking, on scores whose answer is known."""
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import ORIGIN, Said, analysed, configured
+from tests.analyses.builders import ORIGIN, Said, configured
+from undogmatic.analyses.association import associate, partial
 from undogmatic.analyses.base import LongTable, Unsuited, tabulate
 from undogmatic.analyses.ruling import verdict
 from undogmatic.analyses.truth import margin_of
@@ -19,6 +21,8 @@ from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness.composite import COMPOSITE, compare_systems
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
+from undogmatic.records.results import AnalysisResult
+from undogmatic.safety.secrets import redacted
 
 CRITERIA = (("nli", "nli"), ("coverage", "coverage"), ("j", "factual_accuracy"), ("j", "completeness"))
 
@@ -53,14 +57,19 @@ def run(
     return LongTable(tabulate(items, judgments, 2, asked, gaps=False), rubric)
 
 
-composite = partial(analysed, "composite")
+def asked(part: str, judged: LongTable, **changes: Any) -> AnalysisResult:
+    (result,) = configured(part, **changes)(judged, np.random.default_rng(0))
+    return result  # type: ignore[no-any-return]
+
+
+composite = functools.partial(asked, "composite")
 
 
 def noise(n: int, mean: float, sd: float, seed: int) -> np.ndarray:
     return np.clip(np.random.default_rng(seed).normal(mean, sd, n), 0, 1)
 
 
-def test_the_composite_is_the_weighted_mean_and_has_a_band(said: Said) -> None:
+def test_the_composite_is_the_weighted_mean_with_a_band_and_a_system_well_ahead_is_said_to_be(said: Said) -> None:
     base = noise(12, 0.6, 0.05, 0)
     result = composite(run({"a": base + 0.3, "b": base}))
     said(result)
@@ -70,6 +79,11 @@ def test_the_composite_is_the_weighted_mean_and_has_a_band(said: Said) -> None:
     assert ranking["band"].tolist() == (["excellent", "moderate"] if base.mean() >= 0.6 else ["good", "below"])
     assert result.items is not None
     assert list(result.items) == ["item_id", "case", "system", "nli", "judge", "coverage", "composite"]
+    base = noise(20, 0.5, 0.1, 1)
+    result = composite(run({"b": base, "a": base + noise(20, 0.25, 0.06, 2), "c": base - noise(20, 0.2, 0.06, 3)}))
+    assert result.standing == "supported" and "composite.verdict_first" in said(result)
+    assert result.tables["tests"]["shown"].tolist() == ["better"] * 3
+    assert result.metrics["composite.first_share.a"] == 1
 
 
 @pytest.mark.parametrize(
@@ -77,15 +91,6 @@ def test_the_composite_is_the_weighted_mean_and_has_a_band(said: Said) -> None:
 )
 def test_bands_begin_at_their_lowest_value(value: float, band: str) -> None:
     assert configured("composite").band(value) == band
-
-
-def test_a_system_ahead_by_more_than_the_margin_is_said_to_be(said: Said) -> None:
-    base = noise(20, 0.5, 0.1, 1)
-    result = composite(run({"b": base, "a": base + noise(20, 0.25, 0.06, 2), "c": base - noise(20, 0.2, 0.06, 3)}))
-    assert result.standing == "supported"
-    assert "composite.verdict_first" in said(result)
-    assert result.tables["tests"]["shown"].tolist() == ["better"] * 3
-    assert result.metrics["composite.first_share.a"] == 1
 
 
 NEAR = {"a": noise(30, 0.7, 0.1, 3), "b": noise(30, 0.7, 0.1, 3) + noise(30, 0.5, 0.06, 4) - 0.5}
@@ -99,8 +104,7 @@ FEW = {name: noise(6, 0.5, 0.05, 5) + more for name, more in (("a", 0.4), ("b", 
 )
 def test_the_verdict_names_what_the_scores_show(systems: Any, standing: str, key: str, said: Said) -> None:
     result = composite(run(systems))
-    assert result.standing == standing
-    assert f"composite.verdict_{key}" in said(result)
+    assert result.standing == standing and f"composite.verdict_{key}" in said(result)
 
 
 def test_a_close_race_names_the_cases_that_would_decide(said: Said) -> None:
@@ -128,8 +132,7 @@ def test_a_verdict_that_missing_judgments_could_turn_is_withheld(said: Said) -> 
     assert composite(run(scores)).standing == "supported"
     failed = {(f"c{n}/a", judge, c) for n in range(10) for judge, c in CRITERIA}
     result = composite(run(scores, failed=failed))
-    assert "composite.verdict_missing" in said(result)
-    assert result.standing == "undecided"
+    assert "composite.verdict_missing" in said(result) and result.standing == "undecided"
 
 
 class TestAMissingJudgment:
@@ -172,16 +175,246 @@ def test_what_is_wrong_with_the_config_is_named(changes: dict[str, Any], said_: 
         configured("composite", **changes)
 
 
-def test_a_criterion_or_judge_that_is_not_there_is_named() -> None:
+def test_a_criterion_or_judge_that_is_not_there_and_two_texts_of_one_system_about_one_case_are_named() -> None:
     judged = run({"a": noise(3, 0.5, 0.1, 0), "b": noise(3, 0.5, 0.1, 1)})
     with pytest.raises(Unsuited, match=r"needs the criterion 'tone' for the pillar 'tone'.*there are: completeness"):
         composite(judged, weights={"tone": 1.0}, criteria={})
     with pytest.raises(ConfigError, match=r"`judges\.judge` names 'k'; there are"):
         composite(judged, judges={"judge": ["k"]})
-
-
-def test_two_texts_of_one_system_about_one_case_are_refused() -> None:
-    judged = run({"a": noise(3, 0.5, 0.1, 0)})
     judged.frame.loc[judged.frame["metadata.case"] == "c1", "metadata.case"] = "c0"
     with pytest.raises(DataError, match=r"c0/a, c1/a are both by 'a' about 'c0'"):
         composite(judged)
+
+
+def with_judges(*columns: np.ndarray, **more: Any) -> LongTable:
+    """One system, a judge per column; NLI and coverage follow the first."""
+    judged = run({"a": columns[0]}, judges=tuple("jklm"[: len(columns)]), **more)
+    for name, column in zip("jklm", columns, strict=False):
+        own = judged.frame["judge"] == name
+        cases = judged.frame.loc[own, "metadata.case"].str[1:].astype(int)
+        judged.frame.loc[own & (judged.frame["repeat"] == 0), "score"] = column[cases]
+    return judged
+
+
+def buckets(n: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(1, 6, n) / 5
+
+
+def with_pillar(judged: LongTable, change: Callable[[pd.Series], Any]) -> LongTable:
+    nli = judged.frame["judge"] == "nli"
+    judged.frame.loc[nli, "score"] = change(judged.frame.loc[nli, "score"])
+    return judged
+
+
+def turned_pillar() -> LongTable:
+    return with_pillar(run({"a": noise(40, 0.5, 0.2, 0)}), lambda scores: 1 - scores)
+
+
+def pillar_by_chance() -> LongTable:
+    scores = {name: noise(6, 0.5, 0.2, seed) for seed, name in enumerate("abc")}
+    return with_pillar(run(scores), lambda scores: np.random.default_rng(7).uniform(size=len(scores)))
+
+
+def again(change: Callable[[int], float], n: int = 20) -> LongTable:
+    """A judge that judges every text twice."""
+    own = buckets(n, 1)
+    later = {(f"c{case}/a", "j"): float(np.clip(own[case] + change(case), 0, 1)) for case in range(n)}
+    return run({"a": own}, later=later)
+
+
+def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> LongTable:
+    return run({name: noise(n, 0.5, 0.2, seed) for seed, name in enumerate(systems)}, words=words)
+
+
+@pytest.mark.parametrize(
+    ("part", "judged", "changes", "standing", "keys"),
+    [
+        ("agreement", lambda: with_judges(*map(buckets, [60] * 3, (1, 2, 3))), {}, "refuted", "verdict_disagree"),
+        ("pillars", lambda: run({"a": noise(40, 0.5, 0.2, 0)}), {}, "supported", "verdict_together"),
+        ("pillars", turned_pillar, {}, "refuted", "verdict_against flagged"),
+        ("pillars", pillar_by_chance, {}, "undecided", "verdict_open"),
+        ("length_bias", lambda: lengths(60, lambda _, score: round(100 + 400 * score)), {}, "refuted",
+         "flagged verdict_biased"),
+        ("length_bias", lambda: lengths(200, lambda case, _: 100 + 37 * case % 211), {"level": 0.9}, "supported",
+         "one verdict_none"),
+        ("length_bias", lambda: lengths(6, lambda case, score: round(100 + 100 * case * score), "abc"), {}, "undecided",
+         "verdict_open"),
+        ("consistency", lambda: again(lambda case: 0.0, 120), {}, "supported", "verdict_same"),
+        ("consistency", lambda: again(lambda case: -0.2 if case % 3 else 0.2), {}, "refuted", "verdict_moves"),
+        ("consistency", lambda: again(lambda case: 0.0, 2), {}, "undecided", "verdict_few"),
+    ],
+    ids=[
+        "judges by chance do not agree", "pillars that go together", "a pillar that is turned around",
+        "few cases show nothing of pillars", "a judge that counts words", "a judge that does not, with enough texts",
+        "eighteen texts of six cases leave the length open", "a judge that repeats itself", "a judge that moves",
+        "two texts judged again decide nothing",
+    ],
+)  # fmt: skip
+def test_the_verdict_is_that_of_scores_whose_answer_is_known(
+    part: str, judged: Callable[[], LongTable], changes: dict[str, Any], standing: str, keys: str, said: Said
+) -> None:
+    result = asked(part, judged(), **changes)
+    assert result.standing == standing
+    assert said(result).keys() >= {f"{part}.{key}" for key in keys.split()}
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("agreement", "of which there are 1"),
+        ("baselines", "rouge1, rouge2, rougeL, bertscore"),
+        ("consistency", r"run\.repeats=2"),
+        ("taxonomy", "dataset=quotes"),
+    ],
+)
+def test_a_run_without_what_an_analysis_reads_is_unsuited(part: str, message: str) -> None:
+    with pytest.raises(Unsuited, match=message):
+        asked(part, run({"a": buckets(4, 0)}))
+
+
+class TestAgreement:
+    def test_judges_that_say_the_same_agree_and_the_one_that_agrees_least_is_named_with_its_weight(
+        self, said: Said
+    ) -> None:
+        own = buckets(40, 0)
+        near = np.where(np.arange(40) % 10 == 0, np.clip(own + 0.2, 0.2, 1.0), own)
+        result = asked("agreement", with_judges(own, near, own))
+        assert result.standing == "supported"
+        assert said(result).keys() >= {"agreement.pair", "agreement.lowest", "agreement.verdict_agree"}
+        pairs = result.tables["pairs"]
+        assert pairs["tau"].between(0.9, 1).all() and pairs["kappa_completeness"].between(0.9, 1).all()
+        own = buckets(60, 4)
+        values = said(asked("agreement", with_judges(own, own, buckets(60, 5))))["agreement.weakest"].values
+        assert (values["judge"], values["weight"]) == ("l", pytest.approx(0.4 / 3))
+
+    def test_failures_are_left_out_and_counted_and_scores_that_are_no_categories_have_no_kappa(
+        self, said: Said
+    ) -> None:
+        failed = {("c0/a", "k", "completeness"), ("c5/a", "k", "factual_accuracy")}
+        result = asked("agreement", run({"a": buckets(12, 6)}, failed=failed, judges=("j", "k")))
+        assert said(result)["agreement.failed"].values == {"judge": "k", "n": 2, "total": 12}
+        assert result.tables["pairs"].loc[0, ["n", "left_out"]].tolist() == [10, 2]
+        pairs = asked("agreement", with_judges(noise(12, 0.5, 0.2, 0), noise(12, 0.5, 0.2, 1))).tables["pairs"]
+        assert pairs["kappa_completeness"].isna().all() and pairs["tau"].notna().all()
+
+
+class TestBaselines:
+    def judged(self, scores: np.ndarray) -> LongTable:
+        words = "the board granted the permit because the plan kept the old trees near the mill".split()
+        judged = run({"a": scores})
+        kept = [max(1, round(score * len(words))) for score in scores]
+        inputs = {f"c{n}/a": {"summary": " ".join(words[:k]), "reference": " ".join(words)} for n, k in enumerate(kept)}
+        return LongTable(judged.frame, judged.rubric, inputs=inputs)
+
+    def test_rouge_from_the_texts_stands_in_where_it_follows_and_so_may_a_criterion_of_the_run(
+        self, said: Said
+    ) -> None:
+        result = asked("baselines", self.judged(np.linspace(0.1, 1, 30)))
+        found = said(result)
+        assert result.standing == "supported"
+        assert found["baselines.absent"].values == {"baseline": "bertscore"}
+        assert result.tables["baselines"]["baseline"].tolist() == ["rouge1", "rouge2", "rougeL"]
+        assert "rougeL" in found["baselines.verdict_follows"].values["baselines"]
+        judged = run({"a": noise(12, 0.5, 0.2, 0)})
+        table = asked("baselines", judged, of={"nli": []}).tables["baselines"]
+        assert table["tau"].tolist() == pytest.approx([1.0])
+
+    def test_stored_values_are_held_against_computed_ones(self, said: Said) -> None:
+        judged = self.judged(np.linspace(0.1, 1, 12))
+        made = asked("baselines", judged).items
+        assert made is not None
+        rouge = made.set_index("item_id")["rouge1"].round(4)
+        judged.frame["metadata.rouge1_f"] = judged.frame["item_id"].map(rouge)
+        assert "baselines.stored_same" in said(asked("baselines", judged))
+        judged.frame.loc[judged.frame["item_id"] == "c3/a", "metadata.rouge1_f"] += 0.01
+        differ = said(asked("baselines", judged))["baselines.stored_differ"].values
+        assert (differ["off"], differ["n"]) == (1, 12)
+
+
+@pytest.mark.parametrize("changes", [{"given": ["tone"]}, {"pillar": "tone"}, {"bound": 1.0}])
+def test_unknown_names_and_bounds_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        configured("length_bias", **changes)
+
+
+def test_a_turned_pillar_is_named_and_a_judge_that_repeats_itself_gives_every_score_again(said: Said) -> None:
+    assert "nli" in said(asked("pillars", turned_pillar()))["pillars.verdict_against"].values["pillars"]
+    assert asked("consistency", again(lambda case: 0.0)).metrics["consistency.exact_rate.j"] == 1
+
+
+class TestTaxonomy:
+    ERRORS = json.dumps(
+        [{"issue": "The date is wrong.", "severity": "Minor", "category": "wrong_date_or_vote"}, {"issue": "No."}]
+    )
+
+    def test_quotes_are_counted_once_held_against_the_classes_that_they_bear_and_hidden_ones_not_at_all(
+        self, said: Said
+    ) -> None:
+        result = asked("taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS, omissions='["The dissent"]'))
+        assert "taxonomy.verdict_none" in said(result)
+        counts = ["quotes", "class.errors.wrong_date_or_vote", "class.omissions.omitted_dissent", "severity.Minor"]
+        # Though they are kept beside two criteria; where no summary hedges the count is zero and not absent.
+        assert [result.metrics[f"taxonomy.{name}"] for name in (*counts, "hedging", "agreement")] == [15, 5, 5, 5, 0, 1]
+        with pytest.raises(Unsuited, match=r"`tracking\.redact` is true"):
+            asked("taxonomy", run({"a": buckets(5, 0)}, errors=redacted(self.ERRORS)))
+
+    @pytest.mark.parametrize(
+        "details",
+        [
+            {"errors": '[{"problem": "It says perhaps.", "kind": "hedging"}]'},
+            {"errors": "[]", "hedging": 1.0},
+            {"errors": "[]", "hedging": "true"},
+        ],
+        ids=["quoted", "said", "said in a table"],
+    )
+    def test_summaries_that_hedge_are_counted_in_a_metric_and_a_table(self, details: Any, said: Said) -> None:
+        result = asked("taxonomy", run({"a": buckets(5, 0), "b": buckets(4, 1)}, judges=("j", "k"), **details))
+        said(result)
+        assert result.metrics["taxonomy.hedging"] == 18, "each of two judges finds nine summaries hedging"
+        assert result.metrics["taxonomy.hedging_by_system.b"] == 8
+        modes = result.tables["modes"].set_index(["judge", "system"])
+        errors = 5 if "kind" in details["errors"] else 0
+        counts = {"summaries": 5, "errors": errors, "omissions": 0, "hedging": 5}
+        assert modes.loc[("k", "a")].to_dict() == counts
+
+    def test_a_model_that_was_asked_is_held_against_the_rules(self, said: Said) -> None:
+        judged = run({"a": buckets(24, 0)})
+        frame = judged.frame[judged.frame["judge"] == "nli"].reset_index(drop=True)
+        texts = ["The date is wrong.", "The outcome is reversed.", "Not in the reference."]
+        answers = ["wrong_date_or_vote", "reversed_outcome", "invented_detail"]
+        frame = frame.assign(criterion="overall", text=[texts[n % 3] for n in range(24)])
+        frame = frame.assign(category=[answers[n % 3] for n in range(24)], score=np.nan)
+        frame["metadata.kind"], frame["metadata.judge"], frame["metadata.quoted"] = "errors", "j", "c/a"
+        result = asked("taxonomy", LongTable(frame, judged.rubric))
+        assert result.standing == "supported"
+        assert (result.headline, result.metrics["taxonomy.kappa"]) == ("taxonomy.kappa", 1)
+        frame["category"] = np.random.default_rng(0).permutation(frame["category"])
+        assert asked("taxonomy", LongTable(frame, judged.rubric)).standing == "refuted"
+        said(result)
+
+
+def test_all_parts_read_one_composite_and_what_does_not_suit_is_named() -> None:
+    analysis = configured("meta")
+    own = (analysis.agreement, analysis.pillars, analysis.baselines, analysis.length_bias, analysis.consistency)
+    assert all(part.composite == analysis.composite for part in own)
+    results = analysis(run({"a": buckets(6, 0), "b": buckets(6, 1)}), np.random.default_rng(0))
+    assert [result.name for result in results] == ["composite", "pillars", "length_bias", "meta"]
+    left_out = [finding.values["analysis"] for finding in results[-1].findings if finding.key == "meta.left_out"]
+    assert left_out == ["agreement", "baselines", "consistency", "taxonomy"]
+
+
+def test_a_partial_correlation_is_that_of_the_residuals_and_what_does_not_vary_has_none() -> None:
+    rng = np.random.default_rng(0)
+    given = pd.Series(rng.normal(size=40))
+    x, y = given + rng.normal(size=40), 2 * given + rng.normal(size=40)
+    groups = pd.Series(range(40))
+    design = np.column_stack([np.ones(40), given])
+    left = [each - design @ np.linalg.lstsq(design, each, rcond=None)[0] for each in (x.to_numpy(), y.to_numpy())]
+    found = partial(x, y, given, groups, rng)
+    assert found.estimate.value == pytest.approx(np.corrcoef(*left)[0, 1])
+    assert found.estimate.low < found.estimate.value < found.estimate.high
+    assert abs(found.estimate.value) < abs(associate("pearson", x, y, groups, rng).estimate.value)
+    same, other = pd.Series([1.0] * 8), pd.Series(np.arange(8.0))
+    groups = pd.Series(range(8))
+    assert np.isnan(associate("kendall", same, other, groups, np.random.default_rng(0)).estimate.value)
+    assert np.isnan(partial(other, other * 2, same, groups, np.random.default_rng(0)).estimate.value)

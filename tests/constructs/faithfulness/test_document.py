@@ -38,7 +38,9 @@ def opinion(tmp_path: Path) -> Path:
     return made.saved(tmp_path / "opinion.pdf")
 
 
-def test_headers_and_page_numbers_go_and_are_named(opinion: Path) -> None:
+def test_headers_and_page_numbers_go_and_are_named_footnotes_stand_behind_the_body_and_hyphens_are_joined(
+    opinion: Path,
+) -> None:
     found = read_document(opinion)
     assert found.pages == 5
     assert HEADER not in found.text and "Page" not in found.text
@@ -49,10 +51,6 @@ def test_headers_and_page_numbers_go_and_are_named(opinion: Path) -> None:
     assert days == sorted(days) and len(days) == 5 * 18
     assert found.sha256 == hashlib.sha256(opinion.read_bytes()).hexdigest()
     assert found.words == len(found.text.split())
-
-
-def test_footnotes_stand_behind_the_body_and_hyphens_are_joined(opinion: Path) -> None:
-    found = read_document(opinion)
     assert found.notes == ("7 See the charter of the harbour, article 4, second part.",)
     before, after = found.text.split(NOTES)
     assert after.strip() == found.notes[0] and "charter" not in before
@@ -60,13 +58,10 @@ def test_footnotes_stand_behind_the_body_and_hyphens_are_joined(opinion: Path) -
     assert "A second paragraph" in [each[:18] for each in before.split("\n\n")]
 
 
-def test_a_word_that_a_page_divides_is_joined() -> None:
+def test_a_word_that_a_page_divides_is_joined_and_headings_and_spaced_paragraphs_stand_alone() -> None:
     first = [*body(1), "The order was never served on the appli-"]
     path = printed("a.pdf", first, ["cant, who learned of it from a newspaper.", *body(2)], header=HEADER)
     assert "never served on the applicant, who" in read_document(path).text
-
-
-def test_headings_and_spaced_paragraphs_stand_alone() -> None:
     made = Printed()
     made.add_page()
     y = made.lines(*body(1, 4))
@@ -92,7 +87,7 @@ def test_a_hyphen_that_belongs_to_the_word_stays(lines: list[str], end: str) -> 
     assert joined([PageLine(line) for line in lines], Vocabulary(lines)).endswith(end)
 
 
-def test_the_title_of_a_short_document_stays_though_its_pages_repeat_it() -> None:
+def test_a_title_that_the_pages_of_a_short_document_repeat_stays_and_what_repeats_within_the_text() -> None:
     made = Printed()
     for page in (1, 2, 3):
         made.add_page()
@@ -101,9 +96,6 @@ def test_the_title_of_a_short_document_stays_though_its_pages_repeat_it() -> Non
     found = read_document(made.saved(Path("a.pdf")))
     assert found.text.startswith("Harlow v. Harbour Board") and found.text.count("Harlow") == 1
     assert [each.page for each in found.removed] == [2, 3]
-
-
-def test_what_repeats_within_the_text_stays() -> None:
     pages = ([*body(page, 10), "So ordered.", *body(page + 50, 10)] for page in range(1, 7))
     found = read_document(printed("a.pdf", *pages))
     assert found.text.count("So ordered.") == 6 and not found.removed
@@ -119,14 +111,11 @@ def _scan(path: Path, pages: int, typed: tuple[int, ...] = ()) -> Path:
     return made.saved(path)
 
 
-def test_a_scan_is_named_and_a_page_without_text_is_warned_of(tmp_path: Path) -> None:
+def test_a_scan_or_a_password_is_named_and_what_has_text_or_anyone_may_open_is_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"scan\.pdf: 3 page\(s\) and no text in them: most likely a scan\. .*ocrmypdf"):
         read_document(_scan(tmp_path / "scan.pdf", 3))
     found = read_document(_scan(tmp_path / "partly.pdf", 3, typed=(2,)))
     assert found.warnings == ("2 of 3 pages have no text, or hardly any (1, 3): perhaps pictures.",)
-
-
-def test_a_password_is_named_but_a_file_that_anyone_may_open_is_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a\.pdf: protected by a password\. Take it off"):
         read_document(locked(tmp_path / "a.pdf", "secret"))
     assert read_document(locked(tmp_path / "b.pdf", "")).text == "The appeal is dismissed."
@@ -187,19 +176,10 @@ def test_a_damaged_pdf_is_read_or_named_and_nothing_else(opinion: Path, tmp_path
     assert 0 < refused < 60
 
 
-@pytest.mark.parametrize(
-    ("name", "written", "text"),
-    [
-        ("long.txt", f"{LONG}\n{LONG}\n", f"{LONG}\n{LONG}"),
-        ("a.md", "# Opinion\n\n- first\n- second\n", "# Opinion\n\n- first\n- second"),
-    ],
-)
-def test_text_whose_lines_are_paragraphs_is_left(name: str, written: str, text: str) -> None:
-    Path(name).write_text(written)
-    assert read_document(name).text == text
-
-
-def test_plain_text_is_joined_where_its_lines_are_wrapped() -> None:
+def test_text_is_joined_where_its_lines_are_wrapped_and_left_where_they_are_paragraphs() -> None:
+    for name, text in (("long.txt", f"{LONG}\n{LONG}"), ("a.md", "# Opinion\n\n- first\n- second")):
+        Path(name).write_text(f"{text}\n")
+        assert read_document(name).text == text
     first = ["RUNNING HEAD", *body(1, 6), "The order was set a-", "", "1"]
     second = ["RUNNING HEAD", "side, with costs.", "", "It is so ordered.", "2", ""]
     Path("cut.txt").write_text("\n".join(first) + "\n\f" + "\n".join(second))
@@ -221,8 +201,7 @@ def test_the_words_of_a_stored_extraction_are_found_again(name: str) -> None:
     assert sum((stored & said).values()) / sum(stored.values()) >= 0.995
     inside = _counted(found.text)
     assert len(stored.keys() & inside.keys()) / len(stored) >= 0.99  # nothing but headers has gone
-    assert len(found.notes) >= 7
-    assert len(found.removed) >= found.pages
+    assert len(found.notes) >= 7 and len(found.removed) >= found.pages
 
 
 @pytest.fixture
@@ -236,7 +215,7 @@ def extracted(item: Item) -> Items | Failure:
     return record.outcome
 
 
-def test_the_document_becomes_the_text_and_everything_else_stays(short: Path) -> None:
+def test_the_document_becomes_the_text_an_item_with_text_stays_and_one_with_neither_is_named(short: Path) -> None:
     sha256 = hashlib.sha256(short.read_bytes()).hexdigest()
     told = {"document_sha256": sha256, "year": 2020}
     found = extracted(Item(id="a", inputs={"document": str(short), "reference": "It held."}, metadata=told))
@@ -246,6 +225,11 @@ def test_the_document_becomes_the_text_and_everything_else_stays(short: Path) ->
     assert list(item.inputs) == ["opinion", "reference"]
     assert item.inputs["opinion"].startswith("On day 20")
     assert item.metadata == told | {"pages": 3, "words": len(item.inputs["opinion"].split())}
+    found = extracted(Item(id="a", inputs={"opinion": "It is so ordered.", "reference": "It held."}))
+    assert isinstance(found, Items)
+    assert found.items[0].inputs == {"opinion": "It is so ordered.", "reference": "It held."}
+    with pytest.raises(DataError, match=r"item 'a' has neither an input `document` nor `opinion` \(it has: text\)"):
+        extracted(Item(id="a", text="t"))
 
 
 @pytest.mark.parametrize(
@@ -260,23 +244,16 @@ def test_what_cannot_be_read_is_a_failure_with_its_reason(short: Path, path: str
     locked(short.with_name("closed.pdf"), "secret")
     item = Item(id="a", inputs={"document": str(short.with_name(path))}, metadata={"document_sha256": "0" * 64})
     outcome = extracted(item)
-    assert isinstance(outcome, Failure)
-    assert outcome.reason == "unparseable" and said in outcome.message
-
-
-def test_an_item_with_its_text_stays_and_one_with_neither_is_named() -> None:
-    found = extracted(Item(id="a", inputs={"opinion": "It is so ordered.", "reference": "It held."}))
-    assert isinstance(found, Items)
-    assert found.items[0].inputs == {"opinion": "It is so ordered.", "reference": "It held."}
-    with pytest.raises(DataError, match=r"item 'a' has neither an input `document` nor `opinion` \(it has: text\)"):
-        extracted(Item(id="a", text="t"))
+    assert isinstance(outcome, Failure) and outcome.reason == "unparseable" and said in outcome.message
 
 
 def read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def test_the_command_writes_texts_and_a_table(short: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_texts_and_a_table_and_goes_on_past_a_file_that_fails(
+    short: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     notes, texts = short.with_name("notes.md"), short.with_name("texts")
     notes.write_text("# Notes\n")
     main(["extract", str(short), str(notes), "--to", str(texts)])
@@ -287,6 +264,11 @@ def test_the_command_writes_texts_and_a_table(short: Path, capsys: pytest.Captur
     assert row.split()[:5] == ["opinion.pdf", "3", str(len(written.split())), "6", "0"]
     main(["extract", str(short)])
     assert read(short.with_suffix(".txt")) == written
+    status, out, err = refused(capsys, short.with_name("none.pdf"), short)
+    assert status == 1
+    assert "none.pdf" in out and "not written" in out
+    assert "error: " in err and "1 of 2 files gave no text." in err
+    assert short.with_suffix(".txt").exists()
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: Path | str) -> tuple[object, str, str]:
@@ -294,16 +276,6 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: Path | str) -> tuple
     with pytest.raises(SystemExit) as ended:
         main(["extract", *map(str, arguments)])
     return (ended.value.code, *capsys.readouterr())
-
-
-def test_the_command_goes_on_past_a_file_that_fails_and_ends_with_1(
-    short: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, out, err = refused(capsys, short.with_name("none.pdf"), short)
-    assert status == 1
-    assert "none.pdf" in out and "not written" in out
-    assert "error: " in err and "1 of 2 files gave no text." in err
-    assert short.with_suffix(".txt").exists()
 
 
 def test_the_command_overwrites_nothing_unasked(short: Path, capsys: pytest.CaptureFixture[str]) -> None:

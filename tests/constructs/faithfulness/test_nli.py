@@ -67,7 +67,7 @@ def sentence_rows(judgment: Judgment) -> list[dict[str, Any]]:
     return json.loads(str(details(judgment)["sentences"]))  # type: ignore[no-any-return]
 
 
-def test_coverage_is_the_share_of_the_reference_that_is_said() -> None:
+def test_coverage_is_the_share_of_the_reference_that_is_said_by_the_config_s_threshold_and_side() -> None:
     whole = judged(GOOD, "judge=coverage")["coverage"]
     half = judged("No rent was paid while the heating was broken.", "judge=coverage")["coverage"]
     assert (whole.score, half.score) == (1, 0.25)
@@ -75,9 +75,6 @@ def test_coverage_is_the_share_of_the_reference_that_is_said() -> None:
     assert [row["covered"] for row in table] == [True, False, False, False]
     assert table[0]["best_match"].startswith("No rent") and table[0]["similarity"] > 0.5
     assert whole.provenance.model == "all-MiniLM-L6-v2-fp32"
-
-
-def test_the_threshold_and_its_side_are_config() -> None:
     same = "The tenant stopped paying rent because the heating had failed."
     strict = judged(same, "judge=coverage", "judge.threshold=1", reference=same)["coverage"]
     loose = judged(same, "judge=coverage", "judge.threshold=0.999", "judge.inclusive=true", reference=same)["coverage"]
@@ -85,18 +82,15 @@ def test_the_threshold_and_its_side_are_config() -> None:
     assert strict.provenance.program_hash != loose.provenance.program_hash
 
 
-def test_nli_by_rules_finds_the_turned_outcome_and_says_by_which_rule() -> None:
+def test_nli_by_rules_finds_the_turned_outcome_says_by_which_rule_and_filler_does_not_move_it() -> None:
     good, turned = judged(GOOD, "judge=nli")["nli"], judged(TURNED, "judge=nli")["nli"]
     assert (good.score, turned.score) == (1, 0.75)
     row = sentence_rows(turned)[2]
     assert row["label"] == "contradiction" and row["kind"] == "outcome"
     assert "'affirmed'" in row["why"] and "'reversed'" in row["why"]
     assert isinstance(turned.outcome, Verdict) and turned.outcome.issues == (row["why"],)
-
-
-def test_filler_does_not_move_the_score_of_nli() -> None:
-    for summary in (GOOD, TURNED):
-        assert judged(summary + FILLER, "judge=nli")["nli"].score == judged(summary, "judge=nli")["nli"].score
+    for summary, plain in ((GOOD, good), (TURNED, turned)):
+        assert judged(summary + FILLER, "judge=nli")["nli"].score == plain.score
 
 
 def test_bucket_rules_give_the_severity_of_the_gravest_fault() -> None:
@@ -149,7 +143,7 @@ def by_model(*answers: Any, nli: bool = False, language: str = "en") -> tuple[li
         return asyncio.run(JudgeStep(judge, provenance).process(item(GOOD))), bench.chat
 
 
-def test_a_models_buckets_come_with_its_errors_and_omissions() -> None:
+def test_a_models_buckets_come_with_its_errors_and_omissions_and_words_in_their_place_are_unparseable() -> None:
     (accuracy, completeness), chat = by_model(ANSWER)
     assert [accuracy.criterion, completeness.criterion] == ["factual_accuracy", "completeness"]
     assert [accuracy.score, completeness.score] == pytest.approx([0.6, 0.8])
@@ -162,6 +156,8 @@ def test_a_models_buckets_come_with_its_errors_and_omissions() -> None:
     system = chat.requests[0]["system"]
     assert "2 = the holding is missing, or the outcome is reversed" in system and "Scale from 0 to 1" not in system
     assert "(a dissent" not in system and "Judged summary:" in chat.requests[0]["messages"][-1]["content"]
+    assert failure(by_model("I would say four out of five.")[0][0]).reason == "unparseable"
+    assert by_model(ANSWER | {"completeness": 9}, ANSWER, language="pt")[0][1].score == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize(
@@ -182,11 +178,6 @@ def test_an_answer_off_the_buckets_fails_as_what_it_is(change: dict[str, Any], r
     assert len(chat.requests) == 2, "it is told once what is wrong"
 
 
-def test_words_in_the_place_of_an_answer_are_unparseable_and_a_second_answer_counts() -> None:
-    assert failure(by_model("I would say four out of five.")[0][0]).reason == "unparseable"
-    assert by_model(ANSWER | {"completeness": 9}, ANSWER, language="pt")[0][1].score == pytest.approx(0.8)
-
-
 @pytest.mark.parametrize(
     ("quote", "stands"),
     [
@@ -202,7 +193,7 @@ def test_a_quote_is_looked_up_as_a_reader_would(quote: str, stands: bool) -> Non
     assert stands_in(quote, GOOD) is stands
 
 
-def test_a_models_contradictions_count_per_sentence_of_the_reference() -> None:
+def test_a_models_contradictions_count_per_sentence_and_one_on_no_list_makes_the_answer_unreadable() -> None:
     named = [
         {"reference": 3, "summary": 3, "kind": "vote", "why": "other numbers"},
         {"reference": 3, "summary": 1, "kind": "fact", "why": "again"},
@@ -213,13 +204,8 @@ def test_a_models_contradictions_count_per_sentence_of_the_reference() -> None:
     assert (row["label"], row["kind"]) == ("contradiction", "vote")
     assert "3. By a vote of 5-4" in chat.requests[0]["messages"][-1]["content"]
     assert by_model({"contradictions": []}, nli=True)[0][0].score == 1
-
-
-def test_a_sentence_that_is_on_no_list_makes_the_answer_unreadable() -> None:
-    named = [{"reference": 9, "summary": 1, "kind": "fact", "why": "?"}]
-    (judgment,), _ = by_model({"contradictions": named}, nli=True)
-    assert failure(judgment).reason == "unparseable"
-    assert "sentences 1 to 4" in failure(judgment).message
+    (judgment,), _ = by_model({"contradictions": [named[0] | {"reference": 9}]}, nli=True)
+    assert failure(judgment).reason == "unparseable" and "sentences 1 to 4" in failure(judgment).message
 
 
 @pytest.mark.parametrize("choice", ["judge=bucket", "nli=llm"])
@@ -228,7 +214,7 @@ def test_who_needs_words_says_so_to_a_model_that_gives_numbers(choice: str) -> N
         Recipe(compose_config(["rubric=faithfulness", "judge=nli", choice, "model=patterns"])).build()
 
 
-def test_several_models_judge_side_by_side_and_the_pillars_share_their_embeddings() -> None:
+def test_models_and_means_of_entailment_judge_side_by_side_and_the_pillars_share_their_embeddings() -> None:
     server = "model: openai_compatible, api_base: 'http://127.0.0.1:1/v1'"
     two = ", ".join(f"{{judge: bucket, model: {{{server}, name: {name}}}}}" for name in ("a", "b"))
     parts = Recipe(compose_config(["rubric=faithfulness", f"judges=[nli, coverage, bucket_rules, {two}]"])).build()
@@ -236,9 +222,6 @@ def test_several_models_judge_side_by_side_and_the_pillars_share_their_embedding
     assert len({step.provenance.model for step in parts.judges[3:]}) == 2
     used = [step.judge.embeddings for step in parts.judges[1:3]]  # type: ignore[attr-defined]
     assert used[0] is used[1] is parts.judges[0].judge.nli.embeddings  # type: ignore[attr-defined]
-
-
-def test_two_means_of_entailment_may_stand_in_one_run() -> None:
     judges = "judges=[{judge: nli, nli: rules}, {judge: nli, nli: {nli: rules, aligned: 0.9}}]"
     parts = Recipe(compose_config(["rubric=faithfulness", judges])).build()
     assert [step.name for step in parts.judges] == ["nli", "nli-2"]

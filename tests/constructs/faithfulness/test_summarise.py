@@ -71,57 +71,58 @@ def errors(folder: Path) -> dict[str, str]:
     return {row["item_id"]: row["error"] for row in rows}
 
 
-def test_every_text_is_summarised_by_every_model_under_its_name(tmp_path: Path, stub: StubServer) -> None:
+def test_every_text_is_summarised_by_every_model_under_its_name_and_licence(tmp_path: Path, stub: StubServer) -> None:
     run_experiment(config("lead", served(stub, "one")), CHOICES, tmp_path / "out")
     assert errors(tmp_path / "out") == dict.fromkeys(("a/lead", "a/one", "b/lead", "b/one"), "")
     (item,) = made(tmp_path / "out")["a/one"]["outcome"]["items"]
     assert (item["id"], item["pair"], item["parent"]) == ("a/one", "a", "a/one")
     assert item["maker"].startswith("summarise by one@")
-    assert list(item["inputs"]) == ["summary", "opinion"]
-    assert item["inputs"]["opinion"] == CASES["a"]
+    assert list(item["inputs"]) == ["summary", "opinion"] and item["inputs"]["opinion"] == CASES["a"]
     assert item["metadata"] == {"case": "a", "system": "one", "word_count": 12, "parts": 1}
     (call,) = made(tmp_path / "out")["a/one"]["calls"]
     assert "Summarise this judicial decision" in json.dumps(call["request"])
     assert CASES["a"] in call["request"]["messages"][1]["content"]
     assert not made(tmp_path / "out")["a/lead"]["calls"]
+    assert "The model lead is part of this project" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
 
 
-def test_the_language_of_the_prompt_is_that_of_the_instruction(tmp_path: Path, stub: StubServer) -> None:
-    run_experiment(config(served(stub, "one"), overrides=("prompt=anchored_pt",)), CHOICES, tmp_path / "out")
-    said = json.dumps(stub.requests[0].body, ensure_ascii=False)
-    assert "Resuma esta decisão judicial" in said and "material a resumir" in said
-    with pytest.raises(ConfigError, match="no wording in 'fr' \\(it has: en, pt\\)"):
-        Recipe(config("lead", language="fr")).build()
-
-
-def test_a_text_whose_language_is_known_is_asked_about_in_it(tmp_path: Path, stub: StubServer) -> None:
+def test_a_text_is_asked_about_in_its_language_if_known_else_in_that_of_the_prompt(
+    tmp_path: Path, stub: StubServer
+) -> None:
     given = config(served(stub, "one"), overrides=("prompt=anchored_pt",), languages=("en-GB", "fr"))
     run_experiment(given, CHOICES, tmp_path / "out")
     asked = {name: json.dumps(line["calls"], ensure_ascii=False) for name, line in made(tmp_path / "out").items()}
     assert "Summarise this judicial decision" in asked["a/one"]
     assert "Resuma esta decisão judicial" in asked["b/one"]  # nobody has words in that language: the prompt's own
+    assert "material a resumir" in asked["b/one"]
+    with pytest.raises(ConfigError, match="no wording in 'fr' \\(it has: en, pt\\)"):
+        Recipe(config("lead", language="fr")).build()
+
+
+BLANK = {"choices": [{"message": {"content": '{"summary": "  "}'}, "finish_reason": "stop"}]}
 
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [("refusal", "refusal"), ("content-filter", "refusal"), ("truncated", "unparseable"), ("empty", "unparseable")],
+    [
+        (Fault("refusal", times=None), "refusal"),
+        (Fault("content-filter", times=None), "refusal"),
+        (Fault("truncated", times=None), "unparseable"),
+        (Fault("empty", times=None), "unparseable"),
+        (Fault("body", times=None, body=json.dumps(BLANK)), "unparseable"),
+    ],
 )
-def test_a_model_that_fails_is_a_failure_of_its_own_summary_alone(tmp_path: Path, fault: str, reason: str) -> None:
-    with StubServer(faults={"licence": Fault(fault, times=None)}) as bad, StubServer() as good:
+def test_a_model_that_fails_is_a_failure_of_its_own_summary_alone(tmp_path: Path, fault: Fault, reason: str) -> None:
+    with StubServer(faults={"licence": fault}) as bad, StubServer() as good:
         run_experiment(config("lead", served(bad, "bad"), served(good, "good")), CHOICES, tmp_path / "out")
     expected = dict.fromkeys(("a/lead", "a/good", "b/lead", "b/bad", "b/good"), "") | {"a/bad": reason}
     assert errors(tmp_path / "out") == expected
     assert made(tmp_path / "out")["a/bad"]["outcome"]["reason"] == reason
 
 
-def test_a_blank_summary_is_none(tmp_path: Path, stub: StubServer) -> None:
-    body = {"choices": [{"message": {"content": '{"summary": "  "}'}, "finish_reason": "stop"}]}
-    stub.faults = {"tenant": Fault("body", times=None, body=json.dumps(body))}
-    run_experiment(config(served(stub, "one")), CHOICES, tmp_path / "out")
-    assert errors(tmp_path / "out") == {"a/one": "", "b/one": "unparseable"}
-
-
-def test_a_stopped_run_goes_on_and_asks_for_nothing_twice(tmp_path: Path, stub: StubServer) -> None:
+def test_a_stopped_run_goes_on_asks_for_nothing_twice_and_what_a_kill_tore_off_is_made_again(
+    tmp_path: Path, stub: StubServer
+) -> None:
     def again(*more: str) -> None:
         given = ("engine.cache=false", "engine.concurrency=1", *more)
         run_experiment(config("lead", served(stub, "one"), overrides=given), CHOICES, tmp_path / "out")
@@ -134,15 +135,12 @@ def test_a_stopped_run_goes_on_and_asks_for_nothing_twice(tmp_path: Path, stub: 
     assert errors(tmp_path / "out") == dict.fromkeys(("a/lead", "a/one", "b/lead", "b/one"), "")
     again()
     assert len(stub.requests) == 2
-
-
-def test_what_a_kill_tore_off_is_made_again_and_no_more(tmp_path: Path, stub: StubServer) -> None:
-    given, path = config(served(stub, "one"), overrides=["engine.cache=false"]), tmp_path / "out/steps/summarise.jsonl"
-    run_experiment(given, CHOICES, tmp_path / "out")
+    given, path = config(served(stub, "one"), overrides=["engine.cache=false"]), tmp_path / "torn/steps/summarise.jsonl"
+    run_experiment(given, CHOICES, tmp_path / "torn")
     kept = path.read_text(encoding="utf-8").splitlines(keepends=True)[0]
     path.write_text(kept + '{"item_id": "torn', encoding="utf-8")
-    run_experiment(given, CHOICES, tmp_path / "out")
-    assert len(stub.requests) == 3
+    run_experiment(given, CHOICES, tmp_path / "torn")
+    assert len(stub.requests) == 2 + 3
     assert path.read_text(encoding="utf-8").startswith(kept)
 
 
@@ -182,16 +180,13 @@ class Echo(GoesOn):
         return " ".join(words[: max(5, int(len(words) * self.kept))]) + "."
 
 
-def test_notes_that_are_too_long_are_summarised_in_turn_and_an_endless_text_is_a_failure() -> None:
+def test_long_notes_are_summarised_in_turn_an_endless_text_fails_and_of_a_base_model_whole_sentences_are_kept() -> None:
     text = "\n\n".join(f"{n} {'word ' * 98}x" for n in range(100))
     model = Echo(0.15)
     found = summary(model, text, 1_000)
     assert found.parts > 9 and model.asked > found.parts + 2
     with pytest.raises(UnparseableAnswer, match="as long as the parts"):
         summary(Echo(1.0), text, 1_000)
-
-
-def test_a_base_model_goes_on_and_its_whole_sentences_are_kept() -> None:
     found = summary(GoesOn(), " ".join(["word"] * 3_000), 8_000)
     assert found.parts == 4
     assert found.summary == "In summary, in this decision the court upheld the order. It gave reasons."
@@ -221,7 +216,9 @@ def test_the_lead_is_the_first_sentences_and_the_centroid_the_middle_without_rep
         LeadModel().default_readout("any")
 
 
-def test_what_cannot_be_used_is_named() -> None:
+def test_what_cannot_be_used_is_named_and_a_context_with_no_room_ends_the_run_with_advice(
+    tmp_path: Path, stub: StubServer
+) -> None:
     for models, said in (
         (["lead", "gtp"], r"`steps\[0\]\.models\[1\]\.model` is 'gtp'.*Did you mean gpt"),
         ([], r"`steps\[0\]\.models` names no model"),
@@ -230,9 +227,6 @@ def test_what_cannot_be_used_is_named() -> None:
     ):
         with pytest.raises(ConfigError, match=said):
             Recipe(config(*models)).build()
-
-
-def test_a_context_with_no_room_ends_the_run_with_advice(tmp_path: Path, stub: StubServer) -> None:
     with pytest.raises(ConfigError, match=r"has a context of 1,000 tokens.*too few remain"):
         run_experiment(config(served(stub, "one"), context=1_000), CHOICES, tmp_path / "out")
     with pytest.raises(DataError, match="has no input `judgment` to summarise"):
@@ -255,20 +249,12 @@ def test_other_models_or_other_words_are_another_run(stub: StubServer) -> None:
     assert len(identities) == 4
 
 
-def test_systems_are_told_apart_by_their_server_only_where_they_must(stub: StubServer) -> None:
+def test_systems_are_told_apart_by_server_where_they_must_and_a_listed_model_declares_its_context(
+    stub: StubServer,
+) -> None:
     one, other = ChatModel("m", f"{stub.url}/v1"), ChatModel("m", "http://localhost:9/v1")
     assert list(system_names([one])) == ["m"]
     assert list(system_names([one, other, LeadModel()])) == [one.name, other.name, "lead"]
-
-
-def test_a_listed_model_declares_its_context_and_another_counts_by_an_estimate(stub: StubServer) -> None:
     listed = ChatModel("gpt-4.1-mini", "https://api.openai.com/v1", provider="openai")
     assert listed.context is not None and listed.context > 100_000
-    unlisted = ChatModel("m", f"{stub.url}/v1")
-    assert unlisted.context is None
-    assert unlisted.count_tokens("ação") == 2  # six bytes
-
-
-def test_the_licences_of_the_models_that_write_are_in_the_report(tmp_path: Path) -> None:
-    run_experiment(config("lead"), CHOICES, tmp_path / "out")
-    assert "The model lead is part of this project" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert one.context is None and one.count_tokens("ação") == 2  # six bytes

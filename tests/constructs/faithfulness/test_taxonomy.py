@@ -66,7 +66,7 @@ def judgment(criterion: str, repeat: int = 0, **details: str) -> dict[str, Any]:
     return {"item_id": "case/sys", "judge": "j", "criterion": criterion, "repeat": repeat, "outcome": outcome}
 
 
-def test_every_quote_of_a_journal_is_an_item_once() -> None:
+def test_every_quote_of_a_journal_is_an_item_once_and_beside_different_criteria_has_an_id_of_its_own() -> None:
     errors = json.dumps(["The date is wrong.", "Not in the reference."])
     both = (("completeness", 0), ("factual_accuracy", 0), ("factual_accuracy", 1))
     items = quoted(*(judgment(*each, errors=errors) for each in both), judgment("x"))
@@ -74,9 +74,6 @@ def test_every_quote_of_a_journal_is_an_item_once() -> None:
     assert [item.labels["overall"]["rules"] for item in items] == ["wrong_date_or_vote", "invented_detail"]
     assert items[0].pair == "case"
     assert items[0].metadata == {"kind": "errors", "judge": "j", "system": "sys", "quoted": "case/sys"}
-
-
-def test_quotes_beside_different_criteria_of_one_judge_have_ids_of_their_own() -> None:
     accuracy = judgment("factual_accuracy", errors='["The date is wrong."]')
     items = quoted(accuracy, judgment("completeness", omissions='["The dissent"]'))
     found = [(item.id, item.metadata["kind"]) for item in items]

@@ -98,31 +98,27 @@ def test_counting_gates_is_seen_through_where_it_works() -> None:
     assert "gating.judge_size" in [finding.key for finding in result.findings]
 
 
-def test_failures_of_a_judge_that_could_turn_it_are_held_against_it(items: list[Item]) -> None:
+def test_of_two_judges_the_worse_decides_and_failures_that_could_turn_one_are_held_against_it(
+    items: list[Item],
+) -> None:
     def choosy(item: Item) -> float | None:
         return noisy_f1(item) if item.metadata["automatic_f1"] > 0.85 or item.id < "hs-m" else None
 
     result = found(judged(items, {"overall": choosy}))
     assert result.standing == "undecided"
     assert next(finding for finding in result.findings if finding.key == "gating.failed").values["n"] > 5
-
-
-def test_few_cases_and_no_overall_are_undecided(items: list[Item]) -> None:
-    few = [item for item in items if str(item.pair) < "hs-d"]
-    assert "gating.judge_few" in [f.key for f in found(judged(few, {"overall": noisy_f1})).findings]
-    none = found(judged(items, {"accuracy": noisy_f1}))
-    assert none.standing == "undecided" and "gating.judge_no_overall" in [f.key for f in none.findings]
-    assert none.headline is None and len(none.tables["tracking"]) == 1
-
-
-def test_two_judges_stand_side_by_side_and_the_worse_decides(items: list[Item]) -> None:
     good, bad = judged(items, {"overall": noisy_f1}), judged(items, {"overall": lambda i: 10 - noisy_f1(i)}, "two")
     result = found(LongTable(pd.concat([good.frame, bad.frame], ignore_index=True), RUBRIC))
     assert result.standing == "refuted" and result.verdict is not None and result.verdict.values["judges"] == ["two"]
     assert {"gating.spearman.one.overall", "gating.mae.two.overall"} <= result.metrics.keys()
 
 
-def test_a_dataset_without_metrics_is_named() -> None:
+def test_few_cases_and_no_overall_are_undecided_and_a_dataset_without_metrics_is_named(items: list[Item]) -> None:
+    few = [item for item in items if str(item.pair) < "hs-d"]
+    assert "gating.judge_few" in [f.key for f in found(judged(few, {"overall": noisy_f1})).findings]
+    none = found(judged(items, {"accuracy": noisy_f1}))
+    assert none.standing == "undecided" and "gating.judge_no_overall" in [f.key for f in none.findings]
+    assert none.headline is None and len(none.tables["tracking"]) == 1
     plain = judged([Item(id="a", text="t")], {"overall": lambda _: 5.0})
     with pytest.raises(Unsuited, match="automatic_f1"):
         found(plain)

@@ -26,16 +26,22 @@ def folder(tmp_path: Path, cases: list[Any], rows: list[Any]) -> str:
     return str(tmp_path)
 
 
-def test_what_judges_are_shown_and_what_they_are_not(tmp_path: Path) -> None:
+def test_what_judges_are_shown_and_what_they_are_not_and_without_a_panel_there_is_no_rate(tmp_path: Path) -> None:
     context = {"species": "mouse", "sample_type": "spleen", "tissue": None}
     given = folder(tmp_path, [CASE | {"context": context}], [ROW | {"id": "x", "model": "m", "condition": "k"}])
     (item,) = GatingDataset(given).load()
     assert (item.id, item.pair, item.condition, item.metadata["system"]) == ("x", "c", "k", "m")
-    assert item.inputs["sample"] == "mouse; spleen"
-    assert item.inputs["panel"] == "CD3 (PE), CD4"
+    assert item.inputs["sample"] == "mouse; spleen" and item.inputs["panel"] == "CD3 (PE), CD4"
     assert item.inputs["prediction"] == item.inputs["truth"] == "All Events\n  Singlets\n    T cells"
     assert item.metadata["automatic_f1"] == 1 and item.metadata["hallucination_rate"] == 0
     assert not any("1.0" in text for text in item.inputs.values()), "metrics are no inputs"
+    other = CASE | {"test_case_id": "d", "panel": []}
+    given = folder(tmp_path, [CASE, other], [ROW | {"id": "a"}, ROW | {"id": "b", "test_case_id": "d"}])
+    whole, without = GatingDataset(given).load()
+    assert whole.metadata["hallucination_rate"] == 0 and "hallucination_unknown" not in whole.metadata
+    assert "hallucination_rate" not in without.metadata and without.metadata["automatic_f1"] == 1
+    assert without.inputs["panel"] == "not stated"
+    assert "predictions.jsonl:2: the case d names no marker" in str(without.metadata["hallucination_unknown"])
 
 
 @pytest.mark.parametrize(
@@ -92,13 +98,3 @@ def test_the_reference_files_are_read() -> None:
     assert len(items) == 36 and len({item.pair for item in items}) == 3
     assert not any("defect" in item.metadata for item in items)
     assert {item.metadata["system"] for item in items} == {"claude-sonnet-4-20250514", "claude-opus-4-20250514"}
-
-
-def test_a_case_without_a_panel_has_no_hallucination_rate_and_the_others_are_read(tmp_path: Path) -> None:
-    other = CASE | {"test_case_id": "d", "panel": []}
-    given = folder(tmp_path, [CASE, other], [ROW | {"id": "a"}, ROW | {"id": "b", "test_case_id": "d"}])
-    whole, without = GatingDataset(given).load()
-    assert whole.metadata["hallucination_rate"] == 0 and "hallucination_unknown" not in whole.metadata
-    assert "hallucination_rate" not in without.metadata and without.metadata["automatic_f1"] == 1
-    assert without.inputs["panel"] == "not stated"
-    assert "predictions.jsonl:2: the case d names no marker" in str(without.metadata["hallucination_unknown"])

@@ -151,7 +151,9 @@ def test_an_answer_off_its_scale_fails_all_criteria(
     assert len(bench.chat.requests) == 2, "it is told once what is wrong"
 
 
-def test_uncertainty_argues_against_the_initial_score_and_revises_it(own: Bench) -> None:
+def test_uncertainty_argues_against_every_initial_score_revises_it_and_names_gates_that_may_be_invented(
+    own: Bench,
+) -> None:
     start = Verdict(score=7.0, issues=("shallow",), details={"accuracy": 0.8})
     judge = UncertaintyJudge(FixedJudge(start), asker(own, "uncertainty", DOUBTS))
     whole = verdict(own, judge)
@@ -163,16 +165,12 @@ def test_uncertainty_argues_against_the_initial_score_and_revises_it(own: Bench)
     assert whole.details["major_issues"] == 1 and whole.details["accuracy"] == 0.8
     assert whole.issues[0] == "shallow" and whole.issues[2] == "missing critical gate: Singlets"
     assert "7" in own.chat.requests[0]["messages"][-1]["content"]
-
-
-def test_the_critic_sees_every_initial_score_and_names_the_gates_that_may_be_invented(own: Bench) -> None:
     made, start = asker(own, "uncertainty", DOUBTS), of_style(own)
     own.chat.answer = _in_turn(ANSWERS["default"], DOUBTS)
     whole = verdict(own, UncertaintyJudge(start, made))
     asked = own.chat.requests[-1]["messages"][-1]["content"]
     assert "completeness 1, accuracy 8, scientific 7.5, overall 6" in asked
-    assert whole.details["invented_gates"] == "T cells"
-    assert "may be invented: T cells" in whole.issues
+    assert whole.details["invented_gates"] == "T cells" and "may be invented: T cells" in whole.issues
 
 
 def test_the_expensive_style_is_called_where_the_judge_and_the_metric_disagree(own: Bench) -> None:

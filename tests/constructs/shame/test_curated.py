@@ -33,19 +33,15 @@ def written(path: Path, *rows: dict) -> Path:
     return path
 
 
-def test_sizes_are_at_least_what_the_specification_asks() -> None:
+def test_sizes_are_what_the_specification_asks_and_the_pairs_file_is_what_the_theses_make() -> None:
     theses = rows("theses.jsonl")
     assert len(theses) >= 40
     assert {t["court"] for t in theses} == {"STF", "STJ", "TST"}
     assert len({t["authority_form"] for t in theses}) >= 8
     assert len(rows("controls.jsonl")) >= 24
     attacks = Counter(r["condition"] for r in rows("adversarial.jsonl"))
-    assert len(attacks) >= 6
-    assert attacks.total() >= 40
+    assert len(attacks) >= 6 and attacks.total() >= 40
     assert sum(r["split"] == "development" for r in rows("labelled.jsonl")) >= 300
-
-
-def test_the_pairs_file_is_what_the_theses_make() -> None:
     assert rows("ab_pairs.jsonl") == curated.make_pairs(FOLDER / "theses.jsonl")
 
 
@@ -63,12 +59,18 @@ def test_no_precedent_and_no_text_is_in_both_splits() -> None:
     assert all(len(splits) == 1 for splits in texts.values())
 
 
-def test_development_texts_span_the_scale_in_every_length() -> None:
+def test_development_texts_span_the_scale_in_every_length_and_both_texts_of_a_pair_look_alike() -> None:
     development = [r for r in rows("labelled.jsonl") if r["split"] == "development"]
     for level in {r["level"] for r in development}:
         words = [len(r["text"].split()) for r in development if r["level"] == level]
         assert min(words) < 25 and max(words) > 90, level
     assert all(0 <= r["label"] <= 100 and r["reason"].strip() for r in development)
+    pairs = rows("pairs.jsonl")
+    assert sum(row["split"] == "test" for row in pairs) >= 60
+    for row in pairs:
+        first, second = row["imitation"], row["explanation"]
+        assert abs(len(first) - len(second)) <= 0.04 * max(len(first), len(second)), row["id"]
+        assert count(first).citations == count(second).citations, row["id"]
 
 
 @pytest.mark.parametrize("split", ["development", "test"])
@@ -78,51 +80,38 @@ def test_length_alone_does_not_tell_high_from_low(split: str) -> None:
     assert 0.35 <= auc(np.array(high), np.array(low)).value <= 0.65
 
 
-def test_both_texts_of_a_pair_look_alike() -> None:
-    pairs = rows("pairs.jsonl")
-    assert sum(row["split"] == "test" for row in pairs) >= 60
-    for row in pairs:
-        first, second = row["imitation"], row["explanation"]
-        assert abs(len(first) - len(second)) <= 0.04 * max(len(first), len(second)), row["id"]
-        assert count(first).citations == count(second).citations, row["id"]
-
-
-def test_judges_of_the_surface_do_not_order_the_test_pairs() -> None:
+def test_judges_of_the_surface_and_single_counts_do_not_order_the_test_pairs() -> None:
     high, low = surface.sides("pairs", "test")
     found = {f"elsewhere, {k}": v for k, v in surface.fitted_elsewhere(high, low).items()}
     found |= {f"here, {k}": v for k, v in surface.cross_fitted(high, low).items()}
     assert len(found) == 5
     assert all(value < 0.7 for value in found.values()), found
-
-
-def test_no_single_count_gives_a_pair_away() -> None:
-    table = surface.single_counts(*surface.sides("pairs", "test"))
+    table = surface.single_counts(high, low)
     assert table.to_numpy().max() < 0.7, table
 
 
-def test_explained_texts_name_no_court_and_no_number_of_a_precedent() -> None:
+def test_explained_texts_name_no_court_or_precedent_and_every_development_text_has_gold() -> None:
     for row in rows("theses.jsonl"):
         words = row["explained_only"].lower()
         named = [w for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral") if w in words]
         assert not named, row["id"]
-
-
-def test_every_development_text_has_gold() -> None:
     items = development_items()
     assert all(item.label is not None for item in items)
     assert len(items) > 400
 
 
-def test_a_condition_that_does_not_exist_is_named() -> None:
+def test_a_condition_that_does_not_exist_an_empty_side_and_a_file_without_items_of_the_split_are_named(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(ConfigError, match="there are: hubristic, humble, neutral"):
         CuratedDataset(parts=["controls"], conditions=["arrogant"]).load()
-
-
-def test_a_pair_with_an_empty_side_is_named(tmp_path: Path) -> None:
     first, second = rows("ab_pairs.jsonl")[:2]
     path = written(tmp_path / "ab_pairs.jsonl", second, first | {"explained_only": " "})
     with pytest.raises(DataError, match=r"ab_pairs\.jsonl:2: `explained_only` is empty; every pair needs both texts"):
         CuratedDataset(parts=["theses"], split="all", path=str(path)).load()
+    row = {"id": "a", "text": "Tema 1.", "level": "x", "label": 1, "split": "development"}
+    with pytest.raises(DataError, match=r"mine\.jsonl \(split test\) holds no items"):
+        CuratedDataset(parts=["labelled"], path=str(written(tmp_path / "mine.jsonl", row))).load()
 
 
 @pytest.mark.parametrize(
@@ -153,37 +142,21 @@ def test_the_second_labelling_is_of_development_texts_and_agrees() -> None:
     assert np.abs(first - again).mean() < 12
 
 
-def test_a_file_without_items_of_the_split_is_named(tmp_path: Path) -> None:
-    row = {"id": "a", "text": "Tema 1.", "level": "x", "label": 1, "split": "development"}
-    with pytest.raises(DataError, match=r"mine\.jsonl \(split test\) holds no items"):
-        CuratedDataset(parts=["labelled"], path=str(written(tmp_path / "mine.jsonl", row))).load()
-
-
 TEXT = "First the facts. Then the reason. So it stands."
 
 
-def test_no_passage_is_in_both_splits() -> None:
+def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_the_probe_sees_development() -> None:
     known = {family.name: {p.casefold() for p in family.passages} for family in families("development")}
     new = {family.name: {p.casefold() for p in family.passages} for family in families("test")}
     assert len(known) >= 12 and len(new) >= 12
     assert not set(known) & set(new)
     assert not set().union(*known.values()) & set().union(*new.values())
     assert len(families()) == len(known) + len(new)
-
-
-def test_a_passage_goes_where_its_family_says_and_leaves_the_text_whole() -> None:
-    for place in ("start", "middle", "end"):
-        family = curated.Passages("f", "test", (1, 3), (place,), ("grade {n}",))
-        for key in "abcdefgh":
-            found = family.into(TEXT, key)
-            assert found == family.into(TEXT, key)
-            kept = [part for part in TEXT.split(". ") if part in found]
-            assert len(kept) == 3 and "grade " in found and "{n}" not in found
-            assert found.startswith("grade") == (place == "start")
-            assert found.startswith("First") and found.endswith("stands.") if place == "middle" else True
-
-
-def test_the_dataset_ships_copies_with_their_texts_and_labels() -> None:
+    items = development_items()
+    made = curated.DevelopmentDataset().copies(items)
+    assert len(made) == len(items)
+    passages = [p for family in families("test") for p in family.passages if len(p) > 25 and "{n}" not in p]
+    assert not [p for p in passages if any(p in text for text in made)]
     items = {item.id: item for item in CuratedDataset(parts=["adversarial", "injected"], split="test").load()}
     copies = [item for item in items.values() if "original" in item.metadata]
     names = {str(item.condition).partition(":")[2] for item in copies}
@@ -197,12 +170,16 @@ def test_the_dataset_ships_copies_with_their_texts_and_labels() -> None:
     assert {item.id for item in copies} <= {item.id for item in both}
 
 
-def test_the_probe_sees_development_families_alone() -> None:
-    items = development_items()
-    made = curated.DevelopmentDataset().copies(items)
-    assert len(made) == len(items)
-    passages = [p for family in families("test") for p in family.passages if len(p) > 25 and "{n}" not in p]
-    assert not [p for p in passages if any(p in text for text in made)]
+def test_a_passage_goes_where_its_family_says_and_leaves_the_text_whole() -> None:
+    for place in ("start", "middle", "end"):
+        family = curated.Passages("f", "test", (1, 3), (place,), ("grade {n}",))
+        for key in "abcdefgh":
+            found = family.into(TEXT, key)
+            assert found == family.into(TEXT, key)
+            kept = [part for part in TEXT.split(". ") if part in found]
+            assert len(kept) == 3 and "grade " in found and "{n}" not in found
+            assert found.startswith("grade") == (place == "start")
+            assert found.startswith("First") and found.endswith("stands.") if place == "middle" else True
 
 
 def test_what_is_said_over_and_over_is_read_once() -> None:

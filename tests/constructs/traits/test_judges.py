@@ -73,14 +73,12 @@ def test_ten_traits_ship_each_with_its_guide_and_its_examples() -> None:
         assert rubric.name == path.stem
         assert {"en", "pt"} == rubric.wordings.keys()
         for wording in rubric.wordings.values():
-            assert len(wording.distinctions) >= 2
-            assert len(wording.prose) > 200
+            assert len(wording.distinctions) >= 2 and len(wording.prose) > 200
         prompt = build(read(conf_folder() / "prompt" / "trait" / path.name), "prompt")
         assert isinstance(prompt, Prompt)
         prompt.check(rubric)
         scores = sorted(float(demo.score) for demo in prompt.demonstrations)
-        assert scores[0] < 15
-        assert scores[-1] > 85
+        assert scores[0] < 15 and scores[-1] > 85
         assert any(30 <= score <= 70 for score in scores)
 
 
@@ -113,14 +111,11 @@ def test_a_guide_without_high_or_low_is_named_at_the_start(names: tuple[str, str
         check_guide(halves(names, ["one", "other"]))
 
 
-def test_an_empty_meaning_and_a_rubric_without_bands_are_named_too() -> None:
+def test_an_empty_meaning_and_a_rubric_without_bands_are_named_before_anything_is_asked(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"says nothing of HIGH in `wordings\.en\.meanings`"):
         check_guide(halves(("LOW", "HIGH"), ["little", " "]))
     with pytest.raises(ConfigError, match="has none"):
         check_guide(TEN)
-
-
-def test_a_run_with_such_a_file_ends_before_anything_is_asked(tmp_path: Path) -> None:
     node = read(RUBRICS[0])
     node["guide"]["bands"][2]["name"] = "VERY"
     (tmp_path / "conf" / "rubric").mkdir(parents=True)
@@ -197,11 +192,15 @@ def test_what_is_off_the_topic_gets_fifty_at_most(structure: int, off_topic: flo
     assert (found.distribution is None) == (found.score != pytest.approx(structure))
 
 
-def test_the_structure_is_judged_without_the_question_and_relevance_with_it() -> None:
+def test_structure_is_judged_without_the_question_relevance_with_it_and_by_a_base_model_in_digits() -> None:
     judged(BOTH, {90: 1.0}, 0.0)
     asked = [request["messages"][-1]["content"] for request in judged.requests]  # type: ignore[attr-defined]
     assert ["bake bread" in each for each in asked] == [False, True, False]
     assert "N/A" in asked[2] and BOTH["response"] in asked[2], "the same response, under a question that says nothing"
+    found = judged(BOTH, {4: 1.0}, 0.9, base=True)
+    assert found.details["off_topic_asked"] == pytest.approx(0.9)
+    last = "".join(message["content"] for message in judged.requests[1]["messages"])  # type: ignore[attr-defined]
+    assert "0 = " in last and "yes or no" not in last
 
 
 @pytest.mark.parametrize(
@@ -226,26 +225,11 @@ def test_what_a_model_answers_to_whatever_question_is_taken_out(
     assert bool(unsure) == (0.4 < off_topic < 0.6)
 
 
-def test_how_sure_it_must_be_to_cap_is_a_setting() -> None:
+def test_how_sure_it_must_be_and_the_mass_are_settings_and_without_a_question_nothing_is_off_the_topic() -> None:
     assert judged(BOTH, {90: 1.0}, 0.6).score == pytest.approx(50)
     assert judged(BOTH, {90: 1.0}, 0.6, sure=0.9).score == pytest.approx(90)
-
-
-def test_a_base_model_answers_with_digits() -> None:
-    """It goes on with a number after the list of answers, and with neither word."""
-    found = judged(BOTH, {4: 1.0}, 0.9, base=True)
-    assert found.details["off_topic_asked"] == pytest.approx(0.9)
-    last = "".join(message["content"] for message in judged.requests[1]["messages"])  # type: ignore[attr-defined]
-    assert "0 = " in last and "yes or no" not in last
-
-
-def test_without_a_question_nothing_can_be_off_the_topic() -> None:
     found = judged({"response": "A sentence."}, {90: 1.0}, 1.0)
-    assert found.score == pytest.approx(90)
-    assert "off_topic" not in found.details
-
-
-def test_a_tenth_of_the_mass_suffices_and_less_fails() -> None:
+    assert found.score == pytest.approx(90) and "off_topic" not in found.details
     assert judged(BOTH, {80: 0.11}, 0.0).score == pytest.approx(80)
     with pytest.raises(OffScaleAnswer):
         judged(BOTH, {80: 0.09}, 0.0)

@@ -43,7 +43,9 @@ def own(path: object, columns: dict[str, tuple[str, ...]] = COLUMNS) -> list[Ite
     return ResponsesDataset(str(path), dict(columns)).load()  # type: ignore[arg-type]
 
 
-def test_the_formats_and_names_of_columns_give_the_same_items(tmp_path: Path) -> None:
+def test_the_formats_and_names_of_columns_give_the_same_items_with_inputs_in_the_order_of_reading(
+    tmp_path: Path,
+) -> None:
     rows = [
         {"id": "1", "prompt": "Why?", "answer": 'Because, as "they" say,\nof rain.', "label": 3.0, "group": "g"},
         {"id": "2", "prompt": None, "answer": "Não.", "label": 90.0, "group": "h"},
@@ -57,9 +59,6 @@ def test_the_formats_and_names_of_columns_give_the_same_items(tmp_path: Path) ->
     assert first.inputs == {"question": "Why?", "response": 'Because, as "they" say,\nof rain.'}
     assert second.inputs == {"response": "Não."}
     assert (first.label, first.metadata) == (3.0, {"group": "g"})
-
-
-def test_inputs_come_in_the_order_in_which_they_are_read(tmp_path: Path) -> None:
     (item,) = own(lines(tmp_path / "r.jsonl", {"response": "c", "question": "b", "context": "a"}))
     assert (item.id, item.text) == ("1", "a\n\nb\n\nc")
 
@@ -164,11 +163,6 @@ def test_labels_differ_within_every_group_and_nothing_else_gives_them_away() -> 
     assert np.std([item.label or 0 for item in items]) > 25
 
 
-def test_prompts_of_the_two_splits_are_different() -> None:
-    asked = {split: {item.inputs["question"] for item in shipped("trait", "all", split)} for split in ("dev", "test")}
-    assert not asked["dev"] & asked["test"]
-
-
 def test_coherence_has_every_kind_in_both_splits_and_languages() -> None:
     for split in ("dev", "test"):
         items = shipped("coherence", split=split)
@@ -182,20 +176,16 @@ def test_coherence_has_every_kind_in_both_splits_and_languages() -> None:
         assert item.label == (structure if item.metadata["engages"] else min(structure, 50))
 
 
-def test_a_judge_sees_neither_label_nor_degree() -> None:
+def test_judges_see_no_label_fits_no_test_item_second_labels_are_near_and_splits_share_no_prompt() -> None:
     blind = shipped("trait", "refusal")[0].blind()
     assert (blind.condition, blind.labels) == (None, {})
     assert "reason" not in blind.metadata
-
-
-def test_the_second_labels_are_near_the_first() -> None:
-    for items in (shipped("trait", "all"), shipped("coherence")):
-        gap = [abs(float(item.metadata["second_label"]) - (item.label or 0)) for item in items]
-        assert max(gap) <= 25
-
-
-def test_what_is_fitted_on_is_of_development_alone() -> None:
     for name, option in (("empathy", "trait/empathy"), ("coherence", "coherence")):
         items = labelled_items(None, build(compose_config([f"rubric={option}"])["rubric"], "rubric"))
         assert {item.metadata["split"] for item in items} == {"dev"}
         assert {item.metadata.get("trait", name) for item in items} == {name}
+    for items in (shipped("trait", "all"), shipped("coherence")):
+        gap = [abs(float(item.metadata["second_label"]) - (item.label or 0)) for item in items]
+        assert max(gap) <= 25
+    asked = {split: {item.inputs["question"] for item in shipped("trait", "all", split)} for split in ("dev", "test")}
+    assert not asked["dev"] & asked["test"]

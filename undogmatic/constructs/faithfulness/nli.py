@@ -14,10 +14,10 @@ from undogmatic.constructs.faithfulness.facts.words import lexicon
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
-from undogmatic.judges.questions import Answer, as_json
+from undogmatic.judges.questions import Answer
 from undogmatic.readouts.base import Unit
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, Record, Verdict, digest
+from undogmatic.records.records import Item, Record, Verdict, as_text, digest
 
 
 class SentenceFinding(NamedTuple):
@@ -133,18 +133,16 @@ class LlmEntailment(Entailment):
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
         """What the model says of every sentence of the reference."""
-        numbered = {
-            name: "\n".join(f"{n}. {sentence}" for n, sentence in enumerate(own, 1))
-            for name, own in zip((REFERENCE, SUMMARY), sides, strict=True)
-        }
+        named = {REFERENCE: sides.reference, SUMMARY: sides.summary}
+        numbered = {k: "\n".join(f"{n}. {sentence}" for n, sentence in enumerate(own, 1)) for k, own in named.items()}
         shown = item.model_copy(update={"inputs": item.inputs | numbered})  # as judged texts, within their fence
         answer: Contradicted = (await self.ask.acall(item=shown)).answer
         found = [SentenceFinding(False)] * len(sides.reference)
         for each in answer.contradictions:
-            for name, own in zip((REFERENCE, SUMMARY), sides, strict=True):
+            for name, own in named.items():
                 number = getattr(each, name)
                 if not 1 <= number <= len(own):
-                    said = as_json({"contradictions": [one.model_dump() for one in answer.contradictions]})
+                    said = as_text({"contradictions": [one.model_dump() for one in answer.contradictions]})
                     raise UnparseableAnswer(f"`{name}` is {number}, and there are sentences 1 to {len(own)}", said)
             if not found[each.reference - 1].contradicted:
                 why = f"{each.kind}: {each.why}"

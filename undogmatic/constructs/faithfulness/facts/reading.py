@@ -195,10 +195,8 @@ def _numbers(text: str, language: Language) -> Iterator[Value]:
 
 
 def digits(written: str) -> float:
-    """What digits come to, 1,500.00 and 1.500,00 alike.
-
-    The last of two kinds of marks is the decimal one, a single one before three digits is none.
-    """
+    """What digits come to, 1,500.00 and 1.500,00 alike: the last of two kinds of marks is the decimal one, a single one
+    before three digits is none."""
     whole, mark, behind = written.rpartition(max(".,", key=written.rfind))
     kinds = {*written} & {*".,"}
     grouped = len(kinds) == 1 and (mark in whole or len(behind) == 3)
@@ -344,7 +342,7 @@ def turned(one: str, other: str, language: Language) -> list[str] | None:
     if sorted(map(len, places)) != [0, 1]:
         return None
     denying = 0 if places[0] else 1
-    place = places[denying][0]
+    (place,) = places[denying]
     word = read[denying][place]
     # Denied is the next content word; of "warrantless" it is what stands before the ending.
     near = read[denying][place + 1 : place + 1 + NEAR] if word in negators else [word.removesuffix("less")]
@@ -375,11 +373,8 @@ class Role(NamedTuple):
 
 @functools.cache
 def _sides() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple(
-        (compiled("|".join(names)), f"{n}:{side}")
-        for n, relation in enumerate(lexicon()["sides"])
-        for side, names in enumerate(relation)
-    )
+    sides = ((n, side, names) for n, both in enumerate(lexicon()["sides"]) for side, names in enumerate(both))
+    return tuple((compiled("|".join(names)), f"{n}:{side}") for n, side, names in sides)
 
 
 def side_of(phrase: str) -> str | None:
@@ -396,18 +391,11 @@ def opposite(one: str, other: str) -> bool:
 @functools.lru_cache(maxsize=20_000)
 def judges(sentence: str) -> tuple[Role, ...]:
     """Which judge wrote, dissented or concurred, by last names."""
-    roles: list[Role] = []
-    waiting: list[str] = []
-    titles = lexicon()["titles"]
-    clauses = re.split(rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})|;", sentence)
-    for clause in clauses:
-        named = [
-            plain(name.split()[-1])
-            for match in re.finditer(rf"{titles} ({_NAMES}(?:(?:, | and |, and | e ){_NAMES})*)", clause)
-            for name in re.split(r",? and |, | e ", match[1])
-            if name
-        ]
-        text = plain(clause)
+    roles, waiting, titles = list[Role](), list[str](), lexicon()["titles"]
+    for clause in re.split(rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})|;", sentence):
+        lists = re.finditer(rf"{titles} ({_NAMES}(?:(?:, | and |, and | e ){_NAMES})*)", clause)
+        names = (name for match in lists for name in re.split(r",? and |, | e ", match[1]) if name)
+        named, text = [plain(name.split()[-1]) for name in names], plain(clause)
         deeds = [name for name in ("dissents", "concurs", "writes") if pattern(name).search(text)]
         if re.search(r"\bjoined\b|\bin which\b", text) and deeds:
             named = named[:1]  # who joined did not write
@@ -454,12 +442,11 @@ def deeds(sentence: str, language: Language) -> tuple[Role, ...]:
             before, after = sentence[: match.start()], sentence[match.end() :]
             first = _parties(re.split(r"[;.]| that | que ", before)[-1])[-1:]
             second = _parties(re.split(r"[;.,]", after)[0][:BEHIND])[:1]
-            if not first or not second or first[0] & second[0]:
+            passive = re.search(r"\b(?:was|were|been|foi|foram)\s+(?:\w+\s+)?$", plain(before))
+            agent = re.match(r"\s*(?:\w+\s+){0,3}?(?:by|pel[oa]|por)\b", plain(after))
+            if not first or not second or first[0] & second[0] or (passive and not agent):
                 continue
-            if re.search(r"\b(?:was|were|been|foi|foram)\s+(?:\w+\s+)?$", plain(before)):
-                if not re.match(r"\s*(?:\w+\s+){0,3}?(?:by|pel[oa]|por)\b", plain(after)):
-                    continue
-                first, second = second, first
+            first, second = (second, first) if passive else (first, second)
             whom, who = (" ".join(sorted(each[0])) for each in (second, first))
             roles.append(Role(first[0], f"{verb} {whom}", f"{who} {verb}"))
     return tuple(roles)
