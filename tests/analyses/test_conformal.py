@@ -19,7 +19,7 @@ from undogmatic.analyses.measures import Measure, measured
 from undogmatic.analyses.truth import drawn
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.judges.selective import Promise, Rules, SelectiveJudge, doubt_of
+from undogmatic.judges.selective import Rules, SelectiveJudge, doubt_of
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 
 analyse = partial(analysed, "conformal")
