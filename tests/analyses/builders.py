@@ -11,9 +11,10 @@ from string import ascii_lowercase
 from typing import Any, Literal
 
 import numpy as np
+import pytest
 import yaml
 
-from tests.analyses.conftest import in_words
+from tests.analyses.conftest import in_words, words_of
 from undogmatic.analyses.base import LongTable, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
@@ -23,6 +24,8 @@ from undogmatic.records.rubric import Rubric, Wording
 
 ORIGIN = Provenance(model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h")
 WORDING = Wording(definition="d", question="q", anchors=("a", "b", "c", "d", "e"))
+
+PLACE = ("id", "text", "condition", "pair", "metadata")
 
 Score = float | FailureKind
 """A score, or the reason why there is none."""
@@ -36,13 +39,14 @@ class Told:
     """What an analysis told, every sentence put into words; names and keys are without the analysis' own in front.
 
     `told["mae"]` is a number and `told.says["bounds"]` the values of a sentence; `told.ruled` is the key of the
-    verdict, and how it leaves the claim.
+    verdict, and how it leaves the claim. `worded`: not where sentences share one set of values, or conditions have no
+    name.
     """
 
-    def __init__(self, result: AnalysisResult) -> None:
+    def __init__(self, result: AnalysisResult, worded: bool = True) -> None:
         self.result, self.tables, self.figures, self.headline = result, result.tables, result.figures, result.headline
         self.numbers = {key.removeprefix(f"{result.name}."): value for key, value in result.metrics.items()}
-        found = in_words(result).items()
+        found = in_words(result).items() if worded else ()
         self.says = {key.removeprefix(f"{result.name}."): finding.values for key, finding in found}
         key = result.verdict.key if result.verdict else ""
         self.ruled, self.standing = (key.rpartition(".verdict_")[2], result.standing), result.standing
@@ -54,6 +58,14 @@ class Told:
         """Several numbers."""
         return [self.numbers[name] for name in names.split()]
 
+    def sentences(self) -> list[str]:
+        """The verdict in both languages; it begins with how it leaves the claim."""
+        begins = {"supported": ["Supported", "Confirmado"], "refuted": ["Not supported", "Não confirmado"]}
+        begins |= {"undecided": ["Undecided", "Em aberto"]}
+        said = [words_of(language).say(self.result.verdict) for language in ("en", "pt")]
+        assert [sentence.partition(": ")[0] for sentence in said] == begins[self.standing or ""]
+        return said
+
 
 def analysed(name: str, judged: LongTable, **changes: Any) -> Told:
     """The one result of an analysis as `conf/analysis/` sets it up, with these keys changed."""
@@ -64,6 +76,14 @@ def analysed(name: str, judged: LongTable, **changes: Any) -> Told:
 def configured(name: str, **changes: Any) -> Any:
     """An analysis as `conf/analysis/` sets it up, with these keys changed."""
     return build(_node(name) | changes, "analysis")
+
+
+def refuses(error: type[Exception], named: str, analysis: str, judged: LongTable | None = None, **changes: Any) -> None:
+    """An analysis with these keys says what it cannot read; without judgments, what it cannot be set to."""
+    with pytest.raises(error, match=named):
+        made = configured(analysis, **changes)
+        if judged is not None:
+            made.check(judged)
 
 
 @functools.cache
@@ -93,13 +113,6 @@ def verdict(item: str, score: Score, repeat: int = 0, cost: Cost | None = None, 
     return Judgment(item_id=item, repeat=repeat, judge="score", outcome=outcome, cost=made, provenance=ORIGIN)
 
 
-def run(items: Sequence[Item], scores: Sequence[Score], **fields: Any) -> LongTable:
-    """A run of one repeat: one score per item."""
-    judgments = [verdict(item.id, score) for item, score in zip(items, scores, strict=True)]
-    scale = rubric(fields.pop("direction", "higher_is_worse"), fields.pop("margin", None))
-    return LongTable(tabulate(items, judgments, 1), scale, **fields)
-
-
 def run_folder(folder: Path, judgments: Iterable[Judgment], **facts: Any) -> str:
     """The path of a run's folder with its journal, its config and, where there are facts, its manifest."""
     folder.mkdir(exist_ok=True)
@@ -111,13 +124,22 @@ def run_folder(folder: Path, judgments: Iterable[Judgment], **facts: Any) -> str
     return str(folder)
 
 
-def labelled_run(rows: Iterable[tuple[float | None, Score, Mapping[str, Any]]], **item: Any) -> LongTable:
-    """Texts i0, i1, ..., each with its label, its score and the other fields of its verdict; `item` is that of all."""
+def scored_folder(folder: Path, scores: Sequence[Score], **facts: Any) -> str:
+    """That of texts t0, t1, ... with these scores."""
+    return run_folder(folder, [verdict(f"t{n}", score) for n, score in enumerate(scores)], **facts)
+
+
+def labelled_run(rows: Iterable[tuple[float | None, Score, Mapping[str, Any]]], **fields: Any) -> LongTable:
+    """Texts i0, i1, ..., each with label, score and other fields of its item and verdict; `fields` are those of all
+    items, of the rubric and of the table."""
+    scale = rubric(fields.pop("direction", "higher_is_worse"), fields.pop("margin", None))
+    of_all = {key: fields.pop(key) for key in PLACE if key in fields}
     items, judgments = [], []
-    for n, (label, score, fields) in enumerate(rows):
-        items.append(Item(id=f"i{n}", text=made_up(9, str(n)), label=label, **item))
-        judgments.append(verdict(f"i{n}", score, **fields))
-    return LongTable(tabulate(items, judgments, 1), rubric())
+    for n, (label, score, more) in enumerate(rows):
+        own = {"id": f"i{n}", "text": made_up(9, str(n))} | of_all | {key: more[key] for key in PLACE if key in more}
+        items.append(Item(label=label, **own))
+        judgments.append(verdict(own["id"], score, **{key: more[key] for key in more.keys() - own}))
+    return LongTable(tabulate(items, judgments, 1), scale, **fields)
 
 
 def repeated_run(
@@ -131,6 +153,11 @@ def repeated_run(
         for n, score in enumerate(scores)
     ]
     return LongTable(tabulate(items, judgments, len(repeats)), rubric(margin=margin), **fields)
+
+
+def mirrored(sides: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """The same scores where the other end of the scale is the good one."""
+    return {condition: [100 - score for score in scores] for condition, scores in sides.items()}
 
 
 def made_up(words: int, seed: str) -> str:
@@ -151,24 +178,22 @@ def paired_run(
     `lengths` gives words per text (two characters each); without it, lengths vary alike on all sides. `texts` are the
     texts themselves.
     """
-    items, scores = [], []
+    rows = []
     for condition, side in sides.items():
         for n, score in enumerate(side):
-            if score is None:
-                continue
             words = lengths[condition][n] if lengths is not None else 5 + (3 * n + len(condition)) % 7
-            extra = {key: values[n] for key, values in (metadata or {}).items()}
             text = made_up(words, f"{condition} {n}") if texts is None else texts[condition][n]
-            items.append(Item(id=f"p{n}:{condition}", text=text, pair=f"p{n}", condition=condition, metadata=extra))
-            scores.append(score)
-    return run(items, scores, **fields)
+            place = {"id": f"p{n}:{condition}", "text": text, "pair": f"p{n}", "condition": condition}
+            extra = {key: values[n] for key, values in (metadata or {}).items()}
+            rows.append((score, place | {"metadata": extra}))
+    return labelled_run([(None, score, more) for score, more in rows if score is not None], **fields)
 
 
 def grouped_run(groups: Mapping[str, Sequence[Score]], **fields: Any) -> LongTable:
     """Unpaired texts: condition -> scores."""
-    items, scores = [], []
-    for condition, values in groups.items():
-        for n, score in enumerate(values):
-            items.append(Item(id=f"{condition}-{n}", text=made_up(9, f"{condition} {n}"), condition=condition))
-            scores.append(score)
-    return run(items, scores, **fields)
+    rows: list[Any] = []
+    for condition, scores in groups.items():
+        for n, score in enumerate(scores):
+            place = {"id": f"{condition}-{n}", "text": made_up(9, f"{condition} {n}"), "condition": condition}
+            rows.append((None, score, place))
+    return labelled_run(rows, **fields)

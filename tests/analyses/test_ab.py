@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import Score, Told, configured, paired_run
+from tests.analyses.builders import Score, Told, configured, mirrored, paired_run, refuses
 from tests.analyses.conftest import SHIPPED, placeholders, words_of
 from undogmatic.analyses.ab import AbAnalysis, PairEvidence, compare
 from undogmatic.analyses.base import Unsuited
@@ -28,16 +28,18 @@ T, B, H = "authority_only", "explained_only", "explained_cited"
 NAKED = [80.0, 90.0, 30.0, 50.0, 70.0, 60.0]
 EXPLAINED = [50.0, 40.0, 40.0, 50.0, 30.0, 40.0]
 
+SIX: dict[str, Any] = {T: NAKED, B: EXPLAINED}
 
-def analyse(sides: dict[str, Any], analysis: AbAnalysis = FAST, **fields: Any) -> Told:
+
+def analyse(sides: dict[str, Any], analysis: AbAnalysis = FAST, worded: bool = True, **fields: Any) -> Told:
     (result,) = analysis(paired_run(sides, **fields), np.random.default_rng(0))
-    return Told(result)
+    return Told(result, worded)
 
 
 @pytest.fixture(scope="module")
 def six() -> Told:
     """The six pairs."""
-    return analyse({T: NAKED, B: EXPLAINED})
+    return analyse(SIX)
 
 
 class TestNumbers:
@@ -65,15 +67,14 @@ class TestNumbers:
     def test_group_table_and_pair_table(self, six: Told) -> None:
         naked = six.tables["groups"].set_index("condition").loc[T]
         expected = {"n": 6, "median": 65, "minimum": 30, "maximum": 90, "failed": 0, "q1": 52.5, "q3": 77.5, "iqr": 25}
+        expected["sd"] = pytest.approx(np.std(NAKED, ddof=1))
         assert naked[list(expected)].to_dict() == expected
-        assert naked["sd"] == pytest.approx(np.std(NAKED, ddof=1))
         pairs = six.tables["pairs"]
         assert (pairs["difference"].tolist(), pairs["pair_id"].iloc[0]) == ([-10, 0, 20, 30, 40, 50], "p2")
 
     @pytest.mark.parametrize("zero_method", ["pratt", "wilcox", "zsplit"])
     def test_zero_handling_is_stated(self, zero_method: str) -> None:
-        analysis = configured("ab", zero_method=zero_method)
-        assert f"zeros_{zero_method}" in analyse({T: NAKED, B: EXPLAINED}, analysis).says
+        assert f"zeros_{zero_method}" in analyse(SIX, configured("ab", zero_method=zero_method)).says
 
     def test_swapping_the_sides_mirrors_every_number(self) -> None:
         draw = np.random.default_rng(5)
@@ -87,18 +88,16 @@ class TestNumbers:
         assert back.of("p minimum_detectable") == pytest.approx(forth.of("p minimum_detectable"))
 
     def test_on_a_scale_where_high_is_good_the_expected_direction_turns(self, six: Told) -> None:
-        mirrored = {T: [100 - s for s in NAKED], B: [100 - s for s in EXPLAINED]}
-        there = analyse(mirrored, direction="higher_is_better")
+        there = analyse(mirrored(SIX), direction="higher_is_better")
         assert there.of("share_expected auc") == pytest.approx(six.of("share_expected auc"))
         assert there["mean_difference"] == pytest.approx(-six["mean_difference"])
         assert there["mean_difference_low"] == pytest.approx(-six["mean_difference_high"], abs=1.0)
         assert there.says["expected"]["expected"] == "lower"
 
     def test_breakdown_by_court_counts_and_averages_only(self) -> None:
-        courts = {"court": ["STF", "STF", "STJ", "STJ", "STJ", None]}
-        tables = analyse({T: NAKED, B: EXPLAINED}, metadata=courts).tables
-        table = tables["by_court"].set_index("court")
-        assert table.to_dict() == {"n": {"STF": 2, "STJ": 3}, "mean_difference": {"STF": 40.0, "STJ": 10.0}}
+        tables = analyse(SIX, metadata={"court": ["STF", "STF", "STJ", "STJ", "STJ", None]}).tables
+        table = tables["by_court"].set_index("court").to_dict()
+        assert table == {"n": {"STF": 2, "STJ": 3}, "mean_difference": {"STF": 40.0, "STJ": 10.0}}
         assert "by_authority_form" not in tables
 
     def test_the_detectable_difference_lies_beyond_the_margin(self, rng: np.random.Generator) -> None:
@@ -123,10 +122,8 @@ class TestGroups:
 
     def test_random_pairs_copied_give_no_direction(self) -> None:
         """Eight pairs of a judge without a notion, copied to 64: as few directions as eight pairs would give."""
-        settings = PairSettings(1, Margin(10, "rubric", 100))
-        wrong = 0
-        for seed in range(12):
-            draw = np.random.default_rng(seed)
+        settings, wrong = PairSettings(1, Margin(10, "rubric", 100)), 0
+        for draw in map(np.random.default_rng, range(12)):
             given = {c: list(np.tile(draw.uniform(0, 100, 8), 8)) for c in (T, B)}
             judged = paired_run(given, metadata={"precedent": [n % 8 for n in range(64)]})
             found = compare(match(judged, (T, B)), T, B, settings)
@@ -137,30 +134,25 @@ class TestGroups:
 
 
 class TestConditions:
-    def test_pairs_may_lack_the_hybrid(self) -> None:
-        result = analyse({T: NAKED, B: EXPLAINED, H: [45.0, None, None, 50.0, 40.0, "refusal"]})
+    def test_pairs_may_lack_the_hybrid_and_without_any_it_is_said(self, six: Told) -> None:
+        result = analyse(SIX | {H: [45.0, None, None, 50.0, 40.0, "refusal"]})
         assert (result["pairs"], result.says["hybrid"]["over_groups"]) == (6, 3)
         assert result.tables["comparisons"]["n"].tolist() == [6, 3, 3]
         # Pairs 0, 3, 4: 80 - 45, 50 - 50, 70 - 40; and 45 - 50, 50 - 50, 40 - 30.
         assert result.of("treatment_vs_hybrid hybrid_vs_baseline") == pytest.approx([65 / 3, 5 / 3])
-
-    def test_without_any_hybrid_it_is_said(self, six: Told) -> None:
         assert six.says["no_hybrid"] == {"hybrid": [H]}
-        assert "no_hybrid" not in analyse({T: NAKED, B: EXPLAINED}, configured("ab", hybrid=None)).says
+        assert "no_hybrid" not in analyse(SIX, configured("ab", hybrid=None)).says
 
-    def test_the_first_contrast_that_the_dataset_has_counts(self) -> None:
-        (result,) = FAST(paired_run({"imitation": NAKED, "explanation": EXPLAINED}), np.random.default_rng(0))
-        assert result.metrics["ab.mean.imitation"] == pytest.approx(380 / 6) and result.verdict is not None
-
-    def test_pairs_of_another_design_are_left_alone(self) -> None:
+    def test_the_first_contrast_that_the_dataset_has_counts_and_pairs_of_another_are_left_alone(self) -> None:
+        first = analyse({"imitation": NAKED, "explanation": EXPLAINED}, worded=False)
+        assert first["mean.imitation"] == pytest.approx(380 / 6) and first.result.verdict is not None
         other: list[Score | None] = [None] * 6
         sides = {"imitation": [*NAKED, *other], "explanation": [*EXPLAINED, *other]}
         sides |= {c: [*other, *NAKED] for c in (T, B, H)}
-        (result,) = FAST(paired_run(sides), np.random.default_rng(0))
+        both = analyse(sides, worded=False)
         # The hybrid stands with the other design alone.
-        assert result.metrics["ab.pairs"] == 6 and f"ab.mean.{H}" not in result.metrics
-        named = configured("ab", treatment=T, baseline=B)
-        assert analyse(sides, named)[f"mean.{H}"] == pytest.approx(380 / 6)
+        assert both["pairs"] == 6 and f"mean.{H}" not in both.numbers
+        assert analyse(sides, configured("ab", treatment=T, baseline=B))[f"mean.{H}"] == pytest.approx(380 / 6)
 
 
 class TestFailures:
@@ -179,14 +171,12 @@ class TestFailures:
         assert result.of("worst_case_low worst_case_high") == pytest.approx([(110 - 40) / 6, (110 + 60) / 6])
         assert result.says["failures_unclear"]["n_a"] == 1 and "no_robust" in result.says
 
-    def test_failures_of_one_side_are_found_out(self, rng: np.random.Generator) -> None:
+    def test_failures_of_one_side_are_found_out_and_those_of_both_alike(self, rng: np.random.Generator) -> None:
         a: list[Score] = [*rng.normal(60, 5, 30), *["refusal"] * 10]
         result = analyse({T: a, B: list(rng.normal(40, 5, 40))})
         assert result.says["failures_depend"]["p"] == pytest.approx(2 / 2**10)
         assert result["robust_difference"] == pytest.approx(20, abs=4)
         assert result.says["robust"]["level"] == 0.95
-
-    def test_failures_on_both_sides_alike(self, rng: np.random.Generator) -> None:
         assert "failures_even" in analyse({c: ["refusal", *rng.uniform(0, 100, 9)] for c in (T, B)}).says
 
     @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
@@ -207,32 +197,16 @@ class TestFailures:
 def test_what_is_no_pair_is_named(column: str, item: str, value: str | None, named: str) -> None:
     judged = paired_run({T: [80.0, 70.0], B: [20.0, 30.0]})
     judged.frame.loc[judged.frame["item_id"].str.startswith(item), column] = value
-    with pytest.raises(DataError, match=named):
-        FAST.check(judged)
+    refuses(DataError, named, "ab", judged)
 
 
-def test_one_condition_alone_is_unsuited_not_wrong() -> None:
-    for analysis, named in ((configured("ab", treatment=T, baseline=B), "explained_only"), (FAST, "condition")):
-        with pytest.raises(Unsuited, match=named):
-            analysis.check(paired_run({T: [80.0]}))
-
-
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"alpha": 0.0}, "analysis.alpha"),
-        ({"alpha": 0.5}, "analysis.alpha"),
-        ({"level": 95.0}, "analysis.level"),
-        ({"power": 0.04}, "analysis.power"),
-        ({"treatment": B}, "analysis.treatment"),
-        ({"treatment": []}, "analysis.treatment"),
-        ({"hybrid": [H, B]}, "analysis.hybrid"),
-        ({"margin": -1.0}, r"analysis\.margin"),
-    ],
-)
-def test_settings_that_make_no_sense(settings: dict[str, object], named: str) -> None:
-    with pytest.raises(ConfigError, match=named):
-        configured("ab", **settings)
+def test_one_condition_alone_is_unsuited_not_wrong_and_some_settings_make_no_sense() -> None:
+    alone = paired_run({T: [80.0]})
+    refuses(Unsuited, "explained_only", "ab", alone, treatment=T, baseline=B)
+    refuses(Unsuited, "condition", "ab", alone)
+    wrong = {"alpha": [0.0, 0.5], "level": [95.0], "power": [0.04], "treatment": [B, []], "hybrid": [[H, B]]}
+    for key, value in ((key, value) for key, values in (wrong | {"margin": [-1.0]}).items() for value in values):
+        refuses(ConfigError, rf"analysis\.{key}", "ab", **{key: value})
 
 
 N = 40
@@ -242,37 +216,33 @@ LETTERS = "bcdfghjklm"
 def lengths(naked: float, explained: float, spread: float = 0.5) -> dict[str, list[int]]:
     """Word counts that scatter about two medians."""
     draw = np.random.default_rng(11)
-    return {
-        c: [max(1, int(v)) for v in median * np.exp(draw.normal(0, spread, N))]
-        for c, median in ((T, naked), (B, explained))
-    }
+    drawn = {c: median * np.exp(draw.normal(0, spread, N)) for c, median in ((T, naked), (B, explained))}
+    return {c: [max(1, int(v)) for v in values] for c, values in drawn.items()}
 
 
-def neutral(seed: int = 1) -> dict[str, list[str]]:
+def neutral() -> dict[str, list[str]]:
     """Texts of the three sides in which nothing that can be counted tells them apart."""
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(1)
     word = lambda: "".join(draw.choice(list(LETTERS), draw.integers(3, 9)))  # noqa: E731
     return {c: [" ".join(word() for _ in range(draw.integers(8, 15))) for _ in range(N)] for c in (T, B, H)}
 
 
-def told_apart(texts: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The same, but the hybrid's have capitals and a full stop."""
-    return texts | {H: [f"{text.title()}." for text in texts[H]]}
+def scattered(seed: int, spread: float, *ups: tuple[str, Any]) -> dict[str, Any]:
+    """Scores that scatter so far about a value of each side."""
+    draw = np.random.default_rng(seed)
+    return {c: list(np.clip(up + draw.normal(0, spread, N), 0, 100)) for c, up in ups}
 
 
-def sides(difference: float, spread: float = 8.0, seed: int = 2, n: int = N) -> dict[str, Any]:
+def sides(difference: float, spread: float = 8.0, seed: int = 2) -> dict[str, Any]:
     """Scores of a judge with this mean difference between the sides, whatever the texts."""
     draw = np.random.default_rng(seed)
-    explained = draw.uniform(40, 60, n)
-    return {T: list(np.clip(explained + draw.normal(difference, spread, n), 0, 100)), B: list(explained)}
+    explained = draw.uniform(40, 60, N)
+    return {T: list(np.clip(explained + draw.normal(difference, spread, N), 0, 100)), B: list(explained)}
 
 
 def hybrid(treatment: float, third: float, spread: float = 6.0) -> dict[str, Any]:
     """Baseline about 30, the treatment and the hybrid so much above it."""
-    draw = np.random.default_rng(4)
-    return {
-        c: list(np.clip(30 + up + draw.normal(0, spread, N), 0, 100)) for c, up in ((T, treatment), (B, 0), (H, third))
-    }
+    return scattered(4, spread, (T, 30 + treatment), (B, 30), (H, 30 + third))
 
 
 def capitals(naked: tuple[int, int], explained: tuple[int, int]) -> tuple[dict[str, list[str]], dict[str, Any]]:
@@ -292,9 +262,8 @@ def capitals(naked: tuple[int, int], explained: tuple[int, int]) -> tuple[dict[s
 def counting_words(short: float, long: float) -> dict[str, Any]:
     """A judge that only counts words, and its texts."""
     counts = lengths(short, long)
-    draw = np.random.default_rng(3)
-    scores = {c: list(np.clip(300 - 80 * np.log(np.array(counts[c])) + draw.normal(0, 2, N), 0, 100)) for c in counts}
-    return {"sides": scores, "lengths": counts}
+    by_words = ((c, 300 - 80 * np.log(np.array(counts[c]))) for c in counts)
+    return {"sides": scattered(3, 2, *by_words), "lengths": counts}
 
 
 CASES: dict[str, Callable[[], dict[str, Any]]] = {
@@ -322,7 +291,10 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "length_open": lambda: {"sides": sides(24, spread=26, seed=3), "lengths": lengths(16, 26)},
     "hybrid_few": lambda: {"sides": hybrid(30, 0) | {H: [30.0] * 5 + [None] * (N - 5)}},
     "hybrid_open": lambda: {"sides": hybrid(24, 12, spread=15)},
-    "hybrid_surface": lambda: {"sides": hybrid(40, 12), "texts": told_apart(neutral())},
+    "hybrid_surface": lambda: {
+        "sides": hybrid(40, 12),
+        "texts": neutral() | {H: [f"{t.title()}." for t in neutral()[H]]},
+    },
     "inconsistent": lambda: {"sides": {T: [29.0] * 17 + [90.0] * 23, B: [30.0] * N}},
     "supported": lambda: {"sides": sides(30)},
     "missing": lambda: {"sides": {T: [*sides(30)[T][:30], *["refusal"] * 10], B: sides(30)[B]}},
@@ -334,9 +306,9 @@ def case(key: str, **changes: Any) -> Told:
     fields = {"margin": 10} | CASES[key]() | changes
     if "lengths" not in fields:
         fields = {"texts": neutral()} | fields
-    without = fields.pop("without_texts", False)
+    blank = fields.pop("without_texts", False)
     judged = paired_run(fields.pop("sides"), **fields)
-    if without:
+    if blank:
         judged.frame["text"] = ""
     (result,) = FAST(judged, np.random.default_rng(0))
     return Told(result)
@@ -372,15 +344,8 @@ class TestVerdicts:
         result = deserved(key)
         led = result.says[f"verdict_{result.ruled[0]}"].get("also", ())
         assert f"also_{key}" in led if key in LED else result.ruled[0] == key
-        begins = {
-            "supported": ("Supported: ", "Confirmado: "),
-            "refuted": ("Not supported: ", "Não confirmado: "),
-            "undecided": ("Undecided: ", "Em aberto: "),
-        }
-        for language, begin in zip(("en", "pt"), begins[result.standing or ""], strict=True):
-            sentence = words_of(language).say(result.result.verdict)
-            assert sentence.startswith(begin) and sentence.endswith(".")
-            assert "also_" not in sentence and "alone_" not in sentence
+        for sentence in result.sentences():
+            assert sentence.endswith(".") and "also_" not in sentence and "alone_" not in sentence
 
     @pytest.mark.parametrize("key", [*LED, "surface_open", "citation_first"])
     def test_a_reason_that_leads_has_a_sentence_of_its_own(self, key: str) -> None:
@@ -405,8 +370,7 @@ class TestVerdicts:
         assert "a tenth of the scale; rubric.margin or analysis.margin sets one" in unset
 
     def test_on_a_scale_where_high_is_good(self) -> None:
-        mirrored = {c: [100 - s for s in scores] for c, scores in sides(30).items()}
-        result = case("supported", sides=mirrored, direction="higher_is_better")
+        result = case("supported", sides=mirrored(sides(30)), direction="higher_is_better")
         found = result.says["verdict_supported"]
         assert (found["expected"], found["difference"]) == ("lower", pytest.approx(-result["mean_difference"]))
 
@@ -435,7 +399,8 @@ class TestVerdicts:
 
 
 OLD, NEW = ("authority_only", "explained_only"), ("imitation", "explanation")
-TREATMENTS, BASELINES = ["imitation", "authority_only"], ["explanation", "explained_only"]
+ASKED = (["imitation", "authority_only"], ["explanation", "explained_only"])
+ALONE = pd.DataFrame({"pair_id": [None, None, "p", "p"], "condition": [*NEW, *OLD]})
 
 
 def paired(*pairs: tuple[str, ...]) -> pd.DataFrame:
@@ -445,27 +410,20 @@ def paired(*pairs: tuple[str, ...]) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("data", "expected"),
+    ("asked", "data", "expected"),
     [
-        (paired(OLD, OLD), OLD),
-        (paired(NEW), NEW),
-        (paired(OLD, NEW), NEW),
-        (paired((*OLD, "imitation")), OLD),  # its own other side is missing, and that of another design is none
-        (paired(("imitation",), ("explanation",), OLD), OLD),
-        (paired(("imitation",), ("explanation",)), NEW),
-        (paired(("other",)), NEW),
+        (ASKED, paired(OLD, OLD), OLD),
+        (ASKED, paired(NEW), NEW),
+        (ASKED, paired(OLD, NEW), NEW),
+        (ASKED, paired((*OLD, "imitation")), OLD),  # its other side is missing, and that of another design is none
+        (ASKED, paired(("imitation",), ("explanation",), OLD), OLD),
+        (ASKED, paired(("imitation",), ("explanation",)), NEW),
+        (ASKED, paired(("other",)), NEW),
+        (ASKED, ALONE, OLD),  # a text without pair stands with nobody
+        (("authority_only", ASKED[1]), paired(NEW, OLD), OLD),  # one name finds the one that it stands with
+        ((ASKED[0], "explained_only"), paired(NEW, OLD), OLD),
+        (("a", "b"), paired(OLD), ("a", "b")),
     ],
 )
-def test_sides_of_two_designs_are_never_mixed(data: pd.DataFrame, expected: tuple[str, str]) -> None:
-    assert contrast(TREATMENTS, BASELINES, data) == expected
-
-
-def test_one_name_finds_the_one_that_it_stands_with() -> None:
-    assert contrast("authority_only", BASELINES, paired(NEW, OLD)) == OLD
-    assert contrast(TREATMENTS, "explained_only", paired(NEW, OLD)) == OLD
-    assert contrast("a", "b", paired(OLD)) == ("a", "b")
-
-
-def test_a_text_without_pair_stands_with_nobody() -> None:
-    alone = pd.DataFrame({"pair_id": [None, None, "p", "p"], "condition": [*NEW, *OLD]})
-    assert contrast(TREATMENTS, BASELINES, alone) == OLD
+def test_sides_of_two_designs_are_never_mixed(asked: Any, data: pd.DataFrame, expected: tuple[str, str]) -> None:
+    assert contrast(*asked, data) == expected

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from tests.analyses.builders import Told, analysed, labelled_run, made_up, rubric, run_folder, verdict
-from undogmatic.analyses.base import LongTable, Unsuited, tabulate
-from undogmatic.analyses.calibration import ITEMS, CalibrationAnalysis
+from tests.analyses.builders import Told, analysed, labelled_run, refuses, rubric, run_folder, verdict
+from undogmatic.analyses.base import LongTable, Unsuited
+from undogmatic.analyses.calibration import ITEMS
 from undogmatic.analyses.measures import choose, uncertainties
 from undogmatic.analyses.truth import people_apart
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Item, ScoreDistribution
+from undogmatic.records.records import ScoreDistribution
 
 Give = Callable[[float, float, float], dict[str, Any]]
 """Score, |error| and a uniform random number -> the fields of a verdict."""
@@ -32,22 +31,15 @@ GIVES: dict[str, Give] = {
 }
 
 
-def simulated(give: Give | str, n: int = 300, seed: int = 3) -> LongTable:
-    """Labels 30 to 70, normal errors of standard deviation 8."""
+def simulated(give: Give | str, n: int = 300, seed: int = 3, failed: int = 0) -> LongTable:
+    """Labels 30 to 70, normal errors of standard deviation 8; and so many texts whose judgments failed."""
     draw, fields = np.random.default_rng(seed), GIVES[give] if isinstance(give, str) else give
 
-    def row() -> tuple[float, float, dict[str, Any]]:
+    def row() -> tuple[float, Any, dict[str, Any]]:
         label, error = float(draw.uniform(30, 70)), float(draw.normal(0, 8))
         return label, label + error, fields(label + error, abs(error), float(draw.uniform()))
 
-    return labelled_run([row() for _ in range(n)], condition="c")
-
-
-def with_failed(judged: LongTable, n: int) -> LongTable:
-    """And n texts whose judgments failed."""
-    items = [Item(id=f"x{k}", text=made_up(9, f"x{k}"), label=50.0, condition="c") for k in range(n)]
-    failed = tabulate(items, [verdict(i.id, "refusal") for i in items], 1)
-    return LongTable(pd.concat([judged.frame, failed], ignore_index=True), rubric())
+    return labelled_run([*(row() for _ in range(n)), *[(50.0, "refusal", {})] * failed], condition="c")
 
 
 def analyse(judged: LongTable, **settings: Any) -> Told:
@@ -63,13 +55,15 @@ def test_perfect_uncertainty_reaches_the_oracle() -> None:
     assert (result.headline, result.standing) == ("calibration.review_gain", "supported")
 
 
-def test_random_uncertainty_stays_on_the_diagonal() -> None:
+def test_random_uncertainty_stays_on_the_diagonal_and_one_that_points_away_from_errors_misleads() -> None:
     result = analyse(simulated("random", n=1000))
     assert result["review_gain"] == pytest.approx(0, abs=0.1)
     assert result["aurc"] == pytest.approx(result["mae"], rel=0.06)
     assert result.ruled == ("unclear", "undecided")
     table = result.tables["review"]
     assert table["guided_share"].to_numpy() == pytest.approx(table["budget_share"].to_numpy(), abs=0.05)
+    inverse = analyse(simulated("inverse"))
+    assert inverse["review_gain"] < -0.5 and {"verdict_misleads", "coverage_wide"} <= inverse.says.keys()
 
 
 def test_constant_uncertainty_is_told_and_covers_as_planted() -> None:
@@ -77,29 +71,22 @@ def test_constant_uncertainty_is_told_and_covers_as_planted() -> None:
     assert (result["coverage"], result["width"]) == (pytest.approx(0.9, abs=0.02), pytest.approx(26.318))
     assert {"constant", "verdict_constant", "coverage_nominal"} <= result.says.keys()
     assert result.headline is None and "review_gain" not in result.numbers
+    items = result.result.items  # kept for sweeps
+    assert items is not None and list(items.columns) == ITEMS
+    assert result.of("coverage mae") == pytest.approx(items[["inside", "error"]].mean().tolist())
 
 
-def test_uncertainty_that_points_away_from_errors_misleads() -> None:
-    result = analyse(simulated("inverse"))
-    assert result["review_gain"] < -0.5
-    assert {"verdict_misleads", "coverage_wide"} <= result.says.keys()
-
-
-def test_a_judge_without_uncertainty_and_one_without_enough_texts() -> None:
+def test_a_judge_without_uncertainty_one_without_enough_texts_and_one_whose_intervals_leave_the_scale() -> None:
     assert {"no_intervals", "no_confidence", "verdict_none"} <= analyse(simulated("none")).says.keys()
     assert analyse(simulated("perfect", n=9)).says["verdict_too_few"] == {"n": 9, "needed": 10}
     stated = analyse(simulated(lambda s, e, d: {"confidence": 100 * d}, n=20))
     assert stated.says["too_few"] == {"what": "ece", "present": 20, "needed": 30}
-
-
-def test_intervals_that_leave_the_scale_are_no_fault() -> None:
-    result = analyse(simulated(lambda s, e, d: {"interval": (s - 90, s + 90)}, n=40))
-    assert result["width"] == pytest.approx(180) and {"coverage_wide", "coverage_open"} & result.says.keys()
+    beyond = analyse(simulated(lambda s, e, d: {"interval": (s - 90, s + 90)}, n=40))
+    assert beyond["width"] == pytest.approx(180) and {"coverage_wide", "coverage_open"} & beyond.says.keys()
 
 
 def test_ece_and_brier_find_planted_overconfidence() -> None:
     """Right with probability p - 0.15 where p is stated: ECE 0.15."""
-
     draw, rows = np.random.default_rng(8), []
     for _ in range(6000):
         stated = 0.2 + 0.75 * float(draw.uniform())
@@ -118,13 +105,10 @@ def test_the_tolerance_is_half_a_step_unless_given(tolerance: float | None, righ
 
 def test_all_measures_are_compared_and_the_finest_is_used() -> None:
     def several(score: float, error: float, draw: float) -> dict[str, Any]:
-        top = min(0.99, 0.5 + error / 100)
-        return {
-            "distribution": ScoreDistribution(values=(0, 100), probabilities=(top, 1 - top)),
-            "confidence": 100 - error,
-            "uncertainty": "high" if error > 10 else "medium" if error > 5 else "low",
-            "doubt": min(1.0, error / 30),
-        }
+        top, level = min(0.99, 0.5 + error / 100), "high" if error > 10 else "medium" if error > 5 else "low"
+        distribution = ScoreDistribution(values=(0, 100), probabilities=(top, 1 - top))
+        stated = {"confidence": 100 - error, "uncertainty": level, "doubt": min(1.0, error / 30)}
+        return stated | {"distribution": distribution}
 
     table = analyse(simulated(several)).tables["measures"].set_index("measure")
     assert list(table.index) == ["procedure", "entropy", "confidence", "level"]
@@ -179,31 +163,15 @@ def test_truth_from_a_reference_run_or_from_conditions(tmp_path: Path) -> None:
     judged = simulated("perfect")
     frame = judged.frame.assign(label=np.nan)
     unlabelled = LongTable(frame, rubric())
-    with pytest.raises(Unsuited, match="RUN_FOLDER"):
-        CalibrationAnalysis().check(unlabelled)
     there = [verdict(i, y) for i, y in zip(frame["item_id"], judged.frame["label"], strict=True)]
     result = analyse(unlabelled, reference=run_folder(tmp_path, there))
     assert result["review_gain"] == pytest.approx(1) and "truth_reference" in result.says
     by_condition = analyse(unlabelled, condition_labels={"c": 50.0})
     assert by_condition["mae"] == pytest.approx((frame["score"] - 50).abs().mean())
     assert "truth_condition" in by_condition.says
-    with pytest.raises(ConfigError, match="outside the scale"):
-        CalibrationAnalysis(condition_labels={"c": 500.0}).check(unlabelled)
-    with pytest.raises(DataError, match="outside the scale"):
-        CalibrationAnalysis().check(LongTable(frame.assign(label=101.0), rubric()))
-
-
-def test_numbers_per_item_are_kept_for_sweeps() -> None:
-    result = analyse(simulated("constant", n=40))
-    items = result.result.items
-    assert items is not None and list(items.columns) == ITEMS
-    assert result.of("coverage mae") == pytest.approx(items[["inside", "error"]].mean().tolist())
-
-
-def test_failed_judgments_are_counted_and_left_out() -> None:
-    result = analyse(with_failed(simulated("perfect", n=40), 5))
-    assert result.of("judged failed") == [40, 5]
-    assert result.says["analyses.failed"]["n"] == 5
+    refuses(Unsuited, "RUN_FOLDER", "calibration", unlabelled)
+    refuses(ConfigError, "outside the scale", "calibration", unlabelled, condition_labels={"c": 500.0})
+    refuses(DataError, "outside the scale", "calibration", LongTable(frame.assign(label=101.0), rubric()))
 
 
 def test_a_doubt_that_follows_from_the_score_is_named_so() -> None:
@@ -215,11 +183,6 @@ def test_a_doubt_that_follows_from_the_score_is_named_so() -> None:
     assert result.ruled == ("function", "refuted") and "beyond_function" in result.says
     items = result.result.items
     assert items is not None and items["expected_error"].notna().all()
-
-
-def test_few_texts_do_not_tell_a_doubt_from_the_score() -> None:
-    result = analyse(simulated("perfect", n=20))
-    assert result["review_gain_low"] > 0 and result.ruled == ("few", "undecided")
 
 
 def test_every_measure_gets_its_worth_beyond_the_score_corrected_for_their_number() -> None:
@@ -235,15 +198,17 @@ def test_every_measure_gets_its_worth_beyond_the_score_corrected_for_their_numbe
     assert table.loc["procedure", "beyond_low"] > 0 > table.loc["width", "beyond_low"]
 
 
-def test_failed_judgments_are_not_reviewed_for_free() -> None:
-    judged = simulated("noisy", n=60)
-    assert analyse(judged).standing == "supported"
-    result = analyse(with_failed(judged, 12))
+def test_failed_judgments_are_counted_and_not_reviewed_for_free() -> None:
+    assert analyse(simulated("noisy", n=60)).standing == "supported"
+    result = analyse(simulated("noisy", n=60, failed=12))
     assert result["worst_gain"] < 0 < result["review_gain_low"]
     assert result.ruled == ("failed", "undecided") and "if_failed" in result.says
+    assert result.of("judged failed") == [60, 12] and result.says["analyses.failed"]["n"] == 12
 
 
-def test_small_numbers_leave_coverage_and_confidence_open() -> None:
+def test_small_numbers_leave_coverage_and_confidence_open_and_do_not_tell_a_doubt_from_the_score() -> None:
     result = analyse(simulated(lambda s, e, d: {"interval": (s - 13, s + 13), "confidence": 88.0}, n=40, seed=4))
     assert result.says["coverage_open"]["needed"] == pytest.approx(309, abs=2)
     assert "ece_open" in result.says and result["ece_if_perfect"] > 0
+    few = analyse(simulated("perfect", n=20))
+    assert few["review_gain_low"] > 0 and few.ruled == ("few", "undecided")

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Told, analysed, configured, grouped_run
+from tests.analyses.builders import Told, analysed, grouped_run, mirrored, refuses
 from undogmatic.analyses.base import Unsuited
 from undogmatic.analyses.rivals import LabelledRival
 from undogmatic.errors import ConfigError
 
 Groups = dict[str, list[Any]]
-LOW, HIGH = [np.random.default_rng(1).uniform(*ends, 20).tolist() for ends in ((5, 30), (80, 100))]
 GOOD = {"humble": [5.0] * 8, "neutral": [10.0] * 7 + [25.0], "hubristic": [90.0] * 7 + [75.0]}
 MANY = {"humble": [5.0] * 20, "neutral": [10.0] * 20, "hubristic": [90.0] * 20}
+DRAW = np.random.default_rng(1)
+HONEST, NAKED, KIND = (DRAW.uniform(low, high, 20).tolist() for low, high in ((5, 30), (80, 100), (33, 48)))
 
 
 def controls(groups: Groups, **changes: Any) -> Told:
@@ -62,7 +63,7 @@ def test_what_is_named_of_the_classes() -> None:
     assert controls(MANY, share=0.9).says["verdict_open"]["apart"] == ["no_class"]
 
 
-ATTACKED = {"explained_only": LOW, "authority_only": HIGH, "attack:a": HIGH, "attack:b": HIGH}
+ATTACKED = {"explained_only": HONEST, "authority_only": NAKED, "attack:a": NAKED, "attack:b": NAKED}
 CLASSES = [("controls", MANY, "hubristic"), ("adversarial", ATTACKED, "attack:")]
 """Analyses of classes, what supports their claim, and with what the names of the worse classes begin."""
 
@@ -79,50 +80,42 @@ def test_classes_that_a_word_counter_tells_apart(name: str, groups: Groups, wors
 
 
 @pytest.mark.parametrize(("name", "groups", "worse"), CLASSES)
-@pytest.mark.parametrize(
-    ("outcome", "ruled"),
-    [("surface_explains", ("surface_explains", "refuted")), ("open", ("surface_open", "undecided"))],
-)
-def test_what_the_surface_leaves_open(
-    name: str, groups: Groups, worse: str, outcome: Any, ruled: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rival = LabelledRival(outcome, 60, 60)
-    monkeypatch.setattr("undogmatic.analyses.controls.surface_of_classes", lambda *_: rival)
-    assert analysed(name, grouped_run(groups)).ruled == ruled
+def test_what_the_surface_leaves_open(name: str, groups: Groups, worse: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes: dict[Any, tuple[str, str]] = {"surface_explains": ("surface_explains", "refuted")}
+    for outcome, ruled in (outcomes | {"open": ("surface_open", "undecided")}).items():
+        rival = LabelledRival(outcome, 60, 60)
+        monkeypatch.setattr("undogmatic.analyses.controls.surface_of_classes", lambda *_, rival=rival: rival)
+        assert analysed(name, grouped_run(groups)).ruled == ruled
 
 
 def test_where_high_is_good_the_same_texts_are_told_apart() -> None:
-    mirrored = {c: [100 - s for s in scores] for c, scores in GOOD.items()}
     bands = {"humble": (75.0, None), "neutral": (75.0, None), "hubristic": (None, 25.0)}
-    there = analysed("controls", grouped_run(mirrored, direction="higher_is_better"), bands=bands)
+    there = analysed("controls", grouped_run(mirrored(GOOD), direction="higher_is_better"), bands=bands)
     names = "in_band auc.humble auc.neutral"
     assert there.of(names) == controls(GOOD).of(names)
 
 
-def test_failures_are_counted_and_a_class_that_failed_throughout_is_named() -> None:
+def test_failures_are_counted_a_class_that_failed_throughout_is_named_and_few_texts_are_not_drawn() -> None:
     told = controls(GOOD | {"neutral": ["refusal", "unparseable", "refusal"]})
     assert told.says["absent"] == {"conditions": ["neutral"]}
     assert told.says["analyses.failed"]["where"] == "neutral: refusal 2, unparseable 1"
     assert told.of("judged failed") == [16, 3]
     nobody = controls({"humble": ["refusal"] * 2, "hubristic": ["refusal"] * 2})
     assert (nobody.ruled[0], nobody.headline) == ("incomplete", None)
+    few = controls({"humble": [5.0] * 2, "hubristic": [90.0] * 3})
+    assert few.says["analyses.groups_not_drawn"] == {"groups": ["humble"], "needed": 3}
+    assert list(few.figures[0].data["groups"]) == ["hubristic"]
 
 
-def test_few_texts_are_counted_but_not_drawn() -> None:
-    told = controls({"humble": [5.0] * 2, "hubristic": [90.0] * 3})
-    assert told.says["analyses.groups_not_drawn"] == {"groups": ["humble"], "needed": 3}
-    assert list(told.figures[0].data["groups"]) == ["hubristic"]
-
-
-def test_a_dataset_without_controls_and_bands_that_make_no_sense() -> None:
-    with pytest.raises(Unsuited, match="dataset=controls"):
-        configured("controls").check(grouped_run({"authority_only": [1.0]}))
-    with pytest.raises(ConfigError, match=r"analysis.bands.humble.*0 to 100"):
-        configured("controls", bands={"humble": (None, 250.0)}, worst="humble").check(grouped_run(GOOD))
-    with pytest.raises(ConfigError, match=r"analysis.bands.humble"):
-        configured("controls", bands={"humble": (30.0, 20.0)}, worst="humble")
-    with pytest.raises(ConfigError, match=r"analysis.worst"):
-        configured("controls", worst="nobody")
+def test_what_the_dataset_lacks_and_bands_that_make_no_sense() -> None:
+    refuses(Unsuited, "dataset=controls", "controls", grouped_run({"authority_only": [1.0]}))
+    bands: dict[str, Any] = {"bands": {"humble": (None, 250.0)}, "worst": "humble"}
+    refuses(ConfigError, r"analysis.bands.humble.*0 to 100", "controls", grouped_run(GOOD), **bands)
+    refuses(ConfigError, r"analysis.bands.humble", "controls", bands={"humble": (30.0, 20.0)}, worst="humble")
+    refuses(ConfigError, r"analysis.worst", "controls", worst="nobody")
+    refuses(Unsuited, r"attack:.*dataset=curated", "adversarial", grouped_run({"explained_only": [1.0]}))
+    no_baseline = r"explained_only or gold:explained or humble.*dataset=curated"
+    refuses(Unsuited, no_baseline, "adversarial", grouped_run({"attack:hedges": [1.0]}))
 
 
 EXPLAINED = [10.0, 20, 30, 40]
@@ -144,20 +137,16 @@ def test_attacks_by_hand() -> None:
     assert told.says["success_midpoint"] == {"threshold": 50}
     assert told.says["shift"] == {"n": 2, "treatment": ["authority_only"]}
     assert told.headline == "adversarial.auc_worst"
-
-
-def test_success_may_mean_passing_for_an_explanation() -> None:
-    told = attacks(GROUPS, success="baseline_95")
-    # The 95th percentile of 10, 20, 30, 40 is 38.5.
-    assert told.says["success_baseline_95"]["threshold"] == pytest.approx(38.5)
-    assert told["success.hedges"] == pytest.approx(2 / 3)
+    # Success may mean passing for an explanation, too: the 95th percentile of 10, 20, 30, 40 is 38.5.
+    passing = attacks(GROUPS, success="baseline_95")
+    assert passing.says["success_baseline_95"]["threshold"] == pytest.approx(38.5)
+    assert passing["success.hedges"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize("success", ["midpoint", "baseline_95"])
 def test_where_high_is_good_everything_is_mirrored(success: str) -> None:
     here = attacks(GROUPS, success=success)
-    mirrored = {c: [100 - s for s in scores] for c, scores in GROUPS.items()}
-    there = attacks(mirrored, "higher_is_better", success=success)
+    there = attacks(mirrored(GROUPS), "higher_is_better", success=success)
     names = "auc.hedges auc.hedges_low success.hedges auc_worst success_mean"
     assert there.of(names) == pytest.approx(here.of(names))
     assert there["shift.hedges"] == pytest.approx(-here["shift.hedges"])
@@ -165,10 +154,6 @@ def test_where_high_is_good_everything_is_mirrored(success: str) -> None:
     assert high["mean_shift_low"] == pytest.approx(-low["mean_shift_high"])
     one, other = (told.says[f"success_{success}"]["threshold"] for told in (here, there))
     assert other == pytest.approx(100 - one)
-
-
-DRAW = np.random.default_rng(1)
-HONEST, NAKED, KIND = (list(DRAW.uniform(low, high, 20)) for low, high in ((5, 30), (80, 100), (33, 48)))
 
 
 @pytest.mark.parametrize(
@@ -189,20 +174,16 @@ def test_verdicts_on_attacks(attack: list[Any], key: str, standing: str) -> None
     assert standing == "supported" or told.says[f"verdict_{key}"]["attacks"] == ["attack:a"]
 
 
-def test_each_of_many_attacks_has_a_wider_interval() -> None:
+def test_each_of_many_attacks_has_a_wider_interval_and_four_texts_of_one_decide_nothing() -> None:
     one = attacks({"explained_only": HONEST, "attack:a": NAKED})
     many = attacks({"explained_only": HONEST, **{f"attack:{n}": NAKED for n in "abcde"}})
     assert many.says["family"] == {"attacks": 5, "level": 0.95, "each": pytest.approx(0.99)}
     # Clopper and Pearson's upper limit of 0 of 20: 1 - (alpha / 2) ** (1 / 20).
     for told, alpha in ((one, 0.05), (many, 0.01)):
         assert told.tables["attacks"]["success_high"][0] == pytest.approx(1 - (alpha / 2) ** (1 / 20))
-
-
-def test_four_texts_of_an_attack_decide_nothing() -> None:
-    told = attacks({"explained_only": HONEST, "attack:a": NAKED[:4]})
-    found = told.says["verdict_open"]
-    assert (found["attacks"], told.standing) == (["attack:a"], "undecided")
-    assert 4 < found["needed"] < 20
+    few = attacks({"explained_only": HONEST, "attack:a": NAKED[:4]})
+    found = few.says["verdict_open"]
+    assert (found["attacks"], few.standing) == (["attack:a"], "undecided") and 4 < found["needed"] < 20
 
 
 def test_failures_and_groups_nobody_judged() -> None:
@@ -213,23 +194,13 @@ def test_failures_and_groups_nobody_judged() -> None:
     assert (nothing.ruled[0], nothing.headline) == ("nothing_judged", None)
 
 
-def test_what_the_dataset_lacks_is_named() -> None:
-    check = configured("adversarial").check
-    with pytest.raises(Unsuited, match=r"attack:.*dataset=curated"):
-        check(grouped_run({"explained_only": [1.0]}))
-    with pytest.raises(Unsuited, match=r"explained_only or gold:explained or humble.*dataset=curated"):
-        check(grouped_run({"attack:hedges": [1.0]}))
-
-
 def test_a_score_that_moves_with_text_that_is_put_in_is_told() -> None:
     labelled = {"explained_only": [10.0, 20], "authority_only": [90.0, 80]}
     copied = {"attack:json": [70.0, 85], "injected:json": [12.0, 30], "attack:rain": [90.0, 80]}
     judged = grouped_run(labelled | copied)
-    ids = judged.frame.groupby("condition")["item_id"].apply(list).to_dict()
-    origin = dict(zip(ids["attack:json"], ids["authority_only"], strict=True))
-    origin |= dict(zip(ids["injected:json"], ids["explained_only"], strict=True))
-    origin |= dict(zip(ids["attack:rain"], ids["authority_only"], strict=True))
-    frame = judged.frame.assign(**{"metadata.original": judged.frame["item_id"].map(origin)})
+    sources = {"attack:json": "authority_only", "injected:json": "explained_only", "attack:rain": "authority_only"}
+    origin = judged.frame["condition"].map(sources) + "-" + judged.frame["item_id"].str[-1]
+    frame = judged.frame.assign(**{"metadata.original": origin})
     told = analysed("adversarial", replace(judged, frame=frame))
     moved = told.tables["movement"]
     assert moved["family"].tolist() == ["json", "rain"]

@@ -17,7 +17,7 @@ from undogmatic.engine.local import NotingEngine, parts_of
 from undogmatic.records.results import AnalysisResult
 
 NEAR = 1e-6
-OMITTED = "omitted_dissent"
+OMITTED, CLEAR = "omitted_dissent", "omitted_concurrence"
 
 
 @functools.cache
@@ -57,8 +57,9 @@ def run(part: str | None, as_given: bool = False, **changes: Any) -> AnalysisRes
     return result  # type: ignore[no-any-return]
 
 
-def metric(result: AnalysisResult, *parts: str) -> float:
-    return result.metrics[".".join(part.replace("+", "_") for part in parts)]
+def same(row: Any, values: dict[str, float], **names: str) -> None:
+    """A row has these figures; its name of each, and theirs."""
+    assert [row[ours] for ours in names] == pytest.approx([values[theirs] for theirs in names.values()], abs=NEAR)
 
 
 def test_what_failed_is_no_number_and_what_was_filled_in_is_not_taken() -> None:
@@ -82,10 +83,10 @@ def test_every_ranking_follows_from_the_tables() -> None:
         result = run(None, as_given="minimax-m2.1" in names, judges=names)
         ranking = result.tables["ranking"].set_index("system")
         for system, values in systems.items():
-            assert ranking.loc[system, "composite"] == pytest.approx(values["composite"], abs=NEAR)
-            assert metric(result, "composite.mean", system) == pytest.approx(values["composite"], abs=NEAR)
-            for pillar in ("nli", "judge", "coverage"):
-                assert ranking.loc[system, f"of_{pillar}"] == pytest.approx(values[pillar], abs=NEAR)
+            pillars = {f"of_{pillar}": pillar for pillar in ("nli", "judge", "coverage")}
+            same(ranking.loc[system], values, composite="composite", **pillars)
+            mean = result.metrics[f"composite.mean.{system.replace('+', '_')}"]
+            assert mean == pytest.approx(values["composite"], abs=NEAR)
 
 
 def test_agreement_of_every_two_judges() -> None:
@@ -94,22 +95,16 @@ def test_agreement_of_every_two_judges() -> None:
         left, right = key.split("|")
         row, own = (table[(table["left"] == left) & (table["right"] == right)].iloc[0] for table in (given, valid))
         assert (row["n"], own["n"]) == (values["n"], values["n_valid"])
-        assert row["tau"] == pytest.approx(values["kendall_tau_b"], abs=NEAR)
-        assert row["p"] == pytest.approx(values["p"], abs=NEAR)
-        for criterion in ("factual_accuracy", "completeness"):
-            assert row[f"kappa_{criterion}"] == pytest.approx(values[f"quadratic_kappa_{criterion}"], abs=NEAR)
-        assert own["tau"] == pytest.approx(values["kendall_tau_b_valid_only"], abs=NEAR)
-        assert own["kappa_completeness"] == pytest.approx(values["quadratic_kappa_completeness_valid_only"], abs=NEAR)
+        kappas = {f"kappa_{name}": f"quadratic_kappa_{name}" for name in ("factual_accuracy", "completeness")}
+        same(row, values, tau="kendall_tau_b", p="p", **kappas)
+        same(own, values, tau="kendall_tau_b_valid_only", kappa_completeness="quadratic_kappa_completeness_valid_only")
 
 
 def test_length_and_score() -> None:
     table = run("length_bias", as_given=True).tables["judges"].set_index("voice")
+    names = {"r_factual_accuracy": "pearson_factual", "r_completeness": "pearson_completeness"}
     for judge, values in expected()["length_bias"].items():
-        row = table.loc[judge]
-        assert row["r"] == pytest.approx(values["pearson"], abs=NEAR)
-        assert row["spearman"] == pytest.approx(values["spearman"], abs=NEAR)
-        assert row["r_factual_accuracy"] == pytest.approx(values["pearson_factual"], abs=NEAR)
-        assert row["r_completeness"] == pytest.approx(values["pearson_completeness"], abs=NEAR)
+        same(table.loc[judge], values, r="pearson", spearman="spearman", **names)
 
 
 def test_baselines_against_the_composite_of_one_judge() -> None:
@@ -122,32 +117,26 @@ def test_baselines_against_the_composite_of_one_judge() -> None:
         made = from_texts.items.set_index("item_id")[name]
         assert len(made) == 18
         assert (made.round(4) == stored.reindex(made.index)).all()
-    keys = {"tau": "tau_b", "p_tau": "p", "rho": "rho", "p_rho": "rho_p"}
     stored_only = {f"stored_{name}": [name] for name in expected()["baseline_vs_composite_gemini"]}
     table = run("baselines", judges=judges, of=stored_only).tables["baselines"].set_index("baseline")
     for name, values in expected()["baseline_vs_composite_gemini"].items():
-        for ours, theirs in keys.items():
-            assert table.loc[f"stored_{name}", ours] == pytest.approx(values[theirs], abs=NEAR)
+        same(table.loc[f"stored_{name}"], values, tau="tau_b", p_tau="p", rho="rho", p_rho="rho_p")
 
 
 def test_pillars_against_one_another() -> None:
     pairs = run("pillars", as_given=True).tables["pairs"]
     found = {frozenset((row.left, row.right)): row.rho for row in pairs.itertuples()}
-    for judge, values in expected()["pillar_spearman"].items():
-        if judge == "nli_coverage":
-            assert found[frozenset(("nli", "coverage"))] == pytest.approx(values, abs=NEAR)
-            continue
-        for pillar in ("nli", "coverage"):
-            rho = found[frozenset((f"judge ({judge})", pillar))]
-            assert rho == pytest.approx(values[f"judge_{pillar}"], abs=NEAR)
+    want = dict(expected()["pillar_spearman"])
+    rhos = {("nli", "coverage"): want.pop("nli_coverage")}
+    rhos |= {(f"judge ({judge})", p): of[f"judge_{p}"] for judge, of in want.items() for p in ("nli", "coverage")}
+    assert {pair: found[frozenset(pair)] for pair in rhos} == pytest.approx(rhos, abs=NEAR)
 
 
 def test_the_pillar_that_runs_against_the_others_is_flagged_but_not_convicted() -> None:
     result = run("pillars")
     rest = result.tables["rest"].set_index("pillar")
     assert rest["flagged"].to_dict() == {"nli": True, "judge": False, "coverage": False}
-    assert rest.loc["nli", "high"] > 0
-    assert result.standing == "undecided"
+    assert rest.loc["nli", "high"] > 0 and result.standing == "undecided"
 
 
 def test_classes_of_errors_as_they_were_given() -> None:
@@ -158,29 +147,24 @@ def test_classes_of_errors_as_they_were_given() -> None:
         assert {k.removeprefix(prefix): v for k, v in metrics.items() if k.startswith(prefix)} == counts
     for judge, n in want["errors_per_judge"].items():
         assert metrics[f"taxonomy.errors.by_judge.{judge}"] == n
-    severity = run("taxonomy").tables["severity"].set_index("severity")["n"].to_dict()
-    assert severity == want["severity"]
+    assert run("taxonomy").tables["severity"].set_index("severity")["n"].to_dict() == want["severity"]
     for system, n in want["wrong_holding_by_model"].items():
         assert metrics[f"taxonomy.given_by_system.errors.wrong_holding.{system}"] == n
 
 
 def test_our_rules_agree_with_the_given_classes_where_these_are_clear() -> None:
-    crossed = run("taxonomy").tables["crossed"]
-    for clear in ("omitted_concurrence",):
-        assert set(crossed.loc[crossed["given"] == clear, "class"]) == {clear}
-    omitted = crossed[(crossed["given"] == OMITTED) & (crossed["class"] == OMITTED)]["n"].sum()
+    crossed = run("taxonomy").tables["crossed"].set_index("given")
+    assert set(crossed.loc[[CLEAR], "class"]) == {CLEAR}
+    omitted = crossed[(crossed.index == OMITTED) & (crossed["class"] == OMITTED)]["n"].sum()
     assert omitted == expected()["taxonomy"]["omission_counts"][OMITTED]
 
 
 def test_judged_again() -> None:
     table = run("consistency").tables["judges"].set_index("voice")
+    names = {"mean_change": "mean_abs_delta", "exact_rate": "exact_rate", "close_rate": "close_rate_le_0_1"}
     for judge, values in expected()["self_consistency"].items():
-        row = table.loc[judge]
-        assert row["n"] == values["n"]
-        assert row["mean_change"] == pytest.approx(values["mean_abs_delta"], abs=NEAR)
-        assert row["largest"] == pytest.approx(values["max"], abs=NEAR)
-        assert row["exact_rate"] == pytest.approx(values["exact_rate"], abs=NEAR)
-        assert row["close_rate"] == pytest.approx(values["close_rate_le_0_1"], abs=NEAR)
+        assert table.loc[judge, "n"] == values["n"]
+        same(table.loc[judge], values, largest="max", **names)
 
 
 def test_six_cases_decide_nothing() -> None:

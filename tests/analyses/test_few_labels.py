@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.analyses.builders import analysed, configured, made_up, rubric, verdict
-from undogmatic.analyses.base import LongTable, Unsuited, tabulate
+from tests.analyses.builders import analysed, labelled_run, refuses
+from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Item
 
 analyse = partial(analysed, "few_labels")
 
@@ -20,19 +18,15 @@ CONDITIONS = {"authority_only": 70.0, "explained_only": 30.0}
 
 def biased(pairs: int, labelled: int, inclusion: float | None = None) -> LongTable:
     """Labels around 70 and 30; the judge says 10 more on the treated side, 2 more on the other; some pairs labelled."""
-    draw = np.random.default_rng(2)
-    items, judgments = [], []
+    draw, rows = np.random.default_rng(2), []
     for n in range(pairs):
         for condition, centre in CONDITIONS.items():
             truth = float(np.clip(centre + draw.normal(0, 10), 0, 100))
             score = float(np.clip(truth + (10 if centre == 70 else 2) + draw.normal(0, 2), 0, 100))
-            own: dict[str, Any] = {"label": truth} if n < labelled else {}
-            if own and inclusion is not None:
-                own["metadata"] = {"inclusion_probability": inclusion}
-            text = made_up(9, f"{n} {condition}")
-            items.append(Item(id=f"{n}-{condition}", text=text, pair=str(n), condition=condition, **own))
-            judgments.append(verdict(items[-1].id, score))
-    return LongTable(tabulate(items, judgments, 1), rubric())
+            known = {} if n >= labelled or inclusion is None else {"metadata": {"inclusion_probability": inclusion}}
+            place = {"pair": str(n), "condition": condition}
+            rows.append((truth if n < labelled else None, score, place | known))
+    return labelled_run(rows)
 
 
 def test_few_labels_take_the_judges_bias_out() -> None:
@@ -78,11 +72,8 @@ def test_drawn_labels_are_weighted_and_no_budget_is_guessed() -> None:
 
 
 def test_what_cannot_be_estimated() -> None:
-    with pytest.raises(ConfigError, match=r"`analysis.calibration` is 'auto': input should be 'none', 'linear' or"):
-        configured("few_labels", calibration="auto")
-    with pytest.raises(Unsuited, match="at least 10 labelled texts; the dataset has 4"):
-        configured("few_labels").check(biased(10, 2))
-    with pytest.raises(Unsuited, match="`label`"):
-        configured("few_labels").check(biased(10, 0))
-    with pytest.raises(DataError, match="`inclusion_probability` is 0"):
-        configured("few_labels").check(biased(20, 10, inclusion=0.0))
+    auto = "`analysis.calibration` is 'auto': input should be 'none', 'linear' or"
+    refuses(ConfigError, auto, "few_labels", calibration="auto")
+    refuses(Unsuited, "at least 10 labelled texts; the dataset has 4", "few_labels", biased(10, 2))
+    refuses(Unsuited, "`label`", "few_labels", biased(10, 0))
+    refuses(DataError, "`inclusion_probability` is 0", "few_labels", biased(20, 10, inclusion=0.0))

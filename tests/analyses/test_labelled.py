@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from tests.analyses.builders import Score, analysed, configured, made_up, rubric, verdict
-from tests.analyses.conftest import words_of
-from undogmatic.analyses.base import LongTable, Unsuited, tabulate
+from tests.analyses.builders import Score, Told, analysed, labelled_run, made_up, refuses, rubric
+from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.errors import DataError
-from undogmatic.records.records import Item
-
-analyse = partial(analysed, "labelled")
 
 
 def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence[Any]) -> LongTable:
-    """One text per label; `condition`, `pair`, `register` and the verdict's own fields may be given per text."""
-    items, judgments = [], []
-    for n, (label, score) in enumerate(zip(gold, scores, strict=True)):
-        mine = {key: values[n] for key, values in columns.items()}
-        place = {key: mine.pop(key) for key in ("condition", "pair") if key in mine}
-        metadata = {key: mine.pop(key) for key in ("register",) if key in mine}
-        items.append(Item(id=f"t{n}", text=made_up(9, str(n)), label=label, metadata=metadata, **place))
-        judgments.append(verdict(f"t{n}", score, **mine))
-    return LongTable(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
+    """One text per label; `condition`, `pair`, `metadata` and the verdict's own fields may be given per text."""
+    fields = [{key: values[n] for key, values in columns.items()} for n in range(len(gold))]
+    return labelled_run(zip(gold, scores, fields, strict=True), margin=10.0)
+
+
+def analyse(judged: LongTable, **settings: Any) -> Told:
+    return analysed("labelled", judged, **settings)
+
+
+def told(gold: Sequence[float], scores: Any, **columns: Sequence[Any]) -> Told:
+    return analyse(labelled(gold, list(scores), **columns))
 
 
 def test_numbers_by_hand() -> None:
-    result = analyse(labelled([0, 50, 100, 95], [10.0, 30, 90, 100]))
+    result = told([0, 50, 100, 95], [10.0, 30, 90, 100])
     errors = [(10 + 20 + 10 + 5) / 4, (10 - 20 - 10 + 5) / 4, np.sqrt((100 + 400 + 100 + 25) / 4)]
     assert result.of("mae bias rmse") == pytest.approx(errors)
     # Ranks 1 2 4 3 against 1 2 3 4: 1 - 6 * 2 / (4 * 15). The medians of the other three labels: 95, 95, 50 and 50.
@@ -46,8 +43,8 @@ def test_numbers_by_hand() -> None:
 
 def test_groups_come_with_the_largest_error_first() -> None:
     classes = ["gold:explained", "gold:explained", "gold:naked", "gold:naked"]
-    registers = ["email", "vote", "email", "vote"]
-    tables = analyse(labelled([0, 10, 90, 100], [10.0, 10, 50, 100], condition=classes, register=registers)).tables
+    registers = [{"register": register} for register in ("email", "vote") * 2]
+    tables = told([0, 10, 90, 100], [10.0, 10, 50, 100], condition=classes, metadata=registers).tables
     assert tables["by_class"][["class", "mae"]].to_numpy().tolist() == [["gold:naked", 20], ["gold:explained", 5]]
     assert tables["by_register"][["register", "n", "bias"]].to_numpy().tolist() == [["email", 2, -15], ["vote", 2, 0]]
 
@@ -64,7 +61,6 @@ DRAW = np.random.default_rng(3)
 GOLD = DRAW.uniform(0, 100, 60)
 CLOSE = np.clip(GOLD + DRAW.normal(0, 5, 60), 0, 100)
 NOISE = DRAW.uniform(0, 100, 60)
-FAR = np.round(GOLD / 100) * 100
 
 
 def worded(scores: Sequence[Score], texts: Sequence[str]) -> LongTable:
@@ -87,7 +83,7 @@ def worded(scores: Sequence[Score], texts: Sequence[str]) -> LongTable:
     ],
 )
 def test_verdicts_of_judges_of_known_behaviour(scores: Any, key: str, standing: str) -> None:
-    assert analyse(labelled(GOLD, list(scores))).ruled == (key, standing)
+    assert told(GOLD, scores).ruled == (key, standing)
 
 
 @pytest.mark.parametrize(
@@ -101,10 +97,7 @@ def test_verdicts_of_judges_of_known_behaviour(scores: Any, key: str, standing: 
 )
 def test_why_the_size_is_not_shown(size: str, scores: Any, settings: dict[str, Any]) -> None:
     assert analyse(labelled(GOLD, list(scores)), **settings).says["verdict_order"]["size"] == size
-
-
-def test_without_a_margin_no_size_is_shown() -> None:
-    says = analyse(LongTable(labelled(GOLD, list(CLOSE)).frame, rubric())).says
+    says = analyse(LongTable(labelled(GOLD, list(CLOSE)).frame, rubric())).says  # without a margin
     assert (says["verdict_order"]["size"], says["bias"]["said"]) == ("size_no_margin", "bias_no_margin")
 
 
@@ -119,24 +112,26 @@ def test_a_word_counter_is_not_believed_where_length_goes_with_the_label() -> No
 
 
 def test_failed_judgments_are_thought_against_the_verdict() -> None:
-    one: list[Score] = ["refusal", *CLOSE[1:]]
-    result = analyse(labelled(GOLD, one))
+    result = told(GOLD, ["refusal", *CLOSE[1:]])
     assert (result.standing, result.says["bounds"]["failed"]) == ("supported", 1)
     # It refuses what it would get wrong: what is left follows the labels.
     hard = np.argsort(np.abs(GOLD - NOISE))[-40:]
     chosen: list[Score] = ["refusal" if n in hard else float(NOISE[n]) for n in range(60)]
-    constant: list[Score] = ["refusal", *[50.0] * 59]
-    for scores, alone in ((chosen, "alone_follows"), (constant, "alone_same")):
-        result = analyse(labelled(GOLD, scores))
+    for scores, alone in ((chosen, "alone_follows"), (["refusal", *[50.0] * 59], "alone_same")):
+        result = told(GOLD, scores)
         assert (result.says["verdict_missing"]["otherwise"], result.standing) == (alone, "undecided")
 
 
 def test_too_few_or_too_alike_to_say_anything() -> None:
-    assert analyse(labelled(list(GOLD[:9]), list(CLOSE[:9]))).ruled[0] == "too_few"
-    few = analyse(labelled(list(GOLD[:20]), [50.0] * 20)).says["verdict_scores_equal_few"]
+    assert told(GOLD[:9], CLOSE[:9]).ruled[0] == "too_few"
+    few = told(GOLD[:20], [50.0] * 20).says["verdict_scores_equal_few"]
     # 1 - (1 - .25) ** (1/3) = .0914 of other scores are ruled out by 39 texts: .9086 ** 39 < .025.
     assert (few["n"], few["needed"]) == (20, 39)
-    assert analyse(labelled([50.0] * 20, list(NOISE[:20]))).ruled[0] == "labels_equal"
+    assert told([50.0] * 20, NOISE[:20]).ruled[0] == "labels_equal"
+    gold = np.linspace(0, 100, 16)
+    # Texts of one pair are one unit.
+    assert told(gold, gold, pair=[f"p{n // 2}" for n in range(16)]).ruled[0] == "too_few"
+    assert told(gold, gold).ruled[0] != "too_few"
 
 
 def test_how_many_texts_would_decide() -> None:
@@ -149,15 +144,8 @@ def test_how_many_texts_would_decide() -> None:
         assert result.says["verdict_open"]["error"] == error
 
 
-def test_texts_of_one_pair_are_one_unit() -> None:
-    gold = np.linspace(0, 100, 16)
-    pairs = [f"p{n // 2}" for n in range(16)]
-    assert analyse(labelled(gold, list(gold), pair=pairs)).ruled[0] == "too_few"
-    assert analyse(labelled(gold, list(gold))).ruled[0] != "too_few"
-
-
 def test_coverage_of_the_judges_own_intervals() -> None:
-    result = analyse(labelled([0, 50, 100], [10.0, 50, 90], interval=[(5.0, 15.0), (40.0, 60.0), (80.0, 100.0)]))
+    result = told([0, 50, 100], [10.0, 50, 90], interval=[(5.0, 15.0), (40.0, 60.0), (80.0, 100.0)])
     # Gold 0 lies outside 5-15; the end 100 counts as inside.
     assert result.of("coverage interval_width") == pytest.approx([2 / 3, 50 / 3])
     assert result.says["coverage_promised"].items() >= {"n": 3, "nominal": 0.9}.items()
@@ -167,42 +155,33 @@ def test_a_promise_that_is_broken_is_in_the_verdict() -> None:
     """Intervals that hold the label in half of the texts, where nine in ten are promised."""
     gold = list(np.linspace(0, 100, 60))
     scores = [min(100.0, max(0.0, label + (-1) ** n * 6)) for n, label in enumerate(gold)]
-    broken, kept = (
-        analyse(labelled(gold, scores, interval=[(score - half, score + half) for score in scores]))
-        for half in (5.0, 8.0)
-    )
+    reaches = ([(score - half, score + half) for score in scores] for half in (5.0, 8.0))
+    broken, kept = (told(gold, scores, interval=reach) for reach in reaches)
     assert (broken.ruled[0], kept.ruled[0] == "promise") == ("promise", False)
-    sentence = words_of("en").say(broken.result.verdict)
+    sentence = broken.sentences()[0]
     assert "do not keep their promise" in sentence and "90%" in sentence
 
 
 def test_calibration_is_shown_before_and_after() -> None:
     gold = [0.0, 50, 100]
-    result = analyse(labelled(gold, [0.0, 50, 100], raw_score=[40.0, 50, 60]))
+    result = told(gold, gold, raw_score=[40.0, 50, 60])
     assert (result["raw_mae"], result["mae"]) == (pytest.approx(80 / 3), 0)
     assert result.tables["calibration"]["score"].tolist() == ["raw", "calibrated"]
     assert result.says["calibrated"]["before"] == pytest.approx(80 / 3)
     drawn = {f.name: f for f in result.figures}["calibration"]
     assert (drawn.data["raw"], drawn.data["label"]) == ([40, 50, 60], gold)
-    assert "calibration" not in analyse(labelled(gold, [0.0, 50, 100], raw_score=[0.0, 50, 100])).tables
+    assert "calibration" not in told(gold, gold, raw_score=gold).tables
 
 
-def test_failures_are_left_out_and_counted() -> None:
-    result = analyse(labelled([0, 50, 100, 20], [10.0, 50, "refusal", 30]))
+def test_failures_are_left_out_and_counted_and_two_texts_are_too_few_for_a_figure() -> None:
+    result = told([0, 50, 100, 20], [10.0, 50, "refusal", 30])
     assert result.of("judged failed mae") == pytest.approx([3, 1, 20 / 3])
     assert result.says["analyses.failed"]["n"] == 1
-    assert analyse(labelled([0, 50], ["refusal", "timeout"])).says["verdict_too_few"]["n"] == 0
-
-
-def test_two_texts_are_too_few_for_a_figure() -> None:
-    result = analyse(labelled([0, 100], [10.0, 90]))
-    assert result.says["analyses.too_few"] == {"figure": "scatter", "present": 2, "needed": 3} and not result.figures
+    assert told([0, 50], ["refusal", "timeout"]).says["verdict_too_few"]["n"] == 0
+    two = told([0, 100], [10.0, 90])
+    assert two.says["analyses.too_few"] == {"figure": "scatter", "present": 2, "needed": 3} and not two.figures
 
 
 def test_labels_that_are_missing_or_off_the_scale() -> None:
-    with pytest.raises(DataError, match=r"'t1': `label` is 7000.*0 to 100"):
-        configured("labelled").check(labelled([0, 7000], [1.0, 2]))
-    judged = labelled([0], [1.0])
-    judged.frame["label"] = np.nan
-    with pytest.raises(Unsuited, match="label"):
-        configured("labelled").check(judged)
+    refuses(DataError, r"'i1': `label` is 7000.*0 to 100", "labelled", labelled([0, 7000], [1.0, 2]))
+    refuses(Unsuited, "label", "labelled", labelled_run([(None, 1.0, {})]))

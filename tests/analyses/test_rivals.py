@@ -10,30 +10,15 @@ import pandas as pd
 import pytest
 
 from tests.analyses.builders import paired_run
-from tests.analyses.conftest import PACKAGE, SHIPPED
+from tests.analyses.conftest import words_of
 from undogmatic.analyses import rivals
 from undogmatic.analyses.pairs import match
-from undogmatic.analyses.rivals import (
-    Control,
-    LabelledRival,
-    Matched,
-    PairSettings,
-    Rival,
-    Seen,
-    check_matched,
-    control,
-    labelled_rival,
-    paired_rival,
-    say_matched,
-    say_rival,
-    tell_labelled,
-)
+from undogmatic.analyses.rivals import LabelledRival, Matched, PairSettings, Rival, Seen, control, labelled_rival
 from undogmatic.analyses.truth import Margin
 from undogmatic.constructs.shame.curated import CuratedDataset, development_texts
 from undogmatic.errors import ConfigError
 from undogmatic.readouts.decision import Rivals
-from undogmatic.records.results import Finding, Telling
-from undogmatic.report.words import Words
+from undogmatic.records.results import Telling
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.confound import AtEqual
 from undogmatic.stats.estimate import Estimate
@@ -41,20 +26,30 @@ from undogmatic.stats.estimate import Estimate
 SETTINGS = PairSettings(1, Margin(10, "rubric", np.inf))
 LIMITED = SETTINGS._replace(margin=Margin(10, "rubric", 100))
 T, B = "naked", "explained"
-FIELD = "undogmatic.constructs.shame.patterns.count"
+FIELD, TFIDF = (f"undogmatic.constructs.shame.patterns.{name}" for name in ("count", "TfidfModel"))
 Judge = Callable[[str], float]
 
 
 def _rival(first: Sequence[str], second: Sequence[str], a: np.ndarray, b: np.ndarray, seed: int = 0) -> Rival:
     groups = list(range(len(first)))
     sides = (pd.DataFrame({"text": t, "score": s, "group": groups}) for t, s in ((first, a), (second, b)))
-    return paired_rival(*sides, SETTINGS, np.random.default_rng(seed))
+    return rivals.paired_rival(*sides, SETTINGS, np.random.default_rng(seed))
 
 
-def _said(rival: Rival) -> list[Finding]:
-    tell = Telling("ab")
-    say_rival(tell, rival, SETTINGS)
-    return tell.findings
+def _told(name: str, say: Callable[..., None], *found: Any) -> list[str]:
+    """The keys of what is told of it, all of which has words in both languages."""
+    tell = Telling(name)
+    say(tell, *found)
+    assert all(words_of(language).say(finding) for finding in tell.findings for language in ("en", "pt"))
+    return [finding.key for finding in tell.findings]
+
+
+def _said(rival: Rival) -> list[str]:
+    return _told("ab", rivals.say_rival, rival, SETTINGS)
+
+
+def _texts(rng: np.random.Generator, n: int) -> list[str]:
+    return [_text(rng) for _ in range(n)]
 
 
 def _text(rng: np.random.Generator) -> str:
@@ -70,17 +65,6 @@ def _text(rng: np.random.Generator) -> str:
     return " ".join(map(marked, words)) + "."
 
 
-def _apart(judge: Judge, n: int, seed: int) -> tuple[list[str], list[str], np.ndarray, np.ndarray]:
-    """Pairs of which the text that the judge puts higher is the treatment, with a mean difference of 25."""
-    rng = np.random.default_rng(seed)
-    made = [_text(rng) for _ in range(2 * n)]
-    both = [sorted(pair, key=judge) for pair in zip(made[:n], made[n:], strict=True)]
-    low, high = [pair[0] for pair in both], [pair[1] for pair in both]
-    a, b = np.array([judge(t) for t in high]), np.array([judge(t) for t in low])
-    scale = 25 / np.mean(a - b)
-    return high, low, a * scale, b * scale
-
-
 SURFACE: dict[str, Judge] = {
     "capitals": lambda t: float(sum(c.isupper() for c in t)),
     "length bent at 170": lambda t: abs(len(t) - 170) / 2,
@@ -92,7 +76,12 @@ SURFACE: dict[str, Judge] = {
 
 @pytest.mark.parametrize("name", SURFACE)
 def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
-    found = _rival(*_apart(SURFACE[name], 40, 0))
+    """Of every two texts the one that the judge puts higher is the treatment, with a mean difference of 25."""
+    made, judge = _texts(np.random.default_rng(0), 80), SURFACE[name]
+    low, high = zip(*(sorted(pair, key=judge) for pair in zip(made[:40], made[40:], strict=True)), strict=True)
+    a, b = (np.array([judge(text) for text in side]) for side in (high, low))
+    scale = 25 / np.mean(a - b)
+    found = _rival(high, low, a * scale, b * scale)
     assert found.outcome in ("surface_as_good", "surface_explains", "open")
     assert found.at_equal is not None and found.at_equal.raw == pytest.approx(25)
     assert found.at_equal.difference.estimate.low < 10
@@ -104,7 +93,7 @@ def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
 def test_a_tie_of_the_judge_is_no_point_for_the_surface() -> None:
     """A judge in steps ties in half of the pairs and is right in the others; the surface orders all of them."""
     rng = np.random.default_rng(4)
-    short = [_text(rng) for _ in range(40)]
+    short = _texts(rng, 40)
     long = [f"{text} {text} {_text(rng)}" for text in short]
     prefers = np.arange(40) % 2 == 0
     found = _rival(long, short, np.where(prefers, 75.0, 50.0), np.full(40, 50.0))
@@ -116,7 +105,7 @@ def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced(
     outcomes = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        first, second = ([_text(rng) for _ in range(46)] for _ in range(2))
+        first, second = (_texts(rng, 46) for _ in range(2))
         topic = rng.normal(40, 10, 46)
         found = _rival(first, second, topic + 20 + rng.normal(0, 10, 46), topic + rng.normal(0, 10, 46), seed)
         outcomes.append(found.outcome)
@@ -129,8 +118,7 @@ def test_on_the_old_pairs_no_judge_can_be_told_from_a_word_counter() -> None:
     """A perfect judge, even: their naked side is other in every count."""
     items = CuratedDataset(parts=["theses"]).load()
     sides = [[i.text for i in items if i.condition == c] for c in ("authority_only", "explained_only")]
-    n = len(sides[0])
-    noise = np.random.default_rng(0).normal(0, 5, (2, n))
+    noise = np.random.default_rng(0).normal(0, 5, (2, len(sides[0])))
     found = _rival(*sides, 80 + noise[0], 20 + noise[1])
     assert found.outcome == "surface_as_good"
     assert found.share is not None and found.share.value > 0.95
@@ -139,159 +127,114 @@ def test_on_the_old_pairs_no_judge_can_be_told_from_a_word_counter() -> None:
 
 def test_without_texts_or_pairs_it_says_what_is_missing() -> None:
     same = _rival(["a"] * 10, ["a"] * 10, np.arange(10.0) + 20, np.arange(10.0))
-    assert (same.outcome, same.share) == ("no_texts", None)
     few = _rival(list("abcde"), list("fghij"), np.arange(5.0) + 20, np.arange(5.0))
-    assert (few.outcome, few.share) == ("open", None)
-    assert _said(same)[0].key == "ab.surface_no_texts"
-    assert _said(few)[0].key == "ab.surface_too_few"
+    assert (same.outcome, same.share, _said(same)[0]) == ("no_texts", None, "ab.surface_no_texts")
+    assert (few.outcome, few.share, _said(few)[0]) == ("open", None, "ab.surface_too_few")
 
 
 def test_equal_scores_throughout_break_nothing() -> None:
-    rng = np.random.default_rng(0)
-    texts = [_text(rng) for _ in range(24)]
+    texts = _texts(np.random.default_rng(0), 24)
     found = _rival(texts[:12], texts[12:], np.full(12, 50.0), np.full(12, 50.0))
     assert found.outcome in ("open", "surface_as_good")
     steady = _rival(texts[:12], texts[12:], np.full(12, 90.0), np.full(12, 10.0))
-    assert steady.at_equal is not None
-    assert steady.at_equal.raw == 80
+    assert steady.at_equal is not None and steady.at_equal.raw == 80
 
 
 def test_of_many_pairs_whole_groups_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rivals, "MOST_TEXTS", 40)
-    rng = np.random.default_rng(1)
-    texts = [_text(rng) for _ in range(100)]
+    texts = _texts(np.random.default_rng(1), 100)
     found = _rival(texts[:50], texts[50:], np.arange(50.0) + 20, np.arange(50.0))
-    assert (found.n_pairs, found.n_drawn) == (50, 20)
-    assert "ab.surface_drawn" in [f.key for f in _said(found)]
+    assert (found.n_pairs, found.n_drawn) == (50, 20) and "ab.surface_drawn" in _said(found)
 
 
-class TestLabelled:
-    n = 80
-
-    def _texts(self, rng: np.random.Generator) -> list[str]:
-        return [_text(rng) for _ in range(self.n)]
-
-    def test_a_judge_of_the_surface_where_labels_follow_the_surface(self) -> None:
-        rng = np.random.default_rng(0)
-        texts = self._texts(rng)
-        capitals = np.array([SURFACE["capitals"](t) for t in texts])
-        labels = capitals + rng.normal(0, 3, self.n)
-        found = labelled_rival(texts, capitals, labels, list(range(self.n)), rng)
-        assert found.outcome in ("surface_as_good", "surface_explains")
-        assert found.correlation is not None and found.correlation > 0.4
-
-    def test_a_judge_of_words_that_learned_elsewhere_is_met_by_one_that_did(self) -> None:
-        """Here its words are as good as random: 80 texts cannot teach which of them count."""
-        rng = np.random.default_rng(7)
-        texts = self._texts(rng)
-        worth = {text: float(rng.uniform(0, 100)) for text in texts}
-        scores = np.array([worth[text] for text in texts])
-        labels = scores + rng.normal(0, 15, self.n)
-        groups = list(range(self.n))
-        alone = labelled_rival(texts, scores, labels, groups, rng)
-        met = labelled_rival(
-            texts, scores, labels, groups, rng, seen=Seen(known=lambda t: np.array([[worth[one]] for one in t]))
-        )
-        assert (alone.outcome, met.outcome) == ("beyond_surface", "surface_explains")
-
-    def test_a_judge_that_knows_more(self) -> None:
-        rng = np.random.default_rng(3)
-        texts = self._texts(rng)
-        labels = rng.uniform(0, 100, self.n)
-        found = labelled_rival(texts, labels + rng.normal(0, 20, self.n), labels, list(range(self.n)), rng)
-        assert found.outcome == "beyond_surface"
-        assert found.error_saved is not None and found.error_saved.low > 0
-        _told(found)
-
-    def test_a_judge_of_noise(self) -> None:
-        rng = np.random.default_rng(4)
-        texts = self._texts(rng)
-        labels = rng.uniform(0, 100, self.n)
-        found = labelled_rival(texts, rng.normal(size=self.n), labels, list(range(self.n)), rng)
-        assert found.outcome != "beyond_surface"
-
-    def test_what_is_missing(self) -> None:
-        rng = np.random.default_rng(5)
-        texts = self._texts(rng)
-        flat = labelled_rival(texts, np.full(self.n, 5.0), rng.normal(size=self.n), list(range(self.n)), rng)
-        assert (flat.outcome, flat.increment) == ("open", None)
-        same = labelled_rival(["a"] * 20, np.arange(20.0), np.arange(20.0), list(range(20)), rng)
-        assert same.outcome == "no_texts"
-        one = labelled_rival(texts, np.arange(80.0), np.arange(80.0), ["one"] * 80, rng)
-        assert one.outcome == "open"
-        for found in (flat, same, one):
-            assert len(_told(found)) == 1
+N = 80
 
 
-def _told(found: LabelledRival) -> list[Finding]:
-    tell = Telling("labelled")
-    tell_labelled(tell, found)
-    for finding in tell.findings:
-        _worded(finding)
-    return tell.findings
+def _labelled(texts: Sequence[str], scores: Any, labels: Any, rng: np.random.Generator, **fields: Any) -> LabelledRival:
+    seen = Seen(known=fields["known"]) if "known" in fields else None
+    return labelled_rival(texts, scores, labels, fields.get("groups", range(len(texts))), rng, seen=seen)
 
 
-def _worded(finding: Finding) -> None:
-    for language in ("en", "pt"):
-        assert Words(language, SHIPPED, strict=True).say(finding)
+def test_a_judge_of_the_surface_where_labels_follow_the_surface() -> None:
+    rng = np.random.default_rng(0)
+    texts = _texts(rng, N)
+    capitals = np.array([SURFACE["capitals"](t) for t in texts])
+    found = _labelled(texts, capitals, capitals + rng.normal(0, 3, N), rng)
+    assert found.outcome in ("surface_as_good", "surface_explains")
+    assert found.correlation is not None and found.correlation > 0.4
+
+
+def test_a_judge_of_words_that_learned_elsewhere_is_met_by_one_that_did() -> None:
+    """Here its words are as good as random: 80 texts cannot teach which of them count."""
+    rng = np.random.default_rng(7)
+    worth = {text: float(rng.uniform(0, 100)) for text in _texts(rng, N)}
+    scores = np.array(list(worth.values()))
+    labels = scores + rng.normal(0, 15, N)
+    alone = _labelled(list(worth), scores, labels, rng)
+    met = _labelled(list(worth), scores, labels, rng, known=lambda t: np.array([[worth[one]] for one in t]))
+    assert (alone.outcome, met.outcome) == ("beyond_surface", "surface_explains")
+
+
+def test_a_judge_that_knows_more_and_one_of_noise() -> None:
+    rng, other = np.random.default_rng(3), np.random.default_rng(4)
+    texts, labels = _texts(rng, N), rng.uniform(0, 100, N)
+    found = _labelled(texts, labels + rng.normal(0, 20, N), labels, rng)
+    assert found.outcome == "beyond_surface" and _told("labelled", rivals.tell_labelled, found)
+    assert found.error_saved is not None and found.error_saved.low > 0
+    texts, labels = _texts(other, N), other.uniform(0, 100, N)
+    assert _labelled(texts, other.normal(size=N), labels, other).outcome != "beyond_surface"
+
+
+def test_what_is_missing_of_labels() -> None:
+    rng = np.random.default_rng(5)
+    texts = _texts(rng, N)
+    flat = _labelled(texts, np.full(N, 5.0), rng.normal(size=N), rng)
+    same = _labelled(["a"] * 20, np.arange(20.0), np.arange(20.0), rng)
+    one = _labelled(texts, np.arange(80.0), np.arange(80.0), rng, groups=["one"] * N)
+    assert [found.outcome for found in (flat, same, one)] == ["open", "no_texts", "open"] and flat.increment is None
+    assert all(len(_told("labelled", rivals.tell_labelled, found)) == 1 for found in (flat, same, one))
 
 
 def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
-    assert PACKAGE.is_dir()
     rng = np.random.default_rng(6)
-    texts = [_text(rng) for _ in range(40)]
+    texts = _texts(rng, 40)
     found = _rival(texts[:20], texts[20:], rng.normal(40, 5, 20), rng.normal(20, 5, 20))
-    assert found.at_equal is not None and found.increment is not None
-    for low, foreseen, extrapolated in ((15.0, 1.0, False), (-9.0, 1.0, False), (5.0, 1.0, False), (15.0, 1.0, True)):
-        at = found.at_equal._replace(
-            difference=found.at_equal.difference._replace(estimate=Estimate(low + 6, low, low + 12)),
-            foreseen=foreseen,
-            extrapolated=extrapolated,
-        )
-        for finding in _said(found._replace(at_equal=at)):
-            _worded(finding)
-    moved = found.at_equal.moved._replace(estimate=Estimate(9.0, 8.0, 10.0))
-    at = found.at_equal._replace(
-        difference=found.at_equal.difference._replace(estimate=Estimate(16, 12, 20)), moved=moved, foreseen=0.1
-    )
-    findings = _said(found._replace(at_equal=at))
-    assert findings[-1].key == "ab.surface_unforeseen"
-    _worded(findings[-1])
+    at = found.at_equal
+    assert at is not None and found.increment is not None
+    moved = {"foreseen": 0.1, "moved": at.moved._replace(estimate=Estimate(9.0, 8.0, 10.0))}
+    cases = [(15, 27, {}), (-9, 3, {}), (5, 17, {}), (15, 27, {"extrapolated": True}), (12, 20, moved)]
+    for low, high, changes in cases:
+        difference = at.difference._replace(estimate=Estimate((low + high) / 2, low, high))
+        changed = {"difference": difference, "foreseen": 1.0, "extrapolated": False} | changes
+        said = _said(found._replace(at_equal=at._replace(**changed)))
+    assert said[-1] == "ab.surface_unforeseen"
     for language in ("en", "pt"):
-        words = Words(language, SHIPPED, strict=True)
-        assert all(words.find(f"ab.names.{name}") for name in Seen(FIELD).columns)
+        assert all(words_of(language).find(f"ab.names.{name}") for name in Seen(FIELD).columns)
 
 
 def test_a_word_counter_that_was_fitted_elsewhere_is_known_by_its_name() -> None:
     """TF-IDF fitted to the development texts follows the labels of the test texts better than one fitted to these."""
     items = CuratedDataset(parts=["labelled"], split="test").load()
     texts = [item.text for item in items]
-    model = "undogmatic.constructs.shame.patterns.TfidfModel"
-    known = Rivals([model])(texts)
+    known = Rivals([TFIDF])(texts)
     assert known is not None
     labels = np.array([item.label for item in items], dtype=np.float64)
-    scores = 100 * known(texts)[:, 0]
-    found = labelled_rival(texts, scores, labels, texts, np.random.default_rng(0), seen=Seen(known=known))
-    assert found.outcome == "surface_explains"
     honest = labels + np.random.default_rng(1).normal(0, 12, labels.size)
-    found = labelled_rival(texts, honest, labels, texts, np.random.default_rng(0), seen=Seen(known=known))
-    assert found.outcome == "beyond_surface"
+    for scores, outcome in ((100 * known(texts)[:, 0], "surface_explains"), (honest, "beyond_surface")):
+        found = _labelled(texts, scores, labels, np.random.default_rng(0), groups=texts, known=known)
+        assert found.outcome == outcome
 
 
-def test_a_word_counter_that_has_seen_a_text_of_the_run_is_no_rival() -> None:
-    seen = development_texts()[0][0]
-    assert Rivals(["undogmatic.constructs.shame.patterns.TfidfModel"])(["another", seen]) is None
+def test_a_rival_that_has_seen_a_text_of_the_run_is_none_and_one_that_rates_no_texts_is_named() -> None:
+    assert Rivals([TFIDF])(["another", development_texts()[0][0]]) is None
     assert Rivals([])(["another"]) is None
-
-
-def test_a_rival_that_rates_no_texts_is_named() -> None:
     with pytest.raises(ConfigError, match=r"rubric\.rivals"):
         Rivals(["undogmatic.judges.score.ScoreJudge"]).check()
 
 
 def test_the_words_of_a_field_count_where_the_rubric_names_them_and_nowhere_else() -> None:
     rng = np.random.default_rng(4)
-    plain = [_text(rng) for _ in range(20)]
+    plain = _texts(rng, 20)
     cited = [f"{text} Tema 123 do STF, súmula 7." for text in plain]
     columns = Seen(FIELD).columns
     assert set(columns) - set(Seen().columns) == {"citations", "boosters", "hedges", "explanations"}
@@ -350,7 +293,7 @@ def _matched(limits: tuple[float, float], telling: bool = True) -> Matched:
         (SAME, _matched(BELOW), "confounded"),
     ],
 )
-def test_all_checks_that_count_must_hold(check: Any, matched: Matched | None, expected: Control) -> None:
+def test_all_checks_that_count_must_hold(check: Any, matched: Matched | None, expected: rivals.Control) -> None:
     same = check == SAME
     assert control(None if same else check, matched, LIMITED, same) == expected
 
@@ -360,66 +303,53 @@ def test_the_expected_side_may_be_the_lower() -> None:
     assert control(_check((-25, -15)), None, LIMITED) == "confounded"
 
 
-def _sides(counts: dict[str, list[int]], scores: dict[str, list[float]], **fields: object) -> list[pd.DataFrame]:
-    judged = paired_run(scores, lengths=counts, **fields)  # type: ignore[arg-type]
-    return match(judged, (T, B)).between(T, B)
+def _match(counts: dict[str, list[int]], scores: dict[str, list[float]], **fields: Any) -> Matched | None:
+    judged = paired_run(scores, lengths=counts, **fields)
+    return rivals.check_matched(*match(judged, (T, B)).between(T, B), LIMITED)
 
 
-def _match(*sides: pd.DataFrame) -> Matched | None:
-    return check_matched(*sides, LIMITED)
+def _scores(seed: int, spread: float, n: int) -> dict[str, list[float]]:
+    """About 60 on one side and 30 on the other."""
+    rng = np.random.default_rng(seed)
+    return {side: (mean + rng.normal(0, spread, n)).tolist() for side, mean in ((T, 60), (B, 30))}
 
 
 def test_matches_are_computed_from_the_texts_whatever_the_metadata_say() -> None:
-    rng = np.random.default_rng(1)
     counts = {T: [9] * 10 + [20] * 10, B: [10] * 10 + [40] * 10}
-    scores = {T: (60 + rng.normal(0, 5, 20)).tolist(), B: (30 + rng.normal(0, 5, 20)).tolist()}
-    lies = {"length_matched": [False] * 10 + [True] * 10}
-    found = _match(*_sides(counts, scores, metadata=lies))
+    found = _match(counts, _scores(1, 5, 20), metadata={"length_matched": [False] * 10 + [True] * 10})
     assert found is not None and (found.n, found.telling) == (10, True)
     assert found.difference is not None and found.difference.outcome == "beyond"
 
 
-def test_few_matched_pairs_are_not_telling() -> None:
-    rng = np.random.default_rng(2)
-    counts = {T: [10] * 4 + [20] * 36, B: [10] * 4 + [40] * 36}
-    scores = {T: (60 + rng.normal(0, 15, 40)).tolist(), B: (30 + rng.normal(0, 15, 40)).tolist()}
-    found = _match(*_sides(counts, scores))
+def test_few_matched_pairs_are_not_telling_and_pairs_of_one_group_are_one_unit() -> None:
+    found = _match({T: [10] * 4 + [20] * 36, B: [10] * 4 + [40] * 36}, _scores(2, 15, 40))
     assert found is not None and (found.n, found.telling) == (4, False)
-    assert _match(*_sides({T: [10] * 5, B: [30] * 5}, {T: [60.0] * 5, B: [30.0] * 5})) is None
+    assert _match({T: [10] * 5, B: [30] * 5}, {T: [60.0] * 5, B: [30.0] * 5}) is None
+    groups = {"group": [f"g{n // 4}" for n in range(12)]}
+    found = _match({T: [10] * 12, B: [10] * 12}, _scores(3, 5, 12), metadata=groups)
+    assert found is not None and found.difference is not None
+    assert (found.difference.estimate.n_groups, found.telling) == (3, False)
 
 
 def test_eight_matched_pairs_do_not_hold_back_a_good_judge() -> None:
     """The interval of eight noisy differences is so wide that it would be open whatever the judge is worth."""
     counts = {T: [10] * 8 + [20] * 20 + [40] * 18, B: [10] * 8 + [40] * 20 + [20] * 18}
     found = []
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
+    for rng in map(np.random.default_rng, range(40)):
         scores = {c: np.clip(50 + d + rng.normal(0, 20, 46), 0, 100).tolist() for c, d in ((T, 35), (B, -35))}
-        matched = _match(*_sides(counts, scores))
-        found.append(control(_check(BEYOND), matched, LIMITED))
+        found.append(control(_check(BEYOND), _match(counts, scores), LIMITED))
     assert found.count("survives") >= 37
 
 
 def test_matched_pairs_that_all_agree_on_nothing_are_telling() -> None:
     """A judge that tells only texts above a length from those below scores pairs of equal length alike."""
     counts = {T: [10] * 20 + [40] * 40, B: [10] * 20 + [20] * 40}
-    found = _match(*_sides(counts, {T: [30.0] * 20 + [70.0] * 40, B: [30.0] * 60}))
+    found = _match(counts, {T: [30.0] * 20 + [70.0] * 40, B: [30.0] * 60})
     assert found is not None and found.telling
     assert control(_check(BEYOND), found, LIMITED) != "survives"
 
 
 def test_one_matched_pair_is_said_without_an_interval() -> None:
-    found = _match(*_sides({T: [10, 10, 10], B: [10, 30, 30]}, {T: [60.0, 50, 55], B: [30.0, 20, 25]}))
+    found = _match({T: [10, 10, 10], B: [10, 30, 30]}, {T: [60.0, 50, 55], B: [30.0, 20, 25]})
     assert found is not None and (found.n, found.difference, found.telling) == (1, None, False)
-    tell = Telling("ab")
-    say_matched(tell, found, LIMITED)
-    assert [finding.key for finding in tell.findings] == ["ab.matched_alone"]
-
-
-def test_pairs_of_one_group_are_one_unit() -> None:
-    rng = np.random.default_rng(3)
-    scores = {T: (60 + rng.normal(0, 5, 12)).tolist(), B: (30 + rng.normal(0, 5, 12)).tolist()}
-    sides = _sides({T: [10] * 12, B: [10] * 12}, scores)
-    found = _match(*(side.assign(group=[f"g{n // 4}" for n in range(12)]) for side in sides))
-    assert found is not None and found.difference is not None
-    assert (found.difference.estimate.n_groups, found.telling) == (3, False)
+    assert _told("ab", rivals.say_matched, found, LIMITED) == ["ab.matched_alone"]

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,58 +15,48 @@ import numpy as np
 import pytest
 
 import undogmatic
-from tests.analyses.builders import Told, analysed, configured, grouped_run, made_up, paired_run, run, verdict
-from undogmatic.analyses.base import MOST_GROUPS, LongTable, Unsuited, tabulate
-from undogmatic.analyses.controls import ControlsAnalysis
-from undogmatic.analyses.labelled import LabelledAnalysis
+from tests.analyses.builders import Told, analysed, configured, grouped_run, labelled_run, paired_run, refuses
+from tests.analyses.conftest import words_of
+from undogmatic.analyses.base import MOST_GROUPS, LongTable, Unsuited
 from undogmatic.analyses.plan import so_far
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.config.messages import combined
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Item
-from undogmatic.records.results import AnalysisResult
 from undogmatic.records.rubric import Rubric, Wording
-from undogmatic.records.wordings import texts_beside
-from undogmatic.report.words import Words
 
 SUITE = configured("suite")
 PAIRS = {"authority_only": [80.0, 70, 90, 85, 75, 60], "explained_only": [20.0, 30, 10, 40, 25, 5]}
 
 
-def left_out(result: AnalysisResult) -> list[Mapping[str, Any]]:
-    return [finding.values for finding in result.findings if finding.key == "suite.left_out"]
+def suite(judged: LongTable) -> list[Told]:
+    return [Told(result) for result in SUITE(judged, np.random.default_rng(0))]
 
 
-def test_the_suite_runs_what_suits_and_names_the_rest() -> None:
-    results = SUITE(paired_run(PAIRS), np.random.default_rng(0))
-    assert [r.name for r in results] == ["suite", "ab", "costs"]
-    assert Told(results[0]).numbers == {"run": 1, "left_out": 3}
-    assert [values["analysis"] for values in left_out(results[0])] == ["controls", "adversarial", "labelled"]
-    assert all(values["reason"].startswith(f"analysis={values['analysis']}") for values in left_out(results[0]))
+def left_out(told: Told) -> list[Mapping[str, Any]]:
+    return [finding.values for finding in told.result.findings if finding.key == "suite.left_out"]
 
 
-def test_an_analysis_gives_the_same_numbers_alone_and_in_the_suite() -> None:
+def test_the_suite_runs_what_suits_with_the_numbers_it_has_alone_and_names_the_rest() -> None:
+    own, *results = suite(paired_run(PAIRS))
+    assert [told.result.name for told in results] == ["ab", "costs"]
+    assert own.numbers == {"run": 1, "left_out": 3}
+    assert [values["analysis"] for values in left_out(own)] == ["controls", "adversarial", "labelled"]
+    assert all(values["reason"].startswith(f"analysis={values['analysis']}") for values in left_out(own))
+    assert results[0].numbers == analysed("ab", paired_run(PAIRS)).numbers
     groups = {"humble": [5.0, 10, 15], "hubristic": [90.0, 95, 85], "attack:a": [20.0, 30]}
-    results = SUITE(grouped_run(groups), np.random.default_rng(3))
-    assert [r.name for r in results] == ["suite", "controls", "adversarial", "costs"]
-    together = SUITE(paired_run(PAIRS), np.random.default_rng(3))[1]
-    (alone,) = SUITE.ab(paired_run(PAIRS), np.random.default_rng(3))
-    assert together.metrics == alone.metrics
+    assert [told.result.name for told in suite(grouped_run(groups))] == ["suite", "controls", "adversarial", "costs"]
 
 
-def test_a_mistake_in_the_data_is_not_taken_for_an_unsuited_dataset() -> None:
-    with pytest.raises(DataError, match="pair 'p0'"):
-        SUITE(paired_run({"authority_only": [None, 80.0], "explained_only": [20.0, 30.0]}), np.random.default_rng(0))
-
-
-def test_a_dataset_that_suits_nothing_is_described_and_told_why() -> None:
+def test_a_dataset_that_suits_nothing_is_described_and_told_why_and_a_mistake_is_none() -> None:
     judged = grouped_run({"my own": [1.0, 2.0]})
     SUITE.check(judged)
-    own, description, _ = SUITE(judged, np.random.default_rng(0))
-    assert (own.metrics["suite.run"], own.metrics["suite.left_out"], description.name) == (0, 4, "none")
+    own, description, _ = suite(judged)
+    assert (own.of("run left_out"), description.result.name) == ([0, 4], "none")
     assert [values["analysis"] for values in left_out(own)] == "ab controls adversarial labelled".split()
-    assert description.metrics["none.mean"] == 1.5
+    assert description["mean"] == 1.5
+    with pytest.raises(DataError, match="pair 'p0'"):
+        suite(paired_run({"authority_only": [None, 80.0], "explained_only": [20.0, 30.0]}))
 
 
 def test_none_describes_all_texts_and_each_condition() -> None:
@@ -79,39 +70,29 @@ def test_none_describes_all_texts_and_each_condition() -> None:
     assert told.says["analyses.failed"] == {"n": 1, "total": 7, "where": "b: refusal 1"}
 
 
-def test_none_takes_texts_without_condition() -> None:
-    judged = grouped_run({"a": [0.0, 10, 20]})
-    judged.frame["condition"] = None
-    told = analysed("none", judged)
+def test_none_takes_texts_without_condition_and_has_nothing_to_say_where_nothing_was_judged() -> None:
+    told = analysed("none", labelled_run([(None, score, {}) for score in (0.0, 10, 20)]))
     assert (told.tables["scores"]["condition"].tolist(), told.says["summary"]["n"]) == (["total"], 3)
-
-
-def test_none_has_nothing_to_say_where_nothing_was_judged() -> None:
-    told = analysed("none", grouped_run({"a": ["refusal", "refusal"]}))
-    assert (told.tables, list(told.figures)) == ({}, [])
-    assert told.says["analyses.too_few"] == {"figure": "histogram", "present": 0, "needed": 3}
+    nothing = analysed("none", grouped_run({"a": ["refusal", "refusal"]}))
+    assert (nothing.tables, list(nothing.figures)) == ({}, [])
+    assert nothing.says["analyses.too_few"] == {"figure": "histogram", "present": 0, "needed": 3}
 
 
 def test_categories_without_an_order_are_counted_and_nothing_else_is_done_with_them() -> None:
     scale = {"kind": "unordered", "categories": ["claim", "reason", "other"]}
     kinds = Rubric(name="kinds", scale=scale, wordings={"en": Wording(definition="d", question="q")})  # type: ignore[arg-type]
-    categories = ["claim", "reason", "claim", "refusal"]
-    items = [Item(id=str(n), text=made_up(9, str(n)), condition="humble", label=0.0) for n in range(4)]
-    judgments = [
-        verdict(i.id, "refusal") if c == "refusal" else verdict(i.id, None, category=c)  # type: ignore[arg-type]
-        for i, c in zip(items, categories, strict=True)
-    ]
-    judged = LongTable(tabulate(items, judgments, 1), kinds)
-    suite, description, _ = SUITE(judged, np.random.default_rng(0))
-    told = Told(description)
-    assert suite.metrics["suite.run"] == 0
+    made: list[dict[str, Any]] = [{"category": category} for category in ("claim", "reason", "claim")]
+    rows = [*((0.0, None, fields) for fields in made), (0.0, "refusal", {})]
+    judged = replace(labelled_run(rows, condition="humble"), rubric=kinds)  # type: ignore[arg-type]
+    own, told, _ = suite(judged)
+    assert own["run"] == 0
     counted = told.tables["categories"].set_index("condition").loc["humble", ["category", "n"]].to_numpy().tolist()
     assert counted == [["claim", 2], ["reason", 1], ["other", 0]]
     assert told.of("share.claim judged failed") == pytest.approx([2 / 3, 3, 1])
     assert told.says["most"]["category"] == "claim"
+    named = r"rubric=kinds are categories .*\(claim / reason / other\).*analysis=none"
     for name in ("ab", "adversarial", "calibration", "conformal", "controls", "few_labels", "labelled", "reliability"):
-        with pytest.raises(Unsuited, match=r"rubric=kinds are categories .*\(claim / reason / other\).*analysis=none"):
-            configured(name).check(judged)
+        refuses(Unsuited, named, name, judged)
 
 
 def test_a_stopped_run_says_the_mean_of_all() -> None:
@@ -122,25 +103,22 @@ def test_a_stopped_run_says_the_mean_of_all() -> None:
     assert low < np.mean(scores) < high < low + 25
 
 
-def test_what_a_continued_run_would_not_mend_is_no_text_to_come() -> None:
-    judged = grouped_run({"a": [10.0, 20, "refusal", 30, "timeout"]})
+@pytest.mark.parametrize(
+    ("judged", "expected"),
+    [
+        # What a continued run would not mend is no text to come.
+        (grouped_run({"a": [10.0, 20, "refusal", 30, "timeout"]}), (3, 4, 20)),
+        (grouped_run({"a": [10.0, 20, "refusal"]}), None),
+        # The second condition is wholly among the texts to come: what was judged says nothing of it.
+        (grouped_run({"a": [10.0, 20, 30], "b": ["budget"] * 3}), None),
+        # A pair counts when both its texts are judged.
+        (paired_run({"a": [10.0, 20, 30, "budget"], "b": [20.0, 40, "budget", "budget"]}), (4, 8, 22.5)),
+    ],
+)
+def test_what_is_said_of_texts_to_come(judged: LongTable, expected: tuple[float, ...] | None) -> None:
     found = so_far(judged.frame, judged.rubric)
-    assert found is not None and (found.estimate.n, found.n_total) == (3, 4)
-
-
-def test_nothing_is_said_where_all_is_judged_or_the_order_follows_the_scores() -> None:
-    whole = grouped_run({"a": [10.0, 20, "refusal"]})
-    assert so_far(whole.frame, whole.rubric) is None
-    # The second condition is wholly among the texts to come: what was judged says nothing of it.
-    first = grouped_run({"a": [10.0, 20, 30], "b": ["budget"] * 3})
-    assert so_far(first.frame, first.rubric) is None
-
-
-def test_a_pair_counts_when_both_its_texts_are_judged() -> None:
-    judged = paired_run({"a": [10.0, 20, 30, "budget"], "b": [20.0, 40, "budget", "budget"]})
-    found = so_far(judged.frame, judged.rubric)
-    assert found is not None
-    assert (found.estimate.n, found.n_total, found.estimate.value) == (4, 8, pytest.approx(22.5))
+    of = None if found is None else (found.estimate.n, found.n_total, found.estimate.value)
+    assert of == (expected and pytest.approx(expected))
 
 
 GROUPS = {"humble": [5.0, 10, 20], "hubristic": [80.0, 90, 95]}
@@ -149,11 +127,10 @@ GROUPS = {"humble": [5.0, 10, 20], "hubristic": [80.0, 90, 95]}
 def test_each_gives_the_numbers_it_gives_alone_and_the_first_headline_counts() -> None:
     judged = grouped_run(GROUPS)
     judged.frame["label"] = judged.frame["score"] + np.arange(6)
-    alone = [configured(name)(judged, np.random.default_rng(0)) for name in ("labelled", "controls")]
     node = compose_config(["analysis=[labelled,controls]"])["analysis"]
     both = build(node, "analysis")(judged, np.random.default_rng(0))
     assert [result.name for result in both] == ["labelled", "controls"]
-    assert [result.metrics for result in both] == [result.metrics for (result,) in alone]
+    assert [Told(result).numbers for result in both] == [analysed(each.name, judged).numbers for each in both]
 
 
 def test_the_keys_of_each_are_set_by_its_name() -> None:
@@ -166,12 +143,8 @@ def test_the_keys_of_each_are_set_by_its_name() -> None:
     for old in ("explained", "naked"):
         with pytest.raises(ConfigError, match=rf"`analysis.{old}` is not a known key"):
             compose_config(["analysis=adversarial", f"analysis.{old}=[a]"])
-
-
-def test_what_the_suite_includes_is_not_named_beside_it() -> None:
-    node = compose_config(["analysis=[suite,labelled]"])["analysis"]
     with pytest.raises(ConfigError, match="suite, which includes labelled"):
-        build(node, "analysis")
+        build(compose_config(["analysis=[suite,labelled]"])["analysis"], "analysis")
 
 
 def test_other_words_stay_as_they_were_typed() -> None:
@@ -192,22 +165,17 @@ def test_a_sweep_over_lists_and_the_command_that_a_report_names(tmp_path: Path) 
     ended = subprocess.run(command, cwd=tmp_path, env=checkout, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     report = (tmp_path / "swept" / "0" / "report.md").read_text(encoding="utf-8")
-    for analysis in (LabelledAnalysis, ControlsAnalysis):
-        words_of = Words("en", texts_beside(analysis))
-        assert f"\n## {words_of.text(f'{analysis.name}.title')}\n" in report
+    for name in ("labelled", "controls"):
+        assert f"\n## {words_of('en').text(f'{name}.title')}\n" in report
     assert "analysis=labelled+controls" in report
     assert combined(["analysis=labelled+controls"]) == ["analysis=labelled+controls"]
     assert (tmp_path / "swept" / "1" / "metrics.json").is_file()
 
 
-def with_conditions(names: list[str], **fields: Any) -> LongTable:
+def with_conditions(names: list[str]) -> LongTable:
     """Two labelled texts per condition."""
-    items = [
-        Item(id=f"{name} {n}", text=made_up(9, f"{name} {n}"), condition=name, label=50.0, **fields)
-        for name in names
-        for n in range(2)
-    ]
-    return run(items, [float(n % 100) for n in range(len(items))])
+    conditions = [name for name in names for _ in range(2)]
+    return labelled_run([(50.0, float(n % 100), {"condition": name}) for n, name in enumerate(conditions)])
 
 
 def attacks(n: int) -> LongTable:
@@ -215,24 +183,15 @@ def attacks(n: int) -> LongTable:
 
 
 MANY = with_conditions([f"c{n}" for n in range(MOST_GROUPS + 1)])
-BANDS = {f"c{n}": [0.0, 50.0] for n in range(MOST_GROUPS + 1)}
-NAMED = r"takes the texts apart by `condition`, which has 2000 different values"
 
 
-@pytest.mark.parametrize(
-    ("name", "judged", "changes", "named"),
-    [
-        ("adversarial", attacks(2000), {}, NAMED),
-        ("suite", attacks(2000), {}, NAMED),
-        ("conformal", MANY, {}, r"51 different values .*'c0', 'c1', 'c2', \.\.\.\).* set analysis.by=null"),
-        ("controls", MANY, {"bands": BANDS, "worst": "c0"}, "analysis=controls takes the texts apart"),
-    ],
-)
-def test_more_groups_than_can_be_compared_are_refused_before_judging(
-    name: str, judged: LongTable, changes: dict[str, Any], named: str
-) -> None:
-    with pytest.raises(DataError, match=named):
-        configured(name, **changes).check(judged)
+def test_more_groups_than_can_be_compared_are_refused_before_judging() -> None:
+    for name in ("adversarial", "suite"):
+        refuses(DataError, "takes the texts apart by `condition`, which has 2000 different values", name, attacks(2000))
+    by_condition = r"51 different values .*'c0', 'c1', 'c2', \.\.\.\).* set analysis.by=null"
+    refuses(DataError, by_condition, "conformal", MANY)
+    bands = {f"c{n}": [0.0, 50.0] for n in range(MOST_GROUPS + 1)}
+    refuses(DataError, "analysis=controls takes the texts apart", "controls", MANY, bands=bands, worst="c0")
 
 
 def test_as_many_as_can_be_compared_are_taken_and_any_number_without_groups() -> None:
@@ -240,22 +199,15 @@ def test_as_many_as_can_be_compared_are_taken_and_any_number_without_groups() ->
         configured(name).check(attacks(MOST_GROUPS))
     configured("conformal", by=None).check(MANY)
     configured("conformal").check(with_conditions([f"c{n}" for n in range(MOST_GROUPS)]))
-
-
-def test_more_runs_than_can_be_compared_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"`analysis\.against` names 50 runs"):
-        configured("reliability", against=[f"outputs/{n}" for n in range(MOST_GROUPS)])
+    outputs = [f"outputs/{n}" for n in range(MOST_GROUPS)]
+    refuses(ConfigError, r"`analysis\.against` names 50 runs", "reliability", against=outputs)
 
 
 def test_two_texts_of_a_pair_in_one_condition_are_no_pair_of_every_two() -> None:
     """Joined, 10,000 texts of one pair id would make 25 million rows."""
     conditions = ["authority_only", "explained_only"] * 20
-    items = [
-        Item(id=f"i{n}", text=made_up(9, str(n)), pair="p", condition=condition, label=1.0)
-        for n, condition in enumerate(conditions)
-    ]
-    with pytest.raises(DataError, match="pair 'p' has authority_only more than once"):
-        configured("few_labels").check(run(items, [1.0] * 40))
+    judged = labelled_run([(1.0, 1.0, {"pair": "p", "condition": condition}) for condition in conditions])
+    refuses(DataError, "pair 'p' has authority_only more than once", "few_labels", judged)
 
 
 def test_many_conditions_are_described_and_drawn_as_one() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.analyses.conftest import words_of
 from tests.stats.test_surface import LONG, edited, words
 from undogmatic.analyses import independence
 from undogmatic.analyses.independence import groups_of, units
 from undogmatic.records.records import Item
-from undogmatic.report.words import Words
 
 
 def item(id_: str, text: str | None = None, **fields: Any) -> Item:
@@ -34,15 +34,8 @@ def test_metadata_ties_texts(key: str) -> None:
 
 
 def test_pairs_parents_and_copies_tie_texts_and_ties_are_joined() -> None:
-    items = [
-        item("a", pair="p"),
-        item("b", LONG, pair="p"),
-        item("c", LONG.upper()),
-        item("made", parent="c"),
-        item("alone"),
-        item("orphan", parent="gone"),
-        item("sibling", parent="gone"),
-    ]
+    tied = [item("a", pair="p"), item("b", LONG, pair="p"), item("c", LONG.upper()), item("made", parent="c")]
+    items = [*tied, item("alone"), *(item(name, parent="gone") for name in ("orphan", "sibling"))]
     assert together(*items) == sets("a b c made", "alone", "orphan sibling")
     assert groups_of(items)["made"] == "pair p"
 
@@ -67,22 +60,16 @@ def test_many_copies_of_one_text_take_no_more_steps_than_as_many_texts_apart(mon
 
 def test_what_all_items_share_ties_nothing_and_a_source_that_some_share_does() -> None:
     rules, sources = words(80, "rules"), [words(50, ("source", n)) for n in range(2)]
-    items = [
-        Item(id=str(n), inputs={"rules": rules, "source": sources[n // 2], "summary": words(20, n), "language": "pt"})
-        for n in range(4)
-    ]
+    fields = [{"rules": rules, "summary": words(20, n), "language": "pt"} for n in range(4)]
+    items = [Item(id=str(n), inputs=each | {"source": sources[n // 2]}) for n, each in enumerate(fields)]
     assert together(*items) == sets("0 1", "2 3")
-    one_source = [Item(id=i.id, inputs={k: v for k, v in i.inputs.items() if k != "source"}) for i in items]
-    assert together(*one_source) == sets("0", "1", "2", "3")
+    assert together(*(Item(id=str(n), inputs=each) for n, each in enumerate(fields))) == sets(*"0123")
     assert together(*(item(n, LONG) for n in "ab")) == sets("a b")
 
 
 def said(*items: Item) -> str:
-    result = units(items)
-    english, other = (
-        " ".join(Words(language, result.texts, strict=True).say(finding) for finding in result.findings)
-        for language in ("en", "pt")
-    )
+    findings = units(items).findings
+    english, other = (" ".join(map(words_of(language).say, findings)) for language in ("en", "pt"))
     assert english != other
     return english
 
@@ -101,6 +88,5 @@ def test_copies_are_counted_and_named_and_minimal_pairs_are_none() -> None:
 
 def test_texts_that_stand_alone_and_one_group() -> None:
     assert "Each of the 3 texts stands for itself" in said(*map(item, "abc"))
-    assert "nothing can be said about others" in said(
-        item("a", metadata={"source": 1}), item("b", metadata={"source": 1})
-    )
+    one_source = (item(name, metadata={"source": 1}) for name in "ab")
+    assert "nothing can be said about others" in said(*one_source)

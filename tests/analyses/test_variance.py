@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
-from tests.analyses.builders import Score, analysed, configured, repeated_run, run_folder, verdict
+from tests.analyses.builders import Score, analysed, refuses, repeated_run, scored_folder
 from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.analyses.truth import differing, settings
 from undogmatic.analyses.variance import of_scores
@@ -28,12 +27,6 @@ SHROUT = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 
 def repeated(scores: Sequence[Sequence[Score]], cost: Cost | None = None, **fields: Any) -> LongTable:
     """A row of repeats per item."""
     return repeated_run(list(zip(*scores, strict=True)), [None, *[cost] * len(scores[0])], **fields)
-
-
-def folder(path: Path, scores: Sequence[Score], **choices: str) -> str:
-    return run_folder(
-        path, [verdict(f"t{i}", score) for i, score in enumerate(scores)], name=path.name, choices=choices
-    )
 
 
 def long(scores: np.ndarray, **facets: Sequence[str]) -> pd.DataFrame:
@@ -62,26 +55,19 @@ class TestWithinARun:
         assert result.says["left_out"] == {"n": 1, "total": 7}
         assert result["phi"] == analyse(repeated(SHROUT.tolist()))["phi"]
 
-    def test_repeats_from_the_cache_are_said(self) -> None:
-        judged = repeated([[10.0, 10], [20.0, 20], [30.0, 30]], cost=Cost(calls=0, cached=1))
-        assert analyse(judged).says["cached"] == {"n": 3, "total": 3}
-
-    def test_what_cannot_be_said(self) -> None:
-        with pytest.raises(Unsuited, match=r"one score per text. Set run.repeats=3"):
-            configured("variance").check(repeated([[1.0], [2.0], [3.0]]))
+    def test_what_cannot_be_said_and_repeats_from_the_cache_are_said(self) -> None:
+        refuses(Unsuited, r"one score per text. Set run.repeats=3", "variance", repeated([[1.0], [2.0], [3.0]]))
+        refuses(ConfigError, "target", "variance", target=1.0)
         assert "constant" in analyse(repeated([[50.0, 50]] * 5)).says
         assert analyse(repeated([[1.0, 2]] * 2)).says["too_few"]["groups"] == 2
-        with pytest.raises(ConfigError, match="target"):
-            configured("variance", target=1.0)
+        judged = repeated([[10.0, 10], [20.0, 20], [30.0, 30]], cost=Cost(calls=0, cached=1))
+        assert analyse(judged).says["cached"] == {"n": 3, "total": 3}
 
 
 def labelled_by(said: np.ndarray, scores: Sequence[Sequence[Score]]) -> LongTable:
     """Scores as `repeated`, and a column of labels per rater; NaN: that rater did not see the text."""
-    people = {
-        f"t{i}": {"overall": {f"rater {k}": float(v) for k, v in enumerate(row) if not np.isnan(v)}}
-        for i, row in enumerate(said)
-    }
-    return repeated(scores, said=people)
+    people = [{f"rater {k}": float(v) for k, v in enumerate(row) if not np.isnan(v)} for row in said]
+    return repeated(scores, said={f"t{i}": {"overall": of_text} for i, of_text in enumerate(people)})
 
 
 class TestRaters:
@@ -92,8 +78,7 @@ class TestRaters:
         assert result.headline == "variance.phi.people" and "nothing_varies" not in result.says
         assert result.tables["people_components"]["source"].tolist() == ["item", "rater", "item × rater"]
         assert result.says["people_average"]["design"]["rater"] > 1
-        with pytest.raises(Unsuited):
-            configured("variance").check(labelled_by(SHROUT[:, :1], once))
+        refuses(Unsuited, "one score per text", "variance", labelled_by(SHROUT[:, :1], once))
 
     def test_beside_the_repeats_of_a_judge(self) -> None:
         labels = SHROUT.copy()
@@ -105,8 +90,7 @@ class TestRaters:
     def test_raters_who_saw_different_texts_are_not_divided(self) -> None:
         labels = np.full((6, 2), np.nan)
         labels[:3, 0], labels[3:, 1] = 10, 90
-        with pytest.raises(Unsuited):
-            configured("variance").check(labelled_by(labels, [[50.0]] * 6))
+        refuses(Unsuited, "one score per text", "variance", labelled_by(labels, [[50.0]] * 6))
         labels[0, 1] = 20
         result = analyse(labelled_by(labels, [[50.0]] * 6))
         assert result.says["too_few"]["n"] == 1 and result.result.verdict is None
@@ -126,11 +110,11 @@ class TestOverRuns:
         scores = 50 + draw.normal(0, 10, (12, 1, 1)) + draw.normal(0, 8, (1, 1, 3)) + draw.normal(0, 2, (12, 2, 3))
         models, prompts = ["a", "b"], ["p", "q", "r"]
         own = repeated([[float(s)] for s in scores[:, 0, 0]], name="own", settings={"model": "a", "prompt": "p"})
+        facets = {(m, p): (i, k) for i, m in enumerate(models) for k, p in enumerate(prompts)}
         others = [
-            folder(tmp_path / f"{m}{p}", scores[:, i, k].tolist(), model=m, prompt=p)
-            for i, m in enumerate(models)
-            for k, p in enumerate(prompts)
-            if (m, p) != ("a", "p")
+            scored_folder(tmp_path / f"{m}{p}", scores[:, *place], name=f"{m}{p}", choices={"model": m, "prompt": p})
+            for (m, p), place in facets.items()
+            if any(place)
         ]
         result = analyse(own, against=others)
         expected = of_scores(long(scores, model=models, prompt=prompts), ["model", "prompt"]).table
@@ -146,8 +130,7 @@ class TestOverRuns:
         one = settings({"model": "a", "prompt": "demos"}, {"prompt": {"demo_order": 0}, "model": {"t": 1}, "seed": 0})
         other = settings({"model": "b", "prompt": "demos"}, {"prompt": {"demo_order": 3}, "model": {"t": 2}, "seed": 0})
         assert differing([one, other]) == ["model", "prompt.demo_order"]
-        refers = settings({}, {"model": {"key": "${oc.env:KEY}"}})
-        assert refers == {}
+        assert settings({}, {"model": {"key": "${oc.env:KEY}"}}) == {}
 
 
 class TestScoresOfASweep:
@@ -176,10 +159,3 @@ class TestScoresOfASweep:
         values = {"facets": ["model", "prompt"], "there": 3, "needed": 4}
         assert found.findings == [Finding("variance.not_crossed", values)]
         assert of_scores(frame, []).findings == [Finding("variance.nothing_varies")]
-
-
-def test_words_of_both_languages_take_the_same_values() -> None:
-    path = Path(__file__).parents[2] / "undogmatic" / "analyses" / "variance.texts.yaml"
-    texts = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert texts["en"]["variance"].keys() == texts["pt"]["variance"].keys()
-    assert texts["en"]["variance"]["names"].keys() == texts["pt"]["variance"]["names"].keys()

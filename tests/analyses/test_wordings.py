@@ -29,9 +29,8 @@ def told() -> Iterator[tuple[str, ast.expr]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and node.args and ast.unparse(node.func) in SAYING:
                 first = node.args[0]
-                yield from (
-                    (name, key) for key in ((first.body, first.orelse) if isinstance(first, ast.IfExp) else (first,))
-                )
+                both = (first.body, first.orelse) if isinstance(first, ast.IfExp) else (first,)
+                yield from ((name, key) for key in both)
 
 
 def full(analysis: str, key: object) -> str:

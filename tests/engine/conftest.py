@@ -32,13 +32,8 @@ from undogmatic.runs.folder import JOURNAL, read_records
 
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(12)]
 KILLED = """
-import json, sys
-from pathlib import Path
 from types import SimpleNamespace
-from tests.engine.conftest import Run
-from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Provenance
-from undogmatic.records.rubric import Rubric
+from tests.engine.conftest import Path, Prompt, Provenance, Rubric, Run, json, sys
 url, folder, options, *texts = sys.argv[1:]
 rubric, prompt, provenance = (c.model_validate_json(t) for c, t in zip((Rubric, Prompt, Provenance), texts))
 Run(SimpleNamespace(url=url), prompt, rubric, provenance, Path(folder))(timeout=10, **json.loads(options))

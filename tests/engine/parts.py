@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import yaml
 
 from undogmatic.analyses.base import LongTable
 from undogmatic.engine.step import Step
 from undogmatic.errors import ModelError, RefusedAnswer, TransportError, UnparseableAnswer
+from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
@@ -22,6 +24,7 @@ from undogmatic.records.results import AnalysisResult
 
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
 TEXTS = ["model=patterns", "tracking=none", "dataset=texts", "dataset.path=texts.jsonl"]
+OUT = Path("out")
 HALVE = {"_target_": "tests.engine.parts.Halve"}
 TRAITS = {"_target_": "tests.engine.parts.TraitsJudge"}
 
@@ -40,6 +43,14 @@ def metrics(folder: Path) -> dict[str, float]:
 
 def write_texts(rows: Iterable[Mapping[str, Any]]) -> None:
     Path("texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def run_in(folder: Path, config: dict[str, Any], typed: Sequence[str] = ()) -> float | None:
+    """A run with the files that Hydra leaves."""
+    (folder / ".hydra").mkdir(parents=True, exist_ok=True)
+    for name, kept in (("config", config), ("overrides", list(typed))):
+        (folder / ".hydra" / f"{name}.yaml").write_text(yaml.safe_dump(kept), encoding="utf-8")
+    return run_experiment(config, CHOICES, folder)
 
 
 class Halve(Step):

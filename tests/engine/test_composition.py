@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.engine.parts import CHOICES, metrics, table
+from tests.engine.parts import CHOICES, OUT, metrics, table
 from tests.rubrics import COLOURS
 from tests.stub_server import StubServer, score_of
 from undogmatic.api import judge_items
@@ -16,6 +15,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
+from undogmatic.judges.base import Judge
 from undogmatic.judges.debate import DebateJudge
 from undogmatic.judges.devils_advocate import DevilsAdvocateJudge
 from undogmatic.judges.panel import PanelJudge
@@ -25,16 +25,8 @@ from undogmatic.models.calls import Gateway
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.runs.folder import read_records
 
-STYLES = {
-    "score": 1,
-    "devils_advocate": 2,
-    "distributional": 1,
-    "debate": 1,
-    "red_blue": 1,
-    "single_pass": 1,
-    "calibration_probe": 2,
-    "panel": 3,
-}
+ONCE = ("score", "distributional", "debate", "red_blue", "single_pass")
+STYLES = dict.fromkeys(ONCE, 1) | {"devils_advocate": 2, "calibration_probe": 2, "panel": 3}
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(8)]
 
 
@@ -61,21 +53,12 @@ def test_every_style_runs_on_a_hosted_model_with_the_calls_it_needs(stub: StubSe
 def test_a_text_whose_language_is_known_is_judged_in_it(stub: StubServer, style: str) -> None:
     texts = {"en": "A first text.", "pt": "Um segundo texto.", "fr": "Un texte.", None: "No language is named."}
     rubric = ["rubric=faithfulness", "prompt=anchored_pt"]
-    items = [
-        Item(
-            id=str(code),
-            inputs={"summary": text, "reference": text, "opinion": text},
-            metadata={} if code is None else {"language": code},
-        )
-        for code, text in texts.items()
-    ]
+    languages = {code: {} if code is None else {"language": code} for code in texts}
+    inputs = {code: dict.fromkeys(("summary", "reference", "opinion"), text) for code, text in texts.items()}
+    items = [Item(id=str(code), inputs=inputs[code], metadata=languages[code]) for code in texts]
     judgments = {j.item_id: j for j in judge_items(items, hosted(stub, f"judge={style}", *rubric))}
-    asked = {
-        code: {
-            r.body["messages"][0]["content"] for r in stub.requests if text in json.dumps(r.body, ensure_ascii=False)
-        }
-        for code, text in texts.items()
-    }
+    sent = [(json.dumps(r.body, ensure_ascii=False), r.body["messages"][0]["content"]) for r in stub.requests]
+    asked = {code: {system for body, system in sent if text in body} for code, text in texts.items()}
     assert all(asked.values())
     assert asked["pt"] == asked["fr"] == asked[None]
     assert not asked["en"] & asked["pt"]
@@ -86,8 +69,8 @@ def test_a_text_whose_language_is_known_is_judged_in_it(stub: StubServer, style:
 
 def test_a_prompt_with_words_of_its_own_stays_in_its_language() -> None:
     item = Item(id="a", text="A text.", metadata={"language": "en"})
-    for own in (["+prompt.instructions=Julgue."], ["prompt=demos_pt"], ["+prompt.follows_item=false"]):
-        (step,) = parts(*(["prompt=anchored_pt"] if own[0].startswith("+") else []), *own).judges
+    for own in ("prompt=demos_pt", "+prompt.instructions=Julgue.", "+prompt.follows_item=false"):
+        (step,) = parts(*(["prompt=anchored_pt"] if own[0] == "+" else []), own).judges
         assert step.for_item(item) is step
 
 
@@ -96,52 +79,45 @@ def test_a_selective_judge_costs_about_one_call_and_the_trigger_rate(stub: StubS
     fired = [score_of(item.text) > 70 for item in ITEMS]
     assert 0 < sum(fired) < len(ITEMS)
     assert [j.cost.calls for j in judgments] == [1 + f for f in fired]
-    for judgment, escalated in zip(judgments, fired, strict=True):
-        assert isinstance(judgment.outcome, Verdict)
-        assert judgment.outcome.details["escalated"] == escalated
+    details = [j.outcome.details for j in judgments if isinstance(j.outcome, Verdict)]
+    assert [each["escalated"] for each in details] == fired
 
 
-def test_a_run_of_the_devils_advocate_ends_with_its_report(stub: StubServer, tmp_path: Path) -> None:
+def test_a_run_of_the_devils_advocate_ends_with_its_report(stub: StubServer) -> None:
     overrides = hosted(stub, "judge=devils_advocate", "tracking=none", "run.limit=9", "analysis=none")
-    run_experiment(compose_config(overrides), CHOICES, tmp_path / "out")
-    rows = table(tmp_path / "out" / "scores.csv")
-    assert len(rows) == 9
-    assert {row["uncertainty"] for row in rows} <= {"low", "medium", "high"}
-    kept = [j.outcome for j in read_records(tmp_path / "out" / "judgments.jsonl", Judgment)]
+    run_experiment(compose_config(overrides), CHOICES, OUT)
+    rows = table(OUT / "scores.csv")
+    assert len(rows) == 9 and {row["uncertainty"] for row in rows} <= {"low", "medium", "high"}
+    kept = [j.outcome for j in read_records(OUT / "judgments.jsonl", Judgment)]
     assert all(isinstance(o, Verdict) and "critique_strength" in o.details for o in kept)
-    assert metrics(tmp_path / "out")["calls"] == 18
-    assert (tmp_path / "out" / "report.html").is_file()
+    assert metrics(OUT)["calls"] == 18 and (OUT / "report.html").is_file()
 
 
-def test_categories_without_an_order_are_counted_and_drawn_by_nobody(stub: StubServer, tmp_path: Path) -> None:
-    config = compose_config(
-        hosted(stub, "prompt=anchored_en", "tracking=none", "run.limit=6", "analysis=suite", "report.language=pt")
-    )
-    config["rubric"] = {"_target_": "undogmatic.records.rubric.Rubric", **COLOURS.model_dump(mode="json")}
-    run_experiment(config, CHOICES, tmp_path / "out")
-    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+def test_categories_without_an_order_are_counted_and_drawn_by_nobody(stub: StubServer) -> None:
+    words = ["prompt=anchored_en", "tracking=none", "run.limit=6", "analysis=suite", "report.language=pt"]
+    rubric = {"_target_": "undogmatic.records.rubric.Rubric", **COLOURS.model_dump(mode="json")}
+    run_experiment(compose_config(hosted(stub, *words)) | {"rubric": rubric}, CHOICES, OUT)
+    report = (OUT / "report.md").read_text(encoding="utf-8")
     assert any(f"| {colour} |" in report for colour in ("red", "green", "blue"))
-    assert not list((tmp_path / "out" / "figures").glob("common_*"))
-    assert [(row["score"], row["error"]) for row in table(tmp_path / "out" / "scores.csv")] == [("", "")] * 6
+    assert not list((OUT / "figures").glob("common_*"))
+    assert [(row["score"], row["error"]) for row in table(OUT / "scores.csv")] == [("", "")] * 6
+
+
+def inside(*overrides: str) -> tuple[Judge, Judge]:
+    """The cheap and the expensive judge of a selective one."""
+    judge = parts("judge=selective", *overrides).judge
+    assert isinstance(judge, SelectiveJudge) and judge.hands_over == (not overrides)
+    return judge.cheap, judge.expensive
 
 
 def test_names_within_names() -> None:
-    judge = parts("judge=selective", "judge.expensive=debate").judge
-    assert isinstance(judge, SelectiveJudge)
-    assert (type(judge.cheap), type(judge.expensive)) == (ScoreJudge, DebateJudge)
-    judge = parts("judge=selective").judge
-    assert isinstance(judge, SelectiveJudge)
-    assert isinstance(judge.expensive, DevilsAdvocateJudge) and judge.hands_over
-
-
-def test_a_panel_of_two_debates_as_the_expensive_judge() -> None:
+    assert list(map(type, inside("judge.expensive=debate"))) == [ScoreJudge, DebateJudge]
+    assert isinstance(inside()[1], DevilsAdvocateJudge)
     debates = "[{judge: debate, prompt: anchored_en}, {judge: debate, separate_calls: true}]"
-    judge = parts("judge=selective", f"judge.expensive={{judge: panel, members: {debates}}}").judge
-    assert isinstance(judge, SelectiveJudge)
-    assert isinstance(judge.expensive, PanelJudge)
-    one, two = judge.expensive.members
-    assert isinstance(one, DebateJudge)
-    assert isinstance(two, DebateJudge)
+    panel = inside(f"judge.expensive={{judge: panel, members: {debates}}}")[1]
+    assert isinstance(panel, PanelJudge)
+    one, two = panel.members
+    assert isinstance(one, DebateJudge) and isinstance(two, DebateJudge)
     assert (one.asker.prompt.id, two.asker.prompt.id) == ("anchored_en", "anchored_pt")
     assert (len(one.steps), len(two.steps)) == (1, 3)
 
@@ -178,43 +154,35 @@ def test_what_is_inside_a_judge_is_part_of_its_identity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("style", "option", "said"),
     [
-        (
-            ["judge=selective", "judge.expensive=devil"],
-            "`judge.expensive.judge` is 'devil', which is not in conf/judge/",
-        ),
-        (["judge=selective", "judge.expensive=3"], "`judge.expensive` is 3; it must be the name of a judge"),
-        (["judge=panel", "judge.members=score"], "it must be a list of judges"),
-        (["judge=panel", "judge.members=[]"], "it must be a list of judges"),
-        (["judge=panel", "judge.members=[{judge: score, prompt: nope}]"], "`judge.members[0].prompt` is 'nope'"),
-        (
-            ["judge=panel", "judge.members=[{judge: debate, separate: true}]"],
-            "`judge.members[0].separate` is not a known",
-        ),
-        (["judge=panel", "judge.aggregate=mode"], "`judge.aggregate` is 'mode'"),
-        (["judge=selective", "+judge.rules.magic={x: 1}"], "`judge.rules.magic` is not a known key"),
-        (["judge=selective", "judge.rules.high_score.overall_above=7"], "`judge.rules.high_score.overall_above` is 7"),
-        (["model=patterns", "judge=debate"], "Use a model that serves structured or logprobs"),
-        (["model=patterns", "judge=devils_advocate"], "judge=score"),
-        (["model=patterns", "judge=panel"], "reads no prompt (it serves: rules)"),
+        ("selective", "expensive=devil", "`judge.expensive.judge` is 'devil', which is not in conf/judge/"),
+        ("selective", "expensive=3", "`judge.expensive` is 3; it must be the name of a judge"),
+        ("panel", "members=score", "it must be a list of judges"),
+        ("panel", "members=[]", "it must be a list of judges"),
+        ("panel", "members=[{judge: score, prompt: nope}]", "`judge.members[0].prompt` is 'nope'"),
+        ("panel", "members=[{judge: debate, separate: true}]", "`judge.members[0].separate` is not a known"),
+        ("panel", "aggregate=mode", "`judge.aggregate` is 'mode'"),
+        ("selective", "+rules.magic={x: 1}", "`judge.rules.magic` is not a known key"),
+        ("selective", "rules.high_score.overall_above=7", "`judge.rules.high_score.overall_above` is 7"),
+        ("debate", "model=patterns", "Use a model that serves structured or logprobs"),
+        ("devils_advocate", "model=patterns", "judge=score"),
+        ("panel", "model=patterns", "reads no prompt (it serves: rules)"),
     ],
 )
-def test_bad_input_gets_one_clear_message(overrides: list[str], said: str) -> None:
+def test_bad_input_gets_one_clear_message(style: str, option: str, said: str) -> None:
+    plus, key = option[: option[0] == "+"], option.lstrip("+")
     with pytest.raises(ConfigError) as caught:
-        parts(*overrides)
+        parts(f"judge={style}", option if key.startswith("model=") else f"{plus}judge.{key}")
     assert said in str(caught.value)
 
 
 def test_styles_that_only_combine_run_on_rules() -> None:
     overrides = ["model=patterns", "judge=selective", "judge.expensive={judge: panel, members: [score, score]}"]
-    judgments = judge_items(
-        [Item(id="a", text="Aplica-se o Tema 69 do STF. Súmula 7. Jurisprudência pacífica.")], overrides
-    )
-    outcome = judgments[0].outcome
+    text = "Aplica-se o Tema 69 do STF. Súmula 7. Jurisprudência pacífica."
+    outcome = judge_items([Item(id="a", text=text)], overrides)[0].outcome
     assert isinstance(outcome, Verdict)
-    assert outcome.details["escalated"] == 1
-    assert outcome.details["disagreement"] == 0
+    assert (outcome.details["escalated"], outcome.details["disagreement"]) == (1, 0)
 
 
 @pytest.mark.local_model
@@ -234,12 +202,11 @@ def test_every_style_runs_on_the_embedded_model_without_a_key() -> None:
     assert [o.details["escalated"] for o in found["selective"]] == [1, 0]
 
 
-@pytest.mark.parametrize(
-    "members", ["[{judge: score, prompt: demos_pt}, {judge: score, prompt: anchored_pt}]", "[score]"]
-)
-def test_the_model_that_members_ask_is_connected_though_none_asks_as_the_run_would(
-    stub: StubServer, members: str
-) -> None:
+OTHERS = "[{judge: score, prompt: demos_pt}, {judge: score, prompt: anchored_pt}]"
+
+
+@pytest.mark.parametrize("members", [OTHERS, "[score]"])
+def test_the_model_that_members_ask_is_connected_though_none_asks_as_the_run_would(stub: Any, members: str) -> None:
     found = parts(*hosted(stub), "judge=panel", f"judge.members={members}")
     found.model.connect(Gateway())
     assert found.uses_own

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -12,10 +14,12 @@ from filelock import FileLock
 from tests.engine.conftest import ITEMS, Run, right
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.build import build
-from undogmatic.engine.journal import LEDGER, Journals, Ledger
+from undogmatic.engine.journal import LEDGER, Journal, Journals, Ledger, cut_torn_line, written
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError
-from undogmatic.records.records import Cost
+from undogmatic.models.calls import Reply, ReplyCache
+from undogmatic.records.records import Call, Cost, Failure, Judgment, Provenance, Verdict
 from undogmatic.runs.claim import LOCK
+from undogmatic.runs.folder import read_records
 
 
 @pytest.mark.parametrize("concurrency", [1, 5, 100])
@@ -32,13 +36,17 @@ def test_a_torn_last_line_is_cut_off_and_its_item_judged_again(run: Run, stub: S
     assert len(run.kept()) == 12
 
 
-def test_a_damaged_line_in_the_middle_is_named(run: Run) -> None:
+def test_a_damaged_line_in_the_middle_is_named_and_a_binary_journal_is_one_message(run: Run, stub: StubServer) -> None:
     run()
     lines = run.path.read_text().splitlines()
     lines[3] = lines[3].replace('"item_id"', '"item_it"')
     run.path.write_text("\n".join(lines) + "\n")
     with pytest.raises(DataError, match=r"judgments\.jsonl:4: not a judgment"):
         Journals(run.folder)
+    run.path.write_bytes(b"\x7fELF\x00\xff" * 100)
+    with pytest.raises(DataError, match=r"judgments\.jsonl:1: not a judgment"):
+        run()
+    assert len(stub.requests) == len(ITEMS)
 
 
 def test_repeats_are_real_calls_and_a_rerun_makes_none(run: Run, stub: StubServer, tmp_path: Path) -> None:
@@ -117,3 +125,80 @@ def test_killed_at_any_moment_a_run_stays_within_its_budget(run: Run, stub: Stub
         run(concurrency=3, max_calls=30, samples=5, cache=False)
     assert len(stub.requests) <= 30
     assert Journals(run.folder).ledger.calls == 30
+
+
+def record(provenance: Provenance, item_id: str = "a", **call: Any) -> Judgment:
+    fields: dict[str, Any] = {"calls": (Call(model="m", **call),)} if call else {}
+    made = fields | {"judge": "score", "outcome": Verdict(score=1), "cost": Cost(calls=1), "provenance": provenance}
+    return Judgment(item_id=item_id, **made)
+
+
+def test_a_record_that_no_file_takes_is_a_failure_that_says_so(provenance: Provenance, tmp_path: Path) -> None:
+    deep: Any = functools.reduce(lambda inner, _: [inner], range(2000), 0)
+    with Journal(tmp_path / "judgments.jsonl", Judgment) as journal:
+        for n, call in enumerate(({"request": {"a": "\ud800"}, "reply": object()}, {"request": {"a": deep}})):
+            kept = journal.append(record(provenance, str(n), **call))
+            assert isinstance(kept.outcome, Failure) and kept.outcome.reason == "fault"
+            assert "cannot be written" in kept.outcome.message
+            assert journal.done[kept.key] is kept
+        whole = journal.append(record(provenance))
+    assert [r.outcome for r in read_records(journal.path or tmp_path, Judgment)][-1] == whole.outcome
+
+
+def test_an_exchange_too_long_for_a_line_is_left_out(provenance: Provenance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undogmatic.engine.journal.LONGEST_LINE", 2000)
+    long = record(provenance, request={"a": "x" * 3000}, reply="y" * 3000, attempts=2)
+    kept, line = written(long)
+    assert kept.outcome == long.outcome and kept.calls[0].attempts == 2 and "too long" in kept.calls[0].reply
+    assert Judgment.model_validate_json(line) == kept
+
+
+def test_a_long_exchange_is_in_the_journal_and_not_in_memory(provenance: Provenance, tmp_path: Path) -> None:
+    path = tmp_path / "judgments.jsonl"
+    for name, size in (("short", 1000), ("long", 1_500_000)):
+        with Journal(path, Judgment) as journal:
+            journal.append(record(provenance, name, request={"a": "b"}, reply=["y"] * (size // 4), usd=0.5))
+        for held in (journal, Journal(path, Judgment)):
+            kept = next(each for key, each in held.done.items() if key[0] == name)
+            assert kept.calls[0].usd == 0.5
+            assert ("the journal has it" in kept.calls[0].reply) == (name == "long")
+    assert [len(each.calls[0].reply) for each in read_records(path, Judgment)] == [250, 375_000]
+
+
+@pytest.mark.parametrize(
+    ("tail", "left"),
+    [
+        (b'{"a": 1', b""),
+        (b'{"a": 1}', b'{"a": 1}\n'),
+        (b"", b""),
+        (b"\x00\x01", b"\x00\x01"),
+        (b'{"' + b"x" * 200_000, b""),
+    ],
+)
+def test_only_what_a_kill_left_of_a_line_of_ours_is_taken_back(tmp_path: Path, tail: bytes, left: bytes) -> None:
+    for before in (b"", b'{"b": 2}\n'):
+        path = tmp_path / "file"
+        path.write_bytes(before + tail)
+        cut_torn_line(path)
+        assert path.read_bytes() == before + left
+
+
+def test_a_damaged_row_is_a_miss_that_is_said_once_and_replaced(
+    run: Run, stub: StubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = run()
+    cache = ReplyCache(run.folder / "cache")
+    cache._database.execute("UPDATE replies SET reply = replace(reply, 'choices', 'voices')")
+    cache.close()
+    again = run(folder=run.folder / "again")
+    assert [j.score for j in again] == [j.score for j in first] and len(stub.requests) == 2 * len(ITEMS)
+    assert capsys.readouterr().err.count("is damaged") == 1
+    assert all(j.cost.cached == 1 for j in run(folder=run.folder / "more"))
+
+
+def test_the_cache_is_its_owners_alone(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path)
+    cache.put("k", Reply({"a": 1}))
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    cache.close()
+    assert modes and set(modes.values()) == {0o600}, modes

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from tests.engine.parts import metrics
 from tests.stub_server import StubServer
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
@@ -41,15 +42,10 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubServer]:
         yield server
 
 
-@pytest.fixture
-def old_run(tmp_path: Path) -> Callable[[str], Path]:
+def old_run(name: str) -> Path:
     """A copy of a golden run beside its texts."""
-
-    def copy(name: str) -> Path:
-        shutil.copy(GOLDEN / "texts.jsonl", tmp_path)
-        return Path(shutil.copytree(GOLDEN / name, tmp_path / name))
-
-    return copy
+    shutil.copy(GOLDEN / "texts.jsonl", ".")
+    return Path(shutil.copytree(GOLDEN / name, name))
 
 
 def resume(folder: Path, *changed: str) -> None:
@@ -58,9 +54,7 @@ def resume(folder: Path, *changed: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["patterns", "hosted"])
-def test_an_old_run_goes_on_reports_and_is_reviewed(
-    name: str, old_run: Callable[[str], Path], stub: StubServer
-) -> None:
+def test_an_old_run_goes_on_reports_and_is_reviewed(name: str, stub: StubServer) -> None:
     folder = old_run(name)
     assert "flagged" in export(str(folder)).lower()
     before = (folder / JOURNAL).read_text(encoding="utf-8")
@@ -70,16 +64,14 @@ def test_an_old_run_goes_on_reports_and_is_reviewed(
     assert len(stub.requests) == (0 if name == "patterns" else 3)
     facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     assert (facts["format"], facts["status"]) == (3, "finished")
-    assert json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["judged"] == 6
+    assert metrics(folder)["judged"] == 6
     assert "Súmula 7" in (folder / "report.md").read_text(encoding="utf-8")
     export(str(folder))
     resume(folder)  # from now on it is a run like any other
 
 
-@pytest.mark.parametrize(
-    "word", ["prompt=minimal_pt", "judge=debate", "seed=1", "judges=[score,debate]", "run.limit=5"]
-)
-def test_another_run_is_told_apart(word: str, old_run: Callable[[str], Path], stub: StubServer) -> None:
+@pytest.mark.parametrize("word", "prompt=minimal_pt judge=debate seed=1 judges=[score,debate] run.limit=5".split())
+def test_another_run_is_told_apart(word: str, stub: StubServer) -> None:
     folder = old_run("hosted")
     before = (folder / "run.json").read_bytes()
     said = "the items differ" if word == "run.limit=5" else "the model, prompt, judge or seed differ"

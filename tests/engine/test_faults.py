@@ -1,18 +1,23 @@
-"""A whole run against a server that misbehaves: nothing already judged is lost, nothing is paid for twice."""
+"""A whole run against a server or a judge that misbehaves: nothing judged is lost, nothing is paid for twice."""
 
 from __future__ import annotations
 
 import json
 import logging
+import math
 import re
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchmarks.faults import storm
 from tests.engine.conftest import ITEMS, Run, right
 from tests.hostile import odd_answers
 from tests.stub_server import KEY, Fault, StubServer, score_of
 from undogmatic.errors import BudgetExceeded, ConfigError, RunStopped
+from undogmatic.judges.score import ScoreJudge
 from undogmatic.records.records import Failure, Item, Verdict
 
 
@@ -25,17 +30,16 @@ def test_faults_that_pass_leave_no_trace_in_the_scores(run: Run, stub: StubServe
     assert len(stub.requests) == 14
 
 
+UNREADABLE = ("wrong-fields", "prose", "cut-json", "truncated", "empty")
+
+
 @pytest.mark.parametrize(
     ("fault", "reason", "asked"),
     [
         (Fault("refusal", times=None), "refusal", 1),
         (Fault("content-filter", times=None), "refusal", 1),
         (Fault("off-scale", times=None), "off_scale", 3),
-        (Fault("wrong-fields", times=None), "unparseable", 3),
-        (Fault("prose", times=None), "unparseable", 3),
-        (Fault("cut-json", times=None), "unparseable", 3),
-        (Fault("truncated", times=None), "unparseable", 3),
-        (Fault("empty", times=None), "unparseable", 3),
+        *((Fault(kind, times=None), "unparseable", 3) for kind in UNREADABLE),
         (Fault("body", times=None, body="<html>hotel wifi</html>"), "unparseable", 3),
         (Fault("status", times=None, status=500, body="{}"), "transport", 3),
         (Fault("hang", times=None, after=2), "timeout", 3),
@@ -56,7 +60,7 @@ def test_a_lasting_fault_is_one_typed_failure_and_never_a_number(
     assert [j.score for j in judgments if j is not judgments[5]] == [score_of(i.text) for i in ITEMS if i.id != "i5"]
 
 
-@pytest.mark.parametrize("kind", ["off-scale", "wrong-fields", "prose", "cut-json", "truncated", "empty"])
+@pytest.mark.parametrize("kind", ["off-scale", *UNREADABLE])
 def test_an_unreadable_answer_is_asked_for_again_with_the_reason(run: Run, stub: StubServer, kind: str) -> None:
     stub.faults = {"number 5.": Fault(kind)}
     judgments = run()
@@ -107,10 +111,20 @@ def test_the_cache_answers_a_rerun_without_a_single_call(run: Run, stub: StubSer
     assert [j.calls[0].reply for j in again] == [j.calls[0].reply for j in first]
 
 
-def test_max_calls_stops_exactly_and_the_rest_follows(run: Run, stub: StubServer) -> None:
-    with pytest.raises(BudgetExceeded, match=r"`engine\.max_calls` is 5 and 5 calls"):
-        run(max_calls=5)
-    assert len(stub.requests) == len(run.kept()) == 5
+@pytest.mark.parametrize(
+    ("budget", "said", "made"),
+    [
+        ({"max_calls": 5}, r"`engine\.max_calls` is 5 and 5 calls", 5),
+        ({"max_usd": 0.3, "concurrency": 1}, r"`engine\.max_usd` is 0\.3 .* 0\.3000 USD", 3),
+    ],
+)
+def test_a_budget_stops_exactly_and_the_rest_follows(
+    run: Run, stub: StubServer, budget: dict[str, Any], said: str, made: int
+) -> None:
+    with pytest.raises(BudgetExceeded, match=said):
+        run(**budget)
+    assert len(stub.requests) == len(run.kept()) == made
+    assert sum(j.cost.usd or 0 for j in run.kept()) == pytest.approx(made / 10)  # 0.1 USD a call
     right(run())
     assert len(stub.requests) == 12
 
@@ -122,15 +136,6 @@ def test_a_budget_that_ends_between_the_samples_of_an_item_leaves_nothing_runnin
     judgments = run(samples=4)
     right(judgments)
     assert len(stub.requests) == 48  # what was paid for the unfinished items came from the cache
-
-
-def test_max_usd_stops_with_what_was_in_flight_and_the_rest_follows(run: Run, stub: StubServer) -> None:
-    with pytest.raises(BudgetExceeded, match=r"`engine\.max_usd` is 0\.3 .* 0\.3000 USD"):  # 0.1 USD a call
-        run(max_usd=0.3, concurrency=1)
-    assert len(stub.requests) == len(run.kept()) == 3
-    assert sum(j.cost.usd or 0 for j in run.kept()) == pytest.approx(0.3)
-    right(run())
-    assert len(stub.requests) == 12
 
 
 def test_a_server_that_went_away_ends_the_run_and_keeps_what_was_judged(run: Run, stub: StubServer) -> None:
@@ -179,21 +184,11 @@ def test_killed_in_the_middle_nothing_answered_is_asked_twice(run: Run, stub: St
     assert not twice & {i.text for i in ITEMS if i.id in judged}
 
 
-READABLE = {
-    "a finish reason that is a list",
-    "an error that is a number",
-    "a NUL in the rationale",
-    "a cost below 0",
-    "a cost that is huge",
-    "a usage that is a list",
-    "an id that is an object",
-    "gzip that is good",
-    "the key in the rationale",
-    "the key, escaped",
-    "the key in a header",
-    "nesting that just passes",
-    "tokens that are huge",
-}
+READABLE = (
+    "a finish reason that is a list; an error that is a number; a NUL in the rationale; a cost below 0; "
+    "a cost that is huge; a usage that is a list; an id that is an object; gzip that is good; "
+    "the key in the rationale; the key, escaped; the key in a header; nesting that just passes; tokens that are huge"
+).split("; ")
 
 
 def test_odd_answers_cost_their_items_alone(
@@ -210,7 +205,7 @@ def test_odd_answers_cost_their_items_alone(
     by_id = {j.item_id: j for j in run(key_env="STUB_KEY", timeout=20, retries=1, concurrency=2, items=items)}
     good = {item.id: score_of(item.text) for item in items if item.id.startswith("good")}
     assert {name: by_id[name].score for name in good} == pytest.approx(good)
-    assert {name for name in odd_answers(KEY) if isinstance(by_id[name].outcome, Verdict)} == READABLE
+    assert {name for name in odd_answers(KEY) if isinstance(by_id[name].outcome, Verdict)} == set(READABLE)
     for judgment in by_id.values():
         if isinstance(outcome := judgment.outcome, Failure):
             assert outcome.reason in ("unparseable", "off_scale", "refusal", "transport"), outcome
@@ -224,3 +219,47 @@ def test_odd_answers_cost_their_items_alone(
     assert KEY.encode() not in files and KEY.encode("utf-16") not in files
     assert run.path.stat().st_size < 20_000_000
     assert "Traceback" not in capfd.readouterr().err
+
+
+def breaking(how: Callable[[], Any], over: Collection[str]) -> type[ScoreJudge]:
+    """A judge that breaks down over some items."""
+
+    class Breaks(ScoreJudge):
+        async def judge(self, item: Item) -> Verdict:
+            verdict = await super().judge(item)
+            return how() if item.id in over else verdict
+
+    return Breaks
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (lambda: {}["nothing"], ["KeyError: 'nothing'", Path(__file__).name]),
+        (lambda: Verdict(score=math.nan), ["score"]),
+        (lambda: None, []),
+    ],
+)
+def test_a_judge_that_breaks_down_costs_its_items_alone_and_they_are_tried_again(
+    run: Run, stub: StubServer, how: Callable[[], Any], said: list[str]
+) -> None:
+    judgments = run(judge=breaking(how, ("i3", "i4")))
+    failed = {j.item_id: j.outcome for j in judgments if isinstance(j.outcome, Failure)}
+    assert list(failed) == ["i3", "i4"]
+    assert all(f.reason == "fault" and all(word in f.message for word in (*said, ".py:")) for f in failed.values())
+    assert all(j.cost.calls == 1 and j.calls for j in judgments)
+    assert all(isinstance(j.outcome, Verdict) for j in run())
+    assert len(stub.requests) == len(ITEMS)  # the answers were paid for once
+
+
+def test_many_in_a_row_end_the_run_with_the_place(run: Run) -> None:
+    place = r"(?s)5 items in a row .* broke down .* KeyError: 'nothing' in .*\.py:\d+"
+    with pytest.raises(RunStopped, match=place) as error:
+        run(judge=breaking(lambda: {}["nothing"], [item.id for item in ITEMS]), concurrency=1)
+    assert error.value.exit_status == 3 and len(run.kept()) == 5
+
+
+def test_a_storm_of_faults_loses_nothing_and_pays_nothing_twice(tmp_path: Path) -> None:
+    found = storm(150, in_flight=16, resumes=3, seed=3, folder=tmp_path)
+    assert (found.lost, found.paid_twice, found.uncounted, found.untyped) == (0, 0, 0, 0), found
+    assert sum(found.faulty.values()) - found.faulty["none"] > 20
