@@ -74,7 +74,7 @@ def test_threads_are_divided_among_the_jobs(
 ) -> None:
     monkeypatch.setenv(WORKERS, "1")
     launch.announce(config(PLUGINS + target, n_jobs=jobs))
-    assert embedded._own_share(4) == 4 // count and embedded._own_share(1) == 1
+    assert [embedded.EmbeddedModel(threads=threads).threads for threads in (4, 1)] == [4 // count, 1]
     assert (f"{count} jobs at once share 4 cores" in capsys.readouterr().err) == (count > 1)
 
 
