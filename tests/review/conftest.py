@@ -52,6 +52,7 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
         items = items or [Item(id=f"i{k}", text=f"text {k}", condition="c") for k in range(len(outcomes))]
         path, data = tmp_path / folder, tmp_path / f"{folder}.jsonl"
         # Not TextsDataset's own reading of CSV or numbers: JSON keeps every text as it is.
+        data.parent.mkdir(exist_ok=True)
         data.write_text("".join(i.model_dump_json(exclude_none=True, exclude={"metadata"}) + "\n" for i in items))
         config = {
             "rubric": {"_target_": "undogmatic.records.rubric.Rubric", **rubric.model_dump(mode="json")},

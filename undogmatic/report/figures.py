@@ -3,7 +3,7 @@
 `FigureData(name, kind, data)`: `name` is short and unique within its analysis ("scores", "pairs"); the file becomes
 `figures/<analysis>_<name>.png`. The caption is the wording `<analysis>.caption_<name>` (`caption` in the data names
 that of several figures), else `figures.caption_<kind>`; it may use `{n}` (texts, pairs or rows drawn) and every scalar
-in `data`. `kind` is the name of one of the functions below that are listed in KINDS, `data` has the keys it lists.
+in `data`. `kind` is the name of one of the functions below that are listed in DRAWINGS, `data` has the keys it lists.
 
 `?` marks an optional key. Lists may be arrays, numbers are plain floats in the unit of the axis. `low` and `high` are
 ends of intervals, not lengths of whiskers. Every kind also takes `limits?: (low, high)`, the ends of the axis of
