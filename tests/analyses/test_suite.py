@@ -18,7 +18,10 @@ import undogmatic
 from tests.analyses.builders import Told, analysed, configured, grouped_run, labelled_run, paired_run, refuses
 from tests.analyses.conftest import words_of
 from undogmatic.analyses.base import MOST_GROUPS, LongTable, Unsuited
+from undogmatic.analyses.calibration import CalibrationAnalysis
+from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.plan import so_far
+from undogmatic.analyses.variance import VarianceAnalysis
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.config.messages import combined
@@ -214,3 +217,20 @@ def test_many_conditions_are_described_and_drawn_as_one() -> None:
     found, few = (analysed("none", judged) for judged in (MANY, with_conditions(["a"] * 2 + ["b"] * 2)))
     assert len(found.tables["scores"]) == 1 + MOST_GROUPS + 1
     assert [list(told.figures[0].data["groups"]) for told in (found, few)] == [["all"], ["a", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("analysis", "settings", "key"),
+    [
+        (LabelledAnalysis, {"level": 95}, "level"),
+        (LabelledAnalysis, {"order": 1.0}, "order"),
+        (LabelledAnalysis, {"margin": -1}, "margin"),
+        (CalibrationAnalysis, {"resamples": 5}, "resamples"),
+        (VarianceAnalysis, {"target": 0}, "target"),
+    ],
+)
+def test_settings_off_their_limits_are_refused_of_an_analysis_built_in_python_too(
+    analysis: Any, settings: dict[str, Any], key: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"`analysis.{key}` is .*input should be"):
+        analysis(**settings)

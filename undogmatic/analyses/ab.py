@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from undogmatic.analyses import rivals
-from undogmatic.analyses.base import FEWEST_DRAWN, LongTable, NotNegative, Share, count, distributions, too_few
+from undogmatic.analyses.base import FEWEST_DRAWN, Limited, LongTable, NotNegative, Share, count, distributions, too_few
 from undogmatic.analyses.pairs import Names, Pairs, contrast, listed, match, numbers
 from undogmatic.analyses.rivals import PairSettings
 from undogmatic.analyses.ruling import AB, Ruling, verdict
@@ -27,7 +27,7 @@ COVARIATES = ["characters", "words"]
 
 
 @dataclass(frozen=True)
-class AbAnalysis:
+class AbAnalysis(Limited):
     """Treatment against baseline, pair by pair, against a margin; the hybrid; rivals; failures. docs/verdicts.md has
     the rules.
 
@@ -60,6 +60,7 @@ class AbAnalysis:
     breakdowns: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.power <= self.alpha:
             raise ConfigError(f"`analysis.power` is {self.power}; it must be above `analysis.alpha` ({self.alpha}).")
         names = [*listed(self.treatment), *listed(self.baseline), *listed(self.hybrid)]

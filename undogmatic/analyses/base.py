@@ -7,18 +7,20 @@ figure data. `report/` gives them words and pictures.
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_type_hints
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import BaseModel, Field, ValidationError, create_model
 
 from undogmatic.analyses.independence import groups_of
-from undogmatic.errors import DataError
+from undogmatic.config.build import explain
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import NO_VERDICT, OVERALL, Cost, Failure, Item, Judgment, Label, Verdict
 from undogmatic.records.results import AnalysisResult, Finding, Telling, part_names
 from undogmatic.records.rubric import Rubric
@@ -40,6 +42,28 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 NotNegative = Annotated[float, Field(ge=0)]
 Correlation = Annotated[float, Field(ge=0, lt=1)]
 """A correlation that another can exceed."""
+
+
+class Limited:
+    """Holds the settings of an analysis against their annotations, wherever it is built. Raises ConfigError.
+
+    What a config gives is checked by `config.build` already, which does not see an analysis that is built in Python.
+    """
+
+    def __post_init__(self) -> None:
+        try:
+            _limits(type(self)).model_validate(vars(self))  # type: ignore[arg-type]
+        except ValidationError as error:
+            raise ConfigError(explain(error, "analysis")) from None
+
+
+@functools.cache
+def _limits(analysis: Any) -> type[BaseModel]:
+    """The fields of a dataclass whose annotations limit their values, as a model."""
+    hints = get_type_hints(analysis, include_extras=True)
+    limited = {each.name: (hints[each.name], ...) for each in fields(analysis) if "FieldInfo" in repr(hints[each.name])}
+    return create_model("Limits", **limited)  # type: ignore[no-any-return, call-overload]
+
 
 DIGITS = 12
 """To so many decimals scores and means of them are kept, so that those which differ by rounding alone are tied."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from undogmatic.analyses.base import (
+    Limited,
     LongTable,
     Share,
     Unsuited,
@@ -39,7 +40,7 @@ Success = Literal["midpoint", "baseline_95"]
 
 
 @dataclass(frozen=True)
-class ControlsAnalysis:
+class ControlsAnalysis(Limited):
     """Share of each class in its band, and how well the `worst` class is separated from every other one.
 
     Args:
@@ -56,6 +57,7 @@ class ControlsAnalysis:
     level: Share = 0.95
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.worst not in self.bands:
             raise ConfigError(f"`analysis.worst` is {self.worst!r}; `analysis.bands` has: {', '.join(self.bands)}.")
         for condition, (low, high) in self.bands.items():
@@ -140,7 +142,7 @@ class ControlsAnalysis:
 
 
 @dataclass(frozen=True)
-class AdversarialAnalysis:
+class AdversarialAnalysis(Limited):
     """Per attack: is it still told from texts without the fault, and how often does it pass for one?
 
     Args:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import LongTable, Share, columns
+from undogmatic.analyses.base import Limited, LongTable, Share, columns
 from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
 from undogmatic.records.records import Cost, Judgment
@@ -24,7 +24,7 @@ are on but lacked a number."""
 
 
 @dataclass(frozen=True)
-class CostsAnalysis:
+class CostsAnalysis(Limited):
     """Cost per judged or failed text, all repeats together.
 
     Answers from the cache count as calls, since that is what the procedure needs. What they took when they were made is

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from undogmatic.analyses.base import LongTable, Share, Unsuited
+from undogmatic.analyses.base import Limited, LongTable, Share, Unsuited
 from undogmatic.analyses.pairs import Names, contrast, listed, refuse_twice
 from undogmatic.analyses.ruling import FEW_LABELS, verdict
 from undogmatic.analyses.truth import check_order, check_scale
@@ -30,7 +30,7 @@ MAPS: tuple[Calibration, ...] = get_args(Calibration)
 
 
 @dataclass(frozen=True)
-class FewLabelsAnalysis:
+class FewLabelsAnalysis(Limited):
     """Prediction-powered estimates over the first repeat.
 
     The unit is the group: texts of one pair (or precedent, or source) count together, and degrees of freedom are those

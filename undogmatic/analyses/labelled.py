@@ -11,7 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses import rivals
-from undogmatic.analyses.base import FEWEST_DRAWN, Correlation, LongTable, NotNegative, Share, columns, count, too_few
+from undogmatic.analyses.base import (
+    FEWEST_DRAWN,
+    Correlation,
+    Limited,
+    LongTable,
+    NotNegative,
+    Share,
+    columns,
+    count,
+    too_few,
+)
 from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
 from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, Finding, Telling
@@ -29,7 +39,7 @@ _ERROR = {"beyond": "error_smaller", "against": "error_larger"}
 
 
 @dataclass(frozen=True)
-class LabelledAnalysis:
+class LabelledAnalysis(Limited):
     """Scores against `label`, first repeat. Texts of one group are resampled together.
 
     Args:

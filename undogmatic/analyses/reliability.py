@@ -11,7 +11,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import MOST_GROUPS, LongTable, NotNegative, Share, Unsuited, family_level, from_cache
+from undogmatic.analyses.base import (
+    MOST_GROUPS,
+    Limited,
+    LongTable,
+    NotNegative,
+    Share,
+    Unsuited,
+    family_level,
+    from_cache,
+)
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, read_runs, units
 from undogmatic.errors import ConfigError
@@ -31,7 +40,7 @@ _COEFFICIENTS = (*_CORRELATIONS, "kappa")
 
 
 @dataclass(frozen=True)
-class ReliabilityAnalysis:
+class ReliabilityAnalysis(Limited):
     """Repeats of this run against its first, and this run against others over the same items.
 
     Args:
@@ -48,6 +57,7 @@ class ReliabilityAnalysis:
     level: Share = 0.95
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if len(self.against) >= MOST_GROUPS:
             raise ConfigError(
                 f"`analysis.against` names {len(self.against)} runs; every two are compared, so give at most "

@@ -424,7 +424,9 @@ def labelled_rival(
     columns = np.column_stack([score, label, guess, said])
 
     def interval(place: int, lowest: float) -> Estimate:
-        statistic = lambda part: _rank_columns(part)[place]  # noqa: E731
+        def statistic(part: Array) -> float:
+            return _rank_columns(part)[place]
+
         return jackknife.nearly_mean(columns, statistic, rng, level, groups=codes, bounds=(lowest, 1.0))
 
     try:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses.base import LongTable, Unsuited
+from undogmatic.analyses.base import Limited, LongTable, Unsuited
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
@@ -44,7 +44,7 @@ class Truth(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgainstTruth:
+class AgainstTruth(Limited):
     """What holds scores against the right ones: the label, another run's score, or a score set per condition.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import MOST_GROUPS, LongTable, Share, Unsuited, columns, from_cache
+from undogmatic.analyses.base import MOST_GROUPS, Limited, LongTable, Share, Unsuited, columns, from_cache
 from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, verdict
 from undogmatic.analyses.truth import check_order, differing, read_runs
 from undogmatic.errors import ConfigError
@@ -34,7 +34,7 @@ class Divided(NamedTuple):
 
 
 @dataclass(frozen=True)
-class VarianceAnalysis:
+class VarianceAnalysis(Limited):
     """Judges and repeats of this run, or this run and others over the same items by what they were set to; and raters,
     where several people labelled the same items.
 
@@ -54,6 +54,7 @@ class VarianceAnalysis:
     level: Share = 0.95
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if len(self.against) >= MOST_GROUPS:
             raise ConfigError(f"`analysis.against` names {len(self.against)} runs; give at most {MOST_GROUPS - 1}.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
 
@@ -18,8 +18,28 @@ from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.runs.outcome import Asked
 from undogmatic.stats.uncertainty import Level
 
-Source = Any
-"""What a judge asks a model through, for reports: a readout, a style's asker, or what has their public names."""
+if TYPE_CHECKING:
+    from undogmatic.models.base import Model
+    from undogmatic.readouts.prompt import Prompt
+
+
+class Source(Protocol):
+    """What a judge asks a model through, for reports: a readout, or a style's asker."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def uses_prompt(self) -> bool: ...
+    @property
+    def deterministic(self) -> bool: ...
+    @property
+    def model(self) -> Model: ...
+    @property
+    def prompt(self) -> Prompt: ...
+    @property
+    def lm(self) -> LanguageModel | None: ...
+    def fitted_on(self) -> frozenset[str]: ...
+    def shown(self) -> str: ...
 
 
 class Judge(Unit):

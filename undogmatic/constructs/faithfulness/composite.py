@@ -14,7 +14,16 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from undogmatic.analyses.base import DIGITS, LongTable, NotNegative, Share, Unsuited, check_groups, family_level
+from undogmatic.analyses.base import (
+    DIGITS,
+    Limited,
+    LongTable,
+    NotNegative,
+    Share,
+    Unsuited,
+    check_groups,
+    family_level,
+)
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.analyses.truth import Margin, check_order, margin_of
 from undogmatic.errors import ConfigError, DataError
@@ -155,7 +164,7 @@ def crossed(about: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class CompositeAnalysis:
+class CompositeAnalysis(Limited):
     """Weighted mean of pillars, ranking of systems with intervals over cases, tests between every two.
 
     Args:
@@ -186,6 +195,7 @@ class CompositeAnalysis:
     against: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         told = ", ".join(f"{pillar} {weight:g}" for pillar, weight in self.weights.items())
         if not self.weights or any(weight <= 0 for weight in self.weights.values()):
             raise ConfigError(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from undogmatic.analyses.association import associate, crosses, partial
-from undogmatic.analyses.base import DIGITS, Correlation, LongTable, NotNegative, Share, Unsuited, family_level
+from undogmatic.analyses.base import DIGITS, Correlation, Limited, LongTable, NotNegative, Share, Unsuited, family_level
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import margin_of
@@ -65,7 +65,7 @@ LENGTH = Rules("length_bias.verdict_", (
 
 
 @dataclass(frozen=True)
-class OfComposite:
+class OfComposite(Limited):
     """What the analyses of a composite have in common: each tells what it finds, and rules on it by `rules`. `headline`
     is a metric that sums it up, where there is one.
 
@@ -432,6 +432,7 @@ class LengthBiasAnalysis(OfComposite):
     bound: Share = 0.3
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         options = [*self.composite.weights, "composite"]
         for key, names in (("pillar", [self.pillar]), ("given", self.given)):
             if unknown := [name for name in names if name not in options]:

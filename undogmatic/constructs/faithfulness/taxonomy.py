@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import LongTable, Share, Unsuited
+from undogmatic.analyses.base import Limited, LongTable, Share, Unsuited
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines
@@ -166,7 +166,7 @@ def agreed(
 
 
 @dataclass(frozen=True)
-class TaxonomyAnalysis:
+class TaxonomyAnalysis(Limited):
     """Quotes by class, judge and system, by ordered rules. Where the quotes bear a class already (`given`), or the run
     is of a model that was asked for the class of each quote (dataset=quotes), its agreement with the rules is stated.
 
@@ -186,6 +186,7 @@ class TaxonomyAnalysis:
     level: Share = 0.95
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         QuoteClasses(self.rules, "analysis.rules")
 
     def check(self, judged: LongTable) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import partial
-from undogmatic.analyses.base import Correlation, LongTable, Share, check_groups, family_level
+from undogmatic.analyses.base import Correlation, Limited, LongTable, Share, check_groups, family_level
 from undogmatic.analyses.labelled import FEWEST_GROUPS
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import check_order, units
@@ -51,7 +51,7 @@ GATING = Rules("gating.verdict_", (
 
 
 @dataclass(frozen=True)
-class GatingAnalysis:
+class GatingAnalysis(Limited):
     """Automatic metrics by fault and by system, predictions that are no hierarchy by defect, and whether each judge's
     criteria follow the metric that measures the same. Predictions of one case are one unit.
 
