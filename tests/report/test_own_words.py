@@ -83,7 +83,7 @@ def test_an_analysis_brings_its_words_and_an_unworded_finding_shows_its_values(m
 
 def test_who_inherits_an_analysis_inherits_its_words(module: Any) -> None:
     beside = texts_beside(module.OwnPairs)
-    assert [path.name for path in beside] == ["mine.texts.yaml", "ab.texts.yaml"]
+    assert [path.name for path in beside] == ["mine.texts.yaml", "ab.texts.yaml", "base.texts.yaml"]
     assert texts_beside(AbAnalysis) == beside[1:]
     assert texts_beside(dict) == ()
 
