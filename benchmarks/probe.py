@@ -33,7 +33,7 @@ from undogmatic.stats import means
 from undogmatic.stats.calibration import error_interval
 from undogmatic.stats.paired import share_in_direction
 from undogmatic.stats.proportion import proportion
-from undogmatic.stats.ranking import auc, mean_absolute_error, spearman_interval
+from undogmatic.stats.ranking import auc, spearman_interval
 
 SEED = 0
 TOLERANCE = 12.5
@@ -177,7 +177,7 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
         found[named] = shown(direction.estimate.value, direction.estimate.low, direction.estimate.high, 3)
         found[f"mean difference of these, {high.replace('_', ' ')}"] = shown(mean.value, mean.low, mean.high, 1)
     rank = spearman_interval(scores[own], labels[own], rng(), groups=together)
-    error = mean_absolute_error(labels[own], scores[own], groups=together, span=100)
+    error = means.interval(np.abs(labels[own] - scores[own]), groups=together, bounds=(0.0, 100.0))
     found |= {
         "AUC naked against explained": area(naked, explained),
         "AUC naked against hybrid": area(naked, hybrid),

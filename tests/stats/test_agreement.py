@@ -113,10 +113,9 @@ class TestKappa:
 
 
 class TestKrippendorff:
-    @pytest.mark.parametrize(("measurement", "value"), [("ordinal", 0.815), ("interval", 0.849)])
-    def test_four_observers(self, measurement: agreement.Measurement, value: float) -> None:
-        result = agreement.krippendorff_alpha(OBSERVERS, measurement)
-        assert result.estimate == pytest.approx(value, abs=5e-4)
+    def test_four_observers(self) -> None:
+        result = agreement.krippendorff_alpha(OBSERVERS)
+        assert result.estimate == pytest.approx(0.849, abs=5e-4)
         # Unit 12 has a single rating.
         assert result.n == 11
 
@@ -126,8 +125,7 @@ class TestKrippendorff:
         assert agreement.krippendorff_alpha(ab[::-1][:, order]).estimate == pytest.approx(here)
         assert agreement.krippendorff_alpha(10 * ab + 3).estimate == pytest.approx(here)
 
-    @pytest.mark.parametrize("measurement", ["ordinal", "interval"])
-    def test_it_is_what_the_package_computes_from_matrices(self, measurement: agreement.Measurement) -> None:
+    def test_it_is_what_the_package_computes_from_matrices(self) -> None:
         import krippendorff
 
         rng = np.random.default_rng(0)
@@ -136,8 +134,8 @@ class TestKrippendorff:
                 ratings[rng.random(ratings.shape) < 0.3] = NA
                 ratings[:2, :2] = [[1.0, 2.0], [2.0, 1.0]]  # something to compare
                 pairable = ratings[:, np.sum(~np.isnan(ratings), axis=0) >= 2]
-                theirs = krippendorff.alpha(pairable, level_of_measurement=measurement)
-                assert agreement.krippendorff_alpha(ratings, measurement).estimate == pytest.approx(theirs, abs=1e-12)
+                theirs = krippendorff.alpha(pairable, level_of_measurement="interval")
+                assert agreement.krippendorff_alpha(ratings).estimate == pytest.approx(theirs, abs=1e-12)
 
     def test_ten_thousand_distinct_scores_take_no_matrix_of_them(self) -> None:
         ratings = np.random.default_rng(0).normal(size=(2, 10_000))
@@ -178,16 +176,14 @@ class TestBlandAltman:
     def test_a_pure_shift_is_bias_and_a_pure_stretch_is_drift(self) -> None:
         b = np.linspace(0, 100, 11)
         shift = agreement.bland_altman(b + 4, b)
-        assert (shift.bias.value, shift.sd, shift.drift, shift.drift_p) == pytest.approx((4, 0, 0, 1), abs=1e-9)
+        assert (shift.bias.value, shift.sd, shift.drift) == pytest.approx((4, 0, 0), abs=1e-9)
         stretch = agreement.bland_altman(50 + 1.5 * (b - 50), b)
         # Difference 0.5 (b - 50) on mean 50 + 1.25 (b - 50).
         assert (stretch.bias.value, stretch.drift) == pytest.approx((0, 0.4))
-        assert stretch.drift_p is not None
-        assert stretch.drift_p < 1e-6
 
     def test_constant_means_have_no_drift(self) -> None:
         assert agreement.bland_altman([1.0, 2, 3], [3.0, 2, 1]).drift is None
-        assert agreement.bland_altman([0.0] * 3, [0.0] * 3).drift_p is None
+        assert agreement.bland_altman([0.0] * 3, [0.0] * 3).drift is None
 
     def test_limits_hold_their_share_and_their_interval_the_limit(self) -> None:
         rng = np.random.default_rng(9)

@@ -38,7 +38,6 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (typical.hodges_lehmann, {"differences": GOOD}),
     (paired.summary, {"values": GOOD}),
     (paired.holm, {"p_values": LABELS01}),
-    (confound.length_auc, {"lengths_a": GOOD, "lengths_b": GOOD}),
     (partial(agreement.correlation, "kendall"), PAIRED),
     (agreement.nearest_level, {"scores": GOOD, "levels": [1, 3, 5, 7, 9]}),
     (partial(agreement.weighted_kappa, categories=[1, 2, 3, 4, 5]), PAIRED),
@@ -94,7 +93,6 @@ def test_a_confidence_level_is_a_share(level: float) -> None:
     ("call", "message"),
     [
         (lambda: paired.wilcoxon(GOOD, zero_method="drop"), "`zero_method` is 'drop'.*'pratt', 'wilcox', 'zsplit'"),
-        (lambda: agreement.krippendorff_alpha([GOOD, GOOD], "ratio"), "`measurement` is 'ratio'"),
         (lambda: agreement.weighted_kappa(GOOD, GOOD, GOOD, "cubic"), "`weights` is 'cubic'"),
     ],
 )

@@ -249,9 +249,3 @@ class TestLength:
         refuses("the same in every pair", confound.at_equal_length, scores, scores[::-1], 2 * lengths, lengths, 10, rng)
         with pytest.raises(ValueError, match="`lengths_b` holds a length of 0"):
             confound.at_equal_length(scores, scores[::-1], lengths, [0.0, 1, 2, 3], 10, rng)
-
-
-def test_length_alone_as_a_judge() -> None:
-    result = confound.length_auc([10.0, 20, 30], [25.0, 100, 200])
-    assert result.value == pytest.approx(1 / 9)
-    assert confound.length_auc([5.0, 6], [5.0, 6]).value == 0.5

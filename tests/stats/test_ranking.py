@@ -148,22 +148,3 @@ class TestSpearmanInterval:
 
         # Spearman's rho of a bivariate normal with correlation r is (6/pi) arcsin(r/2).
         assert 0.90 <= held(6 / np.pi * np.arcsin(0.6 / 2), 150, draw) <= 0.98
-
-
-class TestMeanAbsoluteError:
-    def test_hand_computed_and_symmetric(self) -> None:
-        truth, predicted = [10.0, 20, 30, 40], [12.0, 16, 30, 50]
-        here = ranking.mean_absolute_error(truth, predicted)
-        assert here.value == 4
-        assert 0 <= here.low < 4 < here.high
-        assert ranking.mean_absolute_error(predicted, truth) == here
-        assert ranking.mean_absolute_error(truth, predicted, span=10).high == 10
-
-    def test_no_error_at_all_is_not_certainty(self) -> None:
-        labels = np.arange(20.0)
-        assert ranking.mean_absolute_error(labels, labels).high == np.inf
-        assert 15 < ranking.mean_absolute_error(labels, labels, span=100).high < 20
-
-    def test_groups_are_the_units(self) -> None:
-        result = ranking.mean_absolute_error(np.zeros(6), [1.0, 1, 2, 2, 6, 6], groups=list("aabbcc"))
-        assert (result.n_groups, result.value) == (3, 3)

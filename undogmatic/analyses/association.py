@@ -1,7 +1,5 @@
 """Correlates two columns of scores over the items that have both, with groups as units."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ What a judge promises of itself is kept or broken only where the limits say so (
 nothing shows nothing. Its doubt must order its errors, and better than the score would.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -133,9 +131,8 @@ class CalibrationAnalysis(AgainstTruth):
         if not enough(tell, "coverage", given, none="calibration.no_intervals"):
             return
         low, high, truth, groups = given["low"], given["high"], given["truth"], groups_or_none(given)
-        quality = interval_quality(low, high, truth, self.nominal, self.level, groups=groups, span=span)
+        width, score = interval_quality(low, high, truth, self.nominal, self.level, groups=groups, span=span)
         covered = kept(truth.between(low, high), self.nominal, self.coverage_margin, self.level, groups=groups)
-        width, score = quality.mean_width, quality.interval_score
         for name, estimate in (("coverage", covered.share), ("width", width), ("interval_score", score)):
             tell.number(estimate, name)
         tell.say(f"coverage_{_COVERAGE[covered.outcome]}", _promise(covered), width=width.value, score=score.value)

@@ -3,8 +3,6 @@
 A further one is an entry of COMPARED, and a name in `sweep/compare.texts.yaml`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Literal, NamedTuple

@@ -3,8 +3,6 @@
 `judge=selective` keeps the second: it hands on what lies above the threshold (`judge.rules.guaranteed`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar

@@ -1,7 +1,5 @@
 """A plan that was locked before anything was judged: its hypotheses, tested as one family; all else is exploratory."""
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ The surface judge (`stats.surface`) sees what can be counted in a text: lengths,
 words, characters, n-grams. It is fitted anew in every run, and predicts each group from the others.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +19,7 @@ from undogmatic.analyses.pairs import Pairs, numbers
 from undogmatic.analyses.truth import Margin, units
 from undogmatic.config.build import counter
 from undogmatic.records.results import Telling
-from undogmatic.stats import agreement, checks, confound, jackknife, means, paired, surface
+from undogmatic.stats import agreement, checks, confound, jackknife, means, paired, ranking, surface
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.confound import AtEqual
 from undogmatic.stats.estimate import Estimate
@@ -263,7 +261,7 @@ def say_lengths(
     """Tell how well each unit of length tells the conditions apart, how scores go with it over the texts of both, and
     what remains at equal length."""
     for unit, at_equal in lengths.items():
-        area = confound.length_auc(numbers(first, unit), numbers(second, unit), 1 - settings.alpha)
+        area = ranking.auc(numbers(first, unit), numbers(second, unit), 1 - settings.alpha)
         texts = pd.concat([first, second])
         rho = agreement.correlation("spearman", numbers(texts, "score"), numbers(texts, unit)).estimate
         tell.number(area, "length_auc", unit)

@@ -4,10 +4,8 @@ Where a coefficient does not exist for these data (a judge gave every item the s
 says so: `estimate` is None and `note` gives the reason. It is never NaN. Too few values, or NaN, raise ValueError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +16,6 @@ from undogmatic.stats.checks import Array, Groups, Index
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
-Measurement = Literal["ordinal", "interval"]
 Kind = Literal["pearson", "spearman", "kendall"]
 _COEFFICIENTS: dict[Kind, Callable[..., Any]]
 _COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -39,7 +36,7 @@ class Coefficient(NamedTuple):
 class BlandAltman(NamedTuple):
     """Differences are a - b; `lower` and `upper` are the limits of agreement, `drift` the slope on the pair mean.
 
-    `drift` and `drift_p` are None where every pair has the same mean.
+    `drift` is None where every pair has the same mean.
     """
 
     bias: Estimate
@@ -47,7 +44,6 @@ class BlandAltman(NamedTuple):
     upper: Estimate
     sd: float
     drift: float | None
-    drift_p: float | None
 
 
 def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Coefficient:
@@ -116,8 +112,8 @@ def weighted_kappa(
     return Coefficient(float(value), x.size)
 
 
-def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement = "interval") -> Coefficient:
-    """Krippendorff's alpha: agreement of any number of raters, with ratings missing at will.
+def krippendorff_alpha(ratings: ArrayLike) -> Coefficient:
+    """Krippendorff's alpha (interval): agreement of any number of raters, with ratings missing at will.
 
     A unit rated once is left out. Computed from sums of squares in time and memory linear in the ratings. The package
     `krippendorff` builds matrices of units by distinct values and of values by values, 3 GB each for 20,000 texts on a
@@ -125,14 +121,11 @@ def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement = "interval"
 
     Args:
         ratings: Shape (n_raters, n_units), n_raters >= 2, NaN where a rater gave none.
-        measurement: How far apart two values are; `ordinal` by how many ratings lie between them, so that it depends on
-            the ratings, not on the scale.
     Raises:
         ValueError: If the shape is wrong, a value is infinite, or no unit has two ratings.
     References:
         Hayes and Krippendorff (2007), doi:10.1080/19312450709336664
     """
-    checks.option(measurement, "measurement", get_args(Measurement))
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or len(table) < 2:
         raise ValueError(f"`ratings` must have shape (n_raters >= 2, n_units); its shape is {table.shape}.")
@@ -148,10 +141,6 @@ def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement = "interval"
         return Coefficient(None, n_units, note)
     unit = np.nonzero(~np.isnan(pairable.T))[0]
     places = pairable.T[~np.isnan(pairable.T)]
-    if measurement == "ordinal":
-        # As far apart as mean ranks are: Krippendorff's sum of the counts from one value to the other, less half of
-        # either's own.
-        places = stats.rankdata(places)
 
     def disagreement(unit: Index) -> Array:
         """Mean squared difference over all pairs of a unit's ratings (both ways), times half its size."""
@@ -182,17 +171,14 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
     n, bias, sd = d.size, float(np.mean(d)), float(np.std(d, ddof=1))
     z, t = float(stats.norm.ppf((1 + level) / 2)), float(stats.t.ppf((1 + level) / 2, n - 1))
     limit_reach = t * sd * np.sqrt(1 / n + z**2 / (2 * (n - 1)))
-    drift, drift_p = None, None
+    drift = None
     if not checks.is_constant(mean):
-        drift, drift_p = 0.0, 1.0
-        if sd > 1e-10 * np.max(np.abs(mean)):
-            line = stats.linregress(mean, d)
-            drift, drift_p = float(line.slope), float(line.pvalue)
+        drift = float(stats.linregress(mean, d).slope) if sd > 1e-10 * np.max(np.abs(mean)) else 0.0
     ends, lower, upper = (
         Estimate(middle, middle - reach, middle + reach, level, n, n)
         for middle, reach in ((bias, t * sd / np.sqrt(n)), (bias - z * sd, limit_reach), (bias + z * sd, limit_reach))
     )
-    return BlandAltman(ends, lower, upper, sd, drift, drift_p)
+    return BlandAltman(ends, lower, upper, sd, drift)
 
 
 class BackToBack(NamedTuple):

@@ -1,7 +1,5 @@
 """Holds an interval against a margin: a difference that matters, none that matters, or neither."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Literal, NamedTuple

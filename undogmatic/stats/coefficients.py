@@ -6,8 +6,6 @@ of all spread, less their disagreement, is zero; that r is `a` says so of the pr
 the floor and groups are treated as in every mean (Fieller's theorem with another interval in place of Student's).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

@@ -3,8 +3,6 @@
 Sweeps compare jobs with it, the composite compares systems, and an optimisation its program with the one before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -16,7 +16,6 @@ from undogmatic.stats import checks, means, surface
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.ranking import auc
 
 MOST_CURVED = 300
 _SHRINK = 1.5  # docs/fakes.md has the power, benchmarks/results/coverage.csv the coverage that it was chosen for
@@ -36,15 +35,6 @@ class AtEqual(NamedTuple):
     moved: Claim
     foreseen: float
     extrapolated: bool
-
-
-def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) -> Estimate:
-    """How well length alone tells the conditions apart: P(a longer than b), ties counting half.
-
-    0.5 means length gives nothing away; near 0 or 1, a judge that only counts words would look good. Lengths are
-    positive, shape (n,) each.
-    """
-    return auc(_lengths(lengths_a, "lengths_a"), _lengths(lengths_b, "lengths_b"), level)
 
 
 def at_equal_length(

@@ -1,8 +1,6 @@
 """Finds how much a cheap judge may decide alone: a threshold on its doubt below which it agrees with the truth at a
 stated rate, with a stated confidence."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Each quantity comes with what failed judgments could make of it: `worst_low` and
 them set against the claim, and for it. What these do not bear out is withheld.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import compress
@@ -231,10 +229,7 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
 
 
 def _spearman(x: Array, y: Array) -> float:
-    a, b = stats.rankdata(checks.tied(x)), stats.rankdata(checks.tied(y))
-    a, b = a - a.mean(), b - b.mean()
-    size = math.sqrt(float(a @ a) * float(b @ b))
-    return float(a @ b) / size if size > 0 else 0.0
+    return float(np.nan_to_num(ranking.RANK_CORRELATION.of(np.column_stack([checks.tied(x), checks.tied(y)]))))
 
 
 def most_order(n_units: int, level: float = 0.95) -> float:

@@ -4,8 +4,6 @@ A difference is score A minus score B of the same item, so the sign has one mean
 positive means A is higher.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 

@@ -1,4 +1,4 @@
-"""Does the score separate and order texts, and what do attacks do to it: AUC, rank correlation, absolute error."""
+"""Does the score separate and order texts, and what do attacks do to it: AUC, rank correlation."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,20 +88,6 @@ def spearman_interval(x: ArrayLike, y: ArrayLike, rng: Rng, level: float = 0.95,
     columns = np.column_stack([first, second])
     estimate = float(stats.spearmanr(first, second).statistic)
     return jackknife.interval(columns, RANK_CORRELATION, rng, level, groups=groups, spread=1 + estimate**2 / 2)
-
-
-def mean_absolute_error(
-    truth: ArrayLike, predicted: ArrayLike, level: float = 0.95, *, groups: Groups = None, span: float = np.inf
-) -> Estimate:
-    """Mean absolute error in score units, with the interval of a mean (`means.interval`) over items or groups of them.
-
-    Args:
-        truth, predicted: Labels and scores of the same items, shape (n,), n >= 2, in the same units.
-        span: The largest error that could have occurred: the width of the scale. Without it there is no upper limit
-            where (nearly) all errors are the same.
-    """
-    first, second = checks.paired_vectors(truth, predicted, ("truth", "predicted"), minimum=2)
-    return means.interval(np.abs(first - second), level, groups=groups, bounds=(0.0, span))
 
 
 def _delong_error(positive: Array, negative: Array) -> float:

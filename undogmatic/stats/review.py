@@ -7,8 +7,6 @@ the negative of a confidence). Items of equal uncertainty have no order, so ever
 orders of the tied: within a tie, each item counts with the mean error of the tie.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import numpy as np

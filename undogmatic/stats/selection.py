@@ -2,8 +2,6 @@
 letters for what was not shown to differ.
 """
 
-from __future__ import annotations
-
 import math
 import string
 from collections.abc import Collection, Sequence

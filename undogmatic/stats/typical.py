@@ -4,8 +4,6 @@ Both intervals are of values that are not ruled out: for the median by the exact
 interval of a mean (`means`) of how each difference stands to the others about that value.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
