@@ -11,7 +11,7 @@ from scipy import stats
 
 from tests.stats.conftest import refuses
 from undogmatic.stats import review
-from undogmatic.stats.beyond_score import FEWEST, Beyond, beyond_score, error_by_score
+from undogmatic.stats.review import FEWEST, Beyond, beyond_score, error_by_score
 
 Array = NDArray[np.float64]
 MIDDLE = 50.0

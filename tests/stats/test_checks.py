@@ -13,16 +13,15 @@ from undogmatic.stats import (
     calibration,
     checks,
     claims,
+    compare,
+    conformal,
     confound,
-    escalation,
     few_labels,
     means,
     paired,
     proportion,
     ranking,
     review,
-    selection,
-    typical,
     uncertainty,
 )
 
@@ -35,7 +34,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (paired.wilcoxon, {"differences": GOOD}),
     (paired.rank_biserial, {"differences": GOOD}),
     (paired.share_in_direction, {"differences": GOOD}),
-    (typical.hodges_lehmann, {"differences": GOOD}),
+    (paired.hodges_lehmann, {"differences": GOOD}),
     (paired.summary, {"values": GOOD}),
     (paired.holm, {"p_values": LABELS01}),
     (partial(agreement.correlation, "kendall"), PAIRED),
@@ -74,7 +73,7 @@ def test_unequal_lengths_name_both_arguments(argument: str) -> None:
 def test_infinity_wrong_shape_and_emptiness_are_refused() -> None:
     refuses("`differences` holds an infinite value", paired.wilcoxon, [1.0, np.inf])
     refuses(r"`values` must be one-dimensional; its shape is \(2, 1\)", paired.summary, [[1.0], [2.0]])
-    refuses("`differences` holds 0 values; at least 1", typical.hodges_lehmann, [])
+    refuses("`differences` holds 0 values; at least 1", paired.hodges_lehmann, [])
 
 
 def test_labels_become_codes_in_order_of_appearance_and_may_not_be_missing() -> None:
@@ -102,7 +101,7 @@ def test_an_unknown_word_is_refused_and_the_known_ones_listed(call: Callable[[],
 
 NA, ONE_TO_4, TEN, RNG = float("nan"), [1, 2, 3, 4], np.arange(10.0), np.random.default_rng(0)
 KAPPA, LENGTHS, ALPHA = agreement.weighted_kappa, confound.at_equal, agreement.krippendorff_alpha
-APPLY, FIT, MDE, FIND = calibration.apply, calibration.fit, claims.minimum_detectable_effect, escalation.find_threshold
+APPLY, FIT, MDE, FIND = calibration.apply, calibration.fit, claims.minimum_detectable_effect, conformal.find_threshold
 QUANTILES, CRITIQUE, JOINED = (
     uncertainty.quantile_interval,
     uncertainty.critique_uncertainty,
@@ -163,10 +162,10 @@ REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] =
     ("error", review.pair, ([1, 2], [-1, 1]), {}),
     ("nothing", review.curve, ("caught", [1, 2], [0, 0], RNG), {}),
     ("constant", review.review_gain_interval, ([1, 2], [1, 1], RNG), {}),
-    ("'w'", selection.letter_display, (["x", "y"], [("x", "w")]), {}),
-    ("at least 2 systems", selection.ranks, (np.zeros((3, 1)), RNG), {}),
-    ("at least 2 systems", selection.ranks, (np.zeros(3), RNG), {}),
-    ("NaN", selection.ranks, ([[1.0, NA]], RNG), {}),
+    ("'w'", compare.letter_display, (["x", "y"], [("x", "w")]), {}),
+    ("at least 2 systems", compare.ranks, (np.zeros((3, 1)), RNG), {}),
+    ("at least 2 systems", compare.ranks, (np.zeros(3), RNG), {}),
+    ("NaN", compare.ranks, ([[1.0, NA]], RNG), {}),
     *(("is no probability", uncertainty.expected_score, ({"5": p}, 0, 100, 0.25), {}) for p in (-0.1, 1.5, NA)),
     ("range", uncertainty.expected_score, ({}, 5, 4, 0.25), {}),
     ("`probabilities` sum to 0.9", QUANTILES, ([0.5, 0.4], [0, 1]), {}),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from undogmatic.stats.escalation import find_threshold, lower_limit, units_needed
+from undogmatic.stats.conformal import find_threshold, lower_limit, units_needed
 
 
 def test_the_fewest_units_are_those_of_the_exact_limit() -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tests.stats.conftest import held, peak_memory, refuses
-from undogmatic.stats import agreement, calibration, coefficients, jackknife, means, ranking, review
+from undogmatic.stats import agreement, calibration, jackknife, means, ranking, review
 from undogmatic.stats.estimate import Estimate
 
 LEVELS = [0.0, 25, 50, 75, 100]
@@ -34,28 +34,28 @@ class TestInterval:
         left_out = [np.corrcoef(np.delete(x, i), np.delete(y, i))[0, 1] for i in range(12)]
         z, centre = np.arctanh(left_out), np.arctanh(np.corrcoef(x, y)[0, 1])
         reach = stats.t.ppf(0.975, 11) * np.sqrt(11 / 12 * np.sum((z - z.mean()) ** 2))
-        found = jackknife.interval(np.column_stack([x, y]), coefficients.PEARSON, _rng())
+        found = jackknife.interval(np.column_stack([x, y]), agreement.PEARSON, _rng())
         assert found.interval == pytest.approx((np.tanh(centre - reach), np.tanh(centre + reach)))
 
     def test_perfect_agreement_of_few_is_not_certainty_and_one_item_or_four_units_limit_nothing(self) -> None:
         levels = np.arange(6) * 20.0
-        found = jackknife.interval(np.column_stack([levels, levels]), coefficients.PEARSON, _rng())
+        found = jackknife.interval(np.column_stack([levels, levels]), agreement.PEARSON, _rng())
         assert (found.value, found.high) == (1, 1)
         assert found.low == pytest.approx(0.025 ** (1 / 6))
-        hangs = jackknife.interval(np.column_stack([[0.0] * 9 + [5], range(10)]), coefficients.PEARSON, _rng())
+        hangs = jackknife.interval(np.column_stack([[0.0] * 9 + [5], range(10)]), agreement.PEARSON, _rng())
         assert hangs.interval == ranking.spearman_interval(*_scores(4), _rng()).interval == (-1, 1)
 
     def test_where_most_values_are_one_the_known_variance_is_the_least(self) -> None:
         x = np.r_[np.zeros(12), 10, 20, 30, 40]
         y = np.r_[np.zeros(12), 11, 19, 32, 41] + np.tile([0.0, 0.1], 8)
-        found = jackknife.interval(np.column_stack([x, y]), coefficients.PEARSON, _rng())
+        found = jackknife.interval(np.column_stack([x, y]), agreement.PEARSON, _rng())
         assert found.low <= np.tanh(np.arctanh(found.value) - 1.9599 / np.sqrt(13))
 
     def test_copies_in_groups_are_no_evidence(self) -> None:
         x, y = _scores(10)
-        alone = coefficients.correlation_interval("spearman", x, y, _rng())
+        alone = agreement.correlation_interval("spearman", x, y, _rng())
         x, y, groups = (np.repeat(own, 7) for own in (x, y, np.arange(10)))
-        copied = coefficients.correlation_interval("spearman", x, y, _rng(), groups=groups)
+        copied = agreement.correlation_interval("spearman", x, y, _rng(), groups=groups)
         assert alone is not None and copied is not None
         assert copied.n_groups == 10
         assert copied.interval == pytest.approx(alone.interval, abs=0.03)
@@ -69,7 +69,7 @@ class TestInterval:
             return float(np.corrcoef(rows.T)[0, 1])
 
         slow = jackknife.interval(np.column_stack([x, y]), counted, _rng())
-        fast = jackknife.interval(np.column_stack([x, y]), coefficients.PEARSON, _rng())
+        fast = jackknife.interval(np.column_stack([x, y]), agreement.PEARSON, _rng())
         assert len(calls) == 1 + jackknife.LEFT_OUT_GROUPS
         assert slow.interval == pytest.approx(fast.interval, abs=3e-3)
 
@@ -80,19 +80,19 @@ class TestEstimates:
     @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
     def test_correlations(self, kind: agreement.Kind) -> None:
         x, y = (np.round(v, -1) for v in _scores(25))
-        found = coefficients.correlation_interval(kind, x, y, _rng())
+        found = agreement.correlation_interval(kind, x, y, _rng())
         assert found is not None
         assert found.value == pytest.approx(agreement.correlation(kind, x, y).estimate)
         assert found.low < found.value < found.high
-        assert coefficients.correlation_interval(kind, x, np.zeros(25), _rng()) is None
+        assert agreement.correlation_interval(kind, x, np.zeros(25), _rng()) is None
 
     @pytest.mark.parametrize("weights", ["quadratic", "linear", "none"])
     def test_kappa(self, weights: str) -> None:
         x, y = (_on_levels(v) for v in _scores(40))
-        found = coefficients.kappa_interval(x, y, LEVELS, _rng(), weights)  # type: ignore[arg-type]
+        found = agreement.kappa_interval(x, y, LEVELS, _rng(), weights)  # type: ignore[arg-type]
         assert found is not None
         assert found.value == pytest.approx(agreement.weighted_kappa(x, y, LEVELS, weights).estimate)  # type: ignore[arg-type]
-        assert coefficients.kappa_interval([25.0] * 5, [25.0] * 5, LEVELS, _rng()) is None
+        assert agreement.kappa_interval([25.0] * 5, [25.0] * 5, LEVELS, _rng()) is None
 
 
 class TestNearlyMean:
@@ -134,7 +134,7 @@ def test_it_holds_the_correlation_as_often_as_it_says(floor: bool, grouped: bool
 
     def found() -> Estimate | None:
         groups = np.repeat(np.arange(10), rng.integers(2, 5, 10)) if grouped else np.arange(10)
-        return coefficients.correlation_interval("spearman", *draw(10, groups), rng, groups=groups)
+        return agreement.correlation_interval("spearman", *draw(10, groups), rng, groups=groups)
 
     truth = stats.spearmanr(*draw(100_000, np.arange(100_000))).statistic
     assert held(truth, 300, found) >= 0.92
@@ -145,7 +145,7 @@ class TestDifference:
 
     def left_out(self, label: np.ndarray, *judges: np.ndarray, groups: object = None) -> list[jackknife.LeftOut]:
         columns = [np.column_stack([own, label]) for own in judges]
-        return [jackknife.LeftOut(own, coefficients.PEARSON, _rng(), groups) for own in columns]  # type: ignore[arg-type]
+        return [jackknife.LeftOut(own, agreement.PEARSON, _rng(), groups) for own in columns]  # type: ignore[arg-type]
 
     def test_by_hand(self) -> None:
         """Zou's formula on the two intervals, with the correlation of both z without each item in turn."""

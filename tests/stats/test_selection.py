@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from undogmatic.stats.selection import letter_display, ranks
+from undogmatic.stats.compare import letter_display, ranks
 
 NAMES = list("ABCDEFG")
 PAIRS = list(combinations(NAMES, 2))

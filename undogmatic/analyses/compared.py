@@ -11,7 +11,7 @@ import numpy as np
 
 from undogmatic.analyses.calibration import FEWEST_CONFIDENCES
 from undogmatic.stats import calibration, jackknife, means, review
-from undogmatic.stats.coefficients import PEARSON
+from undogmatic.stats.agreement import PEARSON
 from undogmatic.stats.ranking import RANK_CORRELATION
 
 BINS = 10

@@ -20,7 +20,7 @@ from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import conformal
-from undogmatic.stats.escalation import find_threshold, units_needed
+from undogmatic.stats.conformal import find_threshold, units_needed
 
 Flags = NDArray[np.bool_]
 COLUMNS = ["method", "group", "n_fit", "n", "coverage", "low", "high", "band_low", "band_high", "mean_width", "reach"]

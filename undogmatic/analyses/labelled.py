@@ -13,7 +13,7 @@ from undogmatic.analyses.base import FEWEST_DRAWN, Correlation, LongTable, NotNe
 from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
 from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, Finding, Telling
-from undogmatic.stats import agreement, checks, coefficients, limits, means
+from undogmatic.stats import agreement, checks, limits, means
 
 _TENTHS = 10
 FEWEST_GROUPS = 10
@@ -117,7 +117,7 @@ class LabelledAnalysis:
         )
         ranks = error = lines = None
         if len(set(groups)) >= FEWEST_GROUPS:
-            lines = coefficients.correlation_interval("pearson", score, label, rng, self.level, groups=groups)
+            lines = agreement.correlation_interval("pearson", score, label, rng, self.level, groups=groups)
             error = means.interval(np.abs(score - label), self.level, groups=groups, bounds=(0.0, np.inf))
             if order is not None:
                 ranks = limits.order(score, label, rng, groups=groups, level=self.level)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from undogmatic.stats import checks, coefficients, ranking
+from undogmatic.stats import agreement, checks, ranking
 from undogmatic.stats.checks import Array, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
@@ -175,7 +175,7 @@ def alpha(
     if np.unique(codes[pairable]).size < 2 or checks.is_constant(table[:, pairable][~np.isnan(table[:, pairable])]):
         return None
 
-    found = coefficients.alpha(table, level, groups=codes)
+    found = agreement.alpha(table, level, groups=codes)
     if found is None or not np.isnan(table).any():
         return found and found.replace(worst=found.low, best=found.high)
     seen = (~np.isnan(table)).any(axis=0)
@@ -184,7 +184,7 @@ def alpha(
     far = np.where(means < sum(scale) / 2, scale[1], scale[0])
     spread = np.where(np.arange(len(table))[:, None] % 2 == 0, scale[0], scale[1])
     worst, best = (
-        coefficients.alpha(np.where(np.isnan(table), own, table), level, groups=codes)
+        agreement.alpha(np.where(np.isnan(table), own, table), level, groups=codes)
         for own in (np.where(seen, far, spread), means)
     )
     return found.replace(

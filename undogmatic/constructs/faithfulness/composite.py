@@ -24,9 +24,8 @@ from undogmatic.records.results import AnalysisResult, Telling, metric_name
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means
 from undogmatic.stats.claims import Claim
-from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences
+from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences, ranks
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.selection import ranks
 
 Missing = Literal["missing", "renormalise"]
 Number = TypeVar("Number", float, Estimate)

@@ -23,7 +23,7 @@ from undogmatic.constructs.faithfulness.compared import ROUGE, comparable, rouge
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap, known
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import agreement, coefficients, jackknife, limits, paired
+from undogmatic.stats import agreement, jackknife, limits, paired
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate, unknown
 from undogmatic.stats.proportion import proportion
@@ -184,7 +184,7 @@ class AgreementAnalysis(OfComposite):
         x, y = (agreement.nearest_level(each, levels) for each in scores)
         if np.abs(np.array([x, y]) - scores).max() > _NEAR:
             return unknown()
-        return coefficients.kappa_interval(x, y, levels, rng, level=self.level, groups=groups.tolist()) or unknown()
+        return agreement.kappa_interval(x, y, levels, rng, level=self.level, groups=groups.tolist()) or unknown()
 
     def _weakest(self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator) -> None:
         """Mean tau of each judge with the others, what it weighs in the composite, and whether the lowest is shown."""
