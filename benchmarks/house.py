@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import itertools
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -161,7 +160,7 @@ def room_lines() -> dict[str, int]:
 
 def walk() -> tuple[list[str], int]:
     """The modules that hold the config or a mapping in it while a run of `model=patterns` goes, in order, and how often
-    it goes from a room to one above without returning."""
+    one of them is called by a room below its own: coming back to who called is no climb."""
     from undogmatic.config.door import compose_config
     from undogmatic.experiment import run_experiment
 
@@ -169,21 +168,34 @@ def walk() -> tuple[list[str], int]:
         config = compose_config(["model=patterns", "tracking=none", "run.limit=6"])
         held = set(_parts(config))
         stays: list[str] = []
+        climbs = 0
 
         def enter(frame: FrameType, event: str, _: Any) -> None:
+            nonlocal climbs
             if event == "call" and str(PACKAGE) in frame.f_code.co_filename:
                 given = frame.f_code.co_varnames[: frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount]
                 if any(id(frame.f_locals.get(name)) in held for name in given):
                     stays.append(_name(Path(frame.f_code.co_filename)))
+                    climbs += len(stays) > 1 and _room(frame) > _room(_caller(frame))
 
         sys.setprofile(enter)
         try:
             run_experiment(config, dict.fromkeys(config, "any"), Path(folder))
         finally:
             sys.setprofile(None)
-    order = [ROOMS.index(stay.split(".")[0]) for stay in stays]
-    climbs = sum(later > before for before, later in itertools.pairwise(order))
     return list(dict.fromkeys(stays)), climbs
+
+
+def _caller(frame: FrameType) -> FrameType:
+    """The nearest frame of the package that called this one."""
+    caller = frame.f_back
+    while caller is not None and str(PACKAGE) not in caller.f_code.co_filename:
+        caller = caller.f_back
+    return caller or frame
+
+
+def _room(frame: FrameType) -> int:
+    return ROOMS.index(_name(Path(frame.f_code.co_filename)).split(".")[0])
 
 
 def _parts(value: Any) -> Iterator[int]:

@@ -71,9 +71,9 @@ def development() -> tuple[list[Item], list[Scored]]:
     ends, texts = (rubric.minimum, rubric.maximum), [item.text for item in items]
     sifted = read_and_sift(model, texts, DevelopmentDataset().copies(items), folds, engine)
     raw = held_out_raw(sifted.texts, labels, folds, copies=sifted.copies)
-    found = held_out(raw, labels, folds, ends)
-    mapped = [held_out(raw, labels, folds, ends).scores for raw in (lexical(texts, labels, folds), _patterns(items))]
-    return items, [Scored("probe", found.scores, *found.limits), *map(Scored, ("tfidf", "patterns"), mapped)]
+    scores, limits = held_out(raw, labels, folds, ends)
+    mapped = [held_out(raw, labels, folds, ends)[0] for raw in (lexical(texts, labels, folds), _patterns(items))]
+    return items, [Scored("probe", scores, *limits), *map(Scored, ("tfidf", "patterns"), mapped)]
 
 
 def test() -> tuple[list[Item], list[Scored]]:

@@ -68,7 +68,7 @@ def development(rubric: Rubric, items: Sequence[Item], features: np.ndarray) -> 
         "tfidf": lexical([shown_text(item, rubric) for item in items], labels, folds),
     }
     ends = (rubric.minimum, rubric.maximum)
-    return {name: _by_id(items, held_out(raw, labels, folds, ends).scores) for name, raw in raws.items()}
+    return {name: _by_id(items, held_out(raw, labels, folds, ends)[0]) for name, raw in raws.items()}
 
 
 def test(

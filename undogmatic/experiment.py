@@ -30,6 +30,7 @@ from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.readouts.decision import Rivals
 from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest, turns
 from undogmatic.records.results import AnalysisResult, headline_of
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
@@ -182,18 +183,22 @@ def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search 
     )
 
 
+def _check_scale(journals: Journals, rubric: Rubric, folder: Path) -> None:
+    """Raise DataError where a score in the journal is off the scale, which was changed since."""
+    for judgment in journals.judgments.done.values():
+        if judgment.score is not None and not rubric.contains(judgment.score):
+            raise DataError(
+                f"{folder / JOURNAL}: item {judgment.item_id!r} has the score {judgment.score:g} there, and the scale "
+                f"of rubric={rubric.name} is {rubric.scale.span()}. Delete its line to have the item judged again."
+            )
+
+
 def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgments:
     """Take all items through the recipe, and keep their scores whatever happens."""
     parts, items, repeats, folder = recipe.build(), experiment.items, experiment.repeats, manifest.folder
     manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
     journals = Journals(folder, parts.steps, experiment.redact)
-    for judgment in journals.judgments.done.values():
-        if judgment.score is not None and not parts.rubric.contains(judgment.score):  # the scale was changed since
-            raise DataError(
-                f"{folder / JOURNAL}: item {judgment.item_id!r} has the score {judgment.score:g} there, and the scale "
-                f"of rubric={parts.rubric.name} is {parts.rubric.scale.span()}. Delete its line to have the item "
-                "judged again."
-            )
+    _check_scale(journals, parts.rubric, folder)
 
     def reached() -> tuple[list[Item], list[Judgment], pd.DataFrame]:
         made, judgments = journals.results(items, parts.judges, repeats)
@@ -268,14 +273,16 @@ def _finished(
     started: float,
 ) -> FinishedRun:
     """All that report and tracker tell of the run: how models were asked, where the words lie, under which licences."""
-    parts, dataset, progress = judged.parts, experiment.dataset, judged.progress
+    parts, dataset, progress, several = judged.parts, experiment.dataset, judged.progress, len(judged.parts.judges) > 1
     with doing("comparing with earlier runs"):
         repeatability = manifest.compare(judged.frame, judged.judgments, parts.deterministic())
     texts = [*texts_beside(dataset), *texts_beside(experiment.analysis), *(x for r in results for x in r.texts)]
     models = [source.model for step in parts.judges for source in step.judge.readouts()]
     models += [model for step in parts.steps for model in step.models]
+    steps = (step for judge in parts.judges for step in dict.fromkeys([judge, *map(judge.for_item, judged.items)]))
+    asked = [way for step in steps for way in ways(step.judge.readouts(), step.name if several else "")]
     known: dict[str, Any] = {name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")}
-    known |= {name: getattr(judged, name) for name in ("items", "judgments", "frame", "fitted")}
+    known |= {name: getattr(judged, name) for name in ("items", "judgments", "frame", "fitted")} | {"asked": asked}
     return FinishedRun(
         **known,
         language=experiment.chosen.report.language,
@@ -293,12 +300,6 @@ def _finished(
         elsewhere=not parts.asks,
         repeatability=repeatability,
         programs=() if found is None else (found.before.whole(), found.after.whole()),
-        asked=[
-            way
-            for judge in parts.judges
-            for step in dict.fromkeys([judge, *map(judge.for_item, judged.items)])
-            for way in ways(step.judge.readouts(), step.name if len(parts.judges) > 1 else "")
-        ],
         texts=list(dict.fromkeys(texts)),
         model_licences=list({str(model.licence): model.licence for model in models}.values()),
         data_licence=dataset.licence if isinstance(dataset, Licensed) else None,

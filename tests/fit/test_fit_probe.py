@@ -78,13 +78,12 @@ def test_intervals_cover_what_they_promise_where_the_noise_differs() -> None:
     rng = np.random.default_rng(3)
     labels = rng.uniform(0, 100, 6000)
     raw = labels + rng.normal(size=6000) * np.where(labels > 50, 12, 3)
-    found = held_out(raw, labels, np.arange(6000) % 3, (-1e3, 1e3))
-    low, high = found.limits
+    scores, (low, high) = held_out(raw, labels, np.arange(6000) % 3, (-1e3, 1e3))
     inside = (low <= labels) & (labels <= high)
     assert inside.mean() == pytest.approx(0.9, abs=0.02)
-    for part in (found.scores < 30, found.scores > 70):
+    for part in (scores < 30, scores > 70):
         assert inside[part].mean() == pytest.approx(0.9, abs=0.03)
-    assert (high - low)[found.scores > 70].mean() > 2 * (high - low)[found.scores < 30].mean()
+    assert (high - low)[scores > 70].mean() > 2 * (high - low)[scores < 30].mean()
 
 
 def test_few_residuals_give_their_extremes() -> None:

@@ -18,7 +18,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.compare import apart, flattery, front
 from undogmatic.stats.estimate import Estimate
-from undogmatic.sweep.jobs import SearchState, Trial, read_search, write_search
+from undogmatic.sweep.jobs import SearchState, Trial, read_search
 from undogmatic.sweep.search import Space, read_space
 
 pytest.importorskip("optuna")
@@ -95,7 +95,7 @@ def test_of_equal_trials_the_cheaper_is_first_and_the_front_is_kept(tmp_path: Pa
     search = SearchState(space={}, objectives=objectives, search=[], final=[], seed=0, trials=trials)
     assert search.ranked()[0].number == 1
     assert [trial.number for trial in search.front()] == [1, 2]
-    write_search(tmp_path, search)
+    search.write(tmp_path)
     assert read_search(tmp_path) == search
     (tmp_path / "search.json").write_text('{"space": 3}')
     with pytest.raises(DataError, match=r"search\.json is damaged"):

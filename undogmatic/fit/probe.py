@@ -90,12 +90,8 @@ def fit_regression(features: np.ndarray, labels: np.ndarray, copies: np.ndarray 
 def held_out_raw(
     features: np.ndarray, labels: np.ndarray, folds: np.ndarray, copies: np.ndarray | None = None
 ) -> np.ndarray:
-    """Raw score of every text by a fit that has not seen its fold, nor the copies of its texts.
-
-    Args:
-        features, labels, copies: As in `fit_regression`.
-        folds: One code per text, shape (n,).
-    """
+    """Raw score of every text by a fit (`fit_regression`) that has not seen its fold, nor the copies of its texts;
+    `folds` has one code per text, shape (n,)."""
     raw = np.empty(len(labels))
     for fold in np.unique(folds):
         inside = folds == fold
@@ -124,15 +120,11 @@ def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
     return Calibration(raw_knots, score_knots, *np.array(rows, dtype=np.float64).T.copy())
 
 
-class HeldOut(NamedTuple):
-    """Scores of texts of authors it has not seen, shape (n,), and both ends of their intervals, shape (2, n)."""
-
-    scores: np.ndarray
-    limits: np.ndarray
-
-
-def held_out(raw: np.ndarray, labels: np.ndarray, folds: np.ndarray, ends: tuple[float, float]) -> HeldOut:
-    """Scores and intervals for held-out raw scores, calibrated on the held-out raw scores of the other folds."""
+def held_out(
+    raw: np.ndarray, labels: np.ndarray, folds: np.ndarray, ends: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores for held-out raw scores, shape (n,), and both ends of their intervals, shape (2, n), calibrated on the
+    held-out raw scores of the other folds."""
     scores, limits = np.empty(len(labels)), np.empty((2, len(labels)))
     for fold in np.unique(folds):
         inside = folds == fold
@@ -140,7 +132,7 @@ def held_out(raw: np.ndarray, labels: np.ndarray, folds: np.ndarray, ends: tuple
         scores[inside] = np.interp(raw[inside], known.raw_knots, known.score_knots)
         for row, limit in enumerate((known.below, known.above)):
             limits[row, inside] = scores[inside] + np.interp(scores[inside], known.score_bins, limit)
-    return HeldOut(np.clip(scores, *ends), np.clip(limits, *ends))
+    return np.clip(scores, *ends), np.clip(limits, *ends)
 
 
 def fit_probe(
@@ -155,8 +147,6 @@ def fit_probe(
 
     Args:
         features: Shape (n, n_features), rows in the order of `items`.
-        items: Labelled texts.
-        rubric: The scale of the labels.
         about: model, model_sha256, views and versions for the file.
         copies: As in `fit_regression`; figures and calibration are those of the texts themselves.
         sieve: What weighed the pieces of the texts and copies for these features.
@@ -222,8 +212,6 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
 
     Args:
         data: A file with `text`, `label`, perhaps `author`, `group`, `pair`; None for the shipped development texts.
-        out: Where the probe goes.
-        overrides: Hydra overrides.
     Returns:
         What the terminal shows: cross-validated figures, where it is and how to use it.
     Raises:
@@ -344,13 +332,8 @@ class Basis:
 
 
 def fit_sieve(basis: Basis, rows: np.ndarray, foreign: np.ndarray) -> Sieve:
-    """Logistic regression of "this piece belongs to the text".
-
-    Args:
-        basis: What the rows were made with.
-        rows: Of pieces (`Basis.rows`), shape (n, 2 * n_directions).
-        foreign: The share of each piece that was put in, shape (n,); pieces of both kinds are left out.
-    """
+    """Logistic regression of "this piece belongs to the text", on the `rows` of pieces in a basis and the share of each
+    piece that was put in (`foreign`, shape (n,)); pieces of both kinds are left out."""
     from sklearn.linear_model import LogisticRegression
 
     clear = (foreign < 0.2) | (foreign > 0.8)
@@ -369,13 +352,8 @@ class Sifted(NamedTuple):
 
 
 def sift(own: Sequence[Pieces], copied: Sequence[Pieces], foreign: Sequence[np.ndarray], folds: np.ndarray) -> Sifted:
-    """Fit a sieve, and give the features of texts and copies by sieves that were fitted without them.
-
-    Args:
-        own, copied: The texts and a copy of each, as they were read.
-        foreign: As in `put_in`, per copy.
-        folds: One code per text, shape (n_texts,); every fifth code is left out together.
-    """
+    """Fit a sieve, and give the features of texts and copies by sieves that were fitted without them. `foreign` has the
+    shares of `put_in` per copy, `folds` one code per text, shape (n_texts,); every fifth code is left out together."""
     readings = [*own, *copied]
     basis = Basis(readings)
     rows = np.vstack([basis.rows(read) for read in readings])

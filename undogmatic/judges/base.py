@@ -97,8 +97,11 @@ class Judge(Unit):
         demos = [demo for _, predictor in self.named_predictors() for demo in predictor.demos]
         inputs = [[str(demo[name]) for name in self.rubric.inputs if name in demo] for demo in demos]
         shown = {text_mark("\n\n".join(texts)) for texts in inputs}
-        weighed_on = (judge.weighed_on for _, judge in self.named_sub_modules(Judge))
-        return frozenset(shown).union(*weighed_on, *(source.fitted_on() for source in self.readouts()))
+        return self.all_weighed_on().union(shown, *(source.fitted_on() for source in self.readouts()))
+
+    def all_weighed_on(self) -> frozenset[str]:
+        """`weighed_on` of this judge and of all judges inside it."""
+        return frozenset().union(*(judge.weighed_on for _, judge in self.named_sub_modules(Judge)))
 
     def program_hash(self) -> str:
         """SHA-256 of what determines its answers: the identity of every module, and instructions, fields, settings and

@@ -189,14 +189,8 @@ def units(items: Sequence[Item], by: Metric, terms: Terms) -> list[list[Item]]:
 def feedback(
     items: Sequence[Item], said: Sequence[Verdict | None], why: Sequence[str], terms: Terms, language: str
 ) -> str:
-    """What was wrong with these judgments, for a model that is to write a better instruction.
-
-    Args:
-        items, said: As in a metric.
-        why: Why a judgment failed, "" where it did not.
-        terms: As in a metric.
-        language: Of the sentences; English where there are none in it.
-    """
+    """What was wrong with these judgments, for a model that is to write a better instruction. `why` has the reason of
+    each that failed; the sentences are in `language`, or English where there are none in it."""
     every = _read_once(Path(__file__).with_name("feedback.yaml"))
     words, write, lines = every.get(language, every["en"]), terms.rubric.scale.write, []
     for item, one, reason in zip(items, said, why, strict=True):

@@ -87,15 +87,9 @@ class Program(Record):
         return whole | {"digest": digest(whole)}
 
     def put_into(self, judge: Judge, key: str) -> None:
-        """Give a judge these instructions and demonstrations.
-
-        Args:
-            judge: Built for this rubric.
-            key: Of the judge, for messages.
-        Raises:
-            ConfigError: The judge has other predictors, or predictors with other fields, or a demonstration lacks what
-                it needs to be shown.
-        """
+        """Give a judge of this rubric, whose key is `key`, these instructions and demonstrations. Raises ConfigError
+        where it has other predictors, or predictors with other fields, or a demonstration lacks what it needs to be
+        shown."""
         own = {name: signature_hash(predictor) for name, predictor in judge.named_predictors()}
         made = {name: stored.signature for name, stored in self.predictors.items()}
         if own != made:
@@ -227,7 +221,6 @@ class ProgramPrompt(Prompt):
     language: str = ""
     path: str | None = None
     shipped: str | None = None
-    program_digest: str = Field(default="", exclude=True)
     _program: Program = PrivateAttr()
 
     @model_validator(mode="after")

@@ -354,18 +354,13 @@ def earned(search: Search, judgments: Sequence[Judgment]) -> Measured:
 
 def _costs(judgments: Sequence[Judgment]) -> pd.DataFrame:
     """Per text: calls, thousand characters sent, and money. The cache hides neither calls nor characters."""
-    costs = {
-        "calls": [float(len(j.calls)) for j in judgments],
-        "characters": [sum(len(str(call.request)) for call in j.calls) / 1000 for j in judgments],
-        "usd": [np.nan if j.cost.usd is None else j.cost.usd for j in judgments],
-    }
-    rows, judges = [], np.array([j.judge for j in judgments])
-    for name, values in costs.items():
-        sides = [np.array(values)[judges == arm] for arm in (BASELINE, OPTIMISED)]
-        before, after = (float(side.mean()) if side.size else np.nan for side in sides)
-        if not np.isnan(before + after) and (name != "usd" or before + after > 0):
-            rows.append((name, before, after))
-    return pd.DataFrame(rows, columns=["cost", BASELINE, OPTIMISED])
+    rows = [
+        (j.judge, len(j.calls), sum(len(str(call.request)) for call in j.calls) / 1000, j.cost.usd) for j in judgments
+    ]
+    taken = pd.DataFrame(rows, columns=["judge", "calls", "characters", "usd"]).set_index("judge").astype(np.float64)
+    means = taken.groupby(level="judge").agg(lambda one: one.mean(skipna=False)).reindex([BASELINE, OPTIMISED]).T
+    table = means.rename_axis(index="cost", columns=None).dropna().reset_index()
+    return table[(table["cost"] != "usd") | (table[OPTIMISED] + table[BASELINE] > 0)].reset_index(drop=True)
 
 
 def _change(search: Search, found: Found) -> AnalysisResult:

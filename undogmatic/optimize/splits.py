@@ -318,8 +318,6 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
     folder `outputs` that the run lies in, else in the one above it.
 
     Args:
-        folder: Of the run.
-        test: The test texts.
         construct: What is judged (rubric and criterion); another construct's looks are not counted.
         claim: What else the result hangs on: programs, metric. None where there is nothing to be lucky with: nothing
             is noted then, and the looks so far are counted.

@@ -335,41 +335,15 @@ class ProbeReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        path = self.path or shipped_probe(rubric)
-        self.probe = load(path)
-        about, scale = self.probe.about, rubric_digest(rubric)
-        if model.sha256 is None or not isinstance(model, Embeds):
-            raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
-        problem = None
-        if about.model_sha256 != model.sha256:
-            problem = (
-                f"the probe was fitted on a model with SHA-256 {about.model_sha256[:12]} ({about.model}), and this "
-                f"model ({model.name}) has {model.sha256[:12]}"
-            )
-        elif self.probe.sieve is not None and not isinstance(model, EmbedsPieces):
-            problem = f"{model.name} gives no hidden states of a text's pieces, which this probe reads"
-        elif about.rubric != rubric.name:
-            problem = f"the probe was fitted for the rubric {about.rubric!r}, and this run uses {rubric.name!r}"
-        elif about.rubric_digest != scale:
-            problem = (
-                f"the scale of the rubric {rubric.name!r} is another than when the probe was fitted (digest "
-                f"{about.rubric_digest[:12]}, now {scale[:12]})"
-            )
-        if problem is not None:
-            again = "undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors"
-            raise ConfigError(f"{problem}. Fit one for it: {again} (now {path}).")
+        self.probe = fitting_probe(self.path or shipped_probe(rubric), model, rubric)
+        about = self.probe.about
         self.contents = {"path": [about.arrays, [view.model_dump() for view in about.views]]}
 
     async def read(self, item: Item) -> Verdict:
         states = served_model()
         if not isinstance(states, Embeds):
             raise ConfigError(f"{states.name} gives no hidden states; a probe needs model=local.")
-        text, about = shown_text(item, self.rubric), self.probe.about
-        text = said_once(text) if about.said_once else text
-        if self.probe.sieve is None:
-            features = np.concatenate([await states.pooled(text, view) for view in about.views])
-        else:
-            features = self.probe.sieve.features(await text_pieces(states, text, about.views))
+        features = await text_features(self.probe, states, shown_text(item, self.rubric))
         found = self.probe.estimate(features, self.rubric.minimum, self.rubric.maximum)
         probabilities = discretised_normal(found.score, found.sd, self.rubric.levels)
         distribution = ScoreDistribution(values=self.rubric.levels, probabilities=tuple(probabilities.tolist()))
@@ -378,6 +352,14 @@ class ProbeReadout(Readout):
 
     def fitted_on(self) -> frozenset[str]:
         return frozenset(self.probe.about.texts)
+
+
+async def text_features(probe: Probe, states: Any, text: str) -> np.ndarray:
+    """What the probe reads of a text in a model's hidden states, shape (n_features,)."""
+    text = said_once(text) if probe.about.said_once else text
+    if probe.sieve is None:
+        return np.concatenate([await states.pooled(text, view) for view in probe.about.views])
+    return probe.sieve.features(await text_pieces(states, text, probe.about.views))
 
 
 async def text_pieces(states: Any, text: str, views: Sequence[View]) -> Pieces:
@@ -398,3 +380,29 @@ def shipped_probe(rubric: Rubric) -> Path:
             "readout.path=FILE.safetensors; or ask the model itself: readout=logprobs."
         )
     return path
+
+
+def fitting_probe(path: Path, model: Model, rubric: Rubric) -> Probe:
+    """Load a probe and check that it was fitted on this model and this rubric's scale. Raises ConfigError."""
+    probe = load(path)
+    about, sha256, scale = probe.about, model.sha256, rubric_digest(rubric)
+    if sha256 is None or not isinstance(model, Embeds):
+        raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
+    if about.model_sha256 != sha256:
+        problem = (
+            f"the probe was fitted on a model with SHA-256 {about.model_sha256[:12]} ({about.model}), and this model "
+            f"({model.name}) has {sha256[:12]}"
+        )
+    elif probe.sieve is not None and not isinstance(model, EmbedsPieces):
+        problem = f"{model.name} gives no hidden states of a text's pieces, which this probe reads"
+    elif about.rubric != rubric.name:
+        problem = f"the probe was fitted for the rubric {about.rubric!r}, and this run uses {rubric.name!r}"
+    elif about.rubric_digest != scale:
+        problem = (
+            f"the scale of the rubric {rubric.name!r} is another than when the probe was fitted (digest "
+            f"{about.rubric_digest[:12]}, now {scale[:12]})"
+        )
+    else:
+        return probe
+    again = "undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors"
+    raise ConfigError(f"{problem}. Fit one for it: {again} (now {path}).")

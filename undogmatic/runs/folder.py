@@ -34,7 +34,7 @@ _TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "uni
 _NUMBERS = tuple("score revised_score label confidence calls seconds truth right inside width interval_score".split())
 _WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
 TABLE_BYTES = 1_000_000_000
-_NEEDED = {SCORES: "score", LABELS: "label"}
+_NEEDED = {SCORES: ("score",), LABELS: ("label",)}
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), str),
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), str),
@@ -224,8 +224,8 @@ class RunFolder:
         own = [j for j in self.judgments if (j.repeat, j.judge, j.criterion) == (0, judge, criterion)]
         return pd.Series({j.item_id: j.score for j in own}, dtype="float64")
 
-    def table(self, name: str) -> pd.DataFrame:
-        """A CSV file with the column item_id. An id such as "NA" is an id; only an empty cell is missing."""
+    def table(self, name: str, needs: Iterable[str] = ()) -> pd.DataFrame:
+        """A CSV file with item_id and the columns it `needs`. "NA" is an id like any; only an empty cell is missing."""
         import numpy as np
         import pandas as pd
 
@@ -236,7 +236,7 @@ class RunFolder:
             found = pd.read_csv(text, dtype=kinds, keep_default_na=False, na_values=[""], index_col=False)
         except (DataError, ValueError, OverflowError) as error:
             raise self._damaged(name, error) from None
-        if lacking := [column for column in ("item_id", _NEEDED.get(name, "item_id")) if column not in found]:
+        if lacking := [column for column in ("item_id", *_NEEDED.get(name, needs)) if column not in found]:
             raise self._damaged(name, f"no column {lacking[0]}")
         if found["item_id"].isna().any():
             raise self._damaged(name, "a row without item_id")
@@ -249,11 +249,11 @@ class RunFolder:
     def scores(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame:
         """Its scores.csv by item id: the first repeat, of one judge and one criterion. Raises DataError where it cannot
         be read, or holds several and none was chosen."""
-        return self._of_one(SCORES, judge=judge, criterion=criterion)
+        return self.by_id(SCORES, judge=judge, criterion=criterion)
 
     def labels(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame | None:
         """Its labels.csv by item id, or None for a run over texts without labels; otherwise as `scores`."""
-        return self._of_one(LABELS, judge=judge, criterion=criterion) if self.has(LABELS) else None
+        return self.by_id(LABELS, judge=judge, criterion=criterion) if self.has(LABELS) else None
 
     def items(self) -> list[Item]:
         """The items as the run judged them: loaded again from where it was started, and what its steps made of them.
@@ -294,8 +294,9 @@ class RunFolder:
 
         return OmegaConf.create(self.mapping(COMPOSED))
 
-    def _of_one(self, name: str, **wanted: str | None) -> pd.DataFrame:
-        found = self.table(name)
+    def by_id(self, name: str, needs: Iterable[str] = (), **wanted: str | None) -> pd.DataFrame:
+        """A `table` by item id, each item once: of one judge and one criterion, the `wanted` ones of several."""
+        found = self.table(name, needs)
         for column, value in wanted.items():
             if value is not None and column in found:
                 found = found[found[column] == value]

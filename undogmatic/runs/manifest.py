@@ -114,19 +114,14 @@ def _agree(before: Any, now: Any) -> bool:
     return bool(before == now)
 
 
-def as_yaml(config: Any) -> str:
-    """A config or a list of overrides as Hydra writes it, without secrets."""
-    plain = without_secrets(OmegaConf.to_container(config, resolve=False, enum_to_str=True))
-    return str(
-        yaml.dump(plain, default_flow_style=False, allow_unicode=True, sort_keys=False, Dumper=get_omega_conf_dumper())
-    )
-
-
 def write_hydra(folder: Path, config: DictConfig, hydras: DictConfig) -> None:
-    """Write a job's `config`, Hydra's own section (`hydras`) and the overrides, or hold them back. Raises
-    StorageError."""
-    sections = {COMPOSED: config, HYDRA: hydras, OVERRIDES: hydras.hydra.overrides.task}
-    _held_back[folder.resolve()] = {folder / name: as_yaml(section) for name, section in sections.items()}
+    """Write a job's `config`, Hydra's own section (`hydras`) and the overrides as Hydra does, but without secrets; or
+    hold them back. Raises StorageError."""
+    how: dict[str, Any] = {"default_flow_style": False, "allow_unicode": True, "Dumper": get_omega_conf_dumper()}
+    held = _held_back[folder.resolve()] = {}
+    for name, section in {COMPOSED: config, HYDRA: hydras, OVERRIDES: hydras.hydra.overrides.task}.items():
+        plain = without_secrets(OmegaConf.to_container(section, resolve=False, enum_to_str=True))
+        held[folder / name] = yaml.dump(plain, sort_keys=False, **how)
     if not (folder / MANIFEST).is_file():
         accept(folder)
 

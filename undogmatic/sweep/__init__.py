@@ -1,12 +1,5 @@
 """Runs what happens around the jobs of a sweep: the parent run before them, the report after them.
 
-jobs      the jobs' folders -> records, and what a search keeps of its trials
-family    every two jobs tested by every measure, corrected once
-verdicts  whether the best may be believed, and whether it is better than the others
-compare   all of that as one result, with its tables: leaderboard, agreement, worth, costs
-search    a search in place of a grid: jobs chosen by those before them
-launch    whether what is swept reaches a model at all; jobs side by side share the cores
-
 Hydra imports this module at start and in every worker, so it stays light: the rest is imported when a sweep ends.
 """
 

@@ -74,12 +74,8 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     best = set(table["name"].head(MOST_AGREED))
     agreed = agree([pair for pair in sweep.pairs if {pair.left, pair.right} <= best], finished)
     divided = variance(finished, choices)
-    further = merits | {
-        "following": following(finished),
-        "described": described(finished),
-        "costs": costs(finished),
-        "variance": divided.table,
-    }
+    further = merits | {"following": following(finished), "described": described(finished), "costs": costs(finished)}
+    further |= {"variance": divided.table}
     first, search = verdicts(table, sweep), read_search(folder)
     tell = Telling("sweep", findings=[*first])
     if search is not None:  # its verdict is that of the winner's own texts; what the trials' texts say comes after
@@ -272,7 +268,7 @@ def leaderboard(
         related = [m for m in related if m.partition(".")[0] == headline.partition(".")[0]]
     related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
     columns: dict[str, list[Any]] = {"number": [job.number for job in jobs], "name": [*by_name]}
-    columns["status"] = [job.status for job in jobs]
+    columns |= {"status": [job.status for job in jobs]}
     columns |= {key: [job.overrides.get(key, "default") for job in jobs] for key in choices}
     if any(job.part for job in jobs) or len({job.criterion for job in jobs if job.status == "finished"}) > 1:
         columns |= {part: [getattr(job, part) for job in jobs] for part in PARTS}
@@ -381,11 +377,10 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
         levels = jobs[left].rubric.levels
         steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
         limits = agreement.bland_altman(a, b)
-        coefficients = [agreement.correlation(kind, a, b).estimate for kind in kinds]
-        coefficients.append(agreement.weighted_kappa(*steps, levels).estimate)
-        coefficients.append(agreement.krippendorff_alpha(np.stack([a, b])).estimate)
+        numbers = [agreement.correlation(kind, a, b) for kind in kinds]
+        numbers += [agreement.weighted_kappa(*steps, levels), agreement.krippendorff_alpha(np.stack([a, b]))]
         ends = limits.bias.value, limits.lower.value, limits.upper.value
-        rows.append((left, right, len(a), *coefficients, *ends, limits.drift))
+        rows.append((left, right, len(a), *(number.estimate for number in numbers), *ends, limits.drift))
     return pd.DataFrame(rows, columns=AGREEMENT)
 
 

@@ -24,12 +24,11 @@ ALPHA = 0.05
 """Probability that anything at all is shown in a sweep in which nothing differs."""
 MEASURES = {measure.name: measure for measure in COMPARED}
 BETTER = {name: measure.better for name, measure in MEASURES.items()}
-WITH_MARGIN = tuple(measure.name for measure in COMPARED if measure.of == "scores")
-"""In score units, so that there is a difference too small to matter."""
-MERITS = tuple(measure.name for measure in COMPARED if measure.of == "calibration")
-"""How well a judge knows its errors."""
-FOLLOWING = tuple(measure.name for measure in COMPARED if measure.of == "labelled")
-"""How scores follow human labels."""
+WITH_MARGIN, MERITS, FOLLOWING = (
+    tuple(measure.name for measure in COMPARED if measure.of == of) for of in ("scores", "calibration", "labelled")
+)
+"""Measures in score units, so that there is a difference too small to matter; of how well a judge knows its errors; and
+of how its scores follow human labels."""
 LABELLED = "labelled.spearman"
 """The headline of the jobs that are compared by FOLLOWING."""
 
@@ -132,8 +131,7 @@ class Sweep:
             for both in judged_both(judged, self.jobs, truth):
                 # A sweep may hold jobs of several scales; that of the first says nothing of the others.
                 span = max(margin_of_jobs([self.jobs[name]]).span for name in (both.left, both.right))
-                compared = (of_all(both, measure, span, draws, left_outs) for measure in measures)
-                yield from (each for each in compared if each is not None)
+                yield from filter(None, (of_all(both, measure, span, draws, left_outs) for measure in measures))
 
 
 def same_items(one: Job, other: Job) -> bool:
@@ -245,7 +243,8 @@ def of_all(both: Pair, measure: str, span: float, draws: int, left_outs: LeftOut
     if np.isnan(one).any() or np.isnan(other).any():
         return None
     if whole is None:
-        return of_means(left, right, measure, (one - other)[:, 0], a["unit"].to_numpy(), _ANY, None)
+        any_size = Margin(0.0, "rubric", np.inf)  # no difference is known to be too small to matter
+        return of_means(left, right, measure, (one - other)[:, 0], a["unit"].to_numpy(), any_size, None)
     one, other = one.round(NOISE), other.round(NOISE)
     if n < whole.fewest:
         return None
@@ -276,7 +275,3 @@ def of_all(both: Pair, measure: str, span: float, draws: int, left_outs: LeftOut
     else:
         p = compare.p_of_interval(ends)
     return None if p is None else Comparison(left, right, measure, estimate, n, p, limits)
-
-
-_ANY = Margin(0.0, "rubric", np.inf)
-"""Of measures in which no difference is known to be too small to matter."""

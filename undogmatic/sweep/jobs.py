@@ -155,21 +155,16 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str])
     scores["seconds"] = seconds.mask(seconds.index.isin(cached))
     scores = (scores if labels is None else scores.join(labels["label"])).reindex(columns=list(SCORED))
     if scores["group"].isna().any():
-        raise _damaged(folder, SCORES, "an item without `group`")
-    doubts, items = f"items_{part}.calibration.csv" if part else "items_calibration.csv", pd.DataFrame()
-    if folder.has(doubts):
-        items = folder.table(doubts).set_index("item_id")
-        if lacking := sorted({*ITEM_COLUMNS} - {*items.columns}):
-            raise _damaged(folder, doubts, f"it lacks {', '.join(lacking)}")
-        if not items.index.is_unique:
-            raise _damaged(folder, doubts, "an item is twice in it")
+        raise DataError(f"{folder.named}: its {SCORES} cannot be read (an item without `group`). Repeat that run.")
+    doubts = f"items_{part}.calibration.csv" if part else "items_calibration.csv"
+    items = folder.by_id(doubts, ITEM_COLUMNS) if folder.has(doubts) else pd.DataFrame()
     facts, headline = job.facts, str(job.facts.get("headline"))
     if whose := next((f"{name}." for name in names.values() if name and headline.startswith(f"{name}.")), None):
         # As an analysis calls it where it reads one judge and criterion.
         facts = {**facts, "headline": headline.removeprefix(whose)}
-    read: dict[str, Any] = {"scores": scores, "items": items, "costs": costs}
-    read |= {"judge": judge, "criterion": criterion, "part": part, "facts": facts}
-    return replace(job, **read, metrics=_metrics(folder, voice, names, costs))
+    metrics = _metrics(folder, voice, names, costs)
+    job = replace(job, judge=judge, criterion=criterion, part=part, facts=facts, metrics=metrics)
+    return replace(job, scores=scores, items=items, costs=costs)
 
 
 def _metrics(folder: RunFolder, voice: Voice, names: Mapping[Voice, str], costs: pd.DataFrame) -> dict[str, float]:
@@ -185,10 +180,6 @@ def _metrics(folder: RunFolder, voice: Voice, names: Mapping[Voice, str], costs:
     metrics |= {key.removeprefix(front): value for key, value in whole.items() if key.startswith(front)}
     metrics |= {"judged": len(judged), "failed": asked - len(judged), "calls_cached": int(costs["cached"].sum())}
     return metrics | ({"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {})
-
-
-def _damaged(folder: RunFolder, name: str, why: str) -> DataError:
-    return DataError(f"{folder.named}: its {name} cannot be read ({why}). Repeat that run.")
 
 
 SEARCH = "search.json"
@@ -248,6 +239,10 @@ class SearchState(BaseModel):
         kept = front(*np.array([trial.values for trial in done]).T)
         return [trial for trial, unbeaten in zip(done, kept, strict=True) if unbeaten]
 
+    def write(self, folder: Path) -> None:
+        """Keep how far the search has come; the file is whole at any moment."""
+        files.write(folder / SEARCH, json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+
 
 def read_search(folder: Path) -> SearchState | None:
     """The search of a sweep's folder; None where it holds none. Raises DataError for a damaged one."""
@@ -262,11 +257,6 @@ def read_search(folder: Path) -> SearchState | None:
         raise DataError(f"{folder / SEARCH} is damaged: `{key}`: {problem['msg']}. Start the search anew.") from None
 
 
-def write_search(folder: Path, search: SearchState) -> None:
-    """Keep how far a search has come; the file is whole at any moment."""
-    files.write(folder / SEARCH, json.dumps(search.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
-
-
 def reached(folder: Path, objectives: Sequence[str] = ("quality",)) -> tuple[list[float], str | None]:
     """What the job in this folder came to by these objectives: its headline and its costs; or none, and why."""
     run = RunFolder(folder)
@@ -279,11 +269,9 @@ def reached(folder: Path, objectives: Sequence[str] = ("quality",)) -> tuple[lis
         return [], "its analysis gave no headline metric to search by"
     costs = per_item(spent(run.judgments))
     costs |= {"quality": quality, "tokens": costs["input_tokens"] + costs["output_tokens"]}
-    values = [costs[name] for name in objectives]
-    unknown = [name for name, value in zip(objectives, values, strict=True) if not math.isfinite(value)]
-    if unknown:
+    if unknown := [name for name in objectives if not math.isfinite(costs[name])]:
         return [], (
             f"{unknown[0]} per text are not known: all answers came from the cache, or have no known price. "
             "engine.cache=false asks again; calls are always known"
         )
-    return values, None
+    return [costs[name] for name in objectives], None

@@ -17,7 +17,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from filelock import FileLock, Timeout
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -38,14 +38,6 @@ _PAUSE = 0.2  # seconds between two looks for a free slot
 _held: list[FileLock] = []
 
 
-class _Swept(NamedTuple):
-    """A key of a group and the overrides that it stands for; `alone`: any two equal ones are one too many."""
-
-    group: str
-    words: list[str]
-    alone: bool
-
-
 def check_reaching(config: DictConfig) -> None:
     """Raise ConfigError where values of a swept key of the prompt never change what a model is sent."""
     params = OmegaConf.select(config, "hydra.sweeper.params") or {}
@@ -53,38 +45,41 @@ def check_reaching(config: DictConfig) -> None:
         fixed, sweeps = latest([*(f"{key}={value}" for key, value in params.items()), *config.hydra.overrides.task])
     except OverrideParseException:  # Hydra says so
         return
-    swept = []
+    groups = {key: re.split("[./]", key.lstrip("+~"))[0] for key in sweeps}
+    swept: dict[str, list[str]] = {}
     for key, override in sweeps.items():
         if not override.is_interval_sweep():  # a continuous range stands for no single values
-            words = [f"{key}={value}" for value in itertools.islice(override.sweep_string_iterator(), MOST)]
-            group = re.split("[./]", key.lstrip("+~"))[0]
             # What varies beside what is sent (texts, seeds) stays at its first value.
-            words = words if group in RENDERING else words[:1]
-            swept += [_Swept(group, words, override.is_choice_sweep())] if words else []
-    for n, one in enumerate(swept):
-        if one.group == "prompt":
-            _check(config, one, list(fixed.values()), swept[:n] + swept[n + 1 :])
+            values = itertools.islice(override.sweep_string_iterator(), MOST if groups[key] in RENDERING else 1)
+            swept[key] = [f"{key}={value}" for value in values]
+    for key, words in swept.items():
+        if words and groups[key] == "prompt":
+            others = [other for name, other in swept.items() if other and name != key]
+            _check(config, words, list(fixed.values()), others, sweeps[key].is_choice_sweep())
 
 
-def _check(config: DictConfig, one: _Swept, fixed: Sequence[str], others: Sequence[_Swept]) -> None:
-    """Compare what each value of the key sends, with every setting of the others, until they differ."""
-    same, readouts, composed = set(itertools.combinations(range(len(one.words)), 2)), set(), itertools.count(1)
+def _check(
+    config: DictConfig, words: Sequence[str], fixed: Sequence[str], others: Sequence[Sequence[str]], chosen: bool
+) -> None:
+    """Compare what each value of the key sends, with every setting of the others, until they differ. Of values that
+    were `chosen` any two that send the same are too many; of a range all are."""
+    same, readouts, composed = set(itertools.combinations(range(len(words)), 2)), set(), itertools.count(1)
     everything = len(same)
-    for rest in itertools.product(*(other.words for other in others)):
+    for rest in itertools.product(*others):
         sent = []
-        for word in one.words:
+        for word in words:
             requests = _sent(config, [*fixed, *rest, word]) if next(composed) <= MOST else None
             if requests is None:  # it says what is wrong when it is started
                 return
             sent.append(requests[1:])
             readouts.add(requests[0])
         same = {(a, b) for a, b in same if sent[a] == sent[b]}
-        if not same or (not one.alone and len(same) < everything):
+        if not same or (not chosen and len(same) < everything):
             return
     if same:
         a, b = min(same)
         raise ConfigError(
-            f"`{one.words[a]}` and `{one.words[b]}` would send the same requests with every other setting of this "
+            f"`{words[a]}` and `{words[b]}` would send the same requests with every other setting of this "
             f"sweep ({', '.join(sorted(readouts))}), so nothing could be concluded of the two. A probe and rules read "
             "no prompt, and a style that asks a base model its own questions sends none of it. Sweep over what "
             "reaches this model (judge=score readout=logprobs), or take an instruction model."
@@ -117,18 +112,13 @@ def _sent(config: DictConfig, words: Sequence[str]) -> list[str] | None:
 def latest(words: Sequence[str], loader: Any = None) -> tuple[dict[str, str], dict[str, Override]]:
     """Read overrides: those of one value as typed, and those of several, by key; of a key that is given twice the last
     word counts. Raises OverrideParseException. `loader` is Hydra's, which knows which keys are groups."""
-    fixed: dict[str, str] = {}
-    sweeps: dict[str, Override] = {}
+    last: dict[str, Override] = {}
     for override in OverridesParser.create(config_loader=loader).parse_overrides(list(words)):
-        key = override.get_key_element()
-        for earlier in [name for name in (*fixed, *sweeps) if name.lstrip("+") == key.lstrip("+")]:
-            fixed.pop(earlier, None)
-            sweeps.pop(earlier, None)
-        if override.is_sweep_override():
-            sweeps[key] = override
-        else:
-            fixed[key] = str(override.input_line)
-    return fixed, sweeps
+        last.pop(override.get_key_element().lstrip("+"), None)  # so that it takes the place of the last word
+        last[override.get_key_element().lstrip("+")] = override
+    sweeps = {each.get_key_element(): each for each in last.values() if each.is_sweep_override()}
+    single = (each for each in last.values() if not each.is_sweep_override())
+    return {each.get_key_element(): str(each.input_line) for each in single}, sweeps
 
 
 def cores() -> int:

@@ -31,16 +31,7 @@ from undogmatic.optimize.splits import check_leaks, looked
 from undogmatic.records.records import OVERALL, Item
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import note_status, say, tell
-from undogmatic.sweep.jobs import (
-    COSTS,
-    FINAL,
-    PRUNING,
-    SearchState,
-    Trial,
-    reached,
-    read_search,
-    write_search,
-)
+from undogmatic.sweep.jobs import COSTS, FINAL, PRUNING, SearchState, Trial, reached, read_search
 from undogmatic.sweep.launch import latest
 
 TRIES = 100
@@ -125,13 +116,13 @@ class OptunaSweeper(Sweeper):
         rungs, limit = self.rungs, OmegaConf.select(self.config, "run.limit")
         rising = all(isinstance(n, int) and n >= 1 for n in rungs) and sorted(set(rungs)) == rungs
         whole = rising and rungs and limit is not None and rungs[-1] >= limit
-        fits = [(name, isinstance(n, int) and n >= 1, "it must be a whole number from 1") for name, n in counts.items()]
         costs = f"it must be [quality], or [quality,COST] with COST one of {', '.join(COSTS)}"
         two = (
             f"it gives trials up by one number, and `hydra.sweeper.objectives` names two: {self.objectives}. Leave one "
             "of the two out: hydra.sweeper.rungs=[] or hydra.sweeper.objectives=[quality]"
         )
-        fits += [
+        fits = [
+            *((name, isinstance(n, int) and n >= 1, "it must be a whole number from 1") for name, n in counts.items()),
             ("sampler", self.sampler in ("tpe", "random"), "there are: tpe, random"),
             ("objectives", self.objectives in known, costs),
             ("rungs", rising, "it must be rising counts of texts, e.g. [16,32]"),
@@ -167,7 +158,7 @@ class OptunaSweeper(Sweeper):
                 raise DataError(
                     f"the trials of this search judge {' '.join(first)}, its winner {' '.join(last)}: {error}"
                 ) from None
-        write_search(self.folder, new)
+        new.write(self.folder)
         return new
 
     def _dataset(self, more: Sequence[str]) -> Any:
@@ -227,7 +218,7 @@ class OptunaSweeper(Sweeper):
                 tries = 0
         if len(trials) < end:
             self.state.stopped_by = "searched_through"
-        write_search(self.folder, self.state)
+        self.state.write(self.folder)
         return trials[begin:]
 
     def _run(self, batch: Sequence[Trial]) -> None:
@@ -247,36 +238,37 @@ class OptunaSweeper(Sweeper):
                 if trial.state == "waiting" and self.study.pruner.prune(self.study, self._frozen(trial, count)):
                     trial.state = "pruned"
             alive = [trial for trial in alive if trial.state == "waiting"]
-            write_search(self.folder, self.state)
+            self.state.write(self.folder)
         self._launch(alive, [str(trial.number) for trial in alive], self.state.search)
         for trial in alive:
             trial.values, trial.why = reached(self.folder / str(trial.number), self.state.objectives)
             trial.state = "complete" if trial.values else "failed"
-        write_search(self.folder, self.state)
+        self.state.write(self.folder)
 
     def _launch(self, trials: Sequence[Trial], folders: Sequence[str], more: Sequence[str], first: int = -1) -> None:
         """Run trials in these folders; Hydra numbers them from `first` on, by default from the number of the trial."""
+        if not trials:
+            return
         jobs = [
             [*self.space.fixed, *_words(trial.params), *more, f"hydra.sweep.subdir={folder}"]
             for trial, folder in zip(trials, folders, strict=True)
         ]
-        if jobs:
-            first = min(trial.number for trial in trials) if first < 0 else first
-            for returned in self.launcher.launch(jobs, initial_job_idx=first):
-                _ = returned.return_value
+        first = min(trial.number for trial in trials) if first < 0 else first
+        for returned in self.launcher.launch(jobs, initial_job_idx=first):
+            _ = returned.return_value
 
     def _conclude(self) -> None:
         """The winner judges the texts that no trial has seen."""
         state = self.state
         if any(trial.state == "failed" for trial in state.trials):
             note_status(1)
-        best = next(iter(state.ranked()), None)
-        if best is None:
+        if not (ranked := state.ranked()):
             return
+        best = ranked[0]
         done = state.winner == best.number and reached(self.folder / FINAL)[0]
         folder = FINAL if state.winner in (None, best.number) else f"{FINAL}-{best.number}"
         state.winner = best.number
-        write_search(self.folder, state)
+        state.write(self.folder)
         if not state.final:
             return
         try:
@@ -291,7 +283,7 @@ class OptunaSweeper(Sweeper):
         if reached(run.path)[0]:
             claim = [run.facts["identity"], run.facts["headline"]]
             state.looks = looked(self.folder, self._items(state.final), f"{run.rubric.name}.{OVERALL}", claim)
-        write_search(self.folder, state)
+        state.write(self.folder)
 
     def _frozen(self, trial: Trial, last: float = math.inf) -> FrozenTrial:
         """A trial as Optuna holds it, up to the `last` of its rungs."""

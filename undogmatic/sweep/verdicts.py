@@ -223,13 +223,12 @@ class Searched:
     @property
     def table(self) -> pd.DataFrame:
         """A row per trial, in the order in which they were tried."""
-        objectives = self.search.objectives
+        rows, objectives = list[dict[str, Any]](), self.search.objectives
         counts = sorted({count for trial in self.search.trials for count in trial.rungs})
-        rows: list[dict[str, Any]] = []
         for trial in self.search.trials:
-            rungs = {f"at_{count}": trial.rungs.get(count, np.nan) for count in counts}
-            values = dict.fromkeys(objectives, np.nan) | dict(zip(objectives, trial.values, strict=False))
-            rows.append({"number": trial.number, **trial.params, "state": trial.state} | rungs | values)
-            rows[-1]["why"] = trial.why
+            row = {"number": trial.number, **trial.params, "state": trial.state}
+            row |= {f"at_{count}": trial.rungs.get(count, np.nan) for count in counts}
+            row |= dict.fromkeys(objectives, np.nan) | dict(zip(objectives, trial.values, strict=False))
+            rows.append(row | {"why": trial.why})
         table = pd.DataFrame(rows)
         return table.drop(columns="why") if len(table) and table["why"].isna().all() else table

@@ -87,14 +87,8 @@ def log_notes(
 
 
 def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None) -> Said:
-    """What people added to the traces of a run's judgments; nothing is written.
-
-    Args:
-        folder, uri: As for `log_notes`.
-        judgments: Whose traces to read.
-    Raises:
-        ConfigError: The run was not logged, its store is gone or does not answer, or it has no traces there.
-    """
+    """What people added to the traces of a run's judgments (`folder` and `uri` as for `log_notes`); nothing is written.
+    Raises ConfigError where the run was not logged, its store is gone or does not answer, or it has no traces there."""
     try:
         with _logged(folder, uri, "") as (store, _):
             items = {trace_id(mark_of(store.experiment_id, j)): j.item_id for j in judgments}

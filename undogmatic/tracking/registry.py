@@ -80,15 +80,8 @@ def _is(version: Any, program: Program) -> bool:
 
 
 def read(uri: str | None, name: str, alias: str) -> str:
-    """The text of a registered program.
-
-    Args:
-        uri: Of the store; None is the one of the current folder.
-        name: In the registry.
-        alias: Or the number of a version.
-    Raises:
-        ConfigError: There is no such name or alias; names those that there are.
-    """
+    """The text of the registered program with this alias, or number of a version; without `uri` of the store of the
+    current folder. Raises ConfigError where there is no such name or alias; it names those that there are."""
     with opened(uri, "undogmatic", "Nothing was judged yet.") as store:
         version = _version(store, name, alias)
         if version is not None:

@@ -186,20 +186,16 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
             client: Any = WithoutSecrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
             yield Store(client, _experiment(client, experiment, file), uri, address)
     except Exception as error:  # whatever MLflow, a driver or a server comes up with
-        if isinstance(error, UndogmaticError) or _ours(error):
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        # What a line of this package raised, not one of MLflow or below, nor the system, is no fault of the store.
+        ours = str(frame.f_globals.get("__name__")).partition(".")[0] == "undogmatic"
+        if isinstance(error, UndogmaticError) or (ours and not isinstance(error, OSError | sqlite3.Error)):
             raise
         reason = str(scrub_data(str(error).strip().splitlines()[0])) if str(error).strip() else type(error).__name__
         raise ConfigError(
             f"`tracking.uri` is {address!r}, and MLflow cannot be used there: {reason}\n"
             f"{kept} Without MLflow: tracking=none."
         ) from None
-
-
-def _ours(error: Exception) -> bool:
-    """Whether a line of this package raised it, not one of MLflow or below, nor the system."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    ours = str(frame.f_globals.get("__name__")).partition(".")[0] == "undogmatic"
-    return ours and not isinstance(error, OSError | sqlite3.Error)
 
 
 @contextlib.contextmanager

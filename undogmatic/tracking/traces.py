@@ -36,12 +36,9 @@ def trace_id(mark: str) -> str:
 def log_traces(
     store: Store, run_id: str, items: Iterable[Item], judgments: Mapping[str, Judgment], started: float
 ) -> int:
-    """Write one trace per judgment and link them to the run.
+    """Write one trace per judgment, with the text of its item, and link them to the run.
 
     Args:
-        store: Where to.
-        run_id: The MLflow run they belong to.
-        items: Gives the texts to show.
         judgments: What to trace, by `mark_of` each, as it is to be shown.
         started: Unix seconds, for a judgment without calls.
     Returns:

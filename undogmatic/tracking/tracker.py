@@ -1,7 +1,4 @@
-"""`tracking=mlflow` logs a finished run or sweep to MLflow; `tracking=none` leaves it on disk.
-
-First the trackers, then a run in MLflow's terms: tags, parameters, metrics, the judgments table and the dataset.
-"""
+"""`tracking=mlflow` logs a finished run or sweep to MLflow; `tracking=none` leaves it on disk."""
 
 from __future__ import annotations
 
@@ -39,9 +36,8 @@ if TYPE_CHECKING:
 PLAN = "plan.json"  # in a run's folder: the plan that was locked
 NOTE = "mlflow.json"  # in a run's folder: where it was logged
 PROGRAMS = ("program.json", "baseline.json", "splits.json", "optimisation.json")
-FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json", *PROGRAMS)
+FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json", *PROGRAMS, "figures", "tables")
 QUOTING = ("report.html", "report.md", "judgments.jsonl", *PROGRAMS[:2])  # they hold judged texts
-FOLDERS = ("figures", "tables")
 LONGEST_PARAM, LONGEST_TAG, LONGEST_KEY, LONGEST_DIGEST = 6000, 5000, 250, 36  # characters, MLflow's limits
 TABLE = (
     "item_id judge criterion pair_id condition label repeat score raw_score low high confidence uncertainty "
@@ -62,7 +58,8 @@ class NoTracker:
 
 
 class MlflowTracker:
-    """Logs runs and sweeps to MLflow.
+    """Logs runs and sweeps to MLflow. What writes raises ConfigError where MLflow cannot be reached or written; what
+    was judged by then is on disk.
 
     Args:
         uri: A server or a database; None is `mlruns/mlflow.db` in the current folder.
@@ -92,11 +89,7 @@ class MlflowTracker:
         check_store(self.uri)
 
     def lock(self, folder: Path, name: str, plan: Mapping[str, Any], digest: str) -> None:
-        """Log a plan before anything is judged, as a run of its own that bears the plan's hash; once per folder.
-
-        Raises:
-            ConfigError: MLflow cannot be reached or written; nothing was judged yet.
-        """
+        """Log a plan before anything is judged, as a run of its own that bears the plan's hash; once per folder."""
         if RunFolder(folder).has(PLAN):
             return
         with opened(self.uri, self.experiment, "Nothing was judged yet.") as store:
@@ -110,12 +103,8 @@ class MlflowTracker:
     def log(self, run: FinishedRun) -> str:
         """Log a finished run with everything that its folder and its records hold.
 
-        A folder that was logged before (a continued run) gets a new MLflow run in place of the old one.
-
-        Returns:
-            How to look at it, one line.
-        Raises:
-            ConfigError: MLflow cannot be reached or written; the results are on disk.
+        A folder that was logged before (a continued run) gets a new MLflow run in place of the old one. Returns how
+        to look at it, one line.
         """
         kept = f"The results are in {run.folder}; to log them: the same command with run.resume={run.folder}."
         if self.redact:
@@ -134,7 +123,7 @@ class MlflowTracker:
             log_params(store, run_id, params(run))
             log_metrics(store, run_id, compared(run))
             store.client.log_table(run_id, table(run), "judgments.json")
-            _log_folder(store, run_id, run.folder, [f for f in FILES if not (self.redact and f in QUOTING)], FOLDERS)
+            _log_folder(store, run_id, run.folder, [n for n in FILES if not (self.redact and n in QUOTING)])
             if self.redact:
                 lines = "".join(f"{j.model_dump_json()}\n" for j in run.judgments)
                 store.client.log_text(run_id, lines, "judgments.jsonl")
@@ -159,11 +148,7 @@ class MlflowTracker:
             return where(store, run_id)
 
     def open_sweep(self, name: str, folder: Path, params: Mapping[str, str], run_id: str | None = None) -> str:
-        """Create the parent run of a sweep (or go on with `run_id`, if it is still there); returns its id.
-
-        Raises:
-            ConfigError: MLflow cannot be reached or written; nothing was judged yet.
-        """
+        """Create the parent run of a sweep (or go on with `run_id`, if it is still there); returns its id."""
         with opened(self.uri, self.experiment, "Nothing was judged yet.") as store:
             if run_id is not None and still_there(store, run_id):
                 store.client.update_run(run_id, status="RUNNING")
@@ -176,34 +161,33 @@ class MlflowTracker:
 
     def close_sweep(self, run_id: str | None, status: str, result: SweepResult | None = None) -> str | None:
         """End the parent run with `status` ("FINISHED", "FAILED", "KILLED") and log the sweep's report to it.
-
-        Returns:
-            How to look at it, one line.
-        Raises:
-            ConfigError: MLflow cannot be reached or written; the report is on disk.
-        """
+        Returns how to look at it, one line."""
         if run_id is None:
             return None
         kept = "The jobs' results are on disk." if result is None else f"The sweep's report is in {result.folder}."
         with opened(self.uri, self.experiment, kept) as store:
             if result is not None:
-                log_metrics(store, run_id, sweep_metrics(result))
+                metrics = {"sweep.jobs": float(result.count), "sweep.failed": float(len(result.failed))}
+                finished = result.jobs[result.jobs["status"] == "finished"]
+                if result.headline is not None and finished["headline"].notna().any():
+                    best = finished[["headline", "low", "high"]].iloc[0].set_axis(["", "_low", "_high"]).dropna()
+                    metrics |= {f"best.{result.headline}{end}": float(value) for end, value in best.items()}
+                log_metrics(store, run_id, metrics)
                 for name in ("jobs", "comparisons", "agreement"):
                     table = getattr(result, name)
                     if len(table):
                         store.client.log_dict(run_id, json.loads(table.to_json(orient="split")), f"{name}.json")
-                _log_folder(store, run_id, result.folder, FILES[:2], FOLDERS[:1])
+                _log_folder(store, run_id, result.folder, [*FILES[:2], "figures"])
             store.client.set_terminated(run_id, status)
             return where(store, run_id)
 
 
-def _log_folder(store: Store, run_id: str, place: Path, names: Sequence[str], folders: Sequence[str]) -> None:
+def _log_folder(store: Store, run_id: str, place: Path, names: Sequence[str]) -> None:
     """Log those of a folder's files and folders that are there."""
     for name in names:
         if (place / name).is_file():
             store.client.log_artifact(run_id, str(place / name))
-    for name in folders:
-        if (place / name).is_dir():
+        elif (place / name).is_dir():
             store.client.log_artifacts(run_id, str(place / name), name)
 
 
@@ -331,16 +315,6 @@ def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float]) -> None
 
     now = int(time.time() * 1000)
     store.client.log_batch(run_id, metrics=[Metric(plain_key(k), rounded(v), now, 0) for k, v in metrics.items()])
-
-
-def sweep_metrics(result: SweepResult) -> dict[str, float]:
-    """How many jobs ended how, and the best job's numbers."""
-    metrics = {"sweep.jobs": float(result.count), "sweep.failed": float(len(result.failed))}
-    finished = result.jobs[result.jobs["status"] == "finished"]
-    if result.headline is not None and finished["headline"].notna().any():
-        best = finished[["headline", "low", "high"]].iloc[0].set_axis(["", "_low", "_high"]).dropna()
-        metrics |= {f"best.{result.headline}{end}": float(value) for end, value in best.items()}
-    return metrics
 
 
 def table(run: FinishedRun) -> pd.DataFrame:
