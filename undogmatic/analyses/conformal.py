@@ -221,7 +221,7 @@ class EscalationAnalysis(AgainstTruth):
             lines = {
                 "agreement": {"x": x, "y": [step.n_right / step.n for step in steps]},
                 "lower_limit": {"x": x, "y": [step.least for step in steps]},
-                "promised": {"x": [x[0], x[-1]], "y": [result.rate, result.rate]},
+                "promised": {"x": [x[0], x[-1]], "y": [self.rate, self.rate]},
             }
             tell.draw("escalation", "curve", lines=lines, x_label="decided", y_label="agreement", n=result.n_units)
         items = {"item_id": rows["item_id"].to_numpy(), "measure": used, "doubt": doubt, "right": right.astype(float)}

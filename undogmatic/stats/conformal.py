@@ -272,8 +272,6 @@ class Escalation(NamedTuple):
 
     threshold: float | None
     share: float
-    rate: float
-    confidence: float
     needed: int
     n_units: int
     steps: tuple[Candidate, ...]
@@ -345,4 +343,4 @@ def find_threshold(
             break
     best = max((step.threshold for step in steps if step.passed), default=None)
     share = 0.0 if best is None else float((u <= best).mean())
-    return Escalation(best, share, rate, confidence, needed, n_units, tuple(steps))
+    return Escalation(best, share, needed, n_units, tuple(steps))

@@ -106,7 +106,7 @@ COMPOSITE = Rules("composite.verdict_", (
     Rule("first", "supported", lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead), Systems.sentence),
     Rule("equal", "refuted", lambda e: all(pair.apart.outcome == "within" for pair in e.pairs),
          lambda e: {"systems": len(e.order), "margin": e.margin, "n": e.n}),
-    Rule("few", "undecided", lambda e: any(p.claim is None or p.claim.reason == "too_few" for p in e.pairs),
+    Rule("few", "undecided", lambda e: any(p.claim is None or p.claim.few for p in e.pairs),
          Systems.few),
     Rule("open_endless", "undecided", lambda e: None in e.needed(), Systems.sentence),
     Rule("open", "undecided", always, lambda e: e.sentence() | {"needed": max(e.needed(), default=0)}),

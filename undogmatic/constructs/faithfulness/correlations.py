@@ -273,7 +273,7 @@ class ConsistencyAnalysis(OfComposite):
             "margin": margin,
             "moved": [voice for (_, voice), held in claims.items() if held.outcome == "beyond"],
             "within": all_shown and all(held.outcome == "within" for held in held_),
-            "few": not all_shown or any(held.reason == "too_few" for held in held_),
+            "few": not all_shown or any(held.few for held in held_),
             "groups": min(held.estimate.n_groups for held in held_) if all_shown else 0,
             "fewest": max((held.fewest for held in held_), default=2),
         }
