@@ -6,7 +6,7 @@ The judge by rules and embeddings is a baseline that runs offline, and no person
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -22,7 +22,7 @@ from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Record, Verdict, digest
-from undogmatic.records.rubric import NumericScale
+from undogmatic.records.rubric import NumericScale, Rubric
 
 BUCKETS = NumericScale(minimum=1, maximum=5, step=1)
 CRITERIA = ("factual_accuracy", "completeness")
@@ -77,21 +77,16 @@ class BucketJudge(Judge):
         counts = {"quotes_not_found": float(len(invented)), "hedging": float(answer.hedging)}
         problems = [error.problem for error in answer.errors]
         problems += [f"the quote {quote!r} does not stand in the summary" for quote in invented]
-        accuracy = Verdict(
-            score=self.rubric.units(answer.factual_accuracy / 5),
-            rationale=answer.rationale,
-            issues=tuple(problems),
-            review=bool(invented),
-            details={"bucket": answer.factual_accuracy, "errors": table(rows), **counts},
-        )
-        omissions = table([{"omission": omission} for omission in answer.omissions])
-        completeness = Verdict(
-            score=self.rubric.units(answer.completeness / 5),
-            rationale=answer.rationale,
-            issues=answer.omissions,
-            details={"bucket": answer.completeness, "omissions": omissions},
-        )
-        return dict(zip(CRITERIA, (accuracy, completeness), strict=True))
+        omissions = [{"omission": omission} for omission in answer.omissions]
+        accuracy = _verdict(self.rubric, answer.factual_accuracy, {"errors": table(rows), **counts}, problems)
+        completeness = _verdict(self.rubric, answer.completeness, {"omissions": table(omissions)}, answer.omissions)
+        accuracy = accuracy.replace(review=bool(invented))
+        both = (verdict.replace(rationale=answer.rationale) for verdict in (accuracy, completeness))
+        return dict(zip(CRITERIA, both, strict=True))
+
+
+def _verdict(rubric: Rubric, bucket: float, details: dict[str, float | str], issues: Sequence[str]) -> Verdict:
+    return Verdict(score=rubric.units(bucket / 5), issues=tuple(issues), details={"bucket": float(bucket), **details})
 
 
 def stands_in(quote: str, text: str) -> bool:
@@ -110,10 +105,7 @@ Bucket = Annotated[int, Field(ge=1, le=5)]
 FLAWLESS, INCOHERENT = 5, 1
 LITTLE, MUCH = 0.25, 0.9
 """Shares of the reference: of less the summary says too little whatever is missing, of more nothing much is."""
-OPINION = "opinion"
 _VALUES = ("date", "number", "vote")
-
-
 Fault = dict[str, Any]
 """A row of a table of errors or omissions, with the bucket that it alone would give under `bucket`."""
 
@@ -179,7 +171,7 @@ class BucketRulesJudge(Judge):
         similarities = await self.embeddings.similarities(*own)
         covered = coverage(similarities, self.threshold, inclusive=False)
         missed = [sentence for sentence, is_in in zip(own.reference, covered.covered, strict=True) if not is_in]
-        opinion = item.inputs.get(OPINION, "").strip()
+        opinion = item.inputs.get("opinion", "").strip()
         beside = self._beside(own, opinion, found)
         hedged = self._hedged(own, hedges(own.reference, own.summary, similarities, self.aligned))
         errors = [*self._contradictions(own, found), *(beside if opinion else ()), *hedged]
@@ -193,8 +185,7 @@ class BucketRulesJudge(Judge):
         ):
             bucket = INCOHERENT if covered.score == 0 else min([row["bucket"] for row in rows], default=FLAWLESS)
             issues = [f"{'doubt: ' if row.get('doubt') else ''}{row.get('problem') or row['omission']}" for row in rows]
-            details: dict[str, float | str] = {"bucket": float(bucket), name: table(rows), **more}
-            verdicts[criterion] = Verdict(score=self.rubric.units(bucket / 5), issues=tuple(issues), details=details)
+            verdicts[criterion] = _verdict(self.rubric, bucket, {name: table(rows), **more}, issues)
         return verdicts
 
     def _contradictions(self, own: Sides, found: Sequence[SentenceFinding]) -> list[Fault]:
@@ -228,16 +219,12 @@ class BucketRulesJudge(Judge):
     def _hedged(self, own: Sides, found: Sequence[Hedge]) -> list[Fault]:
         costly = len(found) >= self.several or any(each.outcome for each in found)
         cost = _cost(self.hedged if costly else FLAWLESS, is_sure(HEDGED, "hedging", self.sure))
-        return [
-            {
-                "quote": own.summary[each.place],
-                "problem": f"hedging: {', '.join(map(repr, each.said))}; the reference says it without",
-                "correct": own.reference[each.reference],
-                "kind": "hedging",
-                **cost,
-            }
-            for each in found
-        ]
+        rows = []
+        for place, reference, phrases, _ in found:
+            problem = f"hedging: {', '.join(map(repr, phrases))}; the reference says it without"
+            row = {"quote": own.summary[place], "problem": problem, "correct": own.reference[reference]}
+            rows.append(row | {"kind": "hedging"} | cost)
+        return rows
 
     def _omissions(self, own: Sides, missed: Sequence[str], share: float) -> list[Fault]:
         """Of a reference of which so large a share is covered, the `missed` sentences not being."""
@@ -248,13 +235,13 @@ class BucketRulesJudge(Judge):
             if first is not None and not pattern(name).search(said):
                 rows.append({"omission": first, "kind": kind, "bucket": self.missing.get(kind, 3)})
         decisive = self.missing.get("outcome", 2)
-        for sentence in missed:
-            if outcomes(sentence, language) and all(row["omission"] != sentence for row in rows):
-                rows.append({"omission": sentence, "kind": "outcome", "bucket": decisive})
+        decided = dict.fromkeys(sentence for sentence in missed if outcomes(sentence, language))
+        kinds: list[tuple[str, int, Iterable[str]]] = [("outcome", decisive, decided)]
         if share < MUCH:
-            bucket = decisive if share < LITTLE else self.missing.get("much", 4)
+            kinds.append(("much", decisive if share < LITTLE else self.missing.get("much", 4), missed))
+        for kind, bucket, unsaid in kinds:
             named = {row["omission"] for row in rows}
-            rows += [{"omission": each, "kind": "much", "bucket": bucket} for each in missed if each not in named]
+            rows += [{"omission": each, "kind": kind, "bucket": bucket} for each in unsaid if each not in named]
         return rows
 
     def readouts(self) -> Sequence[Source]:

@@ -89,8 +89,7 @@ class CasesDataset:
         what = "cases" if summaries is None else f"summaries ({Path(summaries).name})"
         self.about = f"{SHIPPED if path is None else self.path.name} {what}, {split} split"
         ours = path is None and self.summaries in (None, shipped / "summaries.jsonl")
-        self.licence = _LICENCE if ours else None
-        """That of the shipped cases; none is known of the user's."""
+        self.licence = _LICENCE if ours else None  # none is known of the user's
 
     def load(self) -> list[Item]:
         """The cases, or the summaries, in file order. Raises DataError naming file and line."""
@@ -99,8 +98,7 @@ class CasesDataset:
             if (first := cases.setdefault(case.name, case)) is not case:
                 raise DataError(f"{case.place}: the case {brief(case.name)} was already given at {first.place}.")
         splits = {name: case.about.get("split") or "test" for name, case in cases.items()}
-        chosen = {name: case for name, case in cases.items() if self.split in ("all", splits[name])}
-        if not chosen:
+        if not (chosen := {name: case for name, case in cases.items() if self.split in ("all", splits[name])}):
             there = listed(sorted(set(map(str, splits.values())))) or "none"
             raise DataError(
                 f"{self.path} holds no cases of the split {self.split} (there are: {there}). Give another "
@@ -139,8 +137,7 @@ def _of_table(path: Path, column: str) -> Iterator[Case]:
 
 def _of_folder(folder: Path) -> Iterator[Case]:
     """A case per sub-folder, in the order of their names. Raises DataError naming the folder."""
-    inside = [each for each in _entries(folder) if each.is_dir()]
-    if not inside:
+    if not (inside := [each for each in _entries(folder) if each.is_dir()]):
         raise DataError(
             f"{folder}: no sub-folder in it. Give each case one, with its document ({', '.join(DOCUMENTS)}) and "
             "reference.txt; or a table with case, document, reference."
@@ -184,16 +181,12 @@ def _name(place: str, cells: dict[str, Any], key: str, columns: str) -> str:
 
 def _file_beside(place: str, folder: Path, written: Any, key: str, kinds: tuple[str, ...]) -> Path:
     """The file that a table names, relative to the folder the table lies in. Raises DataError."""
-    try:
-        file = folder / Path(str(written)).expanduser()
-        there = file.is_file()
-    except (OSError, RuntimeError, ValueError):
-        there = False
-    if not there:
-        raise DataError(f"{place}: `{key}` is {brief(written)}, which is no file (looked for in {folder}).")
-    if file.suffix.lower() not in kinds:
-        raise DataError(f"{place}: `{key}` is {brief(written)}; known kinds: {', '.join(kinds)}.")
-    return file
+    with contextlib.suppress(OSError, RuntimeError, ValueError):
+        if (file := folder / Path(str(written)).expanduser()).is_file():
+            if file.suffix.lower() in kinds:
+                return file
+            raise DataError(f"{place}: `{key}` is {brief(written)}; known kinds: {', '.join(kinds)}.")
+    raise DataError(f"{place}: `{key}` is {brief(written)}, which is no file (looked for in {folder}).")
 
 
 def _reference(place: str, folder: Path, written: str) -> str:
@@ -217,8 +210,7 @@ def _case_item(case: Case, column: str) -> Item:
 
 
 def _summary_items(path: Path, cases: Mapping[str, Case], chosen: Mapping[str, Case]) -> Iterator[tuple[str, Item]]:
-    """The summaries of the chosen cases with their places; those of others are only checked. Raises DataError naming
-    file and line."""
+    """The summaries of the chosen cases with their places; those of others are only checked. Raises DataError."""
     first: dict[tuple[str, str], str] = {}
     columns, read = "case, system (or model), text", cache(read_document)
     for place, name, cells in _rows(path, ("case", "text"), columns):
@@ -236,11 +228,7 @@ def _summary_items(path: Path, cases: Mapping[str, Case], chosen: Mapping[str, C
         if (case := chosen.get(name)) is not None:
             opinion = None if case.document is None else read(case.document).text
             inputs = {"summary": text, "reference": case.reference, "opinion": opinion}
-            about = {"case": name, "system": system, "word_count": len(text.split())}
-            fields = {
-                "id": f"{name}/{system}",
-                "inputs": {key: value for key, value in inputs.items() if value is not None},
-                "pair": name,
-                "metadata": case.about | cells | about,
-            }
+            inputs = {key: value for key, value in inputs.items() if value is not None}
+            about = case.about | cells | {"case": name, "system": system, "word_count": len(text.split())}
+            fields = {"id": f"{name}/{system}", "inputs": inputs, "pair": name, "metadata": about}
             yield place, make_item(place, fields)

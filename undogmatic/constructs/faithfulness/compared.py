@@ -151,10 +151,9 @@ class CoverageJudge(Judge):
         """The share covered, and the best match of every sentence."""
         own = sides(item, self.least)
         found = coverage(await self.embeddings.similarities(*own), self.threshold, self.inclusive)
-        best = [own.summary[n] for n in found.best]
-        columns = own.reference, best, found.similarity.tolist(), found.covered.tolist()
-        names = ("sentence", "best_match", "similarity", "covered")
-        rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        columns = {"sentence": own.reference, "best_match": [own.summary[n] for n in found.best]}
+        columns |= {"similarity": found.similarity.tolist(), "covered": found.covered.tolist()}
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         details = {"covered": float(found.covered.sum())} | own.lengths | {"sentences": table(rows)}
         missed = tuple(row["sentence"] for row in rows if not row["covered"])
         return {"coverage": Verdict(score=self.rubric.units(found.score), issues=missed, details=details)}
@@ -219,8 +218,7 @@ class BertScoreJudge(Judge):
 
     async def judge(self, item: Item) -> dict[str, Verdict]:  # type: ignore[override]
         """One score. Raises UnparseableAnswer for an item that lacks an input."""
-        lacking = [name for name in (self.text, self.reference) if name not in item.inputs]
-        if lacking:
+        if lacking := [name for name in (self.text, self.reference) if name not in item.inputs]:
             raise UnparseableAnswer(f"there is nothing to compare: the item has no input {lacking[0]!r}")
         scorer = _scorer(self.encoder, self.language, self.layers, self.rescale)
         found = scorer.score([item.inputs[self.text]], [item.inputs[self.reference]])

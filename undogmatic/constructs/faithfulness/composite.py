@@ -1,7 +1,5 @@
-"""Averages the criteria of a text into pillars, weighs these into one number, and ranks systems by it.
-
-A pillar may have several judges. Its score is the mean of theirs, and a judge's the mean of the pillar's criteria.
-"""
+"""Averages the criteria of a text into pillars, weighs these into one number, and ranks systems by it. The score of a
+pillar is the mean of its judges', and a judge's the mean of the pillar's criteria."""
 
 from __future__ import annotations
 
@@ -31,8 +29,7 @@ Missing = Literal["missing", "renormalise"]
 Number = TypeVar("Number", float, Estimate)
 CASE, SYSTEM, WORDS = "metadata.case", "metadata.system", "metadata.word_count"
 ITEMS = "items_composite.csv"
-MOST_CASES = 30
-"""With more, neither rows of a heatmap nor marks of a case can be read."""
+MOST_CASES = 30  # with more, neither rows of a heatmap nor marks of a case can be read
 
 
 class Scores(NamedTuple):
@@ -56,10 +53,6 @@ class SystemPair(NamedTuple):
     differences: Differences
     claim: Claim | None
     apart: Apart
-
-    def limits(self, alpha: float) -> Apart:
-        """`apart`, whatever share of errors the table of tests leaves to it."""
-        return self.apart
 
 
 class Systems(NamedTuple):
@@ -129,18 +122,12 @@ def compare_systems(table: pd.DataFrame, groups: Sequence[str], margin: Margin, 
     alpha = (1 - level) / max(1, len(names))
     pairs = []
     for left, right in names:
-        differences, apart = Differences(table[left] - table[right], list(map(str, groups))), UNKNOWN
-        claim = differences.claim(margin.value, alpha, margin.span, power)
-        if claim is not None:
+        differences, apart = Differences(table[left] - table[right], groups), UNKNOWN
+        if (claim := differences.claim(margin.value, alpha, margin.span, power)) is not None:
             outcome = claim.outcome if margin.allows(claim.outcome) else "open"
             apart = Apart(claim.estimate.interval, outcome, claim.n_needed if outcome == "open" else None)
         pairs.append(SystemPair(left, right, differences, claim, apart))
-    return Systems(pairs, order, dict(table.mean()), margin.value, alpha, len(table), len(set(map(str, groups))))
-
-
-def _means(columns: Mapping[Any, pd.Series], index: pd.Index) -> pd.DataFrame:
-    """Means as a table, rounded where they are made: (2/5 + 4/5) / 2 shall tie with 3/5."""
-    return pd.DataFrame(columns, index=index).round(DIGITS)
+    return Systems(pairs, order, dict(table.mean()), margin.value, alpha, len(table), len(set(groups)))
 
 
 def _about(frame: pd.DataFrame) -> pd.DataFrame:
@@ -229,7 +216,9 @@ class CompositeAnalysis:
 
     def _weighed(self, about: pd.DataFrame, voices: Mapping[str, pd.DataFrame], missing: Missing) -> Scores:
         patch = missing == "renormalise"
-        pillars = _means({p: own.mean(axis=1, skipna=patch) for p, own in voices.items()}, about.index)
+        means_of = {pillar: own.mean(axis=1, skipna=patch) for pillar, own in voices.items()}
+        # Means are rounded where they are made: (2/5 + 4/5) / 2 shall tie with 3/5.
+        pillars = pd.DataFrame(means_of, index=about.index).round(DIGITS)
         there = (pillars.notna() * self.weighing).sum(axis=1)
         composite = ((pillars.fillna(0) * self.weighing).sum(axis=1) / there).round(DIGITS)
         if not patch:
@@ -242,7 +231,8 @@ class CompositeAnalysis:
         judges = (self.judges or {}).get(pillar, dict.fromkeys(wide.columns.get_level_values("judge")))
         columns = {judge: [(judge, criterion) for criterion in self.of(pillar)] for judge in judges}
         there = {judge: pairs for judge, pairs in columns.items() if all(pair in wide.columns for pair in pairs)}
-        return _means({judge: wide[pairs].mean(axis=1, skipna=False) for judge, pairs in there.items()}, wide.index)
+        means_of = {judge: wide[pairs].mean(axis=1, skipna=False) for judge, pairs in there.items()}
+        return pd.DataFrame(means_of, index=wide.index).round(DIGITS)
 
     def by_judge(self, scores: Scores) -> dict[str, Scores]:
         """Pillars and composite with each judge alone, of pillars with several; {} where none has."""
@@ -279,13 +269,13 @@ class CompositeAnalysis:
         tell, scores, margin = Telling(self.name), self.scores(judged), margin_of(judged.rubric, self.margin)
         table = crossed(scores.about, -judged.sign * scores.composite)
         whole = table.dropna()
-        systems = self._compare(scores, whole, margin)
+        systems = compare_systems(whole, _groups(scores, whole), margin, self.level, self.power)
         ruling = verdict(COMPOSITE, systems._replace(means=dict(-judged.sign * whole.mean())))
         if scores.composite.isna().any() and ruling.standing != "undecided":
             ruling = self._withheld(ruling, judged, scores, margin)
         self._set_out(tell, scores, table, margin)
         if len(whole) and table.shape[1] > 1:
-            self._rank(tell, judged, scores, whole, systems, rng)
+            self._rank(tell, judged, scores, systems, rng)
         alone = self.by_judge(scores)
         means_alone = self._by_judge(tell, judged, alone)
         cases = crossed(scores.about, scores.composite)
@@ -308,15 +298,12 @@ class CompositeAnalysis:
         """The band of a composite; "below" under the lowest one."""
         return next((name for name, low in self.bands.items() if value >= low - 1e-12), "below")
 
-    def _compare(self, scores: Scores, whole: pd.DataFrame, margin: Margin) -> Systems:
-        return compare_systems(whole, _groups(scores, whole), margin, self.level, self.power)
-
     def _set_out(self, tell: Telling, scores: Scores, table: pd.DataFrame, margin: Margin) -> None:
         """Tell what the composite is made of, and what was left out of it."""
         incomplete, total = int(table.isna().any(axis=1).sum()), len(scores.composite)
-        missing = int(scores.composite.isna().sum())
         counts = {"systems": table.shape[1], "cases": len(table) - incomplete, "cases_left_out": incomplete}
-        for name, count in (counts | {"missing": missing, "renormalised": scores.patched}).items():
+        counts |= {"missing": (missing := int(scores.composite.isna().sum())), "renormalised": scores.patched}
+        for name, count in counts.items():
             tell.number(count, name)
         tell.say("weights", weights={pillar: f"{weight:g}" for pillar, weight in self.weights.items()})
         for pillar, own in scores.voices.items():
@@ -331,19 +318,13 @@ class CompositeAnalysis:
         tell.say("margin", margin=margin.value, source=f"margin_{margin.source}")
 
     def _rank(
-        self,
-        tell: Telling,
-        judged: LongTable,
-        scores: Scores,
-        whole: pd.DataFrame,
-        systems: Systems,
-        rng: np.random.Generator,
+        self, tell: Telling, judged: LongTable, scores: Scores, systems: Systems, rng: np.random.Generator
     ) -> None:
         """Tell of every system, the best first, over the cases that all systems have."""
+        whole = crossed(scores.about, -judged.sign * scores.composite).dropna()
         groups, of = _groups(scores, whole), [f"of_{pillar}" for pillar in self.weights]
         places = ranks(whole.to_numpy(), rng, self.level, self.resamples, groups=groups)
         pillars = _pillars_of_systems(scores, whole.index).add_prefix("of_")
-        ends = judged.rubric.minimum, judged.rubric.maximum
         tell.say("over", n=systems.n, groups=systems.groups)
         rows: list[dict[str, Any]] = []
         for n in np.argsort(places.place, kind="stable"):
@@ -351,8 +332,8 @@ class CompositeAnalysis:
             own = -judged.sign * whole[system].to_numpy()
             mean = Estimate(float(own.mean()), np.nan, np.nan)
             if len(set(groups)) > 1:
-                within = ends[0] <= own.min() and own.max() <= ends[1]
-                held = means.interval(own, self.level, groups=groups, bounds=ends if within else None)
+                within = judged.scale[0] <= own.min() and own.max() <= judged.scale[1]
+                held = means.interval(own, self.level, groups=groups, bounds=judged.scale if within else None)
                 mean = mean.replace(low=held.low, high=held.high)
             place, low, high, first = (float(of_all[n]) for of_all in (places.place, *places.ends, places.first))
             bands = {f"band{end}": "" if math.isnan(x) else self.band(x) for end, x in mean.metrics("").items()}
@@ -369,9 +350,9 @@ class CompositeAnalysis:
             shown = {"band": f"band_{bands['band']}", "places": (low, high), "system": system, "first": first}
             tell.say("system", mean.values("composite"), shown)
         tell.tables["ranking"] = ranking = pd.DataFrame(rows)
-        pairs = [
-            Comparison(one.left, one.right, "", one.differences.mean, systems.n, one.differences.p, one.limits)
-            for one in systems.pairs
+        pairs = [  # `apart` holds with the level of all together, whatever share of it the table leaves to each
+            Comparison(left, right, "", own.mean, systems.n, own.p, lambda _, apart=apart: apart)  # type: ignore[misc]
+            for left, right, own, _, apart in systems.pairs
         ]
         tests = compare.corrected(pairs, {"": 1}, by_interval=("",), alpha=systems.alpha).table
         tell.tables["tests"] = tests.drop(columns="measure")
@@ -411,14 +392,15 @@ class CompositeAnalysis:
 
     def _withheld(self, ruling: Ruling, judged: LongTable, scores: Scores, margin: Margin) -> Ruling:
         """The verdict if it stands with the missing pillars at the ends of the scale that speak most against it."""
-        ends = judged.rubric.minimum, judged.rubric.maximum
         low, high = (
             crossed(scores.about, -judged.sign * (scores.pillars.fillna(end) * self.weighing).sum(axis=1)).dropna()
-            for end in (ends if judged.sign < 0 else ends[::-1])
+            for end in judged.scale[:: -judged.sign]
         )
         first = ruling.evidence.order[0]
         for one in low.columns if ruling.standing == "refuted" else [first]:
-            again = verdict(COMPOSITE, self._compare(scores, high.assign(**{one: low[one]}), margin))
+            turned = high.assign(**{one: low[one]})
+            systems = compare_systems(turned, _groups(scores, turned), margin, self.level, self.power)
+            again = verdict(COMPOSITE, systems)
             same = again.standing == "refuted" or again.evidence.order[0] == first
             if again.standing != ruling.standing or not same:
                 empty = scores.composite.isna()

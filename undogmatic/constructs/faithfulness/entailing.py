@@ -22,8 +22,7 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 from undogmatic.safety.outside import read_json
 
-LABELS = ("entailment", "neutral", "contradiction")
-"""The order of the probabilities that come out, whatever the model's own."""
+LABELS = ("entailment", "neutral", "contradiction")  # the order of the probabilities, whatever the model's own
 OBVIOUS = (
     ("The judge signed the order.", "The judge signed the order.", "entailment"),
     ("Two men are playing football in a park.", "People are playing football.", "entailment"),
@@ -36,8 +35,6 @@ OBVIOUS = (
 CONTRADICTION = LABELS.index("contradiction")
 AT_ONCE = 32
 LONGEST = 256
-_TOKENS = ("ids", "attention_mask", "type_ids")
-_STARTS = ("entail", "neutral", "contradict")
 Logits = Callable[[Sequence[tuple[str, str]]], NDArray[np.float64]]
 """Premises and hypotheses to what a model gives of each, shape (n_pairs, n_labels), in its own order."""
 
@@ -62,11 +59,8 @@ class Entailing(Model):
         self._lock = threading.Lock()
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """Of premise and hypothesis: the probability of each of LABELS. Shape (n_pairs, 3).
-
-        Raises:
-            ConfigError: The model cannot be loaded, lacks the labels, or gets an obvious pair wrong.
-        """
+        """Of premise and hypothesis: the probability of each of LABELS. Shape (n_pairs, 3). Raises ConfigError where
+        the model cannot be loaded, lacks the labels, or gets an obvious pair wrong."""
         with self._lock:  # two at once would only slow one another
             if self._logits is None:
                 self._logits = self._tested()
@@ -75,16 +69,14 @@ class Entailing(Model):
     def _tested(self) -> Logits:
         """What gives the logits of LABELS; a model that fails on pairs which cannot be got wrong is refused."""
         folder = Path(self.path).expanduser()
-        onnx = (folder / "model.onnx").is_file()
-        own, names = _from_onnx(folder) if onnx else _from_transformers(self.path)
+        own, names = _from_onnx(folder) if (folder / "model.onnx").is_file() else _from_transformers(self.path)
         order = order_of(names, self.path)
 
         def logits(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
             return np.asarray(own(pairs), dtype=np.float64)[:, order]
 
         answers = [LABELS[k] for k in _probabilities(logits, [pair[:2] for pair in OBVIOUS]).argmax(axis=1)]
-        wrong = [(*pair, answer) for pair, answer in zip(OBVIOUS, answers, strict=True) if answer != pair[2]]
-        if wrong:
+        if wrong := [(*pair, answer) for pair, answer in zip(OBVIOUS, answers, strict=True) if answer != pair[2]]:
             first, second, right, answer = wrong[0]
             raise ConfigError(
                 f"`nli.path` is {self.path!r}, which fails {len(wrong)} of {len(OBVIOUS)} obvious pairs: of {first!r} "
@@ -108,7 +100,8 @@ def _probabilities(logits: Logits, pairs: Sequence[tuple[str, str]]) -> NDArray[
 def order_of(names: Mapping[Any, str], path: str) -> list[int]:
     """Places of LABELS among a model's outputs, by its `id2label`. Raises ConfigError where one is not there."""
     by_name = {str(name).strip().lower(): int(place) for place, name in names.items()}
-    places = [[n for name, n in by_name.items() if name.startswith(start)] for start in _STARTS]
+    starts = ("entail", "neutral", "contradict")
+    places = [[n for name, n in by_name.items() if name.startswith(start)] for start in starts]
     if any(len(each) != 1 for each in places):
         raise ConfigError(
             f"`nli.path` is {path!r}, whose labels are {', '.join(map(str, names.values())) or 'none'}; it needs "
@@ -154,7 +147,8 @@ def _from_onnx(folder: Path) -> tuple[Logits, Mapping[Any, str]]:
 
     def logits(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         encoded = tokenizer.encode_batch(list(pairs))
-        return run(session, *(np.array([getattr(each, name) for each in encoded]) for name in _TOKENS))
+        tokens = ("ids", "attention_mask", "type_ids")
+        return run(session, *(np.array([getattr(each, name) for each in encoded]) for name in tokens))
 
     return logits, names
 

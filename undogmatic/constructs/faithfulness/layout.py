@@ -19,8 +19,7 @@ _MARK = re.compile(r"([*†‡§]{1,3}|\d{1,3})[.)]?\s?[A-Z“\"‘'(\[§]|[—�
 _RULE = re.compile(r"[—–_*-]{4,}\s*")
 LONGEST_WORD = 40
 _CUT = re.compile(rf"([^\W\d_]{{1,{LONGEST_WORD}}})( ?)([-\u2010\u00ad])$")
-_ENCLITICS = ("se", "lhe", "lhes", "lo", "la", "los", "las")
-"""Portuguese pronouns that a hyphen ties to their verb."""
+_ENCLITICS = ("se", "lhe", "lhes", "lo", "la", "los", "las")  # Portuguese pronouns that a hyphen ties to their verb
 _HEAD = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 ENDS = (".", "!", "?", ":", ";", "”", '"', "’", "'", ")", "]")
@@ -47,8 +46,7 @@ def paragraphs(pages: Sequence[Page]) -> tuple[list[str], list[str]]:
     """
     words = Vocabulary(line.text for page in pages for line in page)
     size = _usual((line.size, len(line.text)) for page in pages for line in page)
-    main: list[Page] = []
-    feet: list[Page] = []
+    main, feet = list[Page](), list[Page]()
     for page in pages:
         start = _notes_start(page, size, bool(feet and feet[-1]))
         main.append(page[:start])
@@ -90,9 +88,7 @@ class Vocabulary:
             return first + second
         own = chained or min(len(first), len(second)) >= 4 or second.lower() in _ENCLITICS
         both = own and {first.lower(), second.lower()} <= self.whole
-        if both or f"{first}-{second}".lower() in self.whole:
-            return f"{first}-{second}"
-        return first + second
+        return f"{first}-{second}" if both or f"{first}-{second}".lower() in self.whole else first + second
 
 
 def joined(lines: Page, words: Vocabulary) -> str:
@@ -237,8 +233,7 @@ def furniture(pages: Sequence[Page]) -> list[set[int]]:
 
 def _of_one_page(page: Page, edge: Sequence[int], times: Counter[str], least: int, titled: bool) -> set[int]:
     """Positions on one side of a page, from its edge inward, `times` being how many pages have a line there."""
-    gone: set[int] = set()
-    waiting: set[int] = set()
+    gone, waiting = set[int](), set[int]()
     for position in edge:
         text = page[position].text
         key, enough = letters(text), 2 if gone else least
@@ -261,9 +256,7 @@ def _of_one_page(page: Page, edge: Sequence[int], times: Counter[str], least: in
 def letters(text: str) -> str:
     """By what a header is known again: its letters, and the digits among them; NUMBER for a number by itself. A long
     line is none."""
-    if len(text) > LONGEST:
-        return ""
-    if _NUMBER.fullmatch(text):
-        return NUMBER
+    if len(text) > LONGEST or _NUMBER.fullmatch(text):
+        return "" if len(text) > LONGEST else NUMBER
     inner = _OUTER_DIGITS.sub("", _COUNTED.sub(" ", text)).lower()
     return "".join(character for character in inner if character.isalnum())

@@ -133,15 +133,13 @@ class LlmEntailment(Entailment):
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
         """What the model says of every sentence of the reference."""
-        numbered = {
-            name: "\n".join(f"{n}. {sentence}" for n, sentence in enumerate(own, 1))
-            for name, own in zip((REFERENCE, SUMMARY), sides, strict=True)
-        }
+        named = {REFERENCE: sides.reference, SUMMARY: sides.summary}
+        numbered = {k: "\n".join(f"{n}. {sentence}" for n, sentence in enumerate(own, 1)) for k, own in named.items()}
         shown = item.model_copy(update={"inputs": item.inputs | numbered})  # as judged texts, within their fence
         answer: Contradicted = (await self.ask.acall(item=shown)).answer
         found = [SentenceFinding(False)] * len(sides.reference)
         for each in answer.contradictions:
-            for name, own in zip((REFERENCE, SUMMARY), sides, strict=True):
+            for name, own in named.items():
                 number = getattr(each, name)
                 if not 1 <= number <= len(own):
                     said = as_json({"contradictions": [one.model_dump() for one in answer.contradictions]})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Annotated, Any, NamedTuple
 
 import dspy
@@ -126,11 +127,8 @@ class SystemsStep(Step):
 
 
 def system_names(models: Sequence[Model]) -> dict[str, Model]:
-    """Models by the names of systems: their own, without the server where that is enough to tell them apart.
-
-    Raises:
-        ConfigError: One is named twice.
-    """
+    """Models by the names of systems: their own, without the server where that is enough to tell them apart. Raises
+    ConfigError where one is named twice."""
     full = Counter(model.name for model in models)
     if twice := next((name for name, times in full.items() if times > 1), None):
         raise ConfigError(f"{twice} is named twice among the models that summarise; name each once.")
@@ -138,10 +136,8 @@ def system_names(models: Sequence[Model]) -> dict[str, Model]:
     return {model.name if short.count(name) > 1 else name: model for name, model in zip(short, models, strict=True)}
 
 
-TASKS = ("whole", "part", "joined")
-"""What lies before the model: the text, one of its parts, or what was said of the parts."""
-SHRINKING = 0.9
-"""So much of its length the text may keep at most when its parts are summarised; else there is no end to it."""
+TASKS = ("whole", "part", "joined")  # what the model sees: the text, one of its parts, or what was said of the parts
+SHRINKING = 0.9  # so much of its length may stay when a text's parts are summarised; else there is no end to it
 
 
 class SummaryWording(Record):
@@ -207,13 +203,8 @@ class Summarizer(dspy.Module):
             setattr(self, task, dspy.Predict(signature, **settings))
 
     async def aforward(self, text: str) -> dspy.Prediction:
-        """Summarise a text.
-
-        Returns:
-            A prediction with `summary`, and `parts`: in how many pieces the text was read.
-        Raises:
-            ModelError: The model refused, or its answer is cut off, empty or otherwise not what was asked for.
-        """
+        """Summarise a text: a prediction with `summary`, and `parts`, in how many pieces the text was read. Raises
+        ModelError where the model refused, or its answer is cut off, empty or otherwise not what was asked for."""
         if self.rule is not None:
             return dspy.Prediction(summary=await self.rule.summarise(text, self.limits.words), parts=1)
         room = self.room()
@@ -288,22 +279,17 @@ def _fitting(paragraph: str, room: int, count: Callable[[str], int]) -> list[str
 
 def _whole_sentences(text: str) -> str:
     """What a base model wrote, to its first repetition or paragraph's end, without a sentence that is cut off."""
-    kept: dict[str, None] = {}
-    for sentence in sentences(text.strip().partition("\n\n")[0]):
-        if sentence in kept:
-            break
-        kept[sentence] = None
-    if kept and not list(kept)[-1].rstrip("”\"')]").endswith((".", "!", "?")):
-        kept.popitem()
+    every = sentences(text.strip().partition("\n\n")[0])
+    kept = every[: next((n for n, sentence in enumerate(every) if sentence in every[:n]), None)]
+    if kept and not kept[-1].rstrip("”\"')]").endswith((".", "!", "?")):
+        kept.pop()
     if not kept:
         raise UnparseableAnswer("the continuation holds no whole sentence", text or None)
     return " ".join(kept)
 
 
-REPEATED = 0.6
-"""Cosine above which a sentence says what a chosen one says."""
-SHORTEST = 5
-"""Words; a heading, a number of a docket or a name has fewer."""
+REPEATED = 0.6  # cosine above which a sentence says what a chosen one says
+SHORTEST = 5  # words; a heading, a number of a docket or a name has fewer
 
 
 class LeadModel(Model):
@@ -320,21 +306,16 @@ class LeadModel(Model):
         )
 
     async def summarise(self, text: str, words: int) -> str:
-        """Whole sentences in their order, at most `words` words, but at least one sentence.
-
-        Raises:
-            UnparseableAnswer: There is no sentence in it.
-        """
+        """Whole sentences in their order, at most `words` words, but at least one sentence. Raises UnparseableAnswer
+        where there is none in it."""
         every = sentences(text)
         usable = [n for n, sentence in enumerate(every) if len(sentence.split()) >= SHORTEST] or list(range(len(every)))
         if not usable:
             raise UnparseableAnswer("there is no sentence in the text")
-        chosen: list[int] = []
-        for n in self.ranked([every[k] for k in usable]):
-            if chosen and sum(len(every[k].split()) for k in (*chosen, usable[n])) > words:
-                break
-            chosen.append(usable[n])
-        return " ".join(every[n] for n in sorted(chosen))
+        ranked = [usable[n] for n in self.ranked([every[k] for k in usable])]
+        lengths = list(accumulate(len(every[k].split()) for k in ranked))
+        fitting = max(1, sum(length <= words for length in lengths))
+        return " ".join(every[n] for n in sorted(ranked[:fitting]))
 
     def ranked(self, sentences: Sequence[str]) -> Iterable[int]:
         """Positions of sentences, the first to be taken first."""

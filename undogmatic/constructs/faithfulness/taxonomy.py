@@ -27,8 +27,7 @@ from undogmatic.stats import agreement, limits
 OTHER = "other"
 KINDS = ("errors", "omissions")
 JOURNAL = "judgments.jsonl"
-_NO_WORDS = ("severity", "category", "categories", "primary_category")
-"""Fields of a quote that are not what it says, but what somebody said of it."""
+_NO_WORDS = ("severity", "category", "categories", "primary_category")  # of a quote, but nothing that it says
 
 
 class Quoted(NamedTuple):
@@ -83,10 +82,8 @@ def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quoted
             listed = json_value(text) if isinstance(text, str) else []
         except Unreadable:
             listed = text
-        for entry in listed if isinstance(listed, list) else [listed]:
-            if not isinstance(entry, Mapping):
-                found.append(Quoted(kind, str(entry), None, None))
-                continue
+        for quoted in listed if isinstance(listed, list) else [listed]:
+            entry = quoted if isinstance(quoted, Mapping) else {"": str(quoted)}
             words = [v for k, v in entry.items() if isinstance(v, str) and k not in (*_NO_WORDS, *given)]
             label = next((entry[k] for k in given if isinstance(entry.get(k), str)), None)
             severity = None if entry.get("severity") is None else str(entry["severity"])
@@ -117,8 +114,7 @@ class QuotesDataset:
     def _items(self) -> Iterable[tuple[str, Item]]:
         seen: dict[tuple[str, str], set[str]] = {}
         for number, row in json_lines(self.path):
-            place = f"{self.path}:{number}"
-            outcome = row.get("outcome")
+            place, outcome = f"{self.path}:{number}", row.get("outcome")
             if not isinstance(outcome, dict) or not isinstance(row.get("item_id"), str):
                 raise DataError(f"{place}: not a judgment. Name the folder of a run, or its {JOURNAL}.")
             if row.get("repeat"):
@@ -258,8 +254,7 @@ class TaxonomyAnalysis:
 
     def _quoted(self, judged: LongTable) -> pd.DataFrame:
         """A row per quote of a judge; what it keeps beside several criteria counts once."""
-        rules, rows = QuoteClasses(self.rules, "analysis.rules"), []
-        frame = judged.frame[judged.frame["repeat"] == 0]
+        rules, rows, frame = QuoteClasses(self.rules, "analysis.rules"), [], judged.first()
         columns = [c for c in _DETAILS if c in frame]
         system = "metadata.system" if "metadata.system" in frame else "item_id"
         for (item, judge), own in frame.groupby(["item_id", "judge"], sort=False):
@@ -272,8 +267,7 @@ class TaxonomyAnalysis:
 
     def _asked(self, judged: LongTable) -> pd.DataFrame:
         """A row per quote that a model was asked for the class of; one that it did not answer is left out."""
-        rules = QuoteClasses(self.rules, "analysis.rules")
-        frame = judged.frame[(judged.frame["repeat"] == 0) & judged.frame["error"].isna()]
+        rules, frame = QuoteClasses(self.rules, "analysis.rules"), judged.scored()
         frame = frame[frame["criterion"] == OVERALL]
         texts = zip(frame["metadata.kind"].astype(str), frame["text"].astype(str), strict=True)
         found = pd.DataFrame({"kind": frame["metadata.kind"], "class": [rules.classify(*each) for each in texts]})
@@ -285,7 +279,7 @@ def _modes(judged: LongTable, table: pd.DataFrame) -> pd.DataFrame:
     """Count how summaries fail: a row per judge (and system, where there are any) says how many summaries it read and
     in how many it found errors, omissions and hedging (by a quote of that class, or because it says so of the whole).
     """
-    frame = judged.frame[(judged.frame["repeat"] == 0) & judged.frame["error"].isna()]
+    frame = judged.scored()
     columns = [column for column in _DETAILS if column in frame]
     if "item" not in table or not columns:
         return pd.DataFrame()

@@ -19,17 +19,11 @@ from undogmatic.records.results import AnalysisResult, Standing, Telling
 from undogmatic.stats import agreement, checks, limits, means
 
 F1, GATES, DEFECT = "metadata.automatic_f1", "metadata.gates", "metadata.defect"
-MEASURED = {"automatic_f1": "f1"} | {name: name for name in ("precision", "recall", "structure_accuracy")}
-MEASURED |= {name: name for name in ("critical_recall", "hallucination_rate", "depth_accuracy")}
+_LIKEWISE = "precision recall structure_accuracy critical_recall hallucination_rate depth_accuracy".split()
+MEASURED = {"automatic_f1": "f1"} | dict(zip(_LIKEWISE, _LIKEWISE, strict=True))
 """Metadata of the dataset, and what the report calls it."""
-COUNTERPARTS = {
-    OVERALL: "automatic_f1",
-    "f1": "automatic_f1",
-    "completeness": "recall",
-    "accuracy": "precision",
-    "structure": "structure_accuracy",
-    "critical_recall": "critical_recall",
-}
+COUNTERPARTS = {OVERALL: "automatic_f1", "f1": "automatic_f1", "completeness": "recall", "accuracy": "precision"}
+COUNTERPARTS |= {"structure": "structure_accuracy", "critical_recall": "critical_recall"}
 """Criterion -> the metric that measures the same, or the nearest to it."""
 
 _COUNTED = "judge n groups level order needed"
@@ -86,7 +80,7 @@ class GatingAnalysis:
         """One result; headline `gating.spearman`, the lowest of the judges'."""
         self.check(judged)
         tell = Telling(self.name)
-        first = judged.frame[judged.frame["repeat"] == 0]
+        first = judged.first()
         self._tell_predictions(tell, first.drop_duplicates("item_id"))
         judges = [str(judge) for judge in first["judge"].dropna().unique()]
         level = family_level(self.level, max(1, len(judges)))
@@ -129,8 +123,7 @@ class GatingAnalysis:
         for name, column in (("condition", "condition"), ("system", "metadata.system")):
             if column in measured and measured[column].notna().any():  # means per group, the lowest F1 first
                 grouped = measured.rename(columns=columns).groupby(column, sort=False)
-                table = grouped[list(columns.values())].mean()
-                table.insert(0, "n", grouped.size())
+                table = pd.concat([grouped.size().rename("n"), grouped[list(columns.values())].mean()], axis=1)
                 table = table.sort_values("f1", kind="stable").rename_axis(name).reset_index()
                 tell.tables[f"by_{name}"] = table
 

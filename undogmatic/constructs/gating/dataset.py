@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from undogmatic.constructs.gating.hierarchy import Gate, Malformed, from_value, gate_name, names, outline, parse
 from undogmatic.constructs.gating.metrics import metrics
@@ -19,8 +19,7 @@ from undogmatic.safety.outside import brief, without_halves
 from undogmatic.safety.paths import data_folder
 
 TRUTH, PREDICTIONS = "ground_truth.jsonl", "predictions.jsonl"
-UNPARSED = "unparsed"
-"""The input that stands in the place of a prediction that is no hierarchy."""
+UNPARSED = "unparsed"  # the input that stands in the place of a prediction that is no hierarchy
 _ABOUT = ("species", "sample_type", "tissue", "disease_state", "application", "additional_notes")
 _LICENCE = {
     "en": "The shipped gating hierarchies are part of this project (CC BY 4.0); their faults are planted.",
@@ -29,12 +28,8 @@ _LICENCE = {
 }
 
 
-class TrueCase(NamedTuple):
-    """A true hierarchy with its markers, and what judges are shown of it besides: sample and panel."""
-
-    truth: Gate
-    markers: tuple[str, ...]
-    shown: dict[str, str]
+TrueCase = tuple[Gate, tuple[str, ...], dict[str, str]]
+"""A true hierarchy, the markers of its panel, and what judges are shown of it besides: sample and panel."""
 
 
 class GatingDataset:
@@ -80,20 +75,18 @@ class GatingDataset:
     def _items(self, cases: Mapping[str, TrueCase]) -> Iterator[tuple[str, Item]]:
         for number, row in json_lines(self.path):
             place = f"{self.path}:{number}"
-            name = _case_name(place, row)
-            if name not in cases:
+            if (name := _case_name(place, row)) not in cases:
                 raise DataError(
                     f"{place}: `test_case_id` is {brief(name)}, which is not in {self.truth} (it has: "
                     f"{listed(list(cases))}). Add its true hierarchy, or name another file: dataset.truth=FILE."
                 )
             if "prediction" not in row:
-                raise DataError(
-                    f"{place}: the field `prediction` is missing. Fields: test_case_id, prediction, id, model."
-                )
+                fields = "test_case_id, prediction, id, model"
+                raise DataError(f"{place}: the field `prediction` is missing. Fields: {fields}.")
             inputs, about = _read(place, row, name, cases[name])
-            fields = {"id": str(number if row.get("id") is None else row["id"]), "inputs": inputs, "pair": name}
-            condition = None if row.get("condition") is None else str(row["condition"])
-            yield place, make_item(place, fields | {"condition": condition, "metadata": about})
+            known = {key: str(row[key]) for key in ("id", "condition") if row.get(key) is not None}
+            told = {"id": str(number), "inputs": inputs, "pair": name, "metadata": about} | known
+            yield place, make_item(place, told)
 
 
 def _case_name(place: str, row: Mapping[str, Any]) -> str:
@@ -133,14 +126,14 @@ def _case(place: str, row: Mapping[str, Any]) -> TrueCase:
         raise DataError(f"{place}: `context` is {brief(context)}; it must be an object (species, sample_type, ...).")
     # Without a marker nobody can say what the panel cannot show: such a case has no hallucination rate.
     about = {"sample": sample or "not stated", "panel": ", ".join(shown) or "not stated"}
-    return TrueCase(truth, tuple(markers), about)
+    return truth, tuple(markers), about
 
 
 def _read(place: str, row: Mapping[str, Any], name: str, case: TrueCase) -> tuple[dict[str, str], dict[str, Any]]:
-    """The inputs and the metadata of a prediction; F1 and hallucination rate as the rules of `judge=selective` name
-    them."""
-    inputs = case.shown | {"truth": outline(case.truth)}
-    about: dict[str, Any] = {"case": name, "truth_gates": len(names(case.truth))}
+    """The inputs and the metadata of a prediction, by the names that the rules of `judge=selective` have for them."""
+    truth, markers, shown = case
+    inputs = shown | {"truth": outline(truth)}
+    about: dict[str, Any] = {"case": name, "truth_gates": len(names(truth))}
     about |= {key: row[key] for key in ("model", "note", "bootstrap_run") if row.get(key) is not None}
     if "model" in about:
         about["system"] = str(about["model"])
@@ -155,11 +148,11 @@ def _read(place: str, row: Mapping[str, Any], name: str, case: TrueCase) -> tupl
     # A root alone is shown as JSON, since an outline of one line would be no hierarchy.
     alone = json.dumps({"name": predicted.name, "children": []})
     inputs["prediction"] = outline(predicted) if predicted.children else alone
-    measured = metrics(predicted, case.truth, case.markers)._asdict()
+    measured = metrics(predicted, truth, markers)._asdict()
     gates = {key: ", ".join(measured.pop(key)) for key in ("missing_critical", "hallucinated")}
     about["automatic_f1"] = measured.pop("f1")
     about |= {key: value for key, value in measured.items() if value is not None}
     about |= gates | {"gates": len(names(predicted))}
-    if not case.markers:
+    if not markers:
         about["hallucination_unknown"] = f"{place}: the case {name} names no marker in `panel`"
     return inputs, about

@@ -6,6 +6,7 @@ with its reason, so that half an answer is not scored as a small hierarchy.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,11 +17,9 @@ from undogmatic.safety.outside import Unreadable, brief, json_value
 
 Defect = Literal["empty", "truncated", "cyclic", "too_deep", "too_wide", "not_a_hierarchy"]
 
-MOST_LEVELS = 40
-"""Steps from the root to a leaf; published hierarchies have about ten."""
+MOST_LEVELS = 40  # steps from the root to a leaf; published hierarchies have about ten
 MOST_GATES = 1_000
-LONGEST_GATE = 200
-"""Characters of a gate's name; what is longer is prose."""
+LONGEST_GATE = 200  # characters of a gate's name; what is longer is prose
 
 
 class Malformed(ValueError):
@@ -204,8 +203,7 @@ def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
         parents = above.setdefault(name, [])
         if parent is None or (isinstance(parent, str) and not parent.strip()):
             continue
-        over = gate_name(parent)
-        above.setdefault(over, [])
+        above.setdefault(over := gate_name(parent), [])
         if over not in parents:
             parents.append(over)
             below.setdefault(over, []).append(name)
@@ -228,12 +226,9 @@ def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
     return _grown(node(roots[0]))
 
 
-LONGEST_ANSWER = 200_000
-"""Characters; the longest known answer has a tenth of it."""
-MOST_TRIES = 20
-"""Objects in an answer that are tried as hierarchies."""
-MOST_WORDS = 12
-"""Words in a gate's name; what has more is a sentence."""
+LONGEST_ANSWER = 200_000  # characters; the longest known answer has a tenth of it
+MOST_TRIES = 20  # objects in an answer that are tried as hierarchies
+MOST_WORDS = 12  # words in a gate's name; what has more is a sentence
 
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _ARROW = re.compile(r"-{1,3}>|={1,2}>|→|⟶|➔|»")
@@ -244,24 +239,19 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 
 
 def parse(given: Any) -> Gate:
-    """The hierarchy in an answer, which is a text or what JSON made of one.
-
-    Raises:
-        Malformed: It is empty, truncated, cyclic, too deep, too wide, or not a hierarchy.
-    """
+    """The hierarchy in an answer, which is a text or what JSON made of one. Raises Malformed where it is empty,
+    truncated, cyclic, too deep, too wide, or not a hierarchy."""
     if isinstance(given, Mapping | list):
         return _guarded(given)
     if not isinstance(given, str):
         raise Malformed("empty" if given is None else "not_a_hierarchy", "there is no answer")
-    text = given.strip()
-    if not text:
+    if not (text := given.strip()):
         raise Malformed("empty", "the answer has no words")
     if len(text) > LONGEST_ANSWER:
         raise Malformed("too_wide", f"an answer of {len(text):,} characters; at most {LONGEST_ANSWER:,} are read")
     fenced = [inside.strip() for inside in _FENCE.findall(text)]
     if fenced and not any(fenced) and not _FENCE.sub("", text).strip():
         raise Malformed("empty", "a fence with nothing in it")
-    open_fence = text.count("```") % 2 == 1
     reasons = []
     for each in [*filter(None, fenced), text]:
         try:
@@ -269,7 +259,7 @@ def parse(given: Any) -> Gate:
         except Malformed as error:
             reasons.append(error)
             continue
-        if open_fence and not each.rstrip("` \n").endswith(("}", "]")):
+        if text.count("```") % 2 == 1 and not each.rstrip("` \n").endswith(("}", "]")):
             raise Malformed("truncated", "the answer ends inside its fence")
         return hierarchy
     # The whole text of a fenced answer is prose with a fence in it: the reason lies in the fence.
@@ -321,13 +311,12 @@ def _json_parts(text: str) -> Iterator[tuple[str, int, bool]]:
 
 def _loaded(text: str) -> Any:
     """JSON, with the one liberty of a comma before a closing bracket."""
-    why = ""
-    for way in (text, re.sub(r",(\s*[\]}])", r"\1", text)):
-        try:
-            return json_value(way)
-        except Unreadable as error:
-            why = str(error)
-    raise Malformed("not_a_hierarchy", why)
+    try:
+        with contextlib.suppress(Unreadable):
+            return json_value(text)
+        return json_value(re.sub(r",(\s*[\]}])", r"\1", text))
+    except Unreadable as error:
+        raise Malformed("not_a_hierarchy", str(error)) from None
 
 
 def _arrows(text: str) -> Gate:

@@ -224,14 +224,11 @@ class UncertaintyJudge(Judge):
         quoted.append(f"{OVERALL} {written(initial, rubric)}" if quoted else written(initial, rubric))
         doubts: Doubts = (await self.critique.acall(item=item, context={"initial": ", ".join(quoted)})).answer
         ends = sorted((first, doubts.revised_overall))
-        damage, severities = damaged(rubric, first, 1 - doubts.confidence / 100, ends, doubts.biological_issues)
-        details: dict[str, float | str] = {
-            "initial_score": first,
-            "hallucination_risk": doubts.hallucination_risk / 10,
-            "stated_confidence": doubts.confidence,
-            "expert_review": doubts.expert_review,
-            "level_from": damage.level_from,
-        }
+        strength = 1 - doubts.confidence / 100
+        damage, severities = damaged(rubric, first, strength, ends, doubts.biological_issues)
+        details: dict[str, float | str] = {"initial_score": first, "hallucination_risk": doubts.hallucination_risk / 10}
+        details |= {"stated_confidence": doubts.confidence, "expert_review": doubts.expert_review}
+        details["level_from"] = damage.level_from
         missing, invented = doubts.missing_critical_gates, doubts.invented_gates
         if self.asker.in_words:
             details |= severities
@@ -247,7 +244,7 @@ class UncertaintyJudge(Judge):
             confidence_source="procedure",
             issues=tuple(issues),
             uncertainty=damage.level,
-            doubt=1 - doubts.confidence / 100,
+            doubt=strength,
             review=damage.recommend_human_review or doubts.expert_review > 0.5,
             details=initial.details | details,
         )

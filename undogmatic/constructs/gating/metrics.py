@@ -139,16 +139,15 @@ def metrics(predicted: Gate, truth: Gate, panel: Sequence[str]) -> Metrics:
 def spellings(panel: Iterable[str]) -> frozenset[str]:
     """The markers of a panel as they are looked for: each of their names in lower case, as it is written and without
     anything but letters and digits, its parts in any order."""
-    found: set[str] = set()
-    for marker in panel:
-        low = marker.lower().strip()
+    spelled: set[str] = set()
+    for low in (marker.lower().strip() for marker in panel):
         first, *others = _SEVERAL.split(low)
         # What stands in parentheses may be a dye: a further name of a marker has a number (CD185).
         for name in {low, first, *(each for each in others if len(each) > 2 and any(map(str.isdigit, each)))}:
             parts = [_compact(part) for part in name.split()]
             orders = itertools.permutations(parts) if len(parts) <= _MOST_PARTS else [parts]
-            found |= {name.strip(), *("".join(order) for order in orders)}
-    return frozenset(found - {""})
+            spelled |= {name.strip(), *map("".join, orders)}
+    return frozenset(spelled - {""})
 
 
 def _compact(name: str) -> str:

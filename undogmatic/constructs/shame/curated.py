@@ -22,15 +22,12 @@ from undogmatic.records.wordings import Licence
 from undogmatic.safety.outside import brief, read_yaml
 from undogmatic.safety.paths import data_folder
 
+# The texts of a thesis; the last, the hybrid, may be missing in a file of the user's.
 THESIS = ("authority_only", "explained_only", "explained_cited")
-"""The texts of a thesis; the last, the hybrid, may be missing in a file of the user's."""
-PAIR = ("imitation", "explanation")
-"""The texts of a pair: an explanation, and what looks like it and explains nothing."""
-LABEL_SCALE = (0.0, 100.0)
-"""Of all labels in this format: the texts of one class may well lie in its lowest tenth."""
+PAIR = ("imitation", "explanation")  # the texts of a pair: an explanation, and what looks like it and explains nothing
+LABEL_SCALE = (0.0, 100.0)  # of all labels in this format: the texts of one class may well lie in its lowest tenth
 Part = Literal["pairs", "theses", "controls", "adversarial", "labelled", "injected"]
-INJECTED = 8
-"""Texts of either class that are shown with every family of injected text."""
+INJECTED = 8  # texts of either class that are shown with every family of injected text
 FOLDER = data_folder() / "curated"
 _FILES = {part: part for part in get_args(Part)} | {"theses": "ab_pairs", "injected": "labelled"}
 _LICENCE = {
@@ -79,8 +76,7 @@ class CuratedDataset:
         items = unique((entry for part in self.parts for entry in self._part(part)), f"{files} (split {self.split})")
         if self.conditions is None:
             return items
-        kept = [item for item in items if item.condition in self.conditions]
-        if not kept:
+        if not (kept := [item for item in items if item.condition in self.conditions]):
             known = sorted({str(item.condition) for item in items})
             raise ConfigError(f"`dataset.conditions` is {self.conditions}; there are: {', '.join(known)}.")
         return kept
@@ -152,8 +148,7 @@ def _single(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, 
 
 def _pair(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
     """The items of a row with several texts on one subject."""
-    pair = row.get("id")
-    if not pair:
+    if not (pair := row.get("id")):
         raise DataError(f"{place}: `id` is missing.")
     variants = next((kind for kind in (PAIR, THESIS) if set(kind) & row.keys()), PAIR if part == "pairs" else THESIS)
     extra = {k: row[k] for k in ("precedent", "court", "area", "register", "authority_form", "split") if k in row}
@@ -169,28 +164,20 @@ def _pair(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, It
 
 def make_pairs(theses: Path) -> list[dict[str, Any]]:
     """Theses file -> rows of the pairs file: checks every thesis (fields, all sides, ids, one split per precedent).
-
-    Raises:
-        DataError: Naming file and line.
-    """
+    Raises DataError naming file and line."""
     needed = ("id", "precedent", "court", "area", "authority_form", "split", *THESIS)
-    rows: list[dict[str, Any]] = []
-    ids: dict[str, int] = {}
-    splits: dict[str, tuple[str, int]] = {}
+    rows, ids, splits = list[dict[str, Any]](), dict[str, int](), dict[str, tuple[str, int]]()
     for number, row in json_lines(theses):
         place = f"{theses}:{number}"
         for key in needed:
             if not isinstance(row.get(key), str) or not row[key].strip():
                 raise DataError(f"{place}: `{key}` is missing or empty; a thesis has {', '.join(needed)}.")
-        if row["id"] in ids:
-            raise DataError(f"{place}: the id {brief(row['id'])} was already used at {theses}:{ids[row['id']]}.")
-        ids[row["id"]] = number
+        if (earlier := ids.setdefault(row["id"], number)) != number:
+            raise DataError(f"{place}: the id {brief(row['id'])} was already used at {theses}:{earlier}.")
         split, where = splits.setdefault(row["precedent"], (row["split"], number))
         if split != row["split"]:
-            raise DataError(
-                f"{place}: {brief(row['precedent'])} is in split {brief(row['split'])} here and in {brief(split)} at "
-                f"line {where}."
-            )
+            precedent, here = brief(row["precedent"]), brief(row["split"])
+            raise DataError(f"{place}: {precedent} is in split {here} here and in {brief(split)} at line {where}.")
         rows.append({k: row[k] for k in needed})
     return rows
 
@@ -216,8 +203,7 @@ class Passages(NamedTuple):
         passage = passage.replace("{n}", str(draw.choice(NUMBERS)))
         gap = "\n" if "\n" in passage or draw.random() < 0.3 else " "
         passage, place = gap.join([passage] * times), draw.choice(self.places)
-        ends = [n + 1 for n in range(len(text)) if text.startswith(". ", n)]
-        if place == "middle" and ends:
+        if place == "middle" and (ends := [n + 1 for n in range(len(text)) if text.startswith(". ", n)]):
             cut = draw.choice(ends)
             return f"{text[:cut]}{gap}{passage}{' ' if gap == ' ' else gap}{text[cut:].lstrip()}"
         return f"{passage}{gap}{text}" if place == "start" else f"{text}{gap}{passage}"

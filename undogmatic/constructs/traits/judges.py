@@ -44,8 +44,7 @@ def check_guide(rubric: Rubric) -> None:
         what = "has none" if rubric.guide is None else f"has a guide of {rubric.guide.kind}"
         raise ConfigError(f"{said} {what}. Write {form} and its meanings, or use judge=score.")
     names = [band.name.upper() for band in rubric.guide.bands]
-    lacking = [name for name in ("HIGH", "LOW") if name not in names]
-    if lacking:
+    if lacking := [name for name in ("HIGH", "LOW") if name not in names]:
         raise ConfigError(
             f"{said} has no {' and no '.join(lacking)} (it has: {', '.join(names)}): nobody could say what such a "
             f"score means. Write {form}, with a meaning for each."

@@ -19,8 +19,7 @@ from undogmatic.safety.paths import data_folder
 RESPONSE = "response"
 INPUTS = ("scenario", "question", RESPONSE)
 """What a response comes with, in the order in which it is read; only the response must be there."""
-LABEL_SCALE = (0.0, 100.0)
-"""Of all labels that ship: those of one trait may well lie at one end of it."""
+LABEL_SCALE = (0.0, 100.0)  # of all labels that ship: those of one trait may well lie at one end of it
 _FILES = {"trait": Path("trait", "items.jsonl"), "coherence": Path("coherence", "items.jsonl")}
 _LICENCE = {
     "en": "The labelled responses are part of this project (CC BY 4.0); people, firms and places in them are invented.",
@@ -46,9 +45,8 @@ class ResponsesDataset:
         unknown = sorted(columns.keys() - set(INPUTS))
         if unknown or RESPONSE not in columns:
             what = f"names {brief(unknown[0])}" if unknown else f"lacks `{RESPONSE}`"
-            raise ConfigError(
-                f"`dataset.columns` {what}; its keys are {', '.join(INPUTS)}, each with names of columns."
-            )
+            keys = f"its keys are {', '.join(INPUTS)}, each with names of columns"
+            raise ConfigError(f"`dataset.columns` {what}; {keys}.")
         self.path = table_file(path, "dataset.path")
         self.columns, self.label_scale, self.about = columns, label_scale, self.path.name
 
@@ -130,12 +128,10 @@ class LabelledResponsesDataset:
         if not row.get("group"):
             raise DataError(f"{place}: `group` is missing: the prompt that the response answers.")
         band = "high" if label >= 70 else "mid" if label >= 30 else "low"
-        kind = row.get("kind") if self.part == "coherence" else band
-        if not kind:
+        if not (kind := row.get("kind") if self.part == "coherence" else band):
             raise DataError(f"{place}: `kind` is missing, e.g. good or cut_off.")
-        labels = {"overall": {UNNAMED: label}}
-        if isinstance(row.get("structure"), int | float):
-            labels["structure"] = {UNNAMED: row["structure"]}
+        given = {"overall": label, "structure": row.get("structure")}
+        labels = {name: {UNNAMED: each} for name, each in given.items() if isinstance(each, int | float)}
         about = ("group", "split", "language", "trait", "engages", "second_label")
         fields = {"id": row.get("id"), "inputs": {name: row[name] for name in INPUTS if row.get(name) is not None}}
         fields |= {"condition": f"gold:{kind}", "labels": labels, "label_scale": LABEL_SCALE}

@@ -55,8 +55,7 @@ def is_sure(source: str, kind: str, least: float) -> bool:
 NEARBY = 0.30  # similarity above which a sentence that says the right thing excuses another
 NEARLY_THE_SAME = 0.75  # similarity above which a differing value needs no words around it in common
 QUITE_ALIKE = 0.60  # similarity at which two sentences that are each other's best match are about the same event
-EXCUSE = 0.15
-"""A value of the text is that of another sentence of the reference if the text's sentence is so little less similar."""
+EXCUSE = 0.15  # so little less similar, a sentence of the text may have the value of another one of the reference
 WINDOW = 6  # words around a value that say what it is about
 
 
@@ -122,18 +121,16 @@ def _values(both: TwoTexts, n: int, kind: str) -> Iterator[Accusation]:
     expected = [value for value in values(both.reference[n], both.language) if value.kind == kind]
     expected = [value for value in expected if counted(value)] or expected  # "by a majority of 3 to 2" is 3 to 2
     for value in expected:
-        nearby, aligned = (
-            [
-                (k, o)
-                for k in both.near(n, least)
-                for o in values(both.text[k], both.language)
-                if reading.comparable(value, o)
-            ]
+        others = {
+            least: [(k, other) for k in both.near(n, least) for other in values(both.text[k], both.language)]
             for least in (NEARBY, both.aligned)
-        )
-        if any(agree(value, other) and (counted(other) or not counted(value)) for _, other in nearby):
+        }
+        # What is not comparable never agrees.
+        if any(agree(value, other) and (counted(other) or not counted(value)) for _, other in others[NEARBY]):
             continue
-        for k, other in nearby if kind == "vote" else aligned:
+        for k, other in others[NEARBY if kind == "vote" else both.aligned]:
+            if not reading.comparable(value, other):
+                continue
             # A whole date is that date wherever it stands.
             whole = other.kind == "date" and None not in other.parts
             elsewhere = (each for more in both.others(n, k, whole, EXCUSE) for each in values(more, both.language))
@@ -203,9 +200,8 @@ def _roles(
         said = [(k, role) for k, role in in_text if role.who & right.who]
         known = {role.what for sentence in both.reference for role in read(sentence) if role.who & right.who}
         if all(role.what != right.what for _, role in said):
-            for k, role in said:
-                if faces(right.what, role.what) and role.what not in known:
-                    yield Accusation("party", k, role.said, right.said)
+            others = ((k, role) for k, role in said if faces(right.what, role.what) and role.what not in known)
+            yield from (Accusation("party", k, role.said, right.said) for k, role in others)
 
 
 def _winning(both: TwoTexts, n: int) -> Iterator[Accusation]:
@@ -392,8 +388,8 @@ def citations(sentence: str) -> list[Citation]:
     """The citations in a sentence; of two that overlap the first found."""
     every: list[Citation] = []
     for match in _CASE.finditer(sentence):
-        parties = [match[name] for name in ("one", "other", "alone") if match[name]]
-        every.append(Citation("case", " v. ".join(map(plain, parties)), *match.span()))
+        parties = map(plain, filter(None, match.groups()))
+        every.append(Citation("case", " v. ".join(parties), *match.span()))
     for match in _REPORTER.finditer(sentence):
         if plain(match["series"]).strip(". ") not in reading.months():
             every.append(Citation("reporter", f"{match['volume']} {match['page']}", *match.span()))
@@ -442,27 +438,20 @@ def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]
     long = [word for word in re.findall(r"[^\W\d_]+", sentence) if len(word) > 3]
     if sum(word[0].isupper() for word in long) > 0.7 * len(long) and not sentence.rstrip().endswith("."):
         return
+    generic = (names.split() for names in lexicon("support")["generic"].values())
+    nobody = word_set("stop", language).union(reading.months(), *generic)  # words that may have a capital
     for match in re.finditer(rf"{NAME}(?:(?: d[aeo]s?)? {NAME})*", sentence):
-        parts = [(part[0], match.start() + part.start()) for part in re.finditer(NAME, match[0])]
-        named = []
+        parts, named = [(part[0], match.start() + part.start()) for part in re.finditer(NAME, match[0])], []
         for word, start in parts:
             own, before = plain(word).removesuffix("'s"), sentence[max(0, start - REACH) : start]
             first = start <= REACH and re.search(r"[^\W\d_]", before) is None
             begins = first or re.search(r"[.:;!?“\"(«‘]\s?[\W\d_]*$", before)  # where any word has a capital
-            if not begins and len(own) > 2 and own not in _nobody(language):
+            if not begins and len(own) > 2 and own not in nobody:
                 named.append(word)
         label = sentence[match.end() : match.end() + 1] == ":"
         defined = len(parts) == 1 and _DEFINED.search(sentence[max(0, match.start() - REACH) : match.start()])
         if named:
             yield match[0], [] if label or defined else named
-
-
-@functools.cache
-def _nobody(language: Language) -> frozenset[str]:
-    """Words that may have a capital and name nobody."""
-    return word_set("stop", language).union(
-        reading.months(), *(x.split() for x in lexicon("support")["generic"].values())
-    )
 
 
 def _event(sentence: str, known: Sources, language: Language) -> str:

@@ -195,10 +195,8 @@ def _numbers(text: str, language: Language) -> Iterator[Value]:
 
 
 def digits(written: str) -> float:
-    """What digits come to, 1,500.00 and 1.500,00 alike.
-
-    The last of two kinds of marks is the decimal one, a single one before three digits is none.
-    """
+    """What digits come to, 1,500.00 and 1.500,00 alike: the last of two kinds of marks is the decimal one, a single one
+    before three digits is none."""
     whole, mark, behind = written.rpartition(max(".,", key=written.rfind))
     kinds = {*written} & {*".,"}
     grouped = len(kinds) == 1 and (mark in whole or len(behind) == 3)
@@ -375,11 +373,8 @@ class Role(NamedTuple):
 
 @functools.cache
 def _sides() -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple(
-        (compiled("|".join(names)), f"{n}:{side}")
-        for n, relation in enumerate(lexicon()["sides"])
-        for side, names in enumerate(relation)
-    )
+    sides = ((n, side, names) for n, both in enumerate(lexicon()["sides"]) for side, names in enumerate(both))
+    return tuple((compiled("|".join(names)), f"{n}:{side}") for n, side, names in sides)
 
 
 def side_of(phrase: str) -> str | None:
@@ -396,18 +391,11 @@ def opposite(one: str, other: str) -> bool:
 @functools.lru_cache(maxsize=20_000)
 def judges(sentence: str) -> tuple[Role, ...]:
     """Which judge wrote, dissented or concurred, by last names."""
-    roles: list[Role] = []
-    waiting: list[str] = []
-    titles = lexicon()["titles"]
-    clauses = re.split(rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})|;", sentence)
-    for clause in clauses:
-        named = [
-            plain(name.split()[-1])
-            for match in re.finditer(rf"{titles} ({_NAMES}(?:(?:, | and |, and | e ){_NAMES})*)", clause)
-            for name in re.split(r",? and |, | e ", match[1])
-            if name
-        ]
-        text = plain(clause)
+    roles, waiting, titles = list[Role](), list[str](), lexicon()["titles"]
+    for clause in re.split(rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})|;", sentence):
+        lists = re.finditer(rf"{titles} ({_NAMES}(?:(?:, | and |, and | e ){_NAMES})*)", clause)
+        names = (name for match in lists for name in re.split(r",? and |, | e ", match[1]) if name)
+        named, text = [plain(name.split()[-1]) for name in names], plain(clause)
         deeds = [name for name in ("dissents", "concurs", "writes") if pattern(name).search(text)]
         if re.search(r"\bjoined\b|\bin which\b", text) and deeds:
             named = named[:1]  # who joined did not write
