@@ -30,14 +30,14 @@ def of_doubts() -> Iterator[Question]:
             "aurc",
             name,
             draw,
-            review.AURC.of(many.T),
+            review.aurc.of(many.T),
             {
                 "chosen": lambda s, rng: ends_of(
-                    review.aurc_summary(*s.values.T, rng, LEVEL, groups=s.groups, span=100.0).aurc
+                    jackknife.LeftOut(s.values, review.aurc, rng, s.groups).nearly_mean(LEVEL, (0.0, 100.0))
                 )
             },
         )
-        yield Question("review gain", name, draw, review.GAIN.of(many.T), {"chosen": _gain})
+        yield Question("review gain", name, draw, review.gain.of(many.T), {"chosen": _gain})
 
 
 def of_promises() -> Iterator[Question]:
@@ -67,7 +67,7 @@ def of_promises() -> Iterator[Question]:
 
         def pseudo(s: Sample, rng: Rng) -> Ends:
             ece = calibration.calibration_error(10)
-            return ends_of(jackknife.nearly_mean(s.values, ece, rng, LEVEL, groups=s.groups, bounds=(0, 1)))
+            return ends_of(jackknife.LeftOut(s.values, ece, rng, s.groups).nearly_mean(LEVEL, (0, 1)))
 
         yield Question("ece", name, draw, truth, {"chosen": ends, "pseudo-values": pseudo})
 

@@ -22,7 +22,7 @@ def _scores(n: int, seed: int = 1) -> tuple[Array, Array]:
 
 
 def pearson_interval(*columns: ArrayLike) -> Estimate:
-    return jackknife.interval(np.column_stack(columns), agreement.PEARSON, np.random.default_rng(0))
+    return jackknife.LeftOut(np.column_stack(columns), agreement.pearson, np.random.default_rng(0)).coefficient()
 
 
 class TestInterval:
@@ -60,7 +60,7 @@ class TestInterval:
             calls.append(len(rows))
             return float(np.corrcoef(rows.T)[0, 1])
 
-        slow = jackknife.interval(np.column_stack([x, y]), counted, rng)
+        slow = jackknife.LeftOut(np.column_stack([x, y]), counted, rng).coefficient()
         assert len(calls) == 1 + jackknife.LEFT_OUT_GROUPS
         assert slow.interval == pytest.approx(pearson_interval(x, y).interval, abs=3e-3)
 
@@ -89,21 +89,22 @@ class TestNearlyMean:
     @pytest.mark.parametrize("groups", [None, np.arange(40) // 3, np.random.default_rng(1).integers(0, 12, 40)])
     def test_of_a_mean_it_is_the_interval_of_the_mean(self, groups: Array | None, rng: Rng) -> None:
         values = rng.exponential(size=40)
-        found = jackknife.nearly_mean(values, np.mean, rng, groups=groups)
+        found = jackknife.LeftOut(values, np.mean, rng, groups).nearly_mean()
         expected = means.interval(values, groups=groups)
         assert (found.value, *found.interval) == pytest.approx((expected.value, *expected.interval), abs=1e-9)
 
     def test_it_stays_within_the_bounds_and_many_units_are_left_out_by_groups(self, rng: Rng) -> None:
-        assert jackknife.nearly_mean(rng.random(30) ** 8, np.mean, rng, bounds=(0.1, 0.12)).low == 0.1
+        assert jackknife.LeftOut(rng.random(30) ** 8, np.mean, rng).nearly_mean(bounds=(0.1, 0.12)).low == 0.1
         many = rng.exponential(size=3000)
-        found, exact = jackknife.nearly_mean(many, np.mean, rng), means.interval(many)
+        found, exact = jackknife.LeftOut(many, np.mean, rng).nearly_mean(), means.interval(many)
         assert (found.n_groups, found.interval) == (3000, pytest.approx(exact.interval, abs=0.01))
 
     def test_what_hangs_on_one_unit_has_no_limits(self, rng: Rng) -> None:
 
-        found = jackknife.nearly_mean([1.0, 2, 9], lambda x: x.mean() if x.max() == 9 else np.nan, rng, bounds=(0, 10))
+        without = jackknife.LeftOut([1.0, 2, 9], lambda x: x.mean() if x.max() == 9 else np.nan, rng)
+        found = without.nearly_mean(bounds=(0, 10))
         assert (found.value, found.low, found.high) == (4, 0, 10)
-        refuses("1 units", jackknife.nearly_mean, [1.0, 2], np.mean, rng, groups=["x", "x"])
+        refuses("1 units", jackknife.LeftOut([1.0, 2], np.mean, rng, ["x", "x"]).nearly_mean)
 
 
 @pytest.mark.parametrize("floor", [False, True])
@@ -125,7 +126,7 @@ def test_it_holds_the_correlation_as_often_as_it_says(floor: bool, grouped: bool
     assert held(truth, 300, found) >= 0.92
 
 
-def left_out(columns: Array, statistic: Any = agreement.PEARSON, groups: Any = None) -> jackknife.LeftOut:
+def left_out(columns: Array, statistic: Any = agreement.pearson, groups: Any = None) -> jackknife.LeftOut:
     return jackknife.LeftOut(columns, statistic, np.random.default_rng(0), groups)
 
 
@@ -140,7 +141,7 @@ class TestDifference:
         label, a = _scores(20)
         b = _scores(20, seed=2)[0] + label
         one, other = self.left_out(label, a, b)
-        first, second = (jackknife.on_z(own, 0.9) for own in (one, other))
+        first, second = (own.coefficient(0.9) for own in (one, other))
         without = np.array([np.corrcoef([np.delete(own, k) for own in (label, a, b)])[0, 1:] for k in range(20)])
         r = np.corrcoef(np.arctanh(without).T)[0, 1]
         below, above = first.value - first.low, second.high - second.value
@@ -182,7 +183,7 @@ class TestDifferenceOfMeans:
         a, b = rng.exponential(10, (2, 24))
         groups = np.repeat(np.arange(8), 3)
         one, other = (left_out(own[:, None], np.mean, groups) for own in (a, b))
-        found = jackknife.mean_of(one, 0.9, less=other)
+        found = one.nearly_mean(0.9, less=other)
         expected = means.interval(a - b, 0.9, groups=groups)
         assert found.metrics("") == pytest.approx(expected.metrics(""))
         assert found.n_groups == 8
@@ -193,7 +194,7 @@ class TestDifferenceOfMeans:
 
         rows = np.array([[1.0, 2], [0, 0], [0, 0], [0, 0]])
         one, other = (left_out(own, share) for own in (rows, rows * [0, 1]))
-        found = jackknife.mean_of(one, 0.95, (-1.0, 1.0), less=other)
+        found = one.nearly_mean(0.95, (-1.0, 1.0), less=other)
         assert (found.value, found.low, found.high) == (0.5, -1, 1)
 
 
@@ -206,9 +207,9 @@ def two_columns(n: int, seed: int) -> Array:
 
 # By definition, one draw at a time.
 PREPARED: dict[str, tuple[jackknife.Prepared, Callable[[Array], float]]] = {
-    "rank correlation": (ranking.RANK_CORRELATION, lambda columns: float(stats.spearmanr(*columns.T).statistic)),
-    "aurc": (review.AURC, review.AURC.of),
-    "review gain": (review.GAIN, review.GAIN.of),
+    "rank correlation": (ranking.rank_correlation, lambda columns: float(stats.spearmanr(*columns.T).statistic)),
+    "aurc": (review.aurc, review.aurc.of),
+    "review gain": (review.gain, review.gain.of),
     "calibration error": (calibration.calibration_error(10), calibration.calibration_error(10).of),
 }
 
@@ -257,14 +258,14 @@ class TestMemory:
         for n in (50, 3000, 100_000):
             sizes.clear()
             values, statistic = rng.normal(size=n), jackknife.Prepared(counting)
-            jackknife.nearly_mean(values, statistic, rng)
+            jackknife.LeftOut(values, statistic, rng).nearly_mean()
             jackknife.distribution(statistic.on(values), jackknife.Units(np.arange(n)).draws(rng, 50))
             assert max(sizes) <= max(jackknife.AT_ONCE, n)
 
     @pytest.mark.parametrize("name", PREPARED)
     def test_the_peak_grows_with_the_rows_and_not_with_their_square(self, name: str, rng: Rng) -> None:
         data = data_of(name, 20_000, seed=2)
-        _, peak = peak_memory(lambda: jackknife.nearly_mean(data, PREPARED[name][0], rng))
+        _, peak = peak_memory(lambda: jackknife.LeftOut(data, PREPARED[name][0], rng).nearly_mean())
         assert peak < 20e6  # n x n positions would be 3.2 GB, 20 resamples of all positions 3.2 MB
 
     def test_curves_of_many_items_keep_a_thousand_points(self, rng: Rng) -> None:
@@ -325,16 +326,20 @@ class TestAlpha:
 
 
 class TestPearson:
-    def test_normal_scores_have_nearly_fishers_interval(self) -> None:
+    def test_normal_scores_have_nearly_fishers_interval(self, rng: Rng) -> None:
         x, y = _two(np.random.default_rng(3), 300, "normal", 0.6)
         r = float(np.corrcoef(x, y)[0, 1])
-        found = sure(agreement.pearson(x, y))
+        found = sure(agreement.correlation_interval("pearson", x, y, rng))
         assert found.value == pytest.approx(r)
         ends = np.tanh(np.arctanh(r) + np.array([-1, 1]) * 1.96 / np.sqrt(297))
         assert found.interval == pytest.approx(ends, abs=0.02)
-        assert agreement.pearson(x, np.zeros(300)) is None
+        assert agreement.correlation_interval("pearson", x, np.zeros(300), rng) is None
 
     @pytest.mark.parametrize("shape", ["floor", "lognormal"])
     def test_it_holds_r_as_often_as_it_says(self, shape: str, rng: Rng) -> None:
         truth = float(np.corrcoef(_two(rng, 400_000, shape, 0.9))[0, 1])
-        assert held(truth, 200, lambda: agreement.pearson(*_two(rng, 10, shape, 0.9))) >= 0.9
+
+        def draw() -> Estimate | None:
+            return agreement.correlation_interval("pearson", *_two(rng, 10, shape, 0.9), rng)
+
+        assert held(truth, 200, draw) >= 0.9

@@ -35,28 +35,28 @@ class TestArea:
         error = np.r_[np.ones(wrong), np.zeros(n - wrong)]
         # Once the n - wrong right items are kept, the k-th item kept leaves (k - (n - wrong)) / k wrong.
         closed = (wrong - (n - wrong) * np.sum(1 / np.arange(n - wrong + 1, n + 1))) / n
-        assert of(review.AURC, error, error) == pytest.approx(closed, abs=1e-12)
-        assert of(review.EXCESS_AURC, error, error) == pytest.approx(0, abs=1e-12)
+        assert of(review.aurc, error, error) == pytest.approx(closed, abs=1e-12)
+        assert of(review.excess_aurc, error, error) == pytest.approx(0, abs=1e-12)
 
     def test_error_known_perfectly_has_geifmans_limit_for_many_items_and_a_quarter_where_it_is_uniform(self) -> None:
         error = np.arange(200_000) < 0.2 * 200_000
-        assert of(review.AURC, error, error) == pytest.approx(0.2 + 0.8 * np.log(0.8), abs=1e-4)
+        assert of(review.aurc, error, error) == pytest.approx(0.2 + 0.8 * np.log(0.8), abs=1e-4)
         # Kept share c of sorted uniform errors has mean c / 2, whose average over c is 1/4.
         uniform = (np.arange(10_000) + 0.5) / 10_000
-        assert of(review.AURC, uniform, uniform) == pytest.approx(0.25, abs=1e-4)
+        assert of(review.aurc, uniform, uniform) == pytest.approx(0.25, abs=1e-4)
 
     def test_ties_are_the_expectation_over_their_orders(self) -> None:
         error = np.array([3.0, 0, 1, 5])
-        by_order = [of(review.AURC, np.arange(4), error[list(order)]) for order in permutations(range(4))]
-        assert of(review.AURC, np.zeros(4), error) == pytest.approx(np.mean(by_order))
-        tied_front = [of(review.AURC, np.arange(4), error[[*order, 3]]) for order in permutations(range(3))]
-        assert of(review.AURC, [0, 0, 0, 1], error) == pytest.approx(np.mean(tied_front))
+        by_order = [of(review.aurc, np.arange(4), error[list(order)]) for order in permutations(range(4))]
+        assert of(review.aurc, np.zeros(4), error) == pytest.approx(np.mean(by_order))
+        tied_front = [of(review.aurc, np.arange(4), error[[*order, 3]]) for order in permutations(range(3))]
+        assert of(review.aurc, [0, 0, 0, 1], error) == pytest.approx(np.mean(tied_front))
 
     @given(UNCERTAINTY, ERROR)
     def test_the_oracle_is_best_order_matters_alone_and_none_has_the_mean_error(self, u: Array, e: Array) -> None:
-        assert of(review.EXCESS_AURC, u, e) >= -1e-12
-        assert of(review.AURC, np.exp(u), e) == pytest.approx(of(review.AURC, u, e))
-        assert of(review.AURC, np.ones(12), e) == pytest.approx(e.mean())
+        assert of(review.excess_aurc, u, e) >= -1e-12
+        assert of(review.aurc, np.exp(u), e) == pytest.approx(of(review.aurc, u, e))
+        assert of(review.aurc, np.ones(12), e) == pytest.approx(e.mean())
 
 
 class TestIntervals:
@@ -76,14 +76,17 @@ class TestIntervals:
 
         def draw() -> Estimate:
             u = rng.random(80)
-            return review.aurc_summary(u, np.abs(rng.normal(0, u)), rng, 0.9).aurc
+            columns = np.column_stack([u, np.abs(rng.normal(0, u))])
+            return jackknife.LeftOut(columns, review.aurc, rng).nearly_mean(0.9)
 
         assert 0.82 <= held(np.sqrt(2 / np.pi) / 4, 100, draw) <= 0.97
 
     def test_groups_widen_the_interval_of_repeated_items(self, rng: Rng) -> None:
-        u, e = np.tile(rng.random(40), 5), np.tile(rng.random(40), 5)
-        alone = review.aurc_summary(u, e, rng).aurc
-        together = review.aurc_summary(u, e, rng, groups=np.tile(np.arange(40), 5).tolist()).aurc
+        columns = np.column_stack([np.tile(rng.random(40), 5), np.tile(rng.random(40), 5)])
+        alone, together = (
+            jackknife.LeftOut(columns, review.aurc, rng, groups).nearly_mean()
+            for groups in (None, np.tile(np.arange(40), 5))
+        )
         assert together.n_groups == 40
         assert width(together) > 1.5 * width(alone)
 
@@ -100,16 +103,16 @@ class TestCurve:
         rng = np.random.default_rng(0)
         best = review.curve("caught", error**2, error, rng, n_resamples=5)
         assert best.guided == pytest.approx(best.oracle)
-        assert of(review.GAIN, error**2, error) == pytest.approx(1)
+        assert of(review.gain, error**2, error) == pytest.approx(1)
         none = review.curve("caught", np.full(12, 7.0), error, rng, n_resamples=5)
         assert none.guided == pytest.approx(none.share)
-        assert of(review.GAIN, np.full(12, 7.0), error) == pytest.approx(0, abs=1e-12)
+        assert of(review.gain, np.full(12, 7.0), error) == pytest.approx(0, abs=1e-12)
 
     @given(UNCERTAINTY, VARIED_ERROR)
     def test_turning_the_uncertainty_round_turns_the_gain_round(self, u: np.ndarray, error: np.ndarray) -> None:
-        gain = of(review.GAIN, u, error)
+        gain = of(review.gain, u, error)
         assert -1 - 1e-9 <= gain <= 1 + 1e-9
-        assert of(review.GAIN, -u, error) == pytest.approx(-gain, abs=1e-9)
+        assert of(review.gain, -u, error) == pytest.approx(-gain, abs=1e-9)
 
     @pytest.mark.parametrize("binary", [True, False])
     def test_the_random_band_holds_random_reviews_as_often_as_promised(self, binary: bool, rng: Rng) -> None:
@@ -141,7 +144,7 @@ class TestGainInterval:
         blind = review.review_gain_interval(rng.random(300), error, rng)
         assert good.low > 0.2
         assert blind.low < 0 < blind.high
-        assert good.value == pytest.approx(of(review.GAIN, u, error))
+        assert good.value == pytest.approx(of(review.gain, u, error))
 
     def test_a_perfect_order_of_few_is_not_certainty_and_one_error_limits_nothing(self, rng: Rng) -> None:
         result = review.review_gain_interval(np.arange(20), np.arange(20), rng)
@@ -239,7 +242,7 @@ class TestBeyondScore:
     def test_the_score_foretells_the_error_of_texts_left_out_where_it_can(self, rng: Rng) -> None:
         score, error = random_judge(300, 1)
         errors = np.abs(score - 37), rng.exponential(size=300), error
-        of_distance, of_noise, of_judge = (of(review.GAIN, error_by_score(e, score, 50), e) for e in errors)
+        of_distance, of_noise, of_judge = (of(review.gain, error_by_score(e, score, 50), e) for e in errors)
         assert of_distance > 0.99 and abs(of_noise) < 0.25 and of_judge > 0.2
 
     def test_what_cannot_be_said_is_refused(self, rng: Rng) -> None:
@@ -251,7 +254,7 @@ class TestBeyondScore:
 
 
 def exchanged(*jobs: Array, codes: Array) -> float:
-    return sure(exchange_p(review.GAIN, *jobs, codes, review.GAIN.of(jobs[0]) - review.GAIN.of(jobs[1]), 499))
+    return sure(exchange_p(review.gain, *jobs, codes, review.gain.of(jobs[0]) - review.gain.of(jobs[1]), 499))
 
 
 class TestExchange:

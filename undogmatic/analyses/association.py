@@ -59,7 +59,7 @@ def partial(
         return Association(unknown(level, n=n), np.nan)
     names, ends = groups[both].tolist(), (-1.0, 1.0)
     if len(set(names)) > 1:
-        ends = jackknife.interval(data - data.mean(axis=0), _partial, rng, level, groups=names).interval
+        ends = jackknife.LeftOut(data - data.mean(axis=0), _partial, rng, names).coefficient(level).interval
     t = estimate * np.sqrt((n - 3) / max(1e-12, 1 - estimate**2))
     p = float(2 * stats.t.sf(abs(t), n - 3))
     return Association(Estimate(estimate, *ends, level, len(set(names)), n, "correlation"), p)

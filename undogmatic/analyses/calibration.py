@@ -21,7 +21,7 @@ from undogmatic.analyses.ruling import CALIBRATION, verdict
 from undogmatic.analyses.truth import AgainstTruth, units
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats import calibration, means, ranking, review
+from undogmatic.stats import calibration, jackknife, means, ranking, review
 from undogmatic.stats.estimate import Bounds, Estimate
 from undogmatic.stats.proportion import Kept, interval_quality, interval_scores, kept
 from undogmatic.stats.review import Beyond
@@ -288,11 +288,11 @@ class Doubt:
             values, one = series.to_numpy(), beyond.get(name)
             both, order = np.column_stack([values, error]), self._correlation(values, error, self.rows)
             row: dict[str, Any] = {"measure": name, "used": name == self.used, "n_values": series.round(9).nunique()}
-            row |= {"review_gain": review.GAIN.of(both), "gain_of_score": alone.value}
+            row |= {"review_gain": review.gain.of(both), "gain_of_score": alone.value}
             row |= dict.fromkeys(("beyond_score", "beyond_low", "beyond_high", "share_of_score"))
             if one is not None:
                 row |= one.estimate.row("beyond_score", "beyond_") | {"share_of_score": one.share_of_score}
-            row |= {"aurc": review.AURC.of(both), "excess_aurc": review.EXCESS_AURC.of(both)}
+            row |= {"aurc": review.aurc.of(both), "excess_aurc": review.excess_aurc.of(both)}
             row |= dict.fromkeys(("spearman", "spearman_low", "spearman_high"))
             table.append(row | ({} if order is None else order.metrics("spearman")))
         tell.tables["measures"] = pd.DataFrame(table)
@@ -314,13 +314,18 @@ class Doubt:
     def _risk(self, doubt: Array, error: Array, groups: list[str] | None) -> None:
         """The error of what is kept when the most doubtful texts are left out."""
         span = self.rubric.maximum - self.rubric.minimum
-        areas = review.aurc_summary(doubt, error, self.rng, self.level, groups=groups, span=span)
+        area, excess = (
+            jackknife.LeftOut(np.column_stack([doubt, error]), of, self.rng, groups).nearly_mean(
+                self.level, (0.0, span)
+            )
+            for of in (review.aurc, review.excess_aurc)
+        )
         curve = review.curve("risk", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups)
-        self.tell.number(areas.aurc, "aurc")
-        self.tell.number(areas.excess, "excess_aurc")
-        others = {"best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
-        self.tell.say("risk", areas.aurc.values("aurc"), others)
-        random = {"x": [float(curve.share[0]), 1.0], "y": [areas.random, areas.random]}
+        self.tell.number(area, "aurc")
+        self.tell.number(excess, "excess_aurc")
+        best, mean = review.aurc.of(np.column_stack([error, error])), float(error.mean())
+        self.tell.say("risk", area.values("aurc"), best=best, random=mean, excess=excess.value)
+        random = {"x": [float(curve.share[0]), 1.0], "y": [mean, mean]}
         lines = {"guided": _line(curve.share, curve.guided, curve.band), "random": random}
         lines["perfect"] = _line(curve.share, curve.oracle)
         self.tell.draw("risk", "curve", lines=lines, x_label="kept", y_label="risk", n=error.size)

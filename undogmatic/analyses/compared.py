@@ -11,8 +11,8 @@ import numpy as np
 
 from undogmatic.analyses.calibration import FEWEST_CONFIDENCES
 from undogmatic.stats import calibration, jackknife, means, review
-from undogmatic.stats.agreement import PEARSON
-from undogmatic.stats.ranking import RANK_CORRELATION
+from undogmatic.stats.agreement import pearson
+from undogmatic.stats.ranking import rank_correlation
 
 BINS = 10
 
@@ -55,7 +55,7 @@ def _gains(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span:
 
 
 def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    return jackknife.mean_of(one, level, (-span, span), less=other).interval
+    return one.nearly_mean(level, (-span, span), less=other).interval
 
 
 def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
@@ -79,14 +79,14 @@ def _spearman(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, sp
 _ERROR = calibration.calibration_error(BINS)
 _DOUBT, _PROMISE, _LABEL = ("uncertainty", "error"), ("confidence", "right"), ("score", "label")
 COMPARED = (
-    Compared("review_gain", 1, "calibration", _DOUBT, Whole(review.GAIN, _gains)),
-    Compared("aurc", -1, "calibration", _DOUBT, Whole(review.AURC, _of_means)),
+    Compared("review_gain", 1, "calibration", _DOUBT, Whole(review.gain, _gains)),
+    Compared("aurc", -1, "calibration", _DOUBT, Whole(review.aurc, _of_means)),
     Compared("ece", -1, "calibration", _PROMISE, Whole(_ERROR, _errors, FEWEST_CONFIDENCES)),
-    Compared("spearman", 1, "labelled", _LABEL, Whole(RANK_CORRELATION, _spearman, jackknife.FEWEST, exchanged=False)),
+    Compared("spearman", 1, "labelled", _LABEL, Whole(rank_correlation, _spearman, jackknife.FEWEST, exchanged=False)),
     Compared("absolute_error", -1, "scores", _LABEL),
     Compared("pair_difference", 1, "scores", ("score", "pair_id", "condition")),
     Compared("interval_score", -1, "calibration", ("interval_score",)),
-    Compared("pearson", 1, "labelled", _LABEL, Whole(PEARSON, _pearson, jackknife.FEWEST, exchanged=False)),
+    Compared("pearson", 1, "labelled", _LABEL, Whole(pearson, _pearson, jackknife.FEWEST, exchanged=False)),
     Compared("score", 0, "scores", ("score",)),
 )
 """All of them, what speaks most to quality first. Coverage, width and seconds are described and not tested: a narrow

@@ -361,7 +361,7 @@ def surface_of_classes(
     guess = surface.predict(seen.similarities(texts)[1], is_worse, pd.factorize(rows["group"])[0], rng)
     columns = np.column_stack([scores, guess, is_worse])
     try:
-        gain = jackknife.nearly_mean(columns, _gain, rng, level, groups=groups, bounds=(-1, 1))
+        gain = jackknife.LeftOut(columns, _gain, rng, groups).nearly_mean(level, (-1, 1))
     except ValueError:
         return rival._replace(outcome="open")
     return rival if gain.low > 0 else rival._replace(outcome="surface_as_good")

@@ -245,7 +245,7 @@ def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha
 
     seed = rng.integers(2**32)  # both sides leave out the same groups
     old, new = (jackknife.LeftOut(data, of(side), np.random.default_rng(seed), codes) for side in (0, 1))
-    said = jackknife.mean_of(new, 1 - alpha, (-1.0, 1.0), less=old)
+    said = new.nearly_mean(1 - alpha, (-1.0, 1.0), less=old)
     margin = found.margin.value
     outcome = said.against(margin)
     start, by_text = quality.exchange(data[:, 0], data[:, 1], data[:, 2])

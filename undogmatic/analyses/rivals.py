@@ -425,7 +425,7 @@ def labelled_rival(
         def statistic(part: Array) -> float:
             return _rank_columns(part)[place]
 
-        return jackknife.nearly_mean(columns, statistic, rng, level, groups=codes, bounds=(lowest, 1.0))
+        return jackknife.LeftOut(columns, statistic, rng, codes).nearly_mean(level, (lowest, 1.0))
 
     try:
         increment, beyond = interval(1, -2.0), interval(2, -1.0)

@@ -24,8 +24,7 @@ from undogmatic.stats.proportion import proportion
 
 Measurement = Literal["ordinal", "interval"]
 Kind = Literal["pearson", "spearman", "kendall"]
-_COEFFICIENTS: dict[Kind, Callable[..., Any]]
-_COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+_COEFFICIENTS: dict[str, Any] = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 
 
 class Coefficient(NamedTuple):
@@ -279,44 +278,6 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
     return _interval(found.estimate, terms, codes, level, scarce)
 
 
-def pearson(a: ArrayLike, b: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate | None:
-    """Interval of Pearson's correlation, over items or groups of them.
-
-    If at least half of the units have the same value on one side and fewer than `means.FEW` another, the interval
-    holds for every distribution between the lowest and the highest values seen.
-
-    Args:
-        a, b: Scores of the same items, shape (n,), n >= 3.
-    Returns:
-        None where a vector is constant. With fewer than `FEWEST` units the limits are -1 and 1.
-    """
-    checks.share(level, "level")
-    columns = np.column_stack(checks.paired_vectors(a, b, minimum=3))
-    if any(checks.is_constant(own) for own in columns.T):
-        return None
-    codes = checks.groups(groups, len(columns))
-    z = columns - columns.mean(axis=0)
-    z /= np.sqrt(np.mean(z**2, axis=0))
-    product, square = z[:, 0] * z[:, 1], np.mean(z**2, axis=1)
-    ends = list(zip(z.min(axis=0), z.max(axis=0), strict=True))
-
-    def terms(r: float) -> tuple[Array, means.Bounds]:
-        # Where x y - r (x^2 + y^2) / 2 can be extreme on a rectangle about the origin.
-        places = [(x, y) for x in ends[0] for y in ends[1]] + [(0.0, 0.0)]
-        if r:
-            places += [(float(np.clip(y / r, *ends[0])), y) for y in ends[1]]
-            places += [(x, float(np.clip(x / r, *ends[1]))) for x in ends[0]]
-        x, y = np.array(places).T
-        extreme = x * y - r * (x**2 + y**2) / 2
-        return product - r * square, (float(extreme.min()), float(extreme.max()))
-
-    scarce = any(
-        means.mostly_same(means.sums(own, codes).means, means.SAME_SHARE * (high - low))
-        for own, (low, high) in zip(z.T, ends, strict=True)
-    )
-    return _interval(float(product.mean()), terms, codes, level, scarce)
-
-
 def _interval(
     estimate: float, terms: Callable[[float], tuple[Array, means.Bounds]], codes: Index, level: float, scarce: bool
 ) -> Estimate:
@@ -341,27 +302,55 @@ def _interval(
 def correlation_interval(
     kind: Kind, a: ArrayLike, b: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None
 ) -> Estimate | None:
-    """Interval of `correlation`; None where a vector is constant and there is no correlation.
+    """Interval of `correlation`, over items or groups of them; None where a vector is constant.
+
+    If at least half of the units have the same value on one side and fewer than `means.FEW` another, that of Pearson's
+    holds for every distribution between the lowest and the highest values seen.
 
     Args:
-        kind, a, b: As in `correlation`.
+        kind, a, b: As in `correlation`. With fewer than `FEWEST` units the limits are -1 and 1.
     References:
         Fieller, Hartley and Pearson (1957), doi:10.1093/biomet/44.3-4.470, for the variance of Kendall's.
     """
-    checks.option(kind, "kind", ("pearson", "spearman", "kendall"))
+    checks.option(kind, "kind", get_args(Kind))
+    checks.share(level, "level")
     first, second = checks.paired_vectors(a, b, minimum=3)
     if checks.is_constant(first) or checks.is_constant(second):
         return None
     if kind == "spearman":
         return ranking.spearman_interval(first, second, rng, level, groups=groups)
     if kind == "pearson":
-        return pearson(first, second, level, groups=groups)
+        return _of_pearson(np.column_stack([first, second]), checks.groups(groups, first.size), level)
     columns = np.column_stack([checks.tied(values - values.mean()) for values in (first, second)])
 
     def tau(rows: Array) -> float:
         return float(stats.kendalltau(*rows.T).statistic)
 
-    return jackknife.interval(columns, tau, rng, level, groups=groups, spread=0.437, missing=4.0)
+    return jackknife.LeftOut(columns, tau, rng, groups).coefficient(level, spread=0.437, missing=4.0)
+
+
+def _of_pearson(columns: Array, codes: Index, level: float) -> Estimate:
+    """Interval of Pearson's correlation of two columns, none of them constant."""
+    z = columns - columns.mean(axis=0)
+    z /= np.sqrt(np.mean(z**2, axis=0))
+    product, square = z[:, 0] * z[:, 1], np.mean(z**2, axis=1)
+    ends = list(zip(z.min(axis=0), z.max(axis=0), strict=True))
+
+    def terms(r: float) -> tuple[Array, means.Bounds]:
+        # Where x y - r (x^2 + y^2) / 2 can be extreme on a rectangle about the origin.
+        places = [(x, y) for x in ends[0] for y in ends[1]] + [(0.0, 0.0)]
+        if r:
+            places += [(float(np.clip(y / r, *ends[0])), y) for y in ends[1]]
+            places += [(x, float(np.clip(x / r, *ends[1]))) for x in ends[0]]
+        x, y = np.array(places).T
+        extreme = x * y - r * (x**2 + y**2) / 2
+        return product - r * square, (float(extreme.min()), float(extreme.max()))
+
+    scarce = any(
+        means.mostly_same(means.sums(own, codes).means, means.SAME_SHARE * (high - low))
+        for own, (low, high) in zip(z.T, ends, strict=True)
+    )
+    return _interval(float(product.mean()), terms, codes, level, scarce)
 
 
 def kappa_interval(
@@ -386,7 +375,8 @@ def kappa_interval(
     steps = np.abs(np.subtract.outer(np.arange(order.size), np.arange(order.size))).astype(np.float64)
     cost = {"quadratic": steps**2, "linear": steps, "none": np.sign(steps)}[weights]
 
-    def on(data: Array) -> jackknife.OfDraws:
+    @jackknife.Prepared
+    def kappa(data: Array) -> jackknife.OfDraws:
         first, second = data.astype(np.intp).T
         apart = cost[first, second]
 
@@ -398,10 +388,12 @@ def kappa_interval(
 
         return of_draws
 
-    return jackknife.interval(np.column_stack(codes), jackknife.Prepared(on), rng, level, groups=groups)
+    return jackknife.LeftOut(np.column_stack(codes), kappa, rng, groups).coefficient(level)
 
 
-def _pearson(columns: Array) -> jackknife.OfDraws:
+@jackknife.Prepared
+def pearson(columns: Array) -> jackknife.OfDraws:
+    """Pearson's correlation of two columns, shape (n, 2)."""
     x, y = columns.T
 
     def of_draws(drawn: Index) -> Array:
@@ -412,7 +404,3 @@ def _pearson(columns: Array) -> jackknife.OfDraws:
         return np.divide(np.einsum("ij,ij->i", own, other), scale, out=np.full(len(drawn), np.nan), where=scale > least)
 
     return of_draws
-
-
-PEARSON = jackknife.Prepared(_pearson)
-"""Of two columns, shape (n, 2)."""

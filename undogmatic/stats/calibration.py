@@ -220,7 +220,7 @@ def error_interval(
     the observed one minus what noise alone gives in 97.5 % of draws (at level 95 %) could have led to it, as a sum of
     absolute values grows by at most that of the noise: there the lower limit lies. The noise is the larger of that
     of a perfectly calibrated judge and that of the gaps seen between units. The upper limit needs no such thing; it is
-    the larger of the one by leaving out units (`jackknife.nearly_mean`) and, where hardly an item is wrong or right,
+    the larger of the one by leaving out units (`LeftOut.nearly_mean`) and, where hardly an item is wrong or right,
     of the observed error plus how much the accuracy may be off (`proportion`).
 
     Args:
@@ -263,7 +263,7 @@ class Noise:
 
 def error_limits(found: jackknife.LeftOut, noise: Noise, level: float) -> CalibrationError:
     """`error_interval` of what was left out."""
-    left_out = jackknife.mean_of(found, level, (0.0, 1.0))
+    left_out = found.nearly_mean(level, (0.0, 1.0))
     beyond = max(float(np.quantile(drawn, (1 + level) / 2)) for drawn in (noise.perfect, noise.seen))
     accuracy = proportion(found.data[:, 1], level, groups=found.codes)
     off = max(accuracy.value - accuracy.low, accuracy.high - accuracy.value)
@@ -294,7 +294,8 @@ def calibration_error(n_bins: int) -> jackknife.Prepared:
         Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
     """
 
-    def on(columns: Array) -> jackknife.OfDraws:
+    @jackknife.Prepared
+    def error(columns: Array) -> jackknife.OfDraws:
         c, right = _stated_and_observed(*columns.T)
         codes, gap = _bins(c, n_bins)[1], right - c
 
@@ -309,7 +310,7 @@ def calibration_error(n_bins: int) -> jackknife.Prepared:
 
         return of_draws
 
-    return jackknife.Prepared(on)
+    return error
 
 
 def _bins(c: Array, n_bins: int) -> tuple[Array, Index]:

@@ -7,7 +7,7 @@ resamples times rows. A batch takes from `rng` exactly what single draws would.
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +29,8 @@ units at a time: its time would else grow with the square of the units."""
 
 
 class Prepared(NamedTuple):
-    """A statistic that is made ready for all rows once (`on`), and then takes many draws of them at a time.
+    """A statistic that is made ready for all rows once (`on`), and then takes many draws of them at a time; used as a
+    decorator of what makes it ready.
 
     It must give what its definition gives on the drawn rows, to the last digit. Sorting once instead of once per draw
     makes the difference between seconds and minutes.
@@ -154,7 +155,7 @@ class LeftOut:
         Undefined: If the statistic of all rows is not finite.
     """
 
-    def __init__(self, rows: ArrayLike, statistic: Statistic, rng: Rng, groups: Groups) -> None:
+    def __init__(self, rows: ArrayLike, statistic: Statistic, rng: Rng, groups: Groups = None) -> None:
         self.data = np.asarray(rows, dtype=np.float64)
         self.codes = self.left = checks.groups(groups, len(self.data))
         units = Units(self.codes)
@@ -175,54 +176,67 @@ class LeftOut:
         """The statistic without each of `left` in turn."""
         return distribution(self._of_draws, Units(self.left).left_out())
 
+    def coefficient(self, level: float = 0.95, *, spread: float = 1.0, missing: float = 3.0) -> Estimate:
+        """Delete-one-group jackknife of a coefficient on Fisher's z, with the quantile of t for the number of groups.
 
-def interval(
-    rows: ArrayLike, statistic: Statistic, rng: Rng, level: float = 0.95, *, groups: Groups = None, **known: float
-) -> Estimate:
-    """Delete-one-group jackknife of a coefficient on Fisher's z, with the quantile of t for the number of groups.
+        Where at least half of the rows of a column share one value, the few others say too little of the spread; the
+        interval is then at least that of the coefficient's known variance on z, `spread` / (units - `missing`), with
+        Kish's effective number of units. If leaving out any unit changes nothing (perfect agreement), the limit is the
+        largest share of units that could be at odds and yet be missed with probability (1 - level) / 2, as in Clopper
+        and Pearson's interval. A coefficient that does not exist without one of the units hangs on it: its limits are
+        -1 and 1.
 
-    Where at least half of the rows of a column share one value, the few others say too little of the spread; the
-    interval is then at least that of the coefficient's known variance on z, `spread` / (units - `missing`), with Kish's
-    effective number of units. If leaving out any unit changes nothing (perfect agreement), the limit is the largest
-    share of units that could be at odds and yet be missed with probability (1 - level) / 2, as in Clopper and
-    Pearson's interval. A coefficient that does not exist without one of the units hangs on it: its limits are -1 and 1.
-
-    Args:
-        rows, statistic: As of `LeftOut`, with its error; a number in [-1, 1].
-        known: `spread`, the known variance of z times the units less `missing`; 1 and 3 unless given.
-    References:
-        Fisher (1921), On the probable error of a coefficient of correlation. Metron 1, 3-32.
-        Arvesen (1969), Jackknifing U-statistics. doi:10.1214/aoms/1177697287
-        Bonett and Wright (2000), Sample size requirements for estimating Pearson, Kendall and Spearman correlations.
-        doi:10.1007/BF02294183, for the known variances.
-    """
-    checks.share(level, "level")
-    return on_z(LeftOut(rows, statistic, rng, groups), level, **known)
-
-
-def on_z(found: LeftOut, level: float, spread: float = 1.0, missing: float = 3.0) -> Estimate:
-    """`interval` of what was left out."""
-    estimate, n = found.estimate, found.n_units
-    nothing = Estimate(estimate, -1.0, 1.0, level, n)
-    if n < FEWEST or not np.isfinite(left_out := found.values).all():
-        return nothing
-    if np.ptp(left_out) <= checks.SAME:
-        if abs(estimate) < 1 - checks.SAME:
+        References:
+            Fisher (1921), On the probable error of a coefficient of correlation. Metron 1, 3-32.
+            Arvesen (1969), Jackknifing U-statistics. doi:10.1214/aoms/1177697287
+            Bonett and Wright (2000), Sample size requirements for estimating Pearson, Kendall and Spearman
+            correlations. doi:10.1007/BF02294183, for the known variances.
+        """
+        checks.share(level, "level")
+        nothing = Estimate(self.estimate, -1.0, 1.0, level, self.n_units)
+        if self.n_units < FEWEST or not np.isfinite(self.values).all():
             return nothing
-        least = float(((1 - level) / 2) ** (1 / n))
-        low, high = (least, 1.0) if estimate > 0 else (-1.0, -least)
-        return Estimate(estimate, low, high, level, n)
-    share = np.bincount(found.codes) / len(found.data)
-    z = np.arctanh(np.clip(left_out, -_NEARLY_ONE, _NEARLY_ONE))
-    variance = (z.size - 1) / z.size * float(np.sum((z - z.mean()) ** 2))
-    reach = float(special.stdtrit(means.degrees_of_freedom(share), (1 + level) / 2)) * variance**0.5
-    columns = (column[~np.isnan(column)] for column in found.data.T)
-    if any(known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size for known in columns):
-        room = max(float(1 / np.sum(share**2)) - missing, 1.0)
-        reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
-    centre = float(np.arctanh(np.clip(estimate, -_NEARLY_ONE, _NEARLY_ONE)))
-    low, high = (float(np.tanh(centre + side * reach)) for side in (-1, 1))
-    return Estimate(estimate, min(low, estimate), max(high, estimate), level, n)
+        if np.ptp(self.values) <= checks.SAME:
+            if abs(self.estimate) < 1 - checks.SAME:
+                return nothing
+            least = float(((1 - level) / 2) ** (1 / self.n_units))
+            return nothing.replace(low=least) if self.estimate > 0 else nothing.replace(high=-least)
+        share = np.bincount(self.codes) / len(self.data)
+        z = np.arctanh(np.clip(self.values, -_NEARLY_ONE, _NEARLY_ONE))
+        variance = (z.size - 1) / z.size * float(np.sum((z - z.mean()) ** 2))
+        reach = float(special.stdtrit(means.degrees_of_freedom(share), (1 + level) / 2)) * variance**0.5
+        columns = (column[~np.isnan(column)] for column in self.data.T)
+        if any(known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size for known in columns):
+            room = max(float(1 / np.sum(share**2)) - missing, 1.0)
+            reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
+        centre = float(np.arctanh(np.clip(self.estimate, -_NEARLY_ONE, _NEARLY_ONE)))
+        low, high = (float(np.tanh(centre + side * reach)) for side in (-1, 1))
+        return nothing.replace(low=min(low, self.estimate), high=max(high, self.estimate))
+
+    def nearly_mean(
+        self, level: float = 0.95, bounds: means.Bounds = (-np.inf, np.inf), *, less: Self | None = None
+    ) -> Estimate:
+        """Interval of a statistic that is nearly a mean of independent contributions, or of its difference to `less`:
+        that of the mean of its pseudo-values.
+
+        A unit's pseudo-value is what its own mean would have to be for the statistic, were it a mean, to change as it
+        does when the unit is left out; of a mean this is `means.interval` itself, whose rule for units that mostly
+        agree holds here too, with the bounds for those of a unit. Where the statistic does not exist without one of
+        the units, the limits are the bounds. A bootstrap held the difference of two jobs' review gains in as few as
+        88 % of samples of its 95 %.
+
+        Args:
+            less: Made with the same groups and random numbers.
+        References:
+            Tukey (1958), Bias and confidence in not-quite large samples. Arvesen (1969), doi:10.1214/aoms/1177697287
+        """
+        checks.share(level, "level")
+        if self.n_units < 2:
+            raise ValueError(f"`groups` gives {self.n_units} units; at least 2 are needed.")
+        estimate, values = self.estimate, self.values
+        if less is not None:
+            estimate, values = estimate - less.estimate, values - less.values
+        return of_left_out(estimate, values, self.left, level, bounds).replace(n_groups=self.n_units)
 
 
 def difference(
@@ -236,11 +250,11 @@ def difference(
 
     Args:
         one, other: Estimates from -1 to 1, made with the same groups and random numbers.
-        spreads: `interval`'s `spread` of each.
+        spreads: `LeftOut.coefficient`'s `spread` of each.
     References:
         Zou (2007), Toward using confidence intervals to compare correlations. doi:10.1037/1082-989X.12.4.399
     """
-    first, second = (on_z(found, level, spread) for found, spread in zip((one, other), spreads, strict=True))
+    first, second = (found.coefficient(level, spread=own) for found, own in zip((one, other), spreads, strict=True))
     low, high = apart(first, second, together(one, other), 2.0)
     return Estimate(one.estimate - other.estimate, low, high, level, one.n_units)
 
@@ -266,49 +280,8 @@ def apart(one: Estimate, other: Estimate, together: float, most: float) -> means
     return max(low, -most), min(high, most)
 
 
-def nearly_mean(
-    rows: ArrayLike,
-    statistic: Statistic,
-    rng: Rng,
-    level: float = 0.95,
-    *,
-    groups: Groups = None,
-    bounds: means.Bounds = (-np.inf, np.inf),
-) -> Estimate:
-    """Interval of a statistic that is nearly a mean of independent contributions: of the mean of its pseudo-values.
-
-    A unit's pseudo-value is what its own mean would have to be for the statistic, were it a mean, to change as it does
-    when the unit is left out; of a mean this is `means.interval` itself, whose rule for units that mostly agree holds
-    here too, with the bounds for those of a unit. Where the statistic does not exist without one of the units, the
-    limits are the bounds.
-
-    References:
-        Tukey (1958), Bias and confidence in not-quite large samples. Arvesen (1969), doi:10.1214/aoms/1177697287
-    """
-    checks.share(level, "level")
-    return mean_of(LeftOut(rows, statistic, rng, groups), level, bounds)
-
-
-def mean_of(
-    one: LeftOut, level: float, bounds: means.Bounds = (-np.inf, np.inf), *, less: LeftOut | None = None
-) -> Estimate:
-    """`nearly_mean` of what was left out; of its difference to `less`, of the same units, by that of pseudo-values.
-
-    A bootstrap held the difference of two jobs' review gains in as few as 88 % of samples of its 95 %.
-
-    Args:
-        one, less: Made with the same groups and random numbers.
-    """
-    if one.n_units < 2:
-        raise ValueError(f"`groups` gives {one.n_units} units; at least 2 are needed.")
-    estimate, values = one.estimate, one.values
-    if less is not None:
-        estimate, values = estimate - less.estimate, values - less.values
-    return of_left_out(estimate, values, one.left, level, bounds).replace(n_groups=one.n_units)
-
-
 def of_left_out(estimate: float, left_out: Array, left: Index, level: float, bounds: means.Bounds) -> Estimate:
-    """`nearly_mean` of an estimate from its values without each unit.
+    """`LeftOut.nearly_mean` of an estimate from its values without each unit.
 
     Args:
         estimate, left_out, left: Of all rows, without each unit, shape (n_units,), and the unit of each row, shape

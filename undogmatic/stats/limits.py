@@ -229,7 +229,7 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
 
 
 def _spearman(x: Array, y: Array) -> float:
-    return float(np.nan_to_num(ranking.RANK_CORRELATION.of(np.column_stack([checks.tied(x), checks.tied(y)]))))
+    return float(np.nan_to_num(ranking.rank_correlation.of(np.column_stack([checks.tied(x), checks.tied(y)]))))
 
 
 def most_order(n_units: int, level: float = 0.95) -> float:

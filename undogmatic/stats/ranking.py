@@ -72,7 +72,7 @@ def mean_shift(attack: ArrayLike, treatment: ArrayLike, level: float = 0.95) -> 
 
 
 def spearman_interval(x: ArrayLike, y: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None) -> Estimate:
-    """Spearman rank correlation with a jackknife interval over items, or over groups of items (`jackknife.interval`).
+    """Spearman rank correlation with a jackknife interval over items, or over groups of items (`LeftOut.coefficient`).
 
     The bootstrap's (BCa) held the correlation in 88 % of samples of ten groups where it said 95 %.
 
@@ -87,7 +87,7 @@ def spearman_interval(x: ArrayLike, y: ArrayLike, rng: Rng, level: float = 0.95,
             raise ValueError(f"`{name}` is constant; no rank correlation exists.")
     columns = np.column_stack([first, second])
     estimate = float(stats.spearmanr(first, second).statistic)
-    return jackknife.interval(columns, RANK_CORRELATION, rng, level, groups=groups, spread=1 + estimate**2 / 2)
+    return jackknife.LeftOut(columns, rank_correlation, rng, groups).coefficient(level, spread=1 + estimate**2 / 2)
 
 
 def mean_absolute_error(
@@ -160,8 +160,9 @@ def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
     return low, high
 
 
-def _rank_correlation(columns: Array) -> jackknife.OfDraws:
-    """Spearman's correlation of the two columns; NaN where one is constant.
+@jackknife.Prepared
+def rank_correlation(columns: Array) -> jackknife.OfDraws:
+    """Spearman's correlation of two columns, shape (n, 2); NaN where one is constant.
 
     A drawn row's rank follows from how often each distinct value was drawn, so that nothing is sorted again. Centred
     mean ranks are multiples of a half: their sums are exact, whatever the order, up to 30,000 rows.
@@ -180,7 +181,3 @@ def _rank_correlation(columns: Array) -> jackknife.OfDraws:
         return np.divide(np.einsum("ij,ij->i", *ranks), scale, out=np.full(len(drawn), np.nan), where=scale > 0)
 
     return of_draws
-
-
-RANK_CORRELATION = jackknife.Prepared(_rank_correlation)
-"""Spearman's correlation of two columns, shape (n, 2)."""

@@ -43,15 +43,6 @@ class Curve(NamedTuple):
     oracle: Array
 
 
-class AurcSummary(NamedTuple):
-    """Areas in error units, smaller is better: `excess` is `aurc` minus `oracle`, `random` the mean error."""
-
-    aurc: Estimate
-    excess: Estimate
-    oracle: float
-    random: float
-
-
 def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
     """Uncertainty (higher is less sure, any unit) and error (0 or more, else a ValueError) of the same items."""
     u, e = checks.paired_vectors(uncertainty, error, ("uncertainty", "error"))
@@ -116,32 +107,10 @@ def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
     return Bounds(*(np.clip(n / e.size + stats.norm.ppf(tail) * sd, 0, 1) for tail in tails))
 
 
-def aurc_summary(
-    uncertainty: ArrayLike,
-    error: ArrayLike,
-    rng: Rng,
-    level: float = 0.95,
-    *,
-    groups: Groups = None,
-    span: float = np.inf,
-) -> AurcSummary:
-    """AURC and excess AURC with intervals (`jackknife.nearly_mean`), between the oracle's and random order's.
-
-    Args:
-        uncertainty, error: As of `pair`.
-    """
-    u, e = pair(uncertainty, error)
-    whole, excess = (
-        jackknife.nearly_mean(np.column_stack([u, e]), statistic, rng, level, groups=groups, bounds=(0.0, span))
-        for statistic in (AURC, EXCESS_AURC)
-    )
-    return AurcSummary(whole, excess, AURC.of(np.column_stack([e, e])), float(e.mean()))
-
-
 def review_gain_interval(
     uncertainty: ArrayLike, error: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None
 ) -> Estimate:
-    """`GAIN` with an interval over items, or over groups of items.
+    """`gain` with an interval over items, or over groups of items.
 
     Each end is the wider of two: of the jackknife on Fisher's z, which errs above for doubts that know much, and of the
     pseudo-values, which errs below where errors are few (`benchmarks/coverage`).
@@ -153,8 +122,8 @@ def review_gain_interval(
     checks.share(level, "level")
     if checks.is_constant(e):
         raise ValueError("`error` is constant; no order of review catches more than another.")
-    left_out = jackknife.LeftOut(np.column_stack([u, e]), GAIN, rng, groups)
-    found, other = jackknife.on_z(left_out, level), jackknife.mean_of(left_out, level, (-1.0, 1.0))
+    left_out = jackknife.LeftOut(np.column_stack([u, e]), gain, rng, groups)
+    found, other = left_out.coefficient(level), left_out.nearly_mean(level, (-1.0, 1.0))
     return found.replace(low=min(found.low, other.low), high=max(found.high, other.high))
 
 
@@ -196,17 +165,40 @@ def _caught(u: Array, e: Array) -> OfDraws:
     return of_draws
 
 
-def _aurc(columns: Array) -> OfDraws:
+@jackknife.Prepared
+def aurc(columns: Array) -> OfDraws:
+    """Area under the risk-coverage curve of two columns, uncertainty and error, shape (n, 2): the mean risk of keeping
+    the 1, 2, ..., n surest items.
+
+    References:
+        Geifman, Uziel and El-Yaniv (2019), Bias-reduced uncertainty estimation for deep neural classifiers.
+        arXiv:1805.08206
+    """
     risk = _risk(*columns.T)
     return lambda drawn: np.asarray(risk(drawn).mean(axis=1))
 
 
-def _excess(columns: Array) -> OfDraws:
+@jackknife.Prepared
+def excess_aurc(columns: Array) -> OfDraws:
+    """`aurc` minus the smallest possible for these errors (0 is perfect): how good the uncertainty is, not the judge.
+
+    The smallest is computed from the sorted errors; Geifman et al. use its limit r + (1 - r) ln(1 - r) for errors of 0
+    and 1 at rate r.
+    """
     risk, least = _risk(*columns.T), _risk(columns[:, 1], columns[:, 1])
     return lambda drawn: np.asarray((risk(drawn) - least(drawn)).mean(axis=1))
 
 
-def _gain(columns: Array) -> OfDraws:
+@jackknife.Prepared
+def gain(columns: Array) -> OfDraws:
+    """Area between guided and random review, divided by that between oracle and random, of the columns of `aurc`.
+
+    It is 1 for the oracle, 0 for random review, down to -1 where the uncertainty leads away from the errors, and NaN
+    where the error is constant. Known as prediction rejection ratio.
+
+    References:
+        Malinin and Gales (2021), Uncertainty estimation in autoregressive structured prediction. arXiv:2002.07650
+    """
     u, e = columns.T
     guided, best = _caught(u, e), _caught(e, e)
 
@@ -218,21 +210,6 @@ def _gain(columns: Array) -> OfDraws:
         return np.divide(areas[0], areas[1], out=np.full(len(drawn), np.nan), where=~constant)
 
     return of_draws
-
-
-AURC = jackknife.Prepared(_aurc)
-"""Area under the risk-coverage curve of two columns, uncertainty and error, shape (n, 2): the mean risk of keeping the
-1, 2, ..., n surest items. Geifman, Uziel and El-Yaniv (2019), Bias-reduced uncertainty estimation for deep neural
-classifiers. arXiv:1805.08206"""
-EXCESS_AURC = jackknife.Prepared(_excess)
-"""AURC minus the smallest possible for these errors (0 is perfect): how good the uncertainty is, not the judge. The
-smallest is computed from the sorted errors; Geifman et al. use its limit r + (1 - r) ln(1 - r) for errors of 0 and 1 at
-rate r."""
-GAIN = jackknife.Prepared(_gain)
-"""Area between guided and random review, divided by that between oracle and random, of the same columns: 1 oracle, 0
-random, down to -1 where the uncertainty leads away from the errors; NaN where the error is constant. Known as
-prediction rejection ratio: Malinin and Gales (2021), Uncertainty estimation in autoregressive structured prediction.
-arXiv:2002.07650"""
 
 
 FEWEST = 30

@@ -208,7 +208,7 @@ class AgreementAnalysis(OfComposite):
         rated_by_all, shown = groups[voices.notna().all(axis=1)].tolist(), False
         if len(set(rated_by_all)) > 1:
             data = voices.dropna().to_numpy(dtype=np.float64)
-            held = jackknife.interval(data, behind, rng, self.level, groups=rated_by_all)
+            held = jackknife.LeftOut(data, behind, rng, rated_by_all).coefficient(self.level)
             interval, shown = (2 * held.low, 2 * held.high), held.high < 0
         (judge, next_judge), (tau, tau_second) = table["voice"][:2], table["mean_tau"][:2]
         values = {"judge": judge, "tau": tau, "weight": weight, "second": next_judge, "tau_second": tau_second}
