@@ -76,7 +76,6 @@ KAPPA, LENGTHS, ALPHA = agreement.weighted_kappa, confound.at_equal, agreement.k
 APPLY, FIT, MDE, FIND = calibration.apply, calibration.fit, claims.minimum_detectable_effect, conformal.find_threshold
 QUANTILES, CRITIQUE = uncertainty.quantile_interval, uncertainty.critique_uncertainty
 JOINED, ISOTONIC = uncertainty.aggregate_uncertainty, partial(few_labels.estimate_mean, calibration="isotonic")
-SO_FAR = partial(means.mean_so_far, values=[1.0, 2.0], n_total=5, minimum=0, maximum=10)
 STUDY, RATINGS = partial(variance.Study, facets=["judge"]), np.outer(range(1, 7), range(1, 5))
 DIVIDED = calibration.fit_content_free([0.5, 0.5])
 REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
@@ -129,12 +128,16 @@ REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] =
         {},
     ),
     ("target_width", few_labels.label_budget, (TEN, np.arange(5), np.arange(5.0), 0), {}),
-    ("values", SO_FAR, (), {"values": []}),
-    ("NaN", SO_FAR, (), {"values": [1.0, NA]}),
-    ("between 0 and 10", SO_FAR, (), {"values": [11.0]}),
-    ("n_total", SO_FAR, (), {"n_total": 1}),
-    ("wider", SO_FAR, (), {"maximum": 0}),
-    ("level", SO_FAR, (), {"level": 1.0}),
+    *(
+        (message, means.mean_so_far, (values, "ab"[: len(values)], "abcde", 0, maximum), {"level": level})
+        for message, values, maximum, level in (
+            ("values", [], 10, 0.95),
+            ("NaN", [1.0, NA], 10, 0.95),
+            ("between 0 and 10", [11.0], 10, 0.95),
+            ("wider", [1.0, 2.0], 0, 0.95),
+            ("level", [1.0, 2.0], 10, 1.0),
+        )
+    ),
     ("two values", STUDY, (RATINGS[:, :1],), {}),
     ("facets", STUDY, (RATINGS,), {"facets": ["a", "b"]}),
     ("NaN", STUDY, (np.where(RATINGS == 9, NA, RATINGS),), {}),

@@ -39,7 +39,7 @@ class TestClosedForms:
         chosen = rng.choice(300, 40, replace=False)
         result = few_labels.estimate_mean(scores, chosen, label[chosen], judge_weight=1)
         bias = np.mean(scores[chosen] - label[chosen])
-        assert (result.judge_bias, result.estimate.value) == pytest.approx((bias, scores.mean() - bias))
+        assert result.estimate.value == pytest.approx(scores.mean() - bias)
         # sigma_r^2 / m + (sigma_f^2 + 2 cov(f, r)) / N, from the sample, to the order of 1 / m.
         residual = label[chosen] - scores[chosen]
         moments = np.cov(scores[chosen], residual)
@@ -59,7 +59,7 @@ class TestClosedForms:
         label = rng.uniform(0, 100, 500)
         chosen = rng.choice(500, 20, replace=False)
         result = few_labels.estimate_mean(label, chosen, label[chosen])
-        assert (result.judge_weight, result.judge_bias) == (pytest.approx(1), pytest.approx(0))
+        assert result.judge_weight == pytest.approx(1)
         assert result.estimate.value == pytest.approx(label.mean())
         assert result.estimate.se == pytest.approx(label.std() / np.sqrt(500), rel=0.05)
         blind = few_labels.estimate_mean(np.full(100, 50.0), np.arange(30), label[:30])

@@ -41,7 +41,7 @@ def associate(
     if len(set(names)) > 1:
         held = agreement.correlation_interval(kind, a, b, rng, level, groups=names)
         ends = ends if held is None else held.interval
-    return Association(Estimate(found.estimate, *ends, level, len(set(names)), len(a), "correlation"), found.p_value)
+    return Association(Estimate(found.estimate, *ends, level, len(set(names)), len(a)), found.p_value)
 
 
 def partial(
@@ -62,7 +62,7 @@ def partial(
         ends = jackknife.LeftOut(data - data.mean(axis=0), _partial, rng, names).coefficient(level).interval
     t = estimate * np.sqrt((n - 3) / max(1e-12, 1 - estimate**2))
     p = float(2 * stats.t.sf(abs(t), n - 3))
-    return Association(Estimate(estimate, *ends, level, len(set(names)), n, "correlation"), p)
+    return Association(Estimate(estimate, *ends, level, len(set(names)), n), p)
 
 
 def _partial(columns: Array) -> float:

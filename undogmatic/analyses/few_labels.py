@@ -174,7 +174,7 @@ class FewLabelsAnalysis(Limited):
             tell.say("budget", counts, width=width)
         whole = np.isin(groups, groups[labelled]).sum() == len(labelled)
         names = groups if whole else np.arange(len(groups))
-        found = means.mean_so_far_of_groups(labels, names[labelled], names, *bounds, level=self.level)
+        found = means.mean_so_far(labels, names[labelled], names, *bounds, level=self.level)
         if found is not None and found.estimate.n != found.n_total:
             counts = {"n": found.estimate.n, "total": found.n_total}
             tell.say("whenever", counts, found.estimate.values("mean"), level=self.level)

@@ -19,7 +19,7 @@ from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.records import turns
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats.means import Anytime, mean_so_far_of_groups
+from undogmatic.stats.means import Anytime, mean_so_far
 from undogmatic.stats.paired import holm
 
 NAME = "plan"
@@ -162,6 +162,6 @@ def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime 
     to_come = set(waited_for["condition"].dropna()) - set(judged["condition"])
     if judged.empty or len(judged) == len(waited_for) or several or to_come or not rubric.scale.ordered:
         return None
-    return mean_so_far_of_groups(
+    return mean_so_far(
         judged["score"], judged["group"], waited_for["group"], rubric.minimum, rubric.maximum, level=level
     )

@@ -16,30 +16,23 @@ WILCOXON_EFFICIENCY = 3 / math.pi
 _LARGEST_DZ = 50.0
 
 
-def power_at(effect: float, n_pairs: int, sd_differences: float = 1.0, alpha: float = 0.05) -> float:
-    """Probability of a significant result when the true mean difference is `effect`.
+def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
+    """Probability of a significant result when the true mean difference is `dz` standard deviations of the differences.
 
     Too few pairs for any result to be significant in an exact signed-rank test give a power of 0.
 
     Args:
-        effect: True mean difference in score units; in standard deviations while `sd_differences` is 1.
         n_pairs: Number of pairs, at least 2.
-        sd_differences: Standard deviation of the differences, above 0, in score units.
     References:
         Cohen (1988), Statistical power analysis, ISBN 9780805802832.
         Hodges and Lehmann (1956), doi:10.1214/aoms/1177728261, for the efficiency of the signed-rank test.
     """
     if n_pairs < 2:
         raise ValueError(f"`n_pairs` is {n_pairs}; at least 2 are needed.")
-    if not math.isfinite(effect):
-        raise ValueError(f"`effect` is {effect}; it must be finite.")
-    if not 0 < sd_differences < math.inf:
-        raise ValueError(f"`sd_differences` is {sd_differences}; it must be positive.")
     if n_pairs < fewest_pairs(alpha):
         return 0.0
     pairs = n_pairs * WILCOXON_EFFICIENCY
-    dz = abs(effect / sd_differences)
-    critical, distance = float(stats.t.isf(alpha / 2, pairs - 1)), dz * math.sqrt(pairs)
+    critical, distance = float(stats.t.isf(alpha / 2, pairs - 1)), abs(dz) * math.sqrt(pairs)
     found = 1 - float(special.nctdtr(pairs - 1, distance, critical))
     if math.isnan(found):  # this function gives up on some effects of thousands of pairs, that of `stats` does not
         found = float(stats.nct.sf(critical, pairs - 1, distance))
@@ -57,20 +50,23 @@ def minimum_detectable_effect(
     Choose `sd_differences` before looking at the result being judged; "observed power" only restates the p-value.
 
     Args:
-        n_pairs, sd_differences: As of `power_at`; with a deviation of 1 the answer is in it.
+        n_pairs, sd_differences: Number of pairs, and the standard deviation of their differences, above 0, in score
+            units; with a deviation of 1 the answer is in it.
     Raises:
         ValueError: If an argument is out of range, or no result of so few pairs can be significant.
     References:
         Bloom (1995), Minimum detectable effects. doi:10.1177/0193841X9501900504
     """
-    power_at(0.0, n_pairs, sd_differences, alpha)  # refuses what is out of range
+    power_at(0.0, n_pairs, alpha)  # refuses what is out of range
+    if not 0 < sd_differences < math.inf:
+        raise ValueError(f"`sd_differences` is {sd_differences}; it must be positive.")
     if checks.share(power, "power") <= alpha:
         raise ValueError(f"`power` is {power}, not above `alpha` = {alpha}: no effect at all would do.")
     if n_pairs < fewest_pairs(alpha):
         raise ValueError(f"`n_pairs` is {n_pairs}: too few for any signed-rank result to reach `alpha` = {alpha}.")
 
     def shortfall(dz: float) -> float:
-        return power_at(dz, n_pairs, 1.0, alpha) - power
+        return power_at(dz, n_pairs, alpha) - power
 
     largest = 1.0
     while shortfall(largest) < 0:

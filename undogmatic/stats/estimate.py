@@ -10,10 +10,8 @@ An analysis tells an estimate once, so that metric, sentence and table row canno
 What has more to say than this holds an `Estimate` in a field (`Claim.estimate`).
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +31,7 @@ class Bounds(NamedTuple):
 class Estimate:
     """A number with its interval of confidence `level`; an end that nothing limits is infinite.
 
-    `n` of what `counts` names were there, in `n_groups` independent units. `worst` and `best` are the lower limit with
+    `n` items (or labels) were there, in `n_groups` independent units. `worst` and `best` are the lower limit with
     failed judgments set against the claim and the upper one with them set for it; None where none could be set.
 
     `method` says how the limits were found: "studentised" from the spread and skewness of the units, "bounded" from the
@@ -48,8 +46,6 @@ class Estimate:
     level: float = 0.95
     n_groups: int = 0
     n: int = 0
-    unit: str = ""
-    counts: str = "items"
     worst: float | None = None
     best: float | None = None
     method: Method = ""
@@ -76,16 +72,16 @@ class Estimate:
         """How many of the `n` a share counts."""
         return round(self.value * self.n)
 
-    def __neg__(self) -> Estimate:
+    def __neg__(self) -> Self:
         """The estimate of the opposite: of B minus A for A minus B."""
         worst, best = (None if end is None else -end for end in (self.best, self.worst))
         return self.replace(value=-self.value, low=-self.high, high=-self.low, worst=worst, best=best)
 
-    def replace(self, **changes: Any) -> Estimate:
+    def replace(self, **changes: Any) -> Self:
         """A copy with other values of some fields."""
-        return Estimate(**(self.__dict__ | changes))
+        return replace(self, **changes)
 
-    def against(self, margin: float, sign: int = 1, *, about: float = 0.0, inner: Estimate | None = None) -> Outcome:
+    def against(self, margin: float, sign: int = 1, *, about: float = 0.0, inner: Self | None = None) -> Outcome:
         """Say what the interval shows of the difference to `about`, against a margin.
 
         "beyond": all of it lies beyond the margin on the expected side. "against": beyond the margin on the other side.

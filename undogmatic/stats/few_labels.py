@@ -17,12 +17,10 @@ References:
     Sarndal, Swensson and Wretman (1992), Model assisted survey sampling. doi:10.1007/978-1-4612-4378-6
 """
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,14 +79,13 @@ def _map(f: Array, x: Array, y: Array, w: Array, calibration: Calibration) -> Ar
 class FewLabelsEstimate(NamedTuple):
     """All in score units. `labels_only` uses the labels alone, weighted alike, for comparison.
 
-    `judge_mean` is the mean of the judge's scores, `judge_bias` the (weighted) mean of score minus label.
-    `effective_labels` is Kish's (sum w)^2 / sum w^2 over labelled groups: how many equally likely ones these are worth.
+    `judge_mean` is the mean of the judge's scores. `effective_labels` is Kish's (sum w)^2 / sum w^2 over labelled
+    groups: how many equally likely ones these are worth.
     """
 
     estimate: Estimate
     labels_only: Estimate
     judge_mean: float
-    judge_bias: float
     judge_weight: float
     n_items: int
     n_labels: int
@@ -157,10 +154,9 @@ def estimate_mean(
         both = means.of_sums(sample.of_labelled(y), (1 + level) / 2, bounds)
         found = alone if weight == 0 else _scarce(found, mapped, both, weight, bounds)
     return FewLabelsEstimate(
-        estimate=found.replace(level=level, n=at.size, counts="labels", df=round(found.df, 9)),
+        estimate=found.replace(level=level, n=at.size, df=round(found.df, 9)),
         labels_only=alone,
         judge_mean=float(f.mean()),
-        judge_bias=float(w @ (f[at] - y) / w.sum()),
         judge_weight=weight,
         n_items=f.size,
         n_labels=at.size,
@@ -204,7 +200,7 @@ class Sample(NamedTuple):
     codes: Index
 
     @classmethod
-    def of(cls, scores: ArrayLike, labelled: ArrayLike, labels: ArrayLike, inclusion: Any, groups: Groups) -> Sample:
+    def of(cls, scores: ArrayLike, labelled: ArrayLike, labels: ArrayLike, inclusion: Any, groups: Groups) -> Self:
         """The arguments of `estimate_mean`, or its errors."""
         f = checks.vector(scores, "scores")
         positions, y = checks.paired_vectors(labelled, labels, ("labelled", "labels"), minimum=FEWEST_EFFECTIVE)
@@ -281,14 +277,13 @@ def _scarce(found: Estimate, mapped: Sample, alone: Estimate, weight: float, bou
 
 
 class LabelBudget(NamedTuple):
-    """Labels needed for an interval `target_width` wide (high minus low), drawn with equal probabilities.
+    """Labels needed for an interval of the wanted width, drawn with equal probabilities.
 
     Either count is None where labelling all `n_items` would not be enough; `width_if_all` is what that would give.
     """
 
     with_judge: int | None
     labels_only: int | None
-    target_width: float
     width_if_all: float
     judge_weight: float
     n_items: int
@@ -357,4 +352,4 @@ def label_budget(
         place = bisect.bisect_left(sizes, True, key=lambda m, width=width: width(m) <= target_width)  # type: ignore[misc]
         counts.append(sizes[place] if place < len(sizes) else None)
     all_of_them = width_by(0.0)(f.size) if sizes else np.inf
-    return LabelBudget(counts[0], counts[1], target_width, all_of_them, weight, f.size)
+    return LabelBudget(*counts, all_of_them, weight, f.size)

@@ -53,18 +53,16 @@ class Units:
 
     Args:
         codes: Group per row, 0 to n - 1, shape (n_rows,).
+    Attributes:
+        rows: Positions of the rows, unit by unit, shape (n_rows,).
     """
 
     def __init__(self, codes: Index) -> None:
         self._sizes = np.bincount(codes)
-        self._rows = np.argsort(codes, kind="stable")
+        self.rows = np.argsort(codes, kind="stable")
         self._first = np.cumsum(self._sizes) - self._sizes
         self.n = int(self._sizes.size)
         self._alike = self.n > 0 and self._sizes.min() == self._sizes.max()
-
-    def everything(self) -> Index:
-        """All rows, unit by unit, as one draw: shape (1, n_rows)."""
-        return self._rows[None, :]
 
     def draws(self, rng: Rng, n_draws: int) -> Iterator[Index]:
         """Rows of as many units as there are, drawn with replacement `n_draws` times: batches (n_draws, n_rows).
@@ -81,19 +79,19 @@ class Units:
             yield self._rows_of(others + (others >= np.arange(start, end)[:, None]))
 
     def _batches(self, n_draws: int) -> Iterator[tuple[int, int]]:
-        most = max(1, AT_ONCE // self._rows.size) if self._alike else 1
+        most = max(1, AT_ONCE // self.rows.size) if self._alike else 1
         for start in range(0, n_draws, most):
             yield start, min(start + most, n_draws)
 
     def _rows_of(self, units: Index) -> Index:
         if self._alike:
-            return self._rows.reshape(self.n, -1).take(units, axis=0).reshape(len(units), -1)
+            return self.rows.reshape(self.n, -1).take(units, axis=0).reshape(len(units), -1)
         (drawn,) = units
         sizes = self._sizes.take(drawn)
         before = np.cumsum(sizes) - sizes
         places = np.repeat(self._first.take(drawn) - before, sizes)
         places += np.arange(places.size)
-        return self._rows.take(places)[None, :]
+        return self.rows.take(places)[None, :]
 
 
 def distribution(of_draws: OfDraws, draws: Iterator[Index]) -> Array:
@@ -165,7 +163,7 @@ class LeftOut:
             self._of_draws = statistic.on(self.data)
         else:
             self._of_draws = lambda drawn: np.array([float(statistic(self.data[rows])) for rows in drawn])
-        (self.estimate,) = self._of_draws(units.everything()).tolist()
+        (self.estimate,) = self._of_draws(units.rows[None, :]).tolist()
         if not np.isfinite(self.estimate):
             raise Undefined("`statistic` of `rows` is not finite.")
         if units.n > (MOST_LEFT_OUT if prepared else LEFT_OUT_GROUPS):

@@ -73,7 +73,7 @@ def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Es
     low, high, n_units = exact(f[judged], codes[judged])
     worst, best = (exact(np.where(judged, f, float(end)), codes)[end] for end in (0, 1))
     value, n = float(f[judged].mean()), int(judged.sum())
-    return Estimate(value, low, high, level, n_units, n, "share", worst=worst, best=best)
+    return Estimate(value, low, high, level, n_units, n, worst=worst, best=best)
 
 
 def area(
@@ -155,7 +155,7 @@ def order(
             far = max(reach(moved, n), abs(fisher(ends[-1], n) - fisher(r, n)))
             beyond[-1] = pick(ends[-1], math.tanh(fisher(moved, n) + side * far))
     (low, high), (worst, best) = ends, beyond
-    return Estimate(r, low, high, level, n_units, int(judged.sum()), "correlation", worst=worst, best=best)
+    return Estimate(r, low, high, level, n_units, int(judged.sum()), worst=worst, best=best)
 
 
 def alpha(

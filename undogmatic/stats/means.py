@@ -245,35 +245,7 @@ class Anytime(NamedTuple):
     n_total: int
 
 
-def mean_so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float, *, level: float = 0.95) -> Estimate:
-    """Mean of a finite number of units from those that came first, in an order that has nothing to do with values.
-
-    A bet is laid against every possible mean, value by value; a mean against which the money would once have grown
-    1 / (1 - level)-fold is refused for good. The interval shrinks to the mean itself when all units are known.
-
-    Args:
-        values: Values in the order in which they came, shape (n,), each between `minimum` and `maximum`.
-        n_total, minimum, maximum: How many units there are, `n` or more; ends of the scale.
-        level: Confidence level, for all looks together.
-    """
-    checks.share(level, "level")
-    x = _on_scale(values, minimum, maximum)
-    if n_total < x.size:
-        raise ValueError(f"`n_total` is {n_total}, fewer than the {x.size} values.")
-    span = maximum - minimum
-    y = (x - minimum) / span
-    possible = np.linspace(0, 1, GRID)
-    kept = np.flatnonzero(_survives(y, n_total, possible, level))
-    total, mean = float(y.sum()), float(y.mean())
-    # Where rounding or a rare sample leaves none, the mean of what is known is the least wrong answer.
-    first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(mean * (GRID - 1)),) * 2
-    low = min(max(float(possible[max(first - 1, 0)]), total / n_total), mean)
-    high = max(min(float(possible[min(last + 1, GRID - 1)]), (total + n_total - x.size) / n_total), mean)
-    mean, low, high = (minimum + span * end for end in (mean, low, high))
-    return Estimate(mean, low, high, level, x.size, x.size)
-
-
-def mean_so_far_of_groups(
+def mean_so_far(
     values: ArrayLike,
     groups: Sequence[object] | ArrayLike,
     of_all: Sequence[object] | ArrayLike,
@@ -282,18 +254,26 @@ def mean_so_far_of_groups(
     *,
     level: float = 0.95,
 ) -> Anytime | None:
-    """The same where values of one group (two texts of a pair) come together: groups are the looks.
+    """Mean of a finite number of values from the groups that came first, in an order that has nothing to do with them.
 
-    A group counts when all its values are known, in the order in which groups became whole. The mean is of values, so
-    that a larger group counts for more.
+    A bet is laid against every possible mean, group by group; a mean against which the money would once have grown
+    1 / (1 - level)-fold is refused for good. The interval shrinks to the mean itself when all groups are known. A group
+    counts when all its values are known, in the order in which groups became whole; a larger one counts for more.
 
     Args:
-        values, groups: Shape (n,), in the order in which they came.
+        values, groups: In the order in which they came, shape (n,), each value between `minimum` and `maximum`.
         of_all: Group of every value that there is to be, known or not, shape (n_total,).
+        minimum, maximum: Ends of the scale.
+        level: Confidence level, for all looks together.
     Returns:
-        Mean, limits, and the numbers of values, not of groups; None where no group is whole.
+        `n` counts values, not groups; None where no group is whole.
     """
-    v = _on_scale(values, minimum, maximum)
+    checks.share(level, "level")
+    v = checks.vector(values, "values")
+    if not maximum > minimum:
+        raise ValueError(f"`minimum` is {minimum} and `maximum` {maximum}; the scale must be wider than nothing.")
+    if v.min() < minimum or v.max() > maximum:
+        raise ValueError(f"`values` must lie between {minimum:g} and {maximum:g}.")
     sizes = Counter(list(of_all))  # type: ignore[arg-type]
     known: dict[object, list[float]] = {}
     whole, n = [], 0
@@ -304,21 +284,18 @@ def mean_so_far_of_groups(
             n += sizes[name]
     if not whole:
         return None
-    n_total = sizes.total()
     # No group's sum is above that of the largest group at the end of the scale; rounding may be.
     most = (maximum - minimum) * max(sizes.values())
-    found = mean_so_far(np.minimum(whole, most), len(sizes), 0.0, most, level=level)
-    mean, low, high = (min(minimum + end * len(sizes) / n_total, maximum) for end in (found.value, *found.interval))
-    return Anytime(Estimate(mean, low, high, level, len(whole), n), n_total)
-
-
-def _on_scale(values: ArrayLike, minimum: float, maximum: float) -> Array:
-    x = checks.vector(values, "values")
-    if not maximum > minimum:
-        raise ValueError(f"`minimum` is {minimum} and `maximum` {maximum}; the scale must be wider than nothing.")
-    if x.min() < minimum or x.max() > maximum:
-        raise ValueError(f"`values` must lie between {minimum:g} and {maximum:g}.")
-    return x
+    y, n_groups, n_total = np.minimum(whole, most) / most, len(sizes), sizes.total()
+    possible = np.linspace(0, 1, GRID)
+    kept = np.flatnonzero(_survives(y, n_groups, possible, level))
+    total, mean = float(y.sum()), float(y.mean())
+    # Where rounding or a rare sample leaves none, the mean of what is known is the least wrong answer.
+    first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(mean * (GRID - 1)),) * 2
+    low = min(max(float(possible[max(first - 1, 0)]), total / n_groups), mean)
+    high = max(min(float(possible[min(last + 1, GRID - 1)]), (total + n_groups - y.size) / n_groups), mean)
+    mean, low, high = (min(minimum + most * end * n_groups / n_total, maximum) for end in (mean, low, high))
+    return Anytime(Estimate(mean, low, high, level, y.size, n), n_total)
 
 
 def _survives(y: Array, n_total: int, means: Array, level: float) -> NDArray[np.bool_]:

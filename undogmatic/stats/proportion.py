@@ -50,7 +50,7 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
         middle = share + reach / 2
         half = (reach * share * (1 - share) + reach**2 / 4) ** 0.5
         low, high = max(0.0, (middle - half) / (1 + reach)), min(1.0, (middle + half) / (1 + reach))
-    return Estimate(share, low, high, level, n_units, values.size, "share")
+    return Estimate(share, low, high, level, n_units, values.size)
 
 
 POWER = 0.8

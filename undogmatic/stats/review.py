@@ -290,7 +290,7 @@ def beyond_score(
         needed = needed if needed <= checks.MOST_TIMES * n_units else None
     correlation, low, high = map(float, np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1))
     p = float(2 * stats.t.sf(abs(t), free))
-    return Beyond(Estimate(correlation, low, high, level, n_units, unit="correlation"), p, share, False, needed)
+    return Beyond(Estimate(correlation, low, high, level, n_units), p, share, False, needed)
 
 
 def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups: Groups = None) -> Array:

@@ -16,6 +16,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -232,14 +233,20 @@ def _products(x: Array) -> Array:
     return np.asarray(scaled @ scaled.T)
 
 
+def _counted(vectorizer: Any, texts: Sequence[str]) -> Any:
+    """What a vectorizer finds in two texts at least, as a sparse table; without columns where nothing is."""
+    from scipy import sparse
+
+    try:
+        return vectorizer.set_params(min_df=min(2, len(texts))).fit_transform(texts)
+    except ValueError:
+        return sparse.csr_matrix((len(texts), 0))
+
+
 def _characters(texts: Sequence[str]) -> Array:
     from sklearn.feature_extraction.text import CountVectorizer
 
-    try:
-        found = CountVectorizer(analyzer="char", min_df=min(2, len(texts))).fit_transform(texts)
-    except ValueError:  # no character occurs in two texts
-        return np.zeros((len(texts), len(texts)))
-    bag = found.toarray().astype(np.float64)
+    bag = _counted(CountVectorizer(analyzer="char"), texts).toarray().astype(np.float64)
     return _products(np.column_stack([bag, bag / np.maximum(1, bag.sum(axis=1))[:, None]]))
 
 
@@ -273,11 +280,7 @@ def _endings(text: str) -> dict[str, float]:
 def _tfidf(texts: Sequence[str]) -> Array:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    try:
-        how = {"analyzer": "char_wb", "ngram_range": (2, 5), "sublinear_tf": True, "min_df": min(2, len(texts))}
-        table = TfidfVectorizer(**how).fit_transform(texts)
-    except ValueError:  # no n-gram occurs in two texts
-        return np.zeros((len(texts), len(texts)))
+    table = _counted(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True), texts)
     return np.asarray((table @ table.T).toarray(), dtype=np.float64)
 
 
