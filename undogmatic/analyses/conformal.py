@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
-from undogmatic.analyses.base import FEWEST_DRAWN, LongTable, NotNegative, Share, check_groups, count
+from undogmatic.analyses.base import FEWEST_DRAWN, LongTable, Share, check_groups, count
 from undogmatic.analyses.measures import Choice, choose, uncertainties
 from undogmatic.analyses.ruling import CONFORMAL, ESCALATION, verdict
 from undogmatic.analyses.truth import AgainstTruth, Truth, drawn, margin_of, units
@@ -178,7 +178,7 @@ class EscalationAnalysis(AgainstTruth):
     name: ClassVar[str] = "escalation"
     rate: Share = 0.9
     confidence: Share = 0.95
-    tolerance: NotNegative | None = None
+    tolerance: NonNegativeFloat | None = None
     uncertainty: Choice = "auto"
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:

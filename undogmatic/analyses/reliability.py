@@ -10,20 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import NonNegativeFloat
 
-from undogmatic.analyses.base import (
-    MOST_GROUPS,
-    Limited,
-    LongTable,
-    NotNegative,
-    Share,
-    Unsuited,
-    family_level,
-    from_cache,
-)
+from undogmatic.analyses.base import Limited, LongTable, Runs, Share, Unsuited, family_level, from_cache
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, read_runs, units
-from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import agreement, checks, limits
 from undogmatic.stats.agreement import back_to_back
@@ -51,18 +42,10 @@ class ReliabilityAnalysis(Limited):
     """
 
     name: ClassVar[str] = "reliability"
-    against: Sequence[str] = ()
-    tolerance: NotNegative = 0.0
-    margin: NotNegative | None = None
+    against: Runs = ()
+    tolerance: NonNegativeFloat = 0.0
+    margin: NonNegativeFloat | None = None
     level: Share = 0.95
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.against) >= MOST_GROUPS:
-            raise ConfigError(
-                f"`analysis.against` names {len(self.against)} runs; every two are compared, so give at most "
-                f"{MOST_GROUPS - 1} beside this one."
-            )
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited without repeats and other runs, else ConfigError or DataError for a run that does not fit."""

@@ -162,7 +162,8 @@ def _reason(key: str, standing: Standing, when: Callable[[Any], object], says: s
 AB = Rules("ab.verdict_", (
     Rule("missing", "undecided", lambda e: e.otherwise is not None, f"{_SIDES} failed n=n_pairs otherwise"),
     # What cannot be said.
-    Rule("all_failed", "undecided", lambda e: e.unjudged, "conditions=unjudged"),
+    Rule("all_failed", "undecided", lambda e: 0 in e.judged.values(),
+         lambda e: {"conditions": [condition for condition, n in e.judged.items() if n == 0]}),
     Rule("no_pairs", "undecided", lambda e: e.n_pairs == 0, "failed"),
     Rule("one_group", "undecided", lambda e: e.n_groups == 1 and e.n_pairs > 1, "n=n_pairs needed=fewest"),
     Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_pairs groups=n_groups needed=fewest"),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, count, distributions
+from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, count
 from undogmatic.analyses.controls import AdversarialAnalysis, ControlsAnalysis
 from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
@@ -62,7 +62,7 @@ class NoAnalysis:
         # More groups than can be told apart are drawn as one; the table has them all.
         drawn = groups if len(groups) <= MOST_GROUPS else {"all": first}
         scores = {c: own["score"].dropna().to_numpy(dtype=np.float64) for c, own in drawn.items()}
-        distributions(tell, judged, scores, "histogram")
+        judged.draw(tell, scores, "histogram")
         return [tell.result()]
 
 

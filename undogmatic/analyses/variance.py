@@ -12,10 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import MOST_GROUPS, Limited, LongTable, Share, Unsuited, columns, from_cache
+from undogmatic.analyses.base import Limited, LongTable, Runs, Share, Unsuited, columns, from_cache
 from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, verdict
 from undogmatic.analyses.truth import check_order, differing, read_runs
-from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Finding, Telling, metric_name
 from undogmatic.stats.variance import FEWEST_GROUPS, MOST_FACETS, Study
 
@@ -49,14 +48,9 @@ class VarianceAnalysis(Limited):
 
     name: ClassVar[str] = "variance"
     long: ClassVar[bool] = True
-    against: Sequence[str] = ()
+    against: Runs = ()
     target: Share = TARGET
     level: Share = 0.95
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.against) >= MOST_GROUPS:
-            raise ConfigError(f"`analysis.against` names {len(self.against)} runs; give at most {MOST_GROUPS - 1}.")
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited with one judge, one repeat, no other run and no second rater, else as `read_runs`."""

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import NonNegativeFloat
 from scipy import stats
 
 from undogmatic.analyses.association import associate, crosses, partial
-from undogmatic.analyses.base import DIGITS, Correlation, Limited, LongTable, NotNegative, Share, Unsuited, family_level
+from undogmatic.analyses.base import DIGITS, Correlation, Limited, LongTable, Share, Unsuited, family_level
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import margin_of
@@ -226,8 +227,8 @@ class ConsistencyAnalysis(OfComposite):
     """
 
     name, headline, rules = "consistency", "mean_change", CONSISTENCY
-    close: NotNegative = 0.1
-    margin: NotNegative | None = None
+    close: NonNegativeFloat = 0.1
+    margin: NonNegativeFloat | None = None
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited where nothing was judged a second time."""
