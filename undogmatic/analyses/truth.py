@@ -1,10 +1,8 @@
 """Finds what a judgment is held against: human labels, other runs over the same items, known conditions, margins."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -16,7 +14,9 @@ from undogmatic.analyses.base import Limited, LongTable, Unsuited
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
+from undogmatic.stats.checks import Array
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.means import Bounds
 
 Source = Literal["label", "reference", "condition"]
 
@@ -213,7 +213,8 @@ def bounded(
         ends: What failed ones are at worst, and at best, shape (n,) or one value.
         margin, level, groups, bounds: As in `stats.claims.claim`; groups of shape (n,).
     """
-    failed, how = np.isnan(values), {"alpha": 1 - level, "bounds": bounds}
+    failed = np.isnan(values)
+    how: dict[str, Any] = {"alpha": 1 - level, "bounds": bounds}
     judged = claim(values[~failed], margin, groups=list(itertools.compress(groups, ~failed)), **how)
     if not failed.any():
         return Bounded(judged, judged, judged)
