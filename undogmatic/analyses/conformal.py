@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat
 
 from undogmatic.analyses.base import FEWEST_DRAWN, LongTable, Share, check_groups, count
-from undogmatic.analyses.measures import Choice, choose, uncertainties
+from undogmatic.analyses.calibration import Choice, choose, uncertainties
 from undogmatic.analyses.ruling import CONFORMAL, ESCALATION, verdict
 from undogmatic.analyses.truth import AgainstTruth, Truth, drawn, margin_of, units
 from undogmatic.config.build import LARGEST_SEED
