@@ -83,8 +83,6 @@ def improvement(
     stand with every failed judgment set to what speaks against it is withheld.
 
     Args:
-        found: What was earned.
-        rng: Of the exchanges.
         alpha: Level of the first look.
         target: Power at which the detectable gain is given.
         looks: How many programs were judged on these test texts, this one included; one that is the baseline itself

@@ -227,16 +227,10 @@ def changes(a: np.ndarray, b: np.ndarray, span: float) -> np.ndarray | None:
 def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> SimpleNamespace:
     """Hold the mean absolute difference of the scores of a text in a repeat and in the first against the margin.
 
-    Args:
-        judged: The run.
-        repeat: 1 or more.
-        margin: Largest mean difference that does not matter.
-        level: Confidence level.
-    Returns:
-        `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached` more with one
-        from the cache; `n_failed` have no score in one of the two. `judged`, `worst` and `best` are those of
-        `truth.Bounded`: failed ones have the largest difference that the scale allows, or 0. They are None with fewer
-        than FEWEST_GROUPS groups.
+    `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached` more with one from
+    the cache; `n_failed` have no score in one of the two. `judged`, `worst` and `best` are those of `truth.Bounded`:
+    failed ones have the largest difference that the scale allows, or 0. They are None with fewer than FEWEST_GROUPS
+    groups.
     """
     frame, rubric = judged.frame, judged.rubric
     first = judged.first().set_index("item_id")

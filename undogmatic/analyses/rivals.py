@@ -376,7 +376,6 @@ def labelled_rival(
         texts, score, label, groups: Of the judged and labelled texts, shape (n,).
         rng: For the folds, and the draw where there are more than MOST_TEXTS texts.
         seen: What the surface judge sees besides; models in it were fitted to other texts than these.
-        level: Confidence level.
     """
     kept = drawn(np.asarray(groups, dtype=object), MOST_TEXTS, rng)
     read = [str(text) for text, one in zip(texts, kept, strict=True) if one]

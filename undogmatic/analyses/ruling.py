@@ -58,22 +58,15 @@ class Rules(NamedTuple):
 
 
 class Ruling(NamedTuple):
-    """The rule that decided, on what, and the keys of the further reasons against the claim, gravest first."""
+    """The rule that decided, with its key and how it leaves the claim, on what evidence, and the keys of the further
+    reasons against the claim, gravest first."""
 
     rules: Rules
     rule: Rule
+    key: str
+    standing: Standing | None
     evidence: Any
     others: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """Of the rule."""
-        return self.rule.key
-
-    @property
-    def standing(self) -> Standing | None:
-        """How the claim is left."""
-        return self.rule.standing
 
     @property
     def decided(self) -> tuple[Finding, Standing | None]:
@@ -103,10 +96,9 @@ class Ruling(NamedTuple):
 def verdict(rules: Rules, evidence: Any) -> Ruling:
     """The first rule that applies, and of the reasons against a claim all that do."""
     applying = (rule for rule in rules.rules if rule.when(evidence))
-    first = next(applying, None)
-    assert first is not None, "the last rule always applies"
+    first = next(applying)  # the last rule always applies
     others = tuple(rule.key for rule in applying if rule.against) if first.against else ()
-    return Ruling(rules, first, evidence, others)
+    return Ruling(rules, first, first.key, first.standing, evidence, others)
 
 
 def always(evidence: Any) -> bool:

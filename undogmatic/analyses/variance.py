@@ -150,7 +150,6 @@ def of_scores(frame: pd.DataFrame, facets: Sequence[str], target: float = TARGET
         facets: Columns that say under what a score was given. Those with one value are left out, and those that change
             only together count as one.
         target: The reliability that is wanted.
-        level: Confidence level.
     Returns:
         The table has a row per component: source, share (of the variance of one score), sd (score units), variance with
         its limits, degrees (of freedom). Items that lack a score under some combination are left out whole.
