@@ -1,7 +1,5 @@
 """The paired experiment: do texts that differ only in how they argue get different scores, and is it nothing else?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -149,7 +147,7 @@ class AbAnalysis(Limited):
         margin, seen = margin_of(judged.rubric, self.margin), rivals.Seen(judged.rubric.field_words)
         return PairSettings(judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen)
 
-    def _describe(self, tell: Telling, e: PairEvidence, main: PairComparison) -> None:
+    def _describe(self, tell: Telling, e: "PairEvidence", main: "PairComparison") -> None:
         """Tell all that was examined, in the order in which the rules look at it, and the smallest true difference that
         so many groups of this spread would show to be beyond the margin."""
         settings, margin = e.settings, e.margin.value
@@ -326,11 +324,8 @@ class PairEvidence:
 
 
 def withheld(ruling: Ruling, at_worst: Ruling) -> Ruling:
-    """The verdict where judgments failed.
-
-    It stands if it stands, too, with all of them set to the end of the scale that speaks against it (`at_worst`); else
-    they could turn it, and it is none.
-    """
+    """The verdict, which stands if it stands, too, with all failed judgments set to the end of the scale that speaks
+    against it (`at_worst`); else they could turn it, and it is none."""
     if ruling.standing in ("undecided", at_worst.standing):
         return ruling
     return ruling.again(otherwise=f"alone_{ruling.key}")

@@ -4,8 +4,6 @@ An analysis never calls a model and never draws: it turns a table of judgments i
 figure data. `report/` gives them words and pictures.
 """
 
-from __future__ import annotations
-
 import copy
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -97,10 +95,10 @@ class LongTable:
     said: Mapping[str, Mapping[str, Mapping[str, Label]]] = field(default_factory=dict)
     """What people said of each item by its id, where known: criterion -> rater -> label, on the rubric's scale."""
 
-    known_surface: Rivals | None = None
+    known_surface: "Rivals | None" = None
     """The models that read the surface alone and were fitted to this construct elsewhere (`Rubric.rivals`)."""
 
-    def parts(self) -> dict[str, LongTable]:
+    def parts(self) -> dict[str, "LongTable"]:
         """One table per judge and criterion, by `<judge>` or, where a judge has several criteria,
         `<judge>.<criterion>`. Of a run with one score per item it is this whole table, under the empty name."""
         names = part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))

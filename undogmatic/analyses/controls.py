@@ -1,7 +1,5 @@
 """Texts of known classes: controls land in their bands and are told apart, and attacks do not pass for good texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -222,7 +220,7 @@ class AdversarialAnalysis(Limited):
         tell.draw("attacks", "forest", **data, reference=HALF, x_label="auc")
         return [tell.result(*ruling.decided, headline="adversarial.auc_worst")]
 
-    def _table(self, judged: LongTable, honest: Class, treatment: NDArray[np.float64]) -> pd.DataFrame:
+    def _table(self, judged: LongTable, honest: "Class", treatment: NDArray[np.float64]) -> pd.DataFrame:
         """One row per attack with a judged text, the most successful (lowest AUC) first."""
         classes, sign, rows = judged_classes(judged, _attacks(judged)), judged.sign, []
         level, baseline = family_level(self.level, len(classes)), honest.scores[~honest.failed]
@@ -231,7 +229,7 @@ class AdversarialAnalysis(Limited):
             scores, apart = own.scores[~own.failed], own.told_from(honest, level)
             shift = ranking.mean_shift(scores, sign * treatment, self.level)
             passed = own.share(own.scores < threshold, level)
-            outcome, needed = _outcome(limits.hold(apart, HALF), limits.hold(passed, HALF))
+            outcome, needed = _shown(limits.hold(apart, HALF), limits.hold(passed, HALF))
             row = {"attack": attack, "n": scores.size, "failed": int(own.failed.sum())}
             row |= {"mean": float((sign * scores).mean()), "outcome": outcome, "needed": needed}
             row |= apart.row("auc", "auc_") | (shift if sign > 0 else -shift).row("mean_shift", "mean_shift_")
@@ -276,7 +274,7 @@ class Class:
         """The share of judged texts that have a flag."""
         return limits.share(np.where(self.failed, np.nan, flags), self.groups, level)
 
-    def told_from(self, better: Class, level: float) -> Estimate:
+    def told_from(self, better: "Class", level: float) -> Estimate:
         """How often a text scores worse than one of the other class; each has a judged text."""
         return limits.area(self.scores, better.scores, self.groups, better.groups, self.ends, level)
 
@@ -295,14 +293,13 @@ def _attacks(judged: LongTable) -> list[str]:
     return [c for c in judged.conditions() if c.startswith(PREFIX)]
 
 
-def _outcome(apart: Held, passed: Held) -> tuple[Literal["withstood", "succeeds", "missing", "open"], float]:
+def _shown(apart: Held, passed: Held) -> tuple[Literal["withstood", "succeeds", "missing", "open"], float]:
     """What is shown of one attack, and how many of its texts would show more (NaN where that cannot be said)."""
     if passed.outcome == "above" or apart.outcome == "below":
         return "succeeds", np.nan
     if apart.outcome == "above" and passed.outcome == "below":
         return "withstood", np.nan
-    undecided = [held for held in (apart, passed) if held.outcome == "open"]
-    needed = [np.nan if held.n_needed is None else held.n_needed for held in undecided]
+    needed = [np.nan if one.n_needed is None else one.n_needed for one in (apart, passed) if one.outcome == "open"]
     return ("open", float(np.max(needed))) if needed else ("missing", np.nan)
 
 

@@ -1,7 +1,5 @@
 """Finds which texts belong together: what was sampled is the group, and tests and intervals take groups as units."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -158,7 +156,7 @@ class Failed(NamedTuple):
     n_reason: int
 
     @classmethod
-    def of(cls, errors: pd.Series) -> Failed:
+    def of(cls, errors: pd.Series) -> "Failed":
         """From the column `error` of the long table."""
         reasons = errors.dropna().value_counts()
         reason, n_reason = ("", 0) if reasons.empty else (str(reasons.index[0]), int(reasons.iloc[0]))

@@ -1,7 +1,5 @@
 """Matched pairs: the rows of a run arranged so that the texts of one pair stand side by side."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Sequence
@@ -39,7 +37,7 @@ class Pairs:
         """How many texts of these conditions have no score."""
         return sum(int(self.sides[condition]["score"].isna().sum()) for condition in conditions)
 
-    def filled(self, condition: str, here: float, elsewhere: float) -> Pairs:
+    def filled(self, condition: str, here: float, elsewhere: float) -> "Pairs":
         """The same pairs with every failed judgment of a condition given one score, and those of the others another:
         what they might have been at worst."""
         sides = self.sides.items()

@@ -16,8 +16,6 @@ with the values that the rule names. docs/verdicts.md explains the rules to read
 table of its own verdict beside its evidence; those of the analyses are all here.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable, Mapping
@@ -86,7 +84,7 @@ class Ruling(NamedTuple):
             values |= {"alone": 0 if self.others else 1, "also": [f"also_{other}" for other in self.others]}
         return Finding(f"{self.rules.prefix}{self.key}", values)
 
-    def again(self, **changes: Any) -> Ruling:
+    def again(self, **changes: Any) -> "Ruling":
         """The verdict by the same rules on changed evidence."""
         evidence = copy.copy(self.evidence)
         vars(evidence).update(changes)
