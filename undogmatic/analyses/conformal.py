@@ -140,10 +140,10 @@ class ConformalAnalysis(AgainstTruth):
         slices = of_check if self.by is not None and check[self._group(check)].notna().all() else None
         checked = check["truth"], units(check), slices
         alone = None if grouped else next(iter(fitted.reach.values()))
-        table = []
+        table: list[dict[str, Any]] = []
         for part in conformal.coverage(fitted, ends, *checked, self.coverage_margin, self.level):
             name = part.group if table else "all"  # the first slice is all of them, whatever its name
-            row: dict[str, Any] = {"method": method, "group": name, "n": part.inside.n}
+            row = {"method": method, "group": name, "n": part.inside.n}
             row |= {key: getattr(part, key) for key in ("inside", "promise", "n_fit", "mean_width")}
             row |= dict(zip(("band_low", "band_high"), part.band or (None, None), strict=True))
             row["reach"] = fitted.reach.get(name) if alone is None else alone

@@ -134,10 +134,10 @@ def at_equal_length(
 
     None where no regression exists: too few pairs, one length ratio throughout, one pair that fixes the slope.
     """
-    sides = (numbers(side, column) for column in ("score", unit) for side in (first, second))
+    a, b, size_a, size_b = (numbers(side, column) for column in ("score", unit) for side in (first, second))
     shared: dict[str, Any] = {"sign": settings.sign, "alpha": settings.alpha, "bounds": settings.bounds}
     try:
-        return confound.at_equal_length(*sides, settings.margin.value, rng, groups=units(first), **shared)
+        return confound.at_equal_length(a, b, size_a, size_b, settings.margin.value, rng, groups=units(first), **shared)
     except ValueError:
         return None
 
@@ -250,7 +250,7 @@ def say_lengths(tell: Telling, sides: Sides, lengths: Mapping[str, AtEqual | Non
     """Tell how well each unit of length tells the conditions apart, how scores go with it over the texts of both, and
     what remains at equal length."""
     for unit, at_equal in lengths.items():
-        area = confound.length_auc(*(numbers(side, unit) for side in sides), 1 - settings.alpha)
+        area = confound.length_auc(numbers(sides[0], unit), numbers(sides[1], unit), 1 - settings.alpha)
         texts = pd.concat(sides)
         rho = agreement.correlation("spearman", numbers(texts, "score"), numbers(texts, unit)).estimate
         tell.number(area, "length_auc", unit)
