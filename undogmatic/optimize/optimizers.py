@@ -158,27 +158,7 @@ class NoOptimizer:
 
 
 class Optimizer(Record):
-    """What all optimisers are told.
-
-    Args:
-        metric: pair_order, pair_margin, error, log_score, crps, auc or rank_correlation; None: what the rubric and the
-            data call for.
-        criterion: Which of a judge's criteria is made better; None: its first.
-        worse, better: Conditions of the two sides of a pair; None: those of the paired experiment (conf/analysis/ab).
-        development: Another dataset (a name of conf/dataset, or a mapping) to optimise on; None: the development
-            split of the run's own, else a part of it.
-        examples: A dataset whose labelled texts are trained on and shown; None: the development texts if they have
-            labels, else those that ship for the rubric.
-        longest: Characters of the longest labelled text that is shown; None: any. Short ones make a prompt cheap.
-        train, validation: At most about so many examples on each side.
-        test_share: Of a dataset without a split of its own, what is kept for the verdict.
-        margin: The smallest gain that matters, in units of the scale where the metric has such units; None: the
-            rubric's, or 0 for a metric without units.
-        alpha: Level of the verdict.
-        power: For the detectable gain that is announced.
-        cost_weight: Taken off the metric per thousand characters sent for a text.
-        prompt_model: The model that writes prompts (a name of conf/model, or a mapping); None: the run's own.
-    """
+    """What all optimisers are told."""
 
     name: ClassVar[str]
     optimizes: ClassVar[bool] = True
@@ -187,21 +167,26 @@ class Optimizer(Record):
     needs_labels: ClassVar[bool] = False
     """Whether it can only show texts with labels."""
 
-    metric: str | None = None
-    criterion: str | None = None
-    worse: list[str] | None = None
+    metric: str | None = None  # a name of METRICS; None: what the rubric and the data call for
+    criterion: str | None = None  # which of a judge's criteria is made better; None: its first
+    worse: list[str] | None = None  # conditions of the two sides of a pair; None: those of the paired experiment
     better: list[str] | None = None
+    # Another dataset (a name of conf/dataset, or a mapping) to optimise on; None: the run's development split, else a
+    # part of its texts.
     development: str | dict[str, Any] | None = None
+    # A dataset whose labelled texts are trained on and shown; None: the development texts if they have labels, else
+    # those that ship for the rubric.
     examples: str | dict[str, Any] | None = None
-    longest: Count | None = None
-    train: Count = 60
+    longest: Count | None = None  # characters of the longest labelled text that is shown, so that prompts are cheap
+    train: Count = 60  # at most about so many examples on each side
     validation: Count = 40
-    test_share: Share = 0.5
+    test_share: Share = 0.5  # of a dataset without a split of its own, what is kept for the verdict
+    # The smallest gain that matters, in units of the scale; None: the rubric's, or 0 for a metric without such units.
     margin: Annotated[float, Field(ge=0)] | None = None
-    alpha: Share = 0.05
-    power: Share = 0.8
-    cost_weight: Annotated[float, Field(ge=0, le=100)] = 0.0
-    prompt_model: str | dict[str, Any] | None = None
+    alpha: Share = 0.05  # level of the verdict
+    power: Share = 0.8  # for the detectable gain that is announced
+    cost_weight: Annotated[float, Field(ge=0, le=100)] = 0.0  # off the metric per thousand characters sent for a text
+    prompt_model: str | dict[str, Any] | None = None  # who writes prompts (of conf/model); None: the run's own model
 
     @model_validator(mode="after")
     def _check_writer(self) -> Optimizer:
@@ -229,19 +214,13 @@ class LabeledFewShot(Optimizer):
 
 
 class Bootstrap(Optimizer):
-    """Shows the judge's own answers that came close enough, and labelled texts: `dspy.BootstrapFewShot`.
-
-    Args:
-        bootstrapped, labeled: At most so many of its own answers, and of both together.
-        threshold: From which value of the metric on an answer is shown.
-        rounds: How often a text is tried.
-    """
+    """Shows the judge's own answers that came close enough, and labelled texts: `dspy.BootstrapFewShot`."""
 
     name: ClassVar[str] = "bootstrap"
-    bootstrapped: Count = 4
-    labeled: Some = 8
-    threshold: Share = 0.75
-    rounds: Count = 1
+    bootstrapped: Count = 4  # own answers at most
+    labeled: Some = 8  # of both together at most
+    threshold: Share = 0.75  # from which value of the metric on an answer is shown
+    rounds: Count = 1  # how often a text is tried
 
     def compile(self, work: Work) -> dspy.Module:
         return dspy.BootstrapFewShot(work.measure, **self._shown()).compile(work.task, trainset=work.train)
@@ -256,13 +235,10 @@ class RandomSearch(Bootstrap):
     """Draws sets of demonstrations and keeps the one that does best on the validation texts:
     `dspy.BootstrapFewShotWithRandomSearch`. Zero-shot, the first labelled texts and an unshuffled bootstrap are among
     the candidates.
-
-    Args:
-        candidates: Further sets that are drawn.
     """
 
     name: ClassVar[str] = "random_search"
-    candidates: Count = 6
+    candidates: Count = 6  # further sets that are drawn
 
     def compile(self, work: Work) -> dspy.Module:
         drawn = {"num_candidate_programs": self.candidates, "num_threads": work.threads}
@@ -271,23 +247,16 @@ class RandomSearch(Bootstrap):
 
 
 class Mipro(Optimizer):
-    """Proposes instructions and sets of demonstrations and searches their combinations: `dspy.MIPROv2`.
-
-    Args:
-        candidates: Instructions, and sets of demonstrations, that are proposed.
-        trials: Combinations that are tried.
-        bootstrapped, labeled: As in bootstrap; both 0 leaves instructions alone to be searched.
-        minibatch: Validation examples per trial; None: all of them.
-    """
+    """Proposes instructions and sets of demonstrations and searches their combinations: `dspy.MIPROv2`."""
 
     name: ClassVar[str] = "mipro"
     writes: ClassVar[bool] = True
-    candidates: Count = 6
-    trials: Count = 12
-    bootstrapped: Some = 2
+    candidates: Count = 6  # instructions, and sets of demonstrations, that are proposed
+    trials: Count = 12  # combinations that are tried
+    bootstrapped: Some = 2  # as in `Bootstrap`; both 0 leaves instructions alone to be searched
     labeled: Some = 4
     threshold: Share = 0.75
-    minibatch: Count | None = None
+    minibatch: Count | None = None  # validation examples per trial; None: all of them
 
     def compile(self, work: Work) -> dspy.Module:
         import optuna
@@ -309,17 +278,12 @@ class Mipro(Optimizer):
 
 
 class Gepa(Optimizer):
-    """Rewrites the instructions after reading what was wrong with judgments: `dspy.GEPA`.
-
-    Args:
-        calls: Judgments of examples that it may take.
-        minibatch: Examples that it reflects on at a time.
-    """
+    """Rewrites the instructions after reading what was wrong with judgments: `dspy.GEPA`."""
 
     name: ClassVar[str] = "gepa"
     writes: ClassVar[bool] = True
-    calls: Annotated[int, Field(ge=10, le=1_000_000)] = 300
-    minibatch: Count = 3
+    calls: Annotated[int, Field(ge=10, le=1_000_000)] = 300  # judgments of examples that it may take
+    minibatch: Count = 3  # examples that it reflects on at a time
 
     def compile(self, work: Work) -> dspy.Module:
         sizes = {"max_metric_calls": self.calls, "reflection_minibatch_size": self.minibatch}
@@ -332,18 +296,14 @@ class Simba(Optimizer):
     """Adds rules and demonstrations where answers of the same program vary most: `dspy.SIMBA`.
 
     It reads one set of examples; it is given train and validation together. Raises DataError for too few of them.
-
-    Args:
-        batch, candidates, steps: Examples and new programs per step, and steps.
-        demonstrations: At most so many demonstrations; 0 for rules alone.
     """
 
     name: ClassVar[str] = "simba"
     writes: ClassVar[bool] = True
-    batch: Count = 16
-    candidates: Count = 4
+    batch: Count = 16  # examples per step
+    candidates: Count = 4  # new programs per step
     steps: Count = 4
-    demonstrations: Some = 4
+    demonstrations: Some = 4  # at most; 0 for rules alone
 
     def compile(self, work: Work) -> dspy.Module:
         examples = [*work.train, *work.validation]
@@ -359,16 +319,12 @@ class Simba(Optimizer):
 
 
 class Copro(Optimizer):
-    """Proposes instructions, round by round, from those that did best: `dspy.COPRO`. It changes no demonstrations.
-
-    Args:
-        breadth, depth: Instructions per round, and rounds.
-    """
+    """Proposes instructions, round by round, from those that did best: `dspy.COPRO`. It changes no demonstrations."""
 
     name: ClassVar[str] = "copro"
     writes: ClassVar[bool] = True
-    breadth: Annotated[int, Field(ge=2, le=100)] = 5
-    depth: Count = 2
+    breadth: Annotated[int, Field(ge=2, le=100)] = 5  # instructions per round
+    depth: Count = 2  # rounds
 
     def compile(self, work: Work) -> dspy.Module:
         settings = {"num_threads": work.threads, "display_progress": False}

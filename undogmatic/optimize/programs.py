@@ -209,18 +209,13 @@ def _line(demo: Mapping[str, Any]) -> str:
 
 
 class ProgramPrompt(Prompt):
-    """A prompt whose instructions and demonstrations are those of an optimised program.
-
-    Attributes:
-        path: The file; None where it ships.
-        shipped: Its name under data/programs; None where it is elsewhere.
-    """
+    """A prompt whose instructions and demonstrations are those of an optimised program."""
 
     brings_program: ClassVar[bool] = True
     id: str = "program"
     language: str = ""
-    path: str | None = None
-    shipped: str | None = None
+    path: str | None = None  # the file; None where it ships
+    shipped: str | None = None  # its name under data/programs; None where it is elsewhere
     _program: Program = PrivateAttr()
 
     @model_validator(mode="after")

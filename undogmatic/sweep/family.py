@@ -79,45 +79,40 @@ class Sweep:
         """What matters, by criterion: rubrics of one sweep may have different scales and margins."""
         jobs = list(self.jobs.values())
         criteria = dict.fromkeys(job.criterion for job in jobs)
-        return {own: margin_of_jobs([job for job in jobs if job.criterion == own]) for own in criteria}
+        return {each: margin_of_jobs([job for job in jobs if job.criterion == each]) for each in criteria}
 
     @cached_property
     def family(self) -> Family:
         """All that is tested between the jobs, corrected once, the strongest evidence of each measure first."""
-        values = {
-            measure: {name: values_of(job, measure) for name, job in self.jobs.items()} for measure in WITH_MARGIN
-        }
+        comparisons, same = [], {}
+        for measure in WITH_MARGIN:  # text by text, against what matters between jobs of the criterion
+            values = {name: values_of(job, measure) for name, job in self.jobs.items()}
+            units = {name: units_of(job, measure) for name, job in self.jobs.items()}
+            same[measure] = twins(values)
+            with doing(f"testing {measure} of every two jobs"):
+                for left, right, *_ in self.pairs:
+                    a, b = values[left], values[right]
+                    if a is None or b is None:
+                        continue
+                    difference = (a.astype(np.float64) - b.reindex(a.index).astype(np.float64)).dropna()
+                    if len(difference):
+                        margin, groups = self.margins[self.jobs[left].criterion], units[left].reindex(difference.index)
+                        reach = margin.span * (2 if measure == "pair_difference" else 1)
+                        about = left, right, measure, difference.to_numpy(), groups.to_numpy(), margin, reach
+                        comparisons.append(of_means(*about))
         labelled = {}
         for name, job in self.jobs.items():
             if job.facts.get("headline") == LABELLED:
                 known = job.scores.dropna(subset=["score", "label"]).rename(columns={"group": "unit"})
                 labelled[name] = known[["score", "label", "unit"]]
-        wholes = [(uncertain(self.jobs), "truth", MERITS), (labelled, "label", FOLLOWING)]
-        same = {measure: twins(of_job) for measure, of_job in values.items()}
-        comparisons = [*self._by_text(values)]
-        for judged, truth, measures in wholes:
+        for judged, truth, measures in (uncertain(self.jobs), "truth", MERITS), (labelled, "label", FOLLOWING):
             comparisons += self._by_all(judged, truth, measures)
             for measure in measures:
-                same[measure] = twins({name: own[[*MEASURES[measure].columns]] for name, own in judged.items()})
+                columns = [*MEASURES[measure].columns]
+                same[measure] = twins({name: of_job[columns] for name, of_job in judged.items()})
         table, size, alpha = compare.corrected(comparisons, BETTER, WITH_MARGIN, same, ALPHA)
         order = np.lexsort((table["p_holm"].astype(float), pd.Categorical(table["measure"], [*BETTER]).codes))
         return Family(table.iloc[order].reset_index(drop=True), size, alpha)
-
-    def _by_text(self, values: Mapping[str, Mapping[str, pd.Series | None]]) -> Iterator[Comparison]:
-        """Every pair of jobs by the measures of WITH_MARGIN, against what matters between jobs of its criterion."""
-        for measure, of_job in values.items():
-            units = {name: units_of(job, measure) for name, job in self.jobs.items()}
-            with doing(f"testing {measure} of every two jobs"):
-                for left, right, *_ in self.pairs:
-                    a, b = of_job[left], of_job[right]
-                    if a is None or b is None:
-                        continue
-                    difference = (a.astype(np.float64) - b.reindex(a.index).astype(np.float64)).dropna()
-                    if len(difference):
-                        margin = self.margins[self.jobs[left].criterion]
-                        reach = margin.span * (2 if measure == "pair_difference" else 1)
-                        own = units[left].reindex(difference.index).to_numpy()
-                        yield of_means(left, right, measure, difference.to_numpy(), own, margin, reach)
 
     def _by_all(self, judged: Mapping[str, pd.DataFrame], truth: str, measures: Sequence[str]) -> Iterator[Comparison]:
         """Every two jobs by the numbers of all texts that both judged, and by the interval score of these, a mean.
@@ -212,7 +207,7 @@ def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], tru
     `judged` has per job a row per text (index), with the column `unit`, its independent unit; this becomes a number.
     """
     units = pd.Index(sorted({unit for items in judged.values() for unit in items["unit"]}))
-    judged = {name: own.assign(unit=units.get_indexer(own["unit"])).sort_index() for name, own in judged.items()}
+    judged = {name: rows.assign(unit=units.get_indexer(rows["unit"])).sort_index() for name, rows in judged.items()}
     for (left, one), (right, other) in combinations(judged.items(), 2):
         if jobs[left].criterion != jobs[right].criterion:
             continue

@@ -61,18 +61,15 @@ class MlflowTracker:
     """Logs runs and sweeps to MLflow. What writes raises ConfigError where MLflow cannot be reached or written; what
     was judged by then is on disk.
 
-    Args:
-        uri: A server or a database; None is `mlruns/mlflow.db` in the current folder.
-        experiment: Name of the MLflow experiment.
-        traces: At most so many judgments are traced with their calls (failures first); the run's tag says how many.
-        redact: Judged texts, and what models said about them, are kept as hash and length alone, in the run's own
-            folder (journal, report) as in MLflow; reports stay on disk.
+    With `redact`, judged texts and what models said about them are kept as hash and length alone, in the run's own
+    folder (journal, report) as in MLflow; reports stay on disk.
     """
 
     def __init__(
         self,
-        uri: str | None = None,
-        experiment: str = "undogmatic",
+        uri: str | None = None,  # a server or a database; None is `mlruns/mlflow.db` in the current folder
+        experiment: str = "undogmatic",  # its name in MLflow
+        # At most so many judgments are traced with their calls (failures first); the run's tag says how many.
         traces: Annotated[int, Field(le=1_000_000)] = 200,
         redact: bool = False,
     ) -> None:
