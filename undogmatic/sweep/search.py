@@ -18,6 +18,7 @@ import optuna
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
 from hydra.core.plugins import Plugins
 from hydra.errors import OverrideParseException
+from hydra.plugins.launcher import Launcher
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
@@ -65,8 +66,9 @@ class OptunaSweeper(Sweeper):
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Take what Hydra has composed."""
-        self.context, self.config, plugins = hydra_context, config, Plugins.instance()
-        self.launcher = plugins.instantiate_launcher(
+        self.context: HydraContext = hydra_context
+        self.config: DictConfig = config
+        self.launcher: Launcher = Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
         )
 
@@ -350,8 +352,9 @@ def _distribution(override: Override) -> BaseDistribution:
     if isinstance(value, IntervalSweep):
         low, high, log = value.start, value.end, "log" in value.tags
         assert low is not None and high is not None
-        whole = isinstance(low, int) and isinstance(high, int) and "int" in value.tags
-        return IntDistribution(low, high, log) if whole else FloatDistribution(float(low), float(high), log)
+        if isinstance(low, int) and isinstance(high, int) and "int" in value.tags:
+            return IntDistribution(low, high, log)
+        return FloatDistribution(float(low), float(high), log)
     if isinstance(value, RangeSweep) and not value.shuffle:
         match value.start, value.stop, value.step:
             case int(start), int(stop), int(step) if step > 0:

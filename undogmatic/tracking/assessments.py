@@ -132,7 +132,7 @@ def _read(address: str, items: Mapping[str, str], by_trace: Mapping[str, Sequenc
     others: Counter[str] = Counter()
     for trace, item in items.items():
         by_id = {a.assessment_id: a for a in by_trace.get(trace, ())}
-        standing = [a for a in by_id.values() if a.source.source_type == "HUMAN" and a.valid is not False]
+        standing: list[Any] = [a for a in by_id.values() if a.source.source_type == "HUMAN" and a.valid is not False]
         others.update(assessment.name for assessment in standing if assessment.name != HUMAN)
         for assessment in (assessment for assessment in standing if assessment.name == HUMAN):
             first, export = assessment, exports.get(item)
