@@ -20,17 +20,15 @@ from undogmatic.stats import quality
 
 Of = Literal["text", "pair", "block"]
 _read_once = functools.cache(read_yaml)
-BLOCK = 8
-"""Texts that are ranked together: an optimiser's metric is a mean over examples, and a rank needs several."""
+BLOCK = 8  # texts that are ranked together: an optimiser's metric is a mean over examples, and a rank needs several
 
 
 class Terms(NamedTuple):
-    """What a metric must know beside the texts: the rubric, the criterion that is judged, and which conditions of a
-    pair are the worse and the better side."""
+    """What a metric must know beside the texts."""
 
     rubric: Rubric
-    criterion: str
-    worse: tuple[str, ...] = ()
+    criterion: str  # that is judged
+    worse: tuple[str, ...] = ()  # the conditions of a pair that are its worse side
     better: tuple[str, ...] = ()
 
     @property
@@ -62,18 +60,15 @@ class Terms(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """What is raised, in [0, 1]: of a text, a pair or a block of texts, which is ranked.
-
-    `measure` maps a verdict and its label, or the scores of the worse and the better text of a pair (turned so that the
-    worse one should be higher), to that number. `needs` is what it reads besides scores. `told` is how the verdict
-    states it: as a share (no unit, and so no margin of the rubric), as a difference of scores, or as a distance, both
-    in units of the scale.
-    """
+    """What is raised, in [0, 1]."""
 
     name: str
-    of: Of
+    of: Of  # a block of texts is ranked
+    # Maps a verdict and its label, or the scores of the worse and the better text of a pair (turned so that the worse
+    # one should be higher), to the number; None for a rank.
     measure: Callable[[Any, float, Terms], float] | None
-    needs: Literal["conditions", "labels", "distribution"]
+    # How the verdict states it: as a share (no unit, and so no margin of the rubric), as a difference of scores, or as
+    # a distance, both in units of the scale.
     told: Literal["share", "difference", "distance"] = "share"
 
     def value(self, items: Sequence[Item], verdicts: Sequence[Verdict | None], terms: Terms) -> float:
@@ -107,20 +102,16 @@ def _distribution(verdict: Verdict) -> tuple[Sequence[float], Sequence[float]]:
     return verdict.distribution.values, verdict.distribution.probabilities
 
 
-def _crps(verdict: Verdict, label: float, terms: Terms) -> float:
-    return quality.crps(*_distribution(verdict), label, terms.span)
-
-
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("pair_order", "pair", lambda worse, better, _: quality.order(worse, better), "conditions"),
-        Metric("pair_margin", "pair", lambda a, b, terms: quality.margin(a, b, terms.span), "conditions", "difference"),
-        Metric("error", "text", _close, "labels", "distance"),
-        Metric("log_score", "text", lambda v, label, _: quality.log_score(*_distribution(v), label), "distribution"),
-        Metric("crps", "text", _crps, "distribution", "distance"),
-        Metric("auc", "block", None, "labels"),
-        Metric("rank_correlation", "block", None, "labels"),
+        Metric("pair_order", "pair", lambda worse, better, _: quality.order(worse, better)),
+        Metric("pair_margin", "pair", lambda a, b, terms: quality.margin(a, b, terms.span), "difference"),
+        Metric("error", "text", _close, "distance"),
+        Metric("log_score", "text", lambda v, label, _: quality.log_score(*_distribution(v), label)),
+        Metric("crps", "text", lambda v, label, terms: quality.crps(*_distribution(v), label, terms.span), "distance"),
+        Metric("auc", "block", None),
+        Metric("rank_correlation", "block", None),
     )
 }
 
@@ -145,13 +136,13 @@ def metric(name: str | None, items: Sequence[Item], terms: Terms) -> Metric:
     if name not in METRICS:
         raise ConfigError(f"`optimizer.metric` is {name!r}; there are: {', '.join(METRICS)}.")
     chosen = METRICS[name]
-    if chosen.needs == "conditions" and not paired:
+    if chosen.of == "pair" and not paired:
         raise DataError(
             f"`optimizer.metric` is {name!r}, and no pair of the dataset has a text of optimizer.worse="
             f"{list(terms.worse)} and one of optimizer.better={list(terms.better)}. Name your conditions, or take a "
             "metric of labels: error, rank_correlation."
         )
-    if chosen.needs != "conditions" and not labels:
+    if chosen.of != "pair" and not labels:
         raise DataError(
             f"`optimizer.metric` is {name!r}, which needs labels for {terms.criterion!r}, and the dataset has none. "
             f"{'Take optimizer.metric=pair_order.' if paired else 'Add a column `label`.'}"

@@ -23,8 +23,7 @@ from undogmatic.records.records import Item, Record, Verdict, digest
 Count = Annotated[int, Field(ge=1, le=10_000)]
 Some = Annotated[int, Field(ge=0, le=10_000)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-TEXTS = "judged_together"
-"""The input of an example that holds several texts; one text's example has the rubric's own inputs."""
+TEXTS = "judged_together"  # the input of an example that holds several texts; else it has the rubric's own inputs
 
 
 class Known:
@@ -129,9 +128,9 @@ class Measure:
         self, example: dspy.Example, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
     ) -> dspy.Prediction:
         """The value and what was wrong in words, as GEPA reads it."""
-        value, judged = self(example, prediction), getattr(prediction, "verdicts", None) is not None
-        items, said, why = (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
-        return dspy.Prediction(score=value, feedback=feedback(items, said, why, self.terms, self.language))
+        judged = getattr(prediction, "verdicts", None) is not None
+        told = (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
+        return dspy.Prediction(score=self(example, prediction), feedback=feedback(*told, self.terms, self.language))
 
 
 class Work(NamedTuple):
@@ -162,10 +161,8 @@ class Optimizer(Record):
 
     name: ClassVar[str]
     optimizes: ClassVar[bool] = True
-    writes: ClassVar[bool] = False
-    """Whether it needs a model that writes prompts."""
-    needs_labels: ClassVar[bool] = False
-    """Whether it can only show texts with labels."""
+    writes: ClassVar[bool] = False  # whether it needs a model that writes prompts
+    needs_labels: ClassVar[bool] = False  # whether it can only show texts with labels
 
     metric: str | None = None  # a name of METRICS; None: what the rubric and the data call for
     criterion: str | None = None  # which of a judge's criteria is made better; None: its first

@@ -41,18 +41,16 @@ class Predictor(Record):
 
 
 class Lineage(Record):
-    """Where a program comes from: the prompt that it was made from, the texts, the optimiser and the seed, and what it
-    reached on validation texts beside what it was made from. `texts` marks (`records.text_mark`) those it was optimised
-    on, and what it was made from before it."""
+    """Where a program comes from."""
 
-    parent: str
+    parent: str  # the prompt that it was made from
     optimizer: str
     metric: str
     seed: int
-    data: str
-    before: float | None = None
+    data: str  # a hash of the texts of both sides
+    before: float | None = None  # what the program that it was made from, and it, reached on validation texts
     after: float | None = None
-    texts: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()  # marks (`records.text_mark`) of those that it, or what it was made from, has seen
 
 
 class Program(Record):

@@ -43,10 +43,8 @@ from undogmatic.runs.progress import doing
 from undogmatic.safety import files
 
 PARENT, SPLITS, LOG, SPENT = "baseline.json", "splits.json", "optimisation.log", "optimisation.json"
-PATIENCE = 300.0
-"""Seconds in which a call that is under way must have ended, one way or another, once the search is stopped."""
-LONGEST = 400
-"""Characters of a line of what changed; the program's file has all of it."""
+PATIENCE = 300.0  # seconds in which a call that is under way must have ended once the search is stopped
+LONGEST = 400  # characters of a line of what changed; the program's file has all of it
 
 
 class Spent(Record):
@@ -59,17 +57,13 @@ class Spent(Record):
 
 
 class Found(NamedTuple):
-    """What an optimisation came to: the two programs, and the run's parts with a judge for each.
-
-    `kept` is False where nothing that was tried did better on the validation texts, so that the program stays as it
-    was. `spent` is None where its file was deleted.
-    """
+    """What an optimisation came to: the two programs, and the run's parts with a judge for each."""
 
     before: Program
     after: Program
     parts: Parts
-    kept: bool
-    spent: Spent | None
+    kept: bool  # False where nothing that was tried did better on the validation texts: the program is as it was
+    spent: Spent | None  # None where its file was deleted
 
 
 class Search:

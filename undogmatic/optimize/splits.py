@@ -33,8 +33,7 @@ from undogmatic.stats.claims import fewest_pairs
 if TYPE_CHECKING:
     from undogmatic.optimize.optimizers import Optimizer
 
-FEWEST = 4
-"""Examples on the side of the training and of the validation texts."""
+FEWEST = 4  # examples on the side of the training and of the validation texts
 OWN_SPLIT, HELD_OUT = "development", "test"
 
 

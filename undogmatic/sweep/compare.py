@@ -30,7 +30,6 @@ from undogmatic.sweep.family import (
     Pair,
     Sweep,
     judged_both,
-    same_items,
     uncertain,
     units_of,
 )
@@ -38,8 +37,7 @@ from undogmatic.sweep.jobs import COSTS, Job, read_jobs, read_search
 from undogmatic.sweep.verdicts import Searched, against_others, named, verdicts
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
-MOST_AGREED = 12
-"""Of more jobs, agreement is given between the best: nobody reads 780 rows or a square of forty names."""
+MOST_AGREED = 12  # of more jobs, agreement is given between the best: nobody reads a square of forty names
 MOST_CURVES = 7  # that can be told apart
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 COUNTS = ("judged", "failed", "calls_cached")
@@ -93,6 +91,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     order = np.lexsort((others, pd.factorize(tests["measure"])[0]))
     # The rubric of a job with a result: another's may be what it failed on. Several have no scale or unit in common.
     rubrics = [job.rubric for job in finished.values()]
+    of_jobs = dict.fromkeys(path for job in jobs for path in job.facts.get("texts", ()))
     return SweepResult(
         name=name,
         folder=folder,
@@ -108,11 +107,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         tables={name: frame for name, frame in further.items() if len(frame)},
         failed=[(label, job.message or "") for label, job in by_name.items() if job.status != "finished"],
         rubric=rubrics[0] if len({rubric.name for rubric in rubrics}) == 1 else None,
-        texts=[
-            OWN_TEXTS,
-            *texts_beside(VarianceAnalysis),
-            *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ())),
-        ],
+        texts=[OWN_TEXTS, *texts_beside(VarianceAnalysis), *map(Path, of_jobs)],
     )
 
 
@@ -166,7 +161,7 @@ def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
     first = twins({name: job.scores["score"] for name, job in finished.items()})
     raters = [finished[name] for name in dict.fromkeys(first.values())]
     alpha, items = None, 0
-    if len(raters) > 1 and all(same_items(raters[0], other) for other in raters[1:]):
+    if len(raters) > 1 and all(job.judged == raters[0].judged for job in raters):
         ratings = pd.DataFrame([job.scores["score"] for job in raters], dtype=np.float64)[raters[0].scores.index]
         items = int((ratings.count() >= 2).sum())
         alpha = coefficients.alpha(ratings.to_numpy(), groups=units_of(raters[0]).tolist()) if items else None

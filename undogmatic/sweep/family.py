@@ -20,8 +20,7 @@ from undogmatic.stats.checks import Array
 from undogmatic.stats.compare import NOISE, Apart, Comparison, Differences, Family, twins
 from undogmatic.sweep.jobs import Job
 
-ALPHA = 0.05
-"""Probability that anything at all is shown in a sweep in which nothing differs."""
+ALPHA = 0.05  # probability that anything at all is shown in a sweep in which nothing differs
 MEASURES = {measure.name: measure for measure in COMPARED}
 BETTER = {name: measure.better for name, measure in MEASURES.items()}
 WITH_MARGIN, MERITS, FOLLOWING = (
@@ -29,25 +28,22 @@ WITH_MARGIN, MERITS, FOLLOWING = (
 )
 """Measures in score units, so that there is a difference too small to matter; of how well a judge knows its errors; and
 of how its scores follow human labels."""
-LABELLED = "labelled.spearman"
-"""The headline of the jobs that are compared by FOLLOWING."""
+LABELLED = "labelled.spearman"  # the headline of the jobs that are compared by FOLLOWING
 
 LeftOuts = dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None]
-FEWEST, FEWEST_OF_ALL = 3, 10
-"""Texts in common: for a comparison text by text, and for one by a number of all of them."""
+FEWEST, FEWEST_OF_ALL = 3, 10  # texts in common to be compared text by text, and by a number of all of them
 DRAWS, FEWEST_DRAWS, DRAWS_OF_ALL = 1000, 100, 66_000
 """For p-values: DRAWS each up to twelve jobs (66 pairs), fewer for more of them, for the sake of time."""
 
 
 class Pair(NamedTuple):
-    """What two jobs say of the same items, in one order: their scores without failures of either, or (`judged_both`)
-    tables; `texts` is None where these are all that both judged."""
+    """What two jobs say of the same items, in one order."""
 
     left: str
     right: str
-    a: Any
+    a: Any  # its scores without failures of either, or (`judged_both`) a table
     b: Any
-    texts: tuple[str, ...] | None = None
+    texts: tuple[str, ...] | None = None  # None where these are all that both judged
 
     @property
     def identical(self) -> bool:
@@ -67,7 +63,7 @@ class Sweep:
         """Every two jobs that judged the same items for the same criterion and have FEWEST scored ones in common."""
         pairs = []
         for (left, one), (right, other) in combinations(self.jobs.items(), 2):
-            if same_items(one, other):
+            if one.judged == other.judged:
                 scores = pd.concat([one.scores["score"], other.scores["score"]], axis="columns", keys=["a", "b"])
                 known = scores.reindex(one.scores.index).astype(np.float64).dropna()
                 if len(known) >= FEWEST:
@@ -127,15 +123,6 @@ class Sweep:
                 # A sweep may hold jobs of several scales; that of the first says nothing of the others.
                 span = max(margin_of_jobs([self.jobs[name]]).span for name in (both.left, both.right))
                 yield from filter(None, (of_all(both, measure, span, draws, left_outs) for measure in measures))
-
-
-def same_items(one: Job, other: Job) -> bool:
-    """Whether two jobs judged the same items, texts included, for the same criterion and on the same scale."""
-    judged, others = (
-        (job.facts.get("dataset_digest"), job.criterion, job.rubric.minimum, job.rubric.maximum, {*job.scores.index})
-        for job in (one, other)
-    )
-    return judged == others
 
 
 def margin_of_jobs(jobs: Sequence[Job]) -> Margin:

@@ -36,10 +36,8 @@ from undogmatic.stats.selection import front
 SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
 """The score is NaN where it failed; `group` is the independent unit; `seconds` that the judgment took, NaN where the
 cache had part in it."""
-Voice = tuple[str, str]
-"""A judge and a criterion."""
-STANDINGS: tuple[Standing, ...] = ("refuted", "undecided", "supported")
-"""The worst first."""
+Voice = tuple[str, str]  # a judge and a criterion
+STANDINGS: tuple[Standing, ...] = ("refuted", "undecided", "supported")  # the worst first
 
 
 @dataclass(frozen=True)
@@ -68,13 +66,19 @@ class Job:
         rubric: Rubric = build(dict(self.config["rubric"]), "rubric")
         return rubric
 
+    @cached_property
+    def judged(self) -> tuple[Any, ...]:
+        """What was judged, texts included, for which criterion and on which scale."""
+        ends = self.rubric.minimum, self.rubric.maximum
+        return self.facts.get("dataset_digest"), self.criterion, *ends, {*self.scores.index}
+
     @property
     def standings(self) -> dict[str, str]:
         """How its own verdicts left the judge, by analysis: "supported", "refuted" or "undecided"; {} if none was
         noted."""
         front, noted = f"{self.part}.", self.facts.get("standing") or {}
-        own = {name.removeprefix(front): standing for name, standing in noted.items() if name.startswith(front)}
-        return own or {name: standing for name, standing in noted.items() if "." not in name}
+        of_part = {name.removeprefix(front): standing for name, standing in noted.items() if name.startswith(front)}
+        return of_part or {name: standing for name, standing in noted.items() if "." not in name}
 
     @property
     def standing(self) -> str | None:
@@ -84,8 +88,8 @@ class Job:
 
 def worst(standings: Mapping[str, str]) -> tuple[str | None, list[str]]:
     """The worst of standings by analysis, None if none was noted; and the analyses that came to it."""
-    standing = next((standing for standing in STANDINGS if standing in standings.values()), None)
-    return standing, [analysis for analysis, own in standings.items() if own == standing]
+    least = next((standing for standing in STANDINGS if standing in standings.values()), None)
+    return least, [analysis for analysis, standing in standings.items() if standing == least]
 
 
 def read_jobs(folder: Path) -> list[Job]:
@@ -162,8 +166,7 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str])
 
 
 SEARCH = "search.json"
-FINAL = "final"
-"""The folder of the winner's run, beside those of the trials."""
+FINAL = "final"  # the folder of the winner's run, beside those of the trials
 PRUNING = "pruning"
 COSTS = ("calls", "tokens", "seconds", "usd")
 State = Literal["waiting", "complete", "pruned", "failed"]

@@ -34,16 +34,14 @@ from undogmatic.safety.command import note_status, say, tell
 from undogmatic.sweep.jobs import COSTS, FINAL, PRUNING, SearchState, Trial, reached, read_search
 from undogmatic.sweep.launch import latest
 
-TRIES = 100
-"""How often Optuna is asked for a trial that was not there yet, before the space counts as searched through."""
+TRIES = 100  # how often Optuna is asked for a new trial, before the space counts as searched through
 MOST_CHOICES = 10_000
 STATES = dict(
     waiting=TrialState.RUNNING, complete=TrialState.COMPLETE, pruned=TrialState.PRUNED, failed=TrialState.FAIL
 )
 MEASURING = ("dataset", "analysis", "plan", "rubric", "run.limit")
 """Keys that decide, with all below them, what a trial is measured on or by."""
-WORDINGS = "rubric.wordings."
-"""But these are how the question is put."""
+WORDINGS = "rubric.wordings."  # but these are how the question is put
 
 
 @dataclass(eq=False)
@@ -124,10 +122,9 @@ class OptunaSweeper(Sweeper):
     def _begin(self) -> SearchState:
         """The search as it stands in the folder, or a new one, whose texts are looked at first."""
         earlier = read_search(self.folder)
-        first, last = (None if texts is None else _words(texts) for texts in (self.search, self.final))
-        if first is None or last is None:
-            development, test = self._splits()
-            first, last = development if first is None else first, test if last is None else last
+        splits = self._splits() if None in (self.search, self.final) else ([], [])
+        chosen = zip((self.search, self.final), splits, strict=True)
+        first, last = (split if texts is None else _words(texts) for texts, split in chosen)
         space = {key: str(distribution) for key, distribution in self.space.keys.items()}
         new = SearchState(space=space, objectives=self.objectives, search=first, final=last, seed=self.seed)
         if earlier is not None:

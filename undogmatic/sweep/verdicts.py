@@ -22,8 +22,7 @@ QUALITY = {"absolute_error": -1.0, "pair_difference": 1.0}
 """Measures that say which of two jobs is the better judge, and whether more is better; the first that was tested
 decides; where the headline itself was tested, it does."""
 MOST_NAMED = 5
-FEWEST_TEXTS = 5
-"""For the effect of choosing the best of several trials."""
+FEWEST_TEXTS = 5  # for the effect of choosing the best of several trials
 
 _LEADS = "best n metric value interval"
 LEAD = Rules("sweep.verdict_", (
@@ -212,12 +211,15 @@ class Searched:
     @property
     def table(self) -> pd.DataFrame:
         """A row per trial, in the order in which they were tried."""
-        rows, objectives = list[dict[str, Any]](), self.search.objectives
-        counts = sorted({count for trial in self.search.trials for count in trial.rungs})
-        for trial in self.search.trials:
-            row = {"number": trial.number, **trial.params, "state": trial.state}
-            row |= {f"at_{count}": trial.rungs.get(count, np.nan) for count in counts}
-            row |= dict.fromkeys(objectives, np.nan) | dict(zip(objectives, trial.values, strict=False))
-            rows.append(row | {"why": trial.why})
+        trials, objectives = self.search.trials, self.search.objectives
+        counts = sorted({count for trial in trials for count in trial.rungs})
+        rows = [
+            {"number": trial.number, **trial.params, "state": trial.state}
+            | {f"at_{count}": trial.rungs.get(count, np.nan) for count in counts}
+            | dict.fromkeys(objectives, np.nan)
+            | dict(zip(objectives, trial.values, strict=False))
+            | {"why": trial.why}
+            for trial in trials
+        ]
         table = pd.DataFrame(rows)
         return table.drop(columns="why") if len(table) and table["why"].isna().all() else table

@@ -109,12 +109,8 @@ class MlflowTracker:
             run = replace(run, items=list(items), judgments=list(judgments))
         with opened(self.uri, self.experiment, kept) as store:
             before = _logged_before(run.folder, store)
-            run_id = store.client.create_run(
-                store.experiment_id,
-                start_time=int(run.started * 1000),
-                tags=tags(run),
-                run_name=run_name(run),
-            ).info.run_id
+            about = {"start_time": int(run.started * 1000), "tags": tags(run), "run_name": run_name(run)}
+            run_id = store.client.create_run(store.experiment_id, **about).info.run_id
             note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             log_params(store, run_id, params(run))
