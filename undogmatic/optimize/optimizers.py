@@ -128,9 +128,9 @@ class Measure:
         self, example: dspy.Example, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
     ) -> dspy.Prediction:
         """The value and what was wrong in words, as GEPA reads it."""
-        judged = getattr(prediction, "verdicts", None) is not None
-        told = (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
-        return dspy.Prediction(score=self(example, prediction), feedback=feedback(*told, self.terms, self.language))
+        value, judged = self(example, prediction), getattr(prediction, "verdicts", None) is not None
+        items, verdicts, why = (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
+        return dspy.Prediction(score=value, feedback=feedback(items, verdicts, why, self.terms, self.language))
 
 
 class Work(NamedTuple):

@@ -160,15 +160,14 @@ def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
     # Jobs with the same score for every item are one rater: a copy agrees with its original, whatever it is worth.
     first = twins({name: job.scores["score"] for name, job in finished.items()})
     raters = [finished[name] for name in dict.fromkeys(first.values())]
-    alpha, items = None, 0
     if len(raters) > 1 and all(job.judged == raters[0].judged for job in raters):
         ratings = pd.DataFrame([job.scores["score"] for job in raters], dtype=np.float64)[raters[0].scores.index]
         items = int((ratings.count() >= 2).sum())
         alpha = coefficients.alpha(ratings.to_numpy(), groups=units_of(raters[0]).tolist()) if items else None
-    if alpha is not None:
-        word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
-        word = "apart" if alpha.high < TENTATIVE else word
-        tell.say(f"alpha_{word}", alpha.values("alpha"), jobs=len(raters), n=items, groups=alpha.n_groups)
+        if alpha is not None:
+            word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
+            word = "apart" if alpha.high < TENTATIVE else word
+            tell.say(f"alpha_{word}", alpha.values("alpha"), jobs=len(raters), n=items, groups=alpha.n_groups)
     cached = [label for label, job in finished.items() if job.metrics.get("calls_cached", 0) > 0]
     if cached:
         tell.say("cached", names=named(cached))
@@ -180,9 +179,8 @@ def _tell_tests(tell: Telling, sweep: Sweep) -> None:
     table = family.table[family.table["p"].notna()]
     several = "_of" if len(sweep.margins) > 1 else ""
     criteria = table["left"].map(lambda name: sweep.jobs[name].criterion)
-    for (measure, criterion), rows in table.groupby(
-        ["measure", criteria.where(table["measure"].isin(WITH_MARGIN), "")], sort=False
-    ):
+    criteria = criteria.where(table["measure"].isin(WITH_MARGIN), "")
+    for (measure, criterion), rows in table.groupby(["measure", criteria], sort=False):
         values = {"measure": measure, "n": int((rows["p_holm"] < ALPHA).sum()), "total": len(rows)}
         if measure not in WITH_MARGIN:
             tell.say("tests", values)
@@ -236,7 +234,7 @@ def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame
             tell.draw("cost", "scatter", **data, x_label=cost, y_label=headline)
     if len(agreed) > 2:  # of three jobs or more: Spearman's correlation as a square; NaN where it does not exist
         names = list(dict.fromkeys([*agreed["left"], *agreed["right"]]))
-        half = agreed.set_index(["left", "right"])["spearman_between"].astype(np.float64).unstack()
+        half = agreed.pivot(index="left", columns="right", values="spearman_between").astype(np.float64)
         half = half.reindex(index=names, columns=names)
         square = half.fillna(half.T).to_numpy(copy=True)
         np.fill_diagonal(square, 1.0)

@@ -211,15 +211,12 @@ class Searched:
     @property
     def table(self) -> pd.DataFrame:
         """A row per trial, in the order in which they were tried."""
-        trials, objectives = self.search.trials, self.search.objectives
-        counts = sorted({count for trial in trials for count in trial.rungs})
-        rows = [
-            {"number": trial.number, **trial.params, "state": trial.state}
-            | {f"at_{count}": trial.rungs.get(count, np.nan) for count in counts}
-            | dict.fromkeys(objectives, np.nan)
-            | dict(zip(objectives, trial.values, strict=False))
-            | {"why": trial.why}
-            for trial in trials
-        ]
+        rows, objectives = list[dict[str, Any]](), self.search.objectives
+        counts = sorted({count for trial in self.search.trials for count in trial.rungs})
+        for trial in self.search.trials:
+            row = {"number": trial.number, **trial.params, "state": trial.state}
+            row |= {f"at_{count}": trial.rungs.get(count, np.nan) for count in counts}
+            row |= dict.fromkeys(objectives, np.nan) | dict(zip(objectives, trial.values, strict=False))
+            rows.append(row | {"why": trial.why})
         table = pd.DataFrame(rows)
         return table.drop(columns="why") if len(table) and table["why"].isna().all() else table

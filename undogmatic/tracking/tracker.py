@@ -109,8 +109,9 @@ class MlflowTracker:
             run = replace(run, items=list(items), judgments=list(judgments))
         with opened(self.uri, self.experiment, kept) as store:
             before = _logged_before(run.folder, store)
-            about = {"start_time": int(run.started * 1000), "tags": tags(run), "run_name": run_name(run)}
-            run_id = store.client.create_run(store.experiment_id, **about).info.run_id
+            started, named = int(run.started * 1000), run_name(run)
+            made = store.client.create_run(store.experiment_id, start_time=started, tags=tags(run), run_name=named)
+            run_id = made.info.run_id
             note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             log_params(store, run_id, params(run))
@@ -287,10 +288,7 @@ def compared(run: FinishedRun) -> dict[str, float]:
     that held a share for one run and a correlation for another would be compared, and must not be. Which one sums the
     run up is its tag `undogmatic.headline`.
     """
-    first_of_all = headline_of(run.results)
-    if first_of_all is None:
-        return dict(run.metrics)
-    headlines = [f"{first_of_all}{end}" for end in ("", "_low", "_high")]
+    headlines = [f"{headline_of(run.results)}{end}" for end in ("", "_low", "_high")]
     headlines += [r.full(r.headline) for r in run.results if r.headline is not None]
     return {h: run.metrics[h] for h in headlines if h in run.metrics} | dict(run.metrics)
 
