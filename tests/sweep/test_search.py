@@ -1,7 +1,5 @@
 """Searches: the space, what is tried, what is not tried twice, and what is said of the winner."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
