@@ -79,7 +79,10 @@ def test_a_judge_without_uncertainty_one_without_enough_texts_and_one_whose_inte
     stated = analyse(simulated(lambda s, e, d: {"confidence": 100 * d}, n=20))
     assert stated.says["too_few"] == {"what": "ece", "present": 20, "needed": 30}
     beyond = analyse(simulated(lambda s, e, d: {"interval": (s - 90, s + 90)}, n=40))
-    assert beyond["width"] == pytest.approx(180) and {"coverage_wide", "coverage_open"} & beyond.says.keys()
+    assert beyond.of("width width_high") == pytest.approx([180, 180])
+    assert {"coverage_wide", "coverage_open"} & beyond.says.keys()
+    some = analyse(simulated(lambda s, e, d: {"interval": (s - 1, s + (199 if d > 0.9 else 1))}, n=40))
+    assert some["width"] == pytest.approx(some.result.items["width"].mean()) and some["width_high"] <= 200  # type: ignore[index]
 
 
 def test_ece_and_brier_find_planted_overconfidence() -> None:

@@ -150,7 +150,7 @@ def test_a_perfectly_calibrated_judge_has_a_calibration_error_too(rng: Rng) -> N
     def if_perfect(stated: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
         columns = np.column_stack([stated, np.arange(stated.size) % 2])
         found = jackknife.LeftOut(columns, calibration.calibration_error(10), rng, groups)
-        return calibration.Noise(found, rng, 10, 300).perfect
+        return calibration.NoisyError(found, rng, 10, 300).perfect
 
     assert if_perfect(np.array([0.5, 0.0])) == pytest.approx(0.25)  # the first is right or wrong, half away
     means = [if_perfect(rng.uniform(size=n)).mean() for n in (30, 300, 3000)]
@@ -195,8 +195,8 @@ class TestDifference:
     def between(self, rng: np.random.Generator, n: int, off: tuple[float, float]) -> tuple[float, float]:
         judges = [np.column_stack(of_a_judge(rng, n, own)).astype(float) for own in off]
         one, other = (jackknife.LeftOut(own, calibration.calibration_error(10), rng, None) for own in judges)
-        noises = calibration.Noise(one, rng, 10, 300), calibration.Noise(other, rng, 10, 300)
-        return calibration.error_difference(one, other, noises, 0.95)
+        noisy = [calibration.NoisyError(found, rng, 10, 300) for found in (one, other)]
+        return calibration.error_difference(*noisy, 0.95)
 
     def test_it_is_held_where_one_keeps_its_word_and_the_other_does_not(self, rng: Rng) -> None:
         """Noise adds more to the error of the first: a paired bootstrap held their difference in 75 %."""

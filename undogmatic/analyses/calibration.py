@@ -24,7 +24,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.stats import calibration, jackknife, means, ranking, review
 from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Bounds, Estimate
-from undogmatic.stats.proportion import Kept, interval_quality, interval_scores, kept
+from undogmatic.stats.proportion import Kept, interval_scores, kept
 from undogmatic.stats.review import Beyond
 
 FEWEST_UNITS = 10
@@ -137,7 +137,12 @@ class CalibrationAnalysis(AgainstTruth):
         if not enough(tell, "coverage", given, none="calibration.no_intervals"):
             return
         low, high, truth, groups = given["low"], given["high"], given["truth"], groups_or_none(given)
-        width, score = interval_quality(low, high, truth, self.nominal, self.level, groups=groups, span=span)
+        scores = interval_scores(low, high, truth, self.nominal)
+        width, score = (
+            # Intervals that leave the scale may be wider than it.
+            means.interval(values, self.level, groups=groups, bounds=(0.0, max(most, float(values.max()))))
+            for values, most in ((high - low, span), (scores, span * (1 + 2 / (1 - self.nominal))))
+        )
         covered = kept(truth.between(low, high), self.nominal, self.coverage_margin, self.level, groups=groups)
         for name, estimate in (("coverage", covered.share), ("width", width), ("interval_score", score)):
             tell.number(estimate, name)

@@ -59,13 +59,13 @@ def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, sp
 
 
 def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    return calibration.error_difference(one, other, (_noise(one), _noise(other)), level)
+    return calibration.error_difference(_noisy(one), _noisy(other), level)
 
 
 @functools.lru_cache(maxsize=64)
-def _noise(left_out: jackknife.LeftOut) -> calibration.Noise:
-    """Drawn once for all comparisons of a job."""
-    return calibration.Noise(left_out, np.random.default_rng(0), BINS)
+def _noisy(left_out: jackknife.LeftOut) -> calibration.NoisyError:
+    """Its noise is drawn once for all comparisons of a job."""
+    return calibration.NoisyError(left_out, np.random.default_rng(0), BINS)
 
 
 def _pearson(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:

@@ -203,7 +203,10 @@ class EscalationAnalysis(AgainstTruth):
             tell.tables["steps"] = pd.DataFrame(steps).rename(columns={"least": "low"})
         decided = np.zeros(len(rows), dtype=np.bool_) if threshold is None else doubt <= threshold
         if threshold is not None:
-            evidence.low, evidence.decided = [step for step in steps if step.passed][-1].least, int(decided.sum())
+            evidence.low, evidence.decided = (
+                [step for step in steps if step.passed][-1].least,
+                int(decided.sum()),
+            )
             tell.metrics[THRESHOLD] = threshold
             tell.number(evidence.low, "least_agreement")
             calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)

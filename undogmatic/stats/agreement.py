@@ -1,7 +1,7 @@
 """Do two judges, or a judge and people, say the same: association, chance-corrected agreement, bias, drift, intervals.
 
-Where a coefficient does not exist for these data (a judge gave every item the same score), the result is typed and
-says so: `estimate` is None and `note` gives the reason. It is never NaN. Too few values, or NaN, raise ValueError.
+Where a coefficient does not exist (a judge gave every item the same score) it is None, never NaN. Too few values, or
+NaN, raise ValueError.
 
 Alpha and Pearson's r are ratios of means: that alpha is `a` says that the mean over items of (1 - a) times their share
 of all spread, less their disagreement, is zero; that r is `a` says so of the product of the standardised values less
@@ -28,22 +28,19 @@ _COEFFICIENTS: dict[str, Any] = {"pearson": stats.pearsonr, "spearman": stats.sp
 
 
 class Coefficient(NamedTuple):
-    """What `n` items (or units with at least two ratings) say; where nothing exists for them `note` says why.
+    """What `n` items (or units with at least two ratings) say.
 
-    `p_value` is that of no association (two-sided), of correlations alone.
+    `estimate` is None where nothing varies. `p_value` is that of no association (two-sided), of correlations alone.
     """
 
     estimate: float | None
     n: int
-    note: str = ""
     p_value: float | None = None
 
 
 class BlandAltman(NamedTuple):
-    """Differences are a - b; `lower` and `upper` are the limits of agreement, `drift` the slope on the pair mean.
-
-    `drift` is None where every pair has the same mean.
-    """
+    """Differences are a - b; `lower` and `upper` are the limits of agreement, `drift` the slope on the pair mean, None
+    where every pair has the same."""
 
     bias: Estimate
     lower: Estimate
@@ -65,9 +62,8 @@ def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Coefficient:
         Kendall (1945), The treatment of ties in ranking problems. doi:10.1093/biomet/33.3.239
     """
     first, second = checks.paired_vectors(a, b, minimum=3)
-    constant = [f"`{name}`" for name, values in (("a", first), ("b", second)) if checks.is_constant(values)]
-    if constant:
-        return Coefficient(None, first.size, f"{' and '.join(constant)} constant; no correlation exists")
+    if checks.is_constant(first) or checks.is_constant(second):
+        return Coefficient(None, first.size)
     ranked = (first, second) if kind == "pearson" else (checks.tied(first), checks.tied(second))
     result: Any = _COEFFICIENTS[kind](*ranked)
     return Coefficient(float(result.statistic), first.size, p_value=float(result.pvalue))
@@ -112,8 +108,7 @@ def weighted_kappa(
             raise ValueError(f"`{name}` holds {unknown[0]:g}, which is not one of `categories` {order.tolist()}.")
     x, y = (np.argmax(values[:, None] == order, axis=1) for values in (first, second))
     if np.all(x == x[0]) and np.all(y == x[0]):
-        note = f"both gave every item the category {order[x[0]]:g}; agreement by chance is certain"
-        return Coefficient(None, x.size, note)
+        return Coefficient(None, x.size)  # agreement by chance is certain
     value = cohen_kappa_score(x, y, labels=np.arange(order.size), weights=None if weights == "none" else weights)
     return Coefficient(float(value), x.size)
 
@@ -146,8 +141,7 @@ def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement = "interval"
     n_units = pairable.shape[1]
     values = np.unique(pairable[~np.isnan(pairable)])
     if values.size == 1:
-        note = f"every rating is {values[0]:g}; without variation there is no agreement to measure"
-        return Coefficient(None, n_units, note)
+        return Coefficient(None, n_units)
     unit = np.nonzero(~np.isnan(pairable.T))[0]
     places = pairable.T[~np.isnan(pairable.T)]
     if measurement == "ordinal":

@@ -229,11 +229,11 @@ def error_interval(
     c, right = _stated_and_observed(confidence, correct)
     codes = checks.groups(groups, c.size, 2)
     found = jackknife.LeftOut(np.column_stack([c, right]), calibration_error(n_bins), rng, codes)
-    return error_limits(found, Noise(found, rng, n_bins), level)
+    return NoisyError(found, rng, n_bins).limits(level)
 
 
-class Noise:
-    """Calibration errors that chance alone gives, shape (n_draws,).
+class NoisyError:
+    """A calibration error, and those that chance alone gives, shape (n_draws,).
 
     `perfect` is of draws in which each item is right with exactly its stated probability, members of a group together;
     `seen` is of gaps per bin drawn around 0, with the covariance that units show and the tails of t.
@@ -245,6 +245,7 @@ class Noise:
     """
 
     def __init__(self, found: jackknife.LeftOut, rng: Rng, n_bins: int, n_draws: int = 1000) -> None:
+        self.found = found
         c, right = found.data.T
         codes = _bins(c, n_bins)[1]
         member, batch = np.eye(n_bins)[codes], max(1, 2_000_000 // c.size)
@@ -260,28 +261,25 @@ class Noise:
         drawn = rng.normal(size=(n_draws, n_bins)) @ (vectors * np.sqrt(np.clip(values, 0, None))).T
         self.seen = np.abs(drawn).sum(axis=1) * np.sqrt(freedom / rng.chisquare(freedom, n_draws)) / c.size
 
+    def limits(self, level: float) -> CalibrationError:
+        """What `error_interval` says of it."""
+        left_out = self.found.nearly_mean(level, (0.0, 1.0))
+        beyond = max(float(np.quantile(drawn, (1 + level) / 2)) for drawn in (self.perfect, self.seen))
+        accuracy = proportion(self.found.data[:, 1], level, groups=self.found.codes)
+        off = max(accuracy.value - accuracy.low, accuracy.high - accuracy.value)
+        low, high = max(0.0, left_out.value - beyond), min(1.0, max(left_out.high, left_out.value + off))
+        estimate = Estimate(left_out.value, low, high, level, self.found.n_units)
+        return CalibrationError(estimate, float(self.perfect.mean()), beyond)
 
-def error_limits(found: jackknife.LeftOut, noise: Noise, level: float) -> CalibrationError:
-    """`error_interval` of what was left out."""
-    left_out = found.nearly_mean(level, (0.0, 1.0))
-    beyond = max(float(np.quantile(drawn, (1 + level) / 2)) for drawn in (noise.perfect, noise.seen))
-    accuracy = proportion(found.data[:, 1], level, groups=found.codes)
-    off = max(accuracy.value - accuracy.low, accuracy.high - accuracy.value)
-    estimate = left_out.value
-    low, high = max(0.0, estimate - beyond), min(1.0, max(left_out.high, estimate + off))
-    return CalibrationError(Estimate(estimate, low, high, level, found.n_units), float(noise.perfect.mean()), beyond)
 
-
-def error_difference(
-    one: jackknife.LeftOut, other: jackknife.LeftOut, noises: tuple[Noise, Noise], level: float
-) -> means.Bounds:
+def error_difference(one: NoisyError, other: NoisyError, level: float) -> means.Bounds:
     """Limits of one calibration error minus another of the same units, from those of both.
 
     What is observed of each is too large by another amount: a bootstrap held their difference in as few as 75 % of
     samples of its 95 %. That both move together does not narrow the limits, as what noise adds to each has no sign.
     """
-    first, second = (error_limits(found, noise, level) for found, noise in zip((one, other), noises, strict=True))
-    return jackknife.apart(first.estimate, second.estimate, min(0.0, jackknife.together(one, other)), 1.0)
+    first, second = (error.limits(level).estimate for error in (one, other))
+    return jackknife.apart(first, second, min(0.0, jackknife.together(one.found, other.found)), 1.0)
 
 
 def calibration_error(n_bins: int) -> jackknife.Prepared:

@@ -64,7 +64,6 @@ class Coverage(NamedTuple):
     group: str
     inside: Estimate
     promise: Kept
-    nominal: float
     mean_width: float
     n_fit: int
     band: tuple[float, float] | None
@@ -211,7 +210,7 @@ def coverage(
             band = float(count.ppf(0.025)) / n, float(count.ppf(0.975)) / n
         promise = kept(inside[members], fitted.level, margin, level, at_least=True, groups=own)
         width = float((high - low)[members].mean())
-        table.append(Coverage(name, promise.share, promise, fitted.level, width, n_fit, band))
+        table.append(Coverage(name, promise.share, promise, width, n_fit, band))
     return table
 
 
@@ -251,10 +250,8 @@ stops at the first that fails, but neighbours differ by chance alone."""
 
 
 class Candidate(NamedTuple):
-    """One candidate: `n` units whose doubt is at most `threshold`, of which `n_right` agree throughout.
-
-    `least` is the exact one-sided lower limit of their rate of agreement, `passed` whether it reaches the stated rate.
-    """
+    """One candidate: `n` units whose doubt is at most `threshold`, of which `n_right` agree throughout; `least` is the
+    exact one-sided lower limit of their rate of agreement, `passed` whether it reaches the stated rate."""
 
     threshold: float
     n: int
@@ -267,12 +264,11 @@ class Escalation(NamedTuple):
     """`threshold` is the largest doubt with which the judge decides alone, None where no threshold can be promised.
 
     `share` is the share of items that it then decides. `steps` are the candidates tried, the strictest first, up to and
-    including the first that failed. `needed` is the fewest units, all in agreement, with which a first step can pass.
+    including the first that failed: below `units_needed` none.
     """
 
     threshold: float | None
     share: float
-    needed: int
     n_units: int
     steps: tuple[Candidate, ...]
 
@@ -343,4 +339,4 @@ def find_threshold(
             break
     best = max((step.threshold for step in steps if step.passed), default=None)
     share = 0.0 if best is None else float((u <= best).mean())
-    return Escalation(best, share, needed, n_units, tuple(steps))
+    return Escalation(best, share, n_units, tuple(steps))

@@ -231,8 +231,7 @@ def against(
     Args:
         estimate, limits, error, n: In score units, limits by the level of both together; standard error; units.
     """
-    found = Estimate(estimate, *limits(1 - alpha), 1 - alpha, n, se=error)
-    inner = Estimate(estimate, *limits(1 - 2 * alpha), 1 - 2 * alpha, n)
+    found, inner = (Estimate(estimate, *limits(level), level, n, se=error) for level in (1 - alpha, 1 - 2 * alpha))
     outcome = found.against(margin, sign, inner=inner)
     gap = min(abs(estimate - margin), abs(estimate + margin))
     wanted = ((stats.norm.isf(alpha / 2) + stats.norm.isf(1 - power)) * error / gap) ** 2 * n if gap > 0 else math.inf

@@ -352,4 +352,4 @@ def label_budget(
         place = bisect.bisect_left(sizes, True, key=lambda m, width=width: width(m) <= target_width)  # type: ignore[misc]
         counts.append(sizes[place] if place < len(sizes) else None)
     all_of_them = width_by(0.0)(f.size) if sizes else np.inf
-    return LabelBudget(*counts, all_of_them, weight, f.size)
+    return LabelBudget(counts[0], counts[1], all_of_them, weight, f.size)

@@ -1,6 +1,4 @@
-"""A share of items with its interval, whether it keeps what was promised of it, and how good intervals are whoever made
-them: coverage, width and interval score against labels.
-"""
+"""A share of items with its interval, whether it keeps what was promised of it, and scores of intervals."""
 
 from typing import Literal, NamedTuple
 
@@ -113,47 +111,17 @@ def kept(
     return Kept("open", *held, int(np.ceil(max(singles * share.n / share.n_groups, share.n + 1))))
 
 
-def interval_quality(
-    low: ArrayLike,
-    high: ArrayLike,
-    truth: ArrayLike,
-    nominal: float = 0.9,
-    level: float = 0.95,
-    *,
-    groups: Groups = None,
-    span: float = np.inf,
-) -> tuple[Estimate, Estimate]:
-    """Mean width and mean interval score of intervals against labels, each with the interval of a mean.
+def interval_scores(low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: float = 0.9) -> Array:
+    """Winkler's interval score of each interval, in score units, the smaller the better.
 
-    The interval score (Winkler's) is the width plus 2 / (1 - nominal) times the distance of a missed label; the
-    honest central interval minimises it, so it settles width against coverage in one number.
+    It is the width plus 2 / (1 - nominal) times the distance of a missed label; the honest central interval minimises
+    it, so that it settles width against coverage in one number.
 
     Args:
-        low, high, truth, nominal: As in `interval_scores`; an end belongs to its interval.
-        span: The widest that an interval can be, in score units: the width of the scale. Intervals that leave the scale
-            may be wider; then it is the widest of them.
+        low, high, truth: Shape (n,), low <= high; an end belongs to its interval; NaN where there is none gives NaN.
+        nominal: What share of labels the intervals claim to hold.
     References:
         Winkler (1972), doi:10.1080/01621459.1972.10481224. Gneiting and Raftery (2007), doi:10.1198/016214506000001437
-    """
-    bottom, y = checks.paired_vectors(low, truth, ("low", "truth"))
-    top, _ = checks.paired_vectors(high, truth, ("high", "truth"))
-    checks.share(nominal, "nominal")
-    if np.any(bottom > top):
-        raise ValueError(f"`low` is above `high` in {int(np.sum(bottom > top))} places.")
-    score = interval_scores(bottom, top, y, nominal)
-    width, total = (
-        means.interval(values, level, groups=groups, bounds=(0.0, max(most, float(values.max()))))
-        for values, most in ((top - bottom, span), (score, span * (1 + 2 / (1 - nominal))))
-    )
-    return width, total
-
-
-def interval_scores(low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: float = 0.9) -> Array:
-    """Winkler's interval score of each interval, in score units, the smaller the better; see `interval_quality`.
-
-    Args:
-        low, high, truth: Shape (n,), low <= high; NaN where there is no interval gives NaN.
-        nominal: What share of labels the intervals claim to hold.
     """
     bottom, top, y = (np.asarray(values, dtype=np.float64) for values in (low, high, truth))
     return np.asarray(top - bottom + 2 / (1 - nominal) * (np.maximum(bottom - y, 0) + np.maximum(y - top, 0)))
