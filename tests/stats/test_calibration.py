@@ -1,7 +1,6 @@
 """Calibrations as plain data, honesty measures, and the guard against fitting on what is evaluated."""
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -118,19 +117,19 @@ class TestHonesty:
         # Bin [0.5, 0.75): 0.6, 0.7 with one right, gap 0.15; bin [0.75, 1]: 0.8, 1.0 both right, gap 0.1.
         confidence, correct = [0.6, 0.7, 0.8, 1.0], [0, 1, 1, 1]
         table = calibration.reliability_table(confidence, correct, n_bins=4)
-        assert [(*row.edges, row.accuracy.n) for row in table] == [(0.5, 0.75, 2), (0.75, 1.0, 2)]
-        assert [row.gap for row in table] == pytest.approx([-0.15, 0.1])
+        assert table[["low", "high", "n"]].to_numpy().tolist() == [[0.5, 0.75, 2], [0.75, 1.0, 2]]
+        assert table["gap"].tolist() == pytest.approx([-0.15, 0.1])
         assert error(confidence, correct, n_bins=4) == pytest.approx(0.125)
 
     @given(CONFIDENCE, CORRECT)
     def test_every_item_is_in_one_bin_and_ties_stay_together(self, confidence: np.ndarray, correct: np.ndarray) -> None:
         table = calibration.reliability_table(confidence, correct, 7)
-        assert sum(row.accuracy.n for row in table) == 30
-        assert sum(row.accuracy.hits for row in table) == pytest.approx(correct.sum())
-        assert sum(row.accuracy.n * row.mean_confidence for row in table) == pytest.approx(confidence.sum())
-        assert all(a.edges[1] <= b.edges[0] for a, b in pairwise(table))
-        assert all(row.edges[0] - 1e-9 <= row.mean_confidence <= row.edges[1] + 1e-9 for row in table)
-        assert all(row.accuracy.low <= row.accuracy.value <= row.accuracy.high for row in table)
+        assert table["n"].sum() == 30
+        assert table["n"] @ table["accuracy"] == pytest.approx(correct.sum())
+        assert table["n"] @ table["mean_confidence"] == pytest.approx(confidence.sum())
+        assert (table["high"][:-1].to_numpy() <= table["low"][1:].to_numpy()).all()
+        assert table["mean_confidence"].between(table["low"] - 1e-9, table["high"] + 1e-9).all()
+        assert table["accuracy"].between(table["accuracy_low"], table["accuracy_high"]).all()
         assert 0 <= error(confidence, correct, 7) <= 1
 
     @given(CONFIDENCE, CORRECT)
@@ -186,7 +185,7 @@ class TestInterval:
         grouped = calibration.error_interval(*copies, rng, groups=groups).estimate
         assert grouped.value == pytest.approx(alone.value) and width(grouped) > 0.9 * width(alone)
         tables = (calibration.reliability_table(*copies, groups=own) for own in (groups, None))
-        assert np.all(np.greater(*([width(row.accuracy) for row in table] for table in tables)))
+        assert np.all(np.greater(*(table["accuracy_high"] - table["accuracy_low"] for table in tables)))
 
 
 class TestDifference:

@@ -157,8 +157,8 @@ class CalibrationAnalysis(AgainstTruth):
         groups = groups_or_none(rows)
         error = calibration.error_interval(stated, right, rng, self.bins, self.level, groups=groups)
         brier = means.interval((stated - right) ** 2, self.level, groups=groups, bounds=(0, 1))
-        bins = calibration.reliability_table(stated, right, self.bins, self.level, groups=groups)
-        tell.tables["reliability"] = table = pd.DataFrame([each.row() for each in bins])
+        table = calibration.reliability_table(stated, right, self.bins, self.level, groups=groups)
+        tell.tables["reliability"] = table
         tell.number(error.estimate, "ece")
         tell.number(brier, "brier")
         tell.number(float(right.mean()), "share_right")

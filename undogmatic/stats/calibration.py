@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
@@ -159,20 +160,6 @@ def _level_probabilities(values: ArrayLike, name: str) -> Array:
     return np.asarray(p / sums)
 
 
-class ReliabilityBin(NamedTuple):
-    """`gap` is accuracy minus mean confidence (negative: overconfident), with the interval of the accuracy."""
-
-    edges: tuple[float, float]
-    accuracy: Estimate
-    mean_confidence: float
-    gap: float
-
-    def row(self) -> dict[str, float]:
-        """The bin as a row of a table."""
-        ends = {"low": self.edges[0], "high": self.edges[1], "n": self.accuracy.n}
-        return ends | {"mean_confidence": self.mean_confidence, **self.accuracy.metrics("accuracy"), "gap": self.gap}
-
-
 class CalibrationError(NamedTuple):
     """Expected calibration error in [0, 1], and the limits of what it would be of infinitely many items.
 
@@ -187,8 +174,11 @@ class CalibrationError(NamedTuple):
 
 def reliability_table(
     confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10, level: float = 0.95, *, groups: Groups = None
-) -> list[ReliabilityBin]:
+) -> pd.DataFrame:
     """Stated confidence against observed accuracy, bin by bin; bins without items are left out.
+
+    Columns: low and high (the edges), n, mean_confidence, accuracy, accuracy_low, accuracy_high, and gap, which is
+    accuracy minus mean confidence (negative: overconfident).
 
     Args:
         confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided by 100).
@@ -206,9 +196,10 @@ def reliability_table(
         inside = codes == code
         found = proportion(right[inside], level, groups=units[inside])
         stated = float(c[inside].mean())
-        ends = float(edges[code]), float(edges[min(code + 1, edges.size - 1)])
-        table.append(ReliabilityBin(ends, found, stated, found.value - stated))
-    return table
+        ends = {"low": float(edges[code]), "high": float(edges[min(code + 1, edges.size - 1)])}
+        row = ends | {"n": found.n, "mean_confidence": stated, **found.metrics("accuracy")}
+        table.append(row | {"gap": found.value - stated})
+    return pd.DataFrame(table)
 
 
 def error_interval(

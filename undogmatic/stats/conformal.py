@@ -6,9 +6,6 @@ whatever the judge is worth; a poor judge pays in width. With `groups` (register
 own reach and the guarantee holds within it (Mondrian). A fit is plain data and keeps the ids it was fitted on, so
 that `coverage` can refuse to verify on them.
 
-A judge may decide alone below a threshold on its doubt (`find_threshold`): there it agrees with the truth at a stated
-rate, with a stated confidence.
-
 References:
     Vovk, Gammerman and Shafer (2005), Algorithmic learning in a random world. doi:10.1007/b106715
     Lei et al. (2018), Distribution-free predictive inference for regression. doi:10.1080/01621459.2017.1307116

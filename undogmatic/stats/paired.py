@@ -1,8 +1,7 @@
 """Differences of matched pairs: tests, shares, effect sizes, their middle, and what failed judgments of one side do.
 
 A difference is score A minus score B of the same item, so the sign has one meaning throughout: positive means A is
-higher. The intervals of the middle are of values that are not ruled out: for the median by the exact sign test, for
-Hodges-Lehmann's by the interval of a mean (`means`) of how each difference stands to the others about that value.
+higher.
 """
 
 from collections.abc import Sequence

@@ -58,13 +58,9 @@ class Component(NamedTuple):
 
 
 class Reliability(NamedTuple):
-    """Of a mean of scores over `design` (facet -> how many of it are averaged).
+    """Of a mean of scores: `phi` is for decisions on the score itself (absolute), `relative` (E rho squared) for
+    decisions on the order of items."""
 
-    `phi` is for decisions on the score itself (absolute), `relative` (E rho squared) for decisions on the order of
-    items.
-    """
-
-    design: Mapping[str, int]
     phi: Estimate
     relative: Estimate
 
@@ -136,7 +132,7 @@ class Study:
             )
             for absolute in (True, False)
         )
-        return Reliability(counts, phi, relative)
+        return Reliability(phi, relative)
 
     def needed(self, facet: str, target: float, absolute: bool = True) -> int | None:
         """How many values of one facet to average, the others counting once, for a reliability; None: no number."""
