@@ -108,7 +108,7 @@ class FewLabelsAnalysis(Limited):
             one = differences[self.calibration]
             tell.number(one.estimate, "difference")
             table += [_row("difference", each) for each in differences.values()]
-            sides = {"treatment": treatment, "baseline": baseline, "n": one.n_items, "labels": one.n_labels}
+            sides = {"treatment": treatment, "baseline": baseline, "n": one.n_items, "labels": one.estimate.n}
             tell.say("difference", sides, one.estimate.values("estimate"), level=self.level)
         if INCLUSION not in rows:
             self._while_labelling(tell, rows, judged.scale)
@@ -161,6 +161,6 @@ class FewLabelsAnalysis(Limited):
 
 
 def _row(of: str, found: FewLabelsEstimate) -> dict[str, Any]:
-    row = {"of": of, "calibration": found.calibration, "n_items": found.n_items, "n_labels": found.n_labels}
+    row = {"of": of, "calibration": found.calibration, "n_items": found.n_items, "n_labels": found.estimate.n}
     row |= found.estimate.row() | {"degrees": found.estimate.df}
     return row | found.labels_only.row("labels_only", "labels_only_")

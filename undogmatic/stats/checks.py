@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Rng = np.random.Generator
-Groups = Sequence[object] | ArrayLike | None
+Labels = Sequence[object] | ArrayLike
+Groups = Labels | None
 """What belongs together, one label per item: whole groups are the independent units. None: each item is one."""
 
 SAME = 1e-10
@@ -68,7 +69,7 @@ def rows(values: ArrayLike, name: str) -> Array:
     return array
 
 
-def labels(values: Sequence[object] | ArrayLike, name: str, length: int) -> Index:
+def labels(values: Labels, name: str, length: int) -> Index:
     """Group labels as codes 0..n_groups-1, in the order of first appearance; shape (length,)."""
     listed = list(values)  # type: ignore[arg-type]
     if len(listed) != length:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
 from undogmatic.stats import checks, jackknife, means, paired
-from undogmatic.stats.checks import Array, Groups, Index, Rng
+from undogmatic.stats.checks import Array, Groups, Index, Labels, Rng
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Bounds, Estimate, Outcome
 
@@ -35,7 +35,7 @@ COLUMNS = ["left", "right", "measure", "difference", "low", "high", "n", "p", "p
 class Differences:
     """Values of one thing less those of another on the same texts, shape (n,), and the independent unit of each."""
 
-    def __init__(self, values: ArrayLike, groups: Sequence[object] | ArrayLike) -> None:
+    def __init__(self, values: ArrayLike, groups: Labels) -> None:
         self.values = np.asarray(values, dtype=np.float64)
         self.codes = checks.labels(groups, "groups", self.values.size)
         self.n_units = int(self.codes.max(initial=-1)) + 1

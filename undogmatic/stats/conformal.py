@@ -22,11 +22,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from undogmatic.stats import calibration, checks
+from undogmatic.stats.calibration import Scale
 from undogmatic.stats.checks import Array, Groups
 from undogmatic.stats.estimate import Bounds, Estimate
 from undogmatic.stats.proportion import Kept, kept
 
 Kind = Literal["score", "range"]
+Ids = Sequence[Hashable]
 
 # (9 + 1) x 0.9 and 0.9 / (1 - 0.9) miss 9 by a rounding error.
 _ROUNDING = 1e-9
@@ -41,7 +43,7 @@ class Conformal(NamedTuple):
 
     kind: Kind
     level: float
-    scale: tuple[float, float]
+    scale: Scale
     reach: dict[str, float]
     n: dict[str, int]
     n_units: dict[str, int]
@@ -76,13 +78,7 @@ def items_needed(level: float) -> int:
 
 
 def fit(
-    predicted: ArrayLike,
-    truth: ArrayLike,
-    ids: Sequence[Hashable],
-    level: float = 0.9,
-    *,
-    scale: tuple[float, float],
-    groups: Groups = None,
+    predicted: ArrayLike, truth: ArrayLike, ids: Ids, level: float = 0.9, *, scale: Scale, groups: Groups = None
 ) -> Conformal:
     """Fit intervals around scores, or widen (or narrow) the ranges a judge gave until they keep their word.
 
@@ -166,7 +162,7 @@ def coverage(
     fitted: Conformal,
     given: Bounds,
     truth: ArrayLike,
-    ids: Sequence[Hashable],
+    ids: Ids,
     groups: Groups = None,
     margin: float = 0.05,
     level: float = 0.95,
@@ -211,7 +207,7 @@ def coverage(
     return table
 
 
-def _effective(ids: Sequence[Hashable]) -> int:
+def _effective(ids: Ids) -> int:
     """Kish's effective number of units: items with one id may be covered or missed together, so they count once."""
     sizes = np.array(list(Counter(ids).values()), dtype=np.float64)
     return max(1, int(sizes.sum() ** 2 / np.sum(sizes**2) + _ROUNDING))

@@ -88,7 +88,6 @@ class FewLabelsEstimate(NamedTuple):
     judge_mean: float
     judge_weight: float
     n_items: int
-    n_labels: int
     effective_labels: float
     calibration: Calibration
 
@@ -159,7 +158,6 @@ def estimate_mean(
         judge_mean=float(f.mean()),
         judge_weight=weight,
         n_items=f.size,
-        n_labels=at.size,
         effective_labels=effective,
         calibration=calibration,
     )
@@ -285,7 +283,6 @@ class LabelBudget(NamedTuple):
     with_judge: int | None
     labels_only: int | None
     width_if_all: float
-    judge_weight: float
     n_items: int
 
 
@@ -352,4 +349,4 @@ def label_budget(
         place = bisect.bisect_left(sizes, True, key=lambda m, width=width: width(m) <= target_width)  # type: ignore[misc]
         counts.append(sizes[place] if place < len(sizes) else None)
     all_of_them = width_by(0.0)(f.size) if sizes else np.inf
-    return LabelBudget(counts[0], counts[1], all_of_them, weight, f.size)
+    return LabelBudget(counts[0], counts[1], all_of_them, f.size)

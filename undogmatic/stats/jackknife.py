@@ -44,10 +44,6 @@ class Prepared(NamedTuple):
         return float(self.on(data)(np.arange(len(data))[None, :])[0])
 
 
-Statistic = Callable[[Array], float] | Prepared
-"""Of an array of any number of rows; NaN where it is undefined."""
-
-
 class Units:
     """What is drawn: groups of rows, whole and in the order of the rows, or each row by itself.
 
@@ -142,7 +138,7 @@ class LeftOut:
 
     Args:
         rows: Shape (n, k), one row per item; NaN only where the statistic allows it.
-        statistic: Maps such rows to a number; NaN where it is undefined.
+        statistic: Maps any number of such rows to a number; NaN where it is undefined.
         rng: The source of randomness, for the groups by which many units are left out: more than
             `MOST_LEFT_OUT`, or LEFT_OUT_GROUPS if the statistic is not `Prepared`.
     Attributes:
@@ -153,7 +149,9 @@ class LeftOut:
         Undefined: If the statistic of all rows is not finite.
     """
 
-    def __init__(self, rows: ArrayLike, statistic: Statistic, rng: Rng, groups: Groups = None) -> None:
+    def __init__(
+        self, rows: ArrayLike, statistic: Callable[[Array], float] | Prepared, rng: Rng, groups: Groups = None
+    ) -> None:
         self.data = np.asarray(rows, dtype=np.float64)
         self.codes = self.left = checks.groups(groups, len(self.data))
         units = Units(self.codes)

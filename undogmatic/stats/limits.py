@@ -5,7 +5,6 @@ them set against the claim, and for it. What these do not bear out is withheld.
 """
 
 import math
-from collections.abc import Sequence
 from itertools import compress
 from typing import Literal, NamedTuple
 
@@ -14,8 +13,9 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from undogmatic.stats import agreement, checks, ranking
-from undogmatic.stats.checks import Array, Index, Rng
+from undogmatic.stats.checks import Array, Index, Labels, Rng
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.means import Bounds
 
 Outcome = Literal["above", "below", "open", "missing"]
 _OUTCOMES: dict[str, Outcome] = {"beyond": "above", "against": "below", "missing": "missing"}
@@ -46,7 +46,7 @@ def hold(limits: Estimate, bound: float) -> Held:
     return Held("open", needed if needed <= checks.MOST_TIMES * limits.n_groups else None)
 
 
-def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Estimate:
+def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
     """Share of true flags with exact limits (Clopper and Pearson), which never err more often than they say.
 
     Where groups hold several items, a group counts as one item: right where the flags of a group agree, and else on
@@ -77,22 +77,17 @@ def share(flags: ArrayLike, groups: Sequence[object], level: float = 0.95) -> Es
 
 
 def area(
-    positive: ArrayLike,
-    negative: ArrayLike,
-    groups_positive: Sequence[object],
-    groups_negative: Sequence[object],
-    scale: tuple[float, float],
-    level: float = 0.95,
+    positive: ArrayLike, negative: ArrayLike, groups_a: Labels, groups_b: Labels, scale: Bounds, level: float = 0.95
 ) -> Estimate:
     """How often a positive item scores above a negative one, ties counting half: the area under the ROC curve.
 
     Args:
         positive, negative: Scores, NaN where not judged, shape (n,) each; one of each side at least is judged.
-        groups_positive, groups_negative: What belongs together, shape (n,) each.
+        groups_a, groups_b: What of each belongs together, shape (n,) each.
         scale: The ends of the scale.
     """
     p, q = np.asarray(positive, dtype=np.float64), np.asarray(negative, dtype=np.float64)
-    a, b = list(groups_positive), list(groups_negative)
+    a, b = list(groups_a), list(groups_b)  # type: ignore[arg-type]
     up, down = ~np.isnan(p), ~np.isnan(q)
 
     def of(p: Array, q: Array, a: list[object], b: list[object]) -> Estimate:
@@ -109,9 +104,7 @@ def area(
     return found.replace(worst=worst.low, best=best.high)
 
 
-def order(
-    scores: ArrayLike, labels: ArrayLike, rng: Rng, *, groups: Sequence[object], level: float = 0.95
-) -> Estimate | None:
+def order(scores: ArrayLike, labels: ArrayLike, rng: Rng, *, groups: Labels, level: float = 0.95) -> Estimate | None:
     """Spearman's rank correlation of scores with labels.
 
     Each limit is the wider of two: of the jackknife over groups, and of Fisher's transformation with Bonett and
@@ -158,9 +151,7 @@ def order(
     return Estimate(r, low, high, level, n_units, int(judged.sum()), worst=worst, best=best)
 
 
-def alpha(
-    ratings: ArrayLike, scale: tuple[float, float], *, groups: Sequence[object], level: float = 0.95
-) -> Estimate | None:
+def alpha(ratings: ArrayLike, scale: Bounds, *, groups: Labels, level: float = 0.95) -> Estimate | None:
     """Krippendorff's alpha (interval) of several raters, over groups of items (`agreement.alpha`).
 
     Args:

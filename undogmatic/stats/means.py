@@ -7,7 +7,6 @@ shapes, groups, and values at the floor of the scale.
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from undogmatic.stats import checks
-from undogmatic.stats.checks import Array, Groups
+from undogmatic.stats.checks import Array, Groups, Labels
 from undogmatic.stats.estimate import Estimate, Method
 
 Bounds = tuple[float, float]
@@ -246,13 +245,7 @@ class Anytime(NamedTuple):
 
 
 def mean_so_far(
-    values: ArrayLike,
-    groups: Sequence[object] | ArrayLike,
-    of_all: Sequence[object] | ArrayLike,
-    minimum: float,
-    maximum: float,
-    *,
-    level: float = 0.95,
+    values: ArrayLike, groups: Labels, of_all: Labels, minimum: float, maximum: float, *, level: float = 0.95
 ) -> Anytime | None:
     """Mean of a finite number of values from the groups that came first, in an order that has nothing to do with them.
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from undogmatic.stats import checks
 from undogmatic.stats.checks import Array
@@ -66,10 +66,15 @@ def concordance(scores: ArrayLike, labels: ArrayLike) -> float:
         Harrell et al. (1982), Evaluating the yield of medical tests. doi:10.1001/jama.1982.03320430047030
     """
     s, y = checks.vector(scores, "scores"), checks.vector(labels, "labels")
-    above: NDArray[np.bool_] = y[:, None] > y[None, :]
+    above = y[:, None] > y[None, :]
     n = int(above.sum())
-    apart = s[:, None] - s[None, :]
-    return float((np.sum(above & (apart > 0)) + 0.5 * np.sum(above & (apart == 0))) / n) if n else math.nan
+    return float((above * _in_order(s, s)).sum() / n) if n else math.nan
+
+
+def _in_order(first: Array, second: Array) -> Array:
+    """1 where a row's value is above a column's, 0.5 at a tie, 0 else."""
+    apart = first[:, None] - second[None, :]
+    return np.asarray((apart > 0) + 0.5 * (apart == 0))
 
 
 def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> tuple[float, Array]:
@@ -85,13 +90,8 @@ def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> tuple[float
     """
     a, b, y = (checks.vector(values, name) for values, name in ((one, "one"), (other, "other"), (labels, "labels")))
     above = y[:, None] > y[None, :]
-
-    def ordered(first: Array, second: Array) -> Array:
-        apart = first[:, None] - second[None, :]
-        return np.asarray(above * ((apart > 0) + 0.5 * (apart == 0)))
-
     n = int(above.sum())
     if not n:
         return math.nan, np.full(len(y), math.nan)
-    p, q = ordered(b, b) - ordered(a, a), ordered(a, b) - ordered(b, a)
+    p, q = above * (_in_order(b, b) - _in_order(a, a)), above * (_in_order(a, b) - _in_order(b, a))
     return float(p.sum() / n), (q.sum(1) - q.sum(0) - p.sum(1) - p.sum(0)) / n

@@ -307,12 +307,12 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
     s, e = checks.paired_vectors(score, error, ("score", "error"))
     codes = checks.groups(groups, e.size, FOLDS)
     part, foretold = codes % FOLDS, np.empty(e.size)
-    z = (s - middle) / (float(np.std(s)) or 1.0)
+    z, base = _base(s, middle)
     for own in range(FOLDS):
         fitted, left = part != own, part == own
-        columns, room = _base(z), _room(np.unique(codes[fitted]).size)
-        terms = _chosen(z[fitted], e[fitted], _orthonormal(columns[fitted]), room, SURE)
-        columns = np.column_stack([columns, *(_column(z, term) for term in terms)])
+        room = _room(np.unique(codes[fitted]).size)
+        terms = _chosen(z[fitted], e[fitted], _orthonormal(base[fitted]), room, SURE)
+        columns = np.column_stack([base, *(_column(z, term) for term in terms)])
         weights = np.linalg.lstsq(columns[fitted], e[fitted], rcond=1e-9)[0]
         # No function foretells an error beyond those it was fitted on.
         foretold[left] = np.clip(columns[left] @ weights, e[fitted].min(), e[fitted].max())
@@ -324,9 +324,10 @@ def _room(n_units: int) -> int:
     return max(3, min(30, n_units // 4))
 
 
-def _base(z: Array) -> Array:
-    """A constant, the score (0 is the middle of its scale) and its distance from the middle, shape (n, 3)."""
-    return np.column_stack([np.ones(z.size), z, np.abs(z)])
+def _base(s: Array, middle: float) -> tuple[Array, Array]:
+    """The score in deviations, 0 in the middle of its scale; with a constant and its distance from there, (n, 3)."""
+    z = (s - middle) / (float(np.std(s)) or 1.0)
+    return z, np.column_stack([np.ones(z.size), z, np.abs(z)])
 
 
 def _column(z: Array, term: tuple[bool, float]) -> Array:
@@ -386,8 +387,8 @@ def _controls(s: Array, middle: float, targets: Sequence[Array], n_units: int) -
     values, places = np.unique(s, return_inverse=True)
     if values.size <= room:
         return _orthonormal(np.eye(values.size)[places])
-    z = (s - middle) / (float(np.std(s)) or 1.0)
-    q = _orthonormal(_base(z))
+    z, base = _base(s, middle)
+    q = _orthonormal(base)
     for target, share in zip(targets, range(len(targets), 0, -1), strict=True):
         terms = _chosen(z, target, q, q.shape[1] + (room - q.shape[1]) // share)
         q = _orthonormal(np.column_stack([q, *(_column(z, term) for term in terms)]))

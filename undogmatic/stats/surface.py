@@ -22,19 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from undogmatic.stats import checks
-from undogmatic.stats.checks import Array, Index, Rng
+from undogmatic.stats.checks import Array, Index, Labels, Rng
 
 FEWEST_GROUPS = 4
 
 
-def predict(
-    kernels: Sequence[Array],
-    target: ArrayLike,
-    groups: Sequence[object] | ArrayLike,
-    rng: Rng,
-    *,
-    intercept: bool = True,
-) -> Array:
+def predict(kernels: Sequence[Array], target: ArrayLike, groups: Labels, rng: Rng, *, intercept: bool = True) -> Array:
     """What the rows of the other groups say of each row, shape (n,).
 
     Groups are dealt at random to ten folds (five for more than 400 rows). For each fold, one kernel ridge regression
