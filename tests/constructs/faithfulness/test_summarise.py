@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.conftest import put, rows_in
 from tests.constructs.faithfulness.parts import GoesOn
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.door import compose_config
@@ -50,7 +51,7 @@ def config(
 ) -> dict[str, Any]:
     codes = languages or [None] * len(texts)
     rows = [{"id": k, "opinion": v, "language": code} for (k, v), code in zip(texts.items(), codes, strict=True)]
-    Path("cases.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    put(Path("cases.jsonl"), rows)
     base = ["model=patterns", "prompt=anchored_en", "tracking=none", "analysis=none", "dataset=texts"]
     base += ["dataset.path=cases.jsonl", "dataset.inputs=[opinion]", "engine.backoff=0.001", "engine.retries=0"]
     base.append("engine.max_failures=1")
@@ -60,8 +61,7 @@ def config(
 
 
 def made(folder: Path) -> dict[str, dict[str, Any]]:
-    lines = (folder / "steps" / "summarise.jsonl").read_text(encoding="utf-8").splitlines()
-    return {line["item_id"]: line for line in map(json.loads, lines)}
+    return {line["item_id"]: line for line in rows_in(folder / "steps" / "summarise.jsonl")}
 
 
 def errors(folder: Path) -> dict[str, str]:

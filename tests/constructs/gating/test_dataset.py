@@ -1,14 +1,13 @@
 """`dataset=gating`: files in the form of the reference data, and what is wrong with them by file and line."""
 
 import importlib.util
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.conftest import reference
+from tests.conftest import put, reference, rows_in
 from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.paths import data_folder
@@ -20,7 +19,7 @@ ROW = {"test_case_id": "c", "prediction": TREE}
 
 def folder(tmp_path: Path, cases: list[Any], rows: list[Any]) -> str:
     for name, lines in (("ground_truth", cases), ("predictions", rows)):
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        put(tmp_path / f"{name}.jsonl", lines)
     return str(tmp_path)
 
 
@@ -85,8 +84,7 @@ def test_the_shipped_files_are_what_their_source_makes() -> None:
     spec.loader.exec_module(made)
     truths, predictions = made.made(yaml.safe_load((own / "cases.yaml").read_text(encoding="utf-8")))
     for name, rows in (("ground_truth", truths), ("predictions", predictions)):
-        lines = (own / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-        assert [json.loads(line) for line in lines] == rows
+        assert rows_in(own / f"{name}.jsonl") == rows
     each = [sum(p["test_case_id"] == t["test_case_id"] for p in predictions) for t in truths]
     assert len(each) >= 8 and 3 <= min(each) <= max(each) <= 4
 

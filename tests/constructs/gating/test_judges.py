@@ -11,6 +11,7 @@ import dspy
 import pytest
 import yaml
 
+from tests.constructs.gating.test_dataset import folder as written
 from tests.judges.conftest import Bench, FixedJudge
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.build import build
@@ -241,9 +242,7 @@ def cases(folder: Path, predictions: list[Any]) -> str:
     case = {"panel": ["CD3", "CD19"], "gating_hierarchy": tree}
     truths = [case | {"test_case_id": f"c{n}"} for n in range(len(predictions))]
     rows = [{"test_case_id": f"c{n}", "id": f"p{n}", "prediction": given} for n, given in enumerate(predictions)]
-    for name, lines in (("ground_truth", truths), ("predictions", rows)):
-        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return str(folder)
+    return written(folder, truths, rows)
 
 
 def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(tmp_path: Path) -> None:
