@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import environment, put, typed
+from tests.conftest import Capture, Patch, environment, put, typed
 from tests.stub_server import KEY, Fault, StubServer
 from undogmatic.api import ScoreResult
 from undogmatic.cli import main
@@ -22,11 +22,9 @@ from undogmatic.cli.score import _in_words
 from undogmatic.errors import ConfigError
 from undogmatic.safety.paths import data_folder
 
-Capture = pytest.CaptureFixture[str]
-
 
 @pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _key(monkeypatch: Patch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import undogmatic.run
-from tests.conftest import put, rows_in
+from tests.conftest import Capture, Patch, put, rows_in
 from tests.stub_server import Fault, StubServer
 from undogmatic.analyses.independence import withheld
 from undogmatic.api import score_text, score_texts
@@ -30,7 +30,6 @@ from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.safety.secrets import redacted
 
-Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "pairs", "analysis": "ab"}
 
 

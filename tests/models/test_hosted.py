@@ -13,6 +13,7 @@ import dspy
 import pytest
 from dspy.lm15 import Request, Response, request_from_openai_chat
 
+from tests.conftest import Capture, Patch
 from tests.fuzzing import watched
 from tests.models.conftest import KEYS, folder_of, run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, level_of, score_of
@@ -54,9 +55,7 @@ def chat(stub: StubServer, **options: Any) -> ChatModel:
 # What reaches the wire
 
 
-def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_own_word_for_the_limit(
-    stub: StubServer,
-) -> None:
+def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_own_limit(stub: StubServer) -> None:
     settings = {"temperature": 0.0, "top_p": 0.9, "max_tokens": 77, "seed": 3, "stop": ["X"], "response_format": FORM}
     complete(chat(stub), request(**settings))
     sent = stub.requests[0]
@@ -91,9 +90,7 @@ class PromptAdapter(dspy.Adapter):
         return {"answer": completion}
 
 
-def test_log_probabilities_come_back_to_predict_and_the_synchronous_way_leaves_no_connection_open(
-    stub: StubServer,
-) -> None:
+def test_log_probabilities_come_back_to_predict_and_no_connection_stays_open(stub: StubServer) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5)
@@ -112,9 +109,7 @@ def test_log_probabilities_come_back_to_predict_and_the_synchronous_way_leaves_n
 
 
 @pytest.mark.parametrize("settings", [{"logprobs": True, "top_logprobs": 3}, {"response_format": FORM}])
-def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
-    stub: StubServer, settings: dict[str, Any]
-) -> None:
+def test_the_short_way_and_that_of_dspy_send_and_give_the_same(stub: StubServer, settings: dict[str, Any]) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, top_p=1.0, max_tokens=50, **settings)
@@ -134,9 +129,7 @@ def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
         assert tops[0] == tops[1] and len(tops[0]) == 3
 
 
-def test_azure_puts_the_deployment_in_the_address_and_the_key_in_its_own_header(
-    stub: StubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_azure_has_the_deployment_in_the_address_and_a_header_for_the_key(stub: StubServer, monkeypatch: Patch) -> None:
     stub.key = KEY
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     model = shipped("azure", name="my-deploy", api_base=stub.url, prices_like="gpt-4.1-mini")
@@ -146,7 +139,7 @@ def test_azure_puts_the_deployment_in_the_address_and_the_key_in_its_own_header(
     assert model.price.input and "2024-10-21" in model.name
 
 
-def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: Patch) -> None:
     stub.key = KEY
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     model = shipped("claude", api_base=stub.url)
@@ -174,9 +167,7 @@ def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: pytest.Mo
         ("openai_compatible", {"name": "m", "api_base": "http://host:1/v1/"}),
     ],
 )
-def test_every_shipped_choice_builds_and_names_its_server(
-    monkeypatch: pytest.MonkeyPatch, choice: str, changes: dict[str, Any]
-) -> None:
+def test_each_shipped_choice_names_its_server(monkeypatch: Patch, choice: str, changes: dict[str, Any]) -> None:
     for variable in KEYS:
         monkeypatch.setenv(variable, KEY)
     model = shipped(choice, **changes)
@@ -188,9 +179,7 @@ def test_every_shipped_choice_builds_and_names_its_server(
 # Keys and prices
 
 
-def test_a_key_comes_from_dotenv_without_touching_the_environment(
-    stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_in_dotenv_does_not_touch_the_environment(stub: StubServer, tmp_path: Path, monkeypatch: Patch) -> None:
     stub.key = KEY
     folder_of(tmp_path, OPENAI_API_KEY=KEY)
     complete(shipped("gpt", api_base=stub.url + "/v1"))
@@ -201,7 +190,7 @@ def test_a_key_comes_from_dotenv_without_touching_the_environment(
         complete(shipped("gpt", api_base=stub.url + "/v1"))
 
 
-def test_a_key_that_is_missing_or_has_a_line_break_is_refused_unshown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_missing_or_has_a_line_break_is_refused_unshown(monkeypatch: Patch) -> None:
     said = r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
     with pytest.raises(ConfigError, match=said):
         shipped("gpt")
@@ -211,7 +200,7 @@ def test_a_key_that_is_missing_or_has_a_line_break_is_refused_unshown(monkeypatc
     assert "sk-secret" not in str(error.value)
 
 
-def test_the_key_shows_nowhere_even_if_the_server_echoes_it(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_shows_nowhere_even_if_the_server_echoes_it(stub: StubServer, monkeypatch: Patch) -> None:
     secret = "sk-" + 9 * "wr0ng"
     monkeypatch.setenv("OPENAI_API_KEY", secret)
     stub.key = KEY
@@ -235,9 +224,7 @@ def test_an_address_that_is_no_plain_address_is_refused(base: str) -> None:
     assert "hunter2" not in str(error.value)
 
 
-def test_prices_are_looked_up_overridden_or_unknown_and_the_servers_own_figure_wins_over_them(
-    stub: StubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prices_are_looked_up_given_or_unknown_and_the_servers_own_wins(stub: StubServer, monkeypatch: Patch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert shipped("gpt", name="gpt-4o-mini").price.usd(1_000_000, 1_000_000) == pytest.approx(0.75)
     assert shipped("gpt", name="no-such-model").price.input is None
@@ -292,9 +279,7 @@ def test_these_statuses_are_retried_and_end_as_transport_errors(stub: StubServer
         (301, "", "redirects; set model.api_base"),
     ],
 )
-def test_what_only_the_user_can_mend_ends_the_run_at_once(
-    stub: StubServer, status: int, body: str, expected: str
-) -> None:
+def test_what_only_a_user_can_mend_ends_the_run(stub: StubServer, status: int, body: str, expected: str) -> None:
     stub.faults = {"hello": Fault("status", times=None, status=status, body=body)}
     with pytest.raises(ConfigError, match=expected) as error:
         complete(chat(stub))
@@ -320,9 +305,7 @@ def test_what_only_the_user_can_mend_ends_the_run_at_once(
         (Fault("hang", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
     ],
 )
-def test_one_bad_answer_is_one_typed_failure(
-    stub: StubServer, fault: Fault, expected: type[ModelError], message: str
-) -> None:
+def test_a_bad_answer_is_one_failure(stub: StubServer, fault: Fault, expected: type[ModelError], message: str) -> None:
     stub.faults = {"hello": fault}
     with recording() as calls, pytest.raises(expected, match=message) as error:
         complete(chat(stub), gateway=Gateway(timeout=0.1, retries=1, backoff=0.001))
@@ -339,9 +322,7 @@ def test_claudes_bad_answers(stub: StubServer, kind: str, expected: type[ModelEr
         complete(shipped("claude", api_base=stub.url, key_env=None), request(response_format=FORM))
 
 
-def test_nobody_listening_is_named_with_address_and_next_step_and_images_are_refused_rather_than_dropped(
-    stub: StubServer,
-) -> None:
+def test_nobody_listening_is_named_with_the_next_step_and_images_are_refused(stub: StubServer) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -431,8 +412,8 @@ def served(stub: StubServer, tmp_path: Path) -> StubServer:
     return stub
 
 
-def test_the_four_variables_make_a_model_with_its_readouts_that_says_what_the_one_behind_it_says(
-    served: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_four_variables_make_a_model_of_the_one_they_name(
+    served: StubServer, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     model = shipped("env")
     assert isinstance(model, Chats)
@@ -472,9 +453,7 @@ def logged(tmp_path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (tmp_path / "cache" / "score.log").read_text("utf-8").splitlines()]
 
 
-def test_scoring_asks_the_model_of_the_environment_names_it_and_writes_its_log(
-    served: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_scoring_asks_the_named_model_and_writes_a_log(served: StubServer, tmp_path: Path, capsys: Capture) -> None:
     text = "Aplica-se o Tema 69."
     found = score_text(text)
     assert (found.score, found.model.split("@")[0]) == (score_of(text), "my-model")
@@ -495,7 +474,7 @@ def test_a_model_that_is_chosen_wins(served: StubServer, words: list[str]) -> No
     assert served.requests == []
 
 
-def test_an_unknown_provider_is_an_error_with_the_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_provider_is_an_error_with_the_options(tmp_path: Path, capsys: Capture) -> None:
     folder_of(tmp_path, LLM_PROVIDER="skynet", LLM_API_KEY=KEY)
     with pytest.raises(SystemExit) as end:
         main(["score", "um texto"])
@@ -503,9 +482,7 @@ def test_an_unknown_provider_is_an_error_with_the_options(tmp_path: Path, capsys
     assert "openai, anthropic" in capsys.readouterr().err
 
 
-def test_a_log_that_cannot_be_written_costs_no_score_and_is_said_once(
-    served: StubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_log_costs_no_score(served: StubServer, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr(api, "_unlogged", [])
     (tmp_path / "cache").mkdir()
     os.mkfifo(tmp_path / "cache" / "score.log")
@@ -514,9 +491,7 @@ def test_a_log_that_cannot_be_written_costs_no_score_and_is_said_once(
     assert capsys.readouterr().err.count("score.log cannot be written") == 1
 
 
-def test_what_ended_the_scoring_is_in_the_log_and_what_a_model_answered_is_not(
-    served: StubServer, tmp_path: Path
-) -> None:
+def test_what_ended_the_scoring_is_in_the_log_and_no_answer_of_a_model(served: StubServer, tmp_path: Path) -> None:
     served.key = "another"
     with pytest.raises(ConfigError):
         score_text("Tema 1")

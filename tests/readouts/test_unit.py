@@ -59,9 +59,7 @@ class OwnReadout(Readout):
         super().__init__()
 
 
-def test_further_questions_are_asked_at_the_temperature_of_a_readout_of_ones_own(
-    prompt: Prompt, rubric: Rubric
-) -> None:
+def test_further_questions_have_the_temperature_of_a_readout_of_ones_own(prompt: Prompt, rubric: Rubric) -> None:
     readout = OwnReadout(temperature=0.7)
     readout.bind(FakeChat(lambda _: ("", None)), prompt, rubric)
     asker = asker_for(readout, {})

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.conftest import Capture, Patch
 from tests.report.conftest import Build, asked, trial_result, verdict
 from tests.report.test_document import HOSTILE, Page, read
 from undogmatic.analyses.ab import AbAnalysis
@@ -28,8 +29,6 @@ from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.report import contents, sweep, terminal
 from undogmatic.runs.outcome import FinishedRun, Repeatability, SweepResult
 from undogmatic.safety.outside import visible
-
-Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 
 
 def as_lines(printed: str) -> list[str]:

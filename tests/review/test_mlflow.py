@@ -207,9 +207,7 @@ class TestFromMlflow:
             import_labels(logged, revise=True)
 
     @pytest.mark.parametrize("nobody", [None, "default"])
-    def test_a_nameless_label_keeps_its_labeller_when_overridden(
-        self, logged: str, note: Note, nobody: str | None
-    ) -> None:
+    def test_a_nameless_label_keeps_its_labeller_if_changed(self, logged: str, note: Note, nobody: str | None) -> None:
         first = say(note, "i0", 60, nobody)
         import_labels(logged, labeller="ana")
         second = say(note, "i0", 65, nobody, overrides=first.assessment_id)

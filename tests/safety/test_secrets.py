@@ -21,6 +21,7 @@ from aiohttp import web
 from omegaconf import OmegaConf
 
 import undogmatic
+from tests.conftest import Capture, Patch
 from tests.stub_server import Fault, StubServer
 from undogmatic.api import score_text
 from undogmatic.cli import main
@@ -244,7 +245,7 @@ class TestDoors:
         check_words([word])
         assert scrub("max_completion_tokens classified postgresql") == "max_completion_tokens classified postgresql"
 
-    def test_config_files_go_through_the_same_door(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_config_files_go_through_the_same_door(self, monkeypatch: Patch) -> None:
         monkeypatch.setenv("MY_GATEWAY", f"https://host/{of(3)}/v1?k=1")
         config = OmegaConf.create({"model": {"api_base": "${oc.env:MY_GATEWAY}", "extra": {"api_key": of(4)}}})
         check_config(config)
@@ -254,9 +255,7 @@ class TestDoors:
         with pytest.raises(ConfigError, match=r"`model\.api_base` is an address with a user"):
             compose_config([f"model=gpt model.api_base=http://{of(6)}@h/v1".split()[1]])
 
-    def test_the_environment_and_dotenv_are_known_by_their_names(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_environment_and_dotenv_are_known_by_their_names(self, tmp_path: Path, monkeypatch: Patch) -> None:
         (tmp_path / ".env").write_text(f"MY_TOKEN={of(7)}\nMY_NAME=somebody-else\n", encoding="utf-8")
         monkeypatch.setenv("DB_PASSWORD", of(8))
         monkeypatch.setenv("DATABASE_URL", f"postgresql://me:{of(9)}@host/db")
@@ -265,7 +264,7 @@ class TestDoors:
         assert scrub(f"{of(7)} {of(8)} {of(9)}") == "<MY_TOKEN> <DB_PASSWORD> <DATABASE_URL>"
         assert scrub(f"somebody-else {tmp_path}") == f"somebody-else {tmp_path}"
 
-    def test_variables_of_other_programs_are_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_variables_of_other_programs_are_known(self, monkeypatch: Patch) -> None:
         secret = {"PGPASSWORD": "correct horse 1", "SMTP_PASS": "aaaabbbb", "TOKEN_X": "hunter2hunter2"}
         ordinary = {"KEY_BINDINGS": "emacs-mode of the shell", "TOKEN_BUDGET": "100000000", "KEY_WORD": "argument"}
         for name, value in (secret | ordinary | {"OPENAI_API_KEYS": f"{of(7)},{of(8)}"}).items():
@@ -296,7 +295,7 @@ class TestDoors:
         assert names[0].startswith("m@http://host/***/v1~")
         assert ChatModel("m", "http://host/v1").name == "m@http://host/v1"
 
-    def test_a_store_with_a_password_is_named_without_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_store_with_a_password_is_named_without_it(self, monkeypatch: Patch) -> None:
         with pytest.raises(ConfigError, match="holds a password") as error:
             check_uri(f"mysql://h/db?password={of(12)}")
         assert of(12) not in str(error.value)
@@ -305,7 +304,7 @@ class TestDoors:
 
 
 class TestSinks:
-    def test_the_terminal_and_the_logs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_terminal_and_the_logs(self, monkeypatch: Patch) -> None:
         keep(KEY, "MY_KEY")
         out, err = io.StringIO(), io.StringIO()
         monkeypatch.setattr(sys, "stdout", out)
@@ -398,9 +397,7 @@ def leaks(found: Mapping[str, bytes], keys: Mapping[str, str]) -> list[str]:
     return [f"{file}: {leak}" for file, raw in found.items() for leak in traces(raw, keys)]
 
 
-def test_no_key_is_in_what_a_run_leaves(
-    echo: Echo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_key_is_in_what_a_run_leaves(echo: Echo, tmp_path: Path, monkeypatch: Patch, capfd: Capture) -> None:
     keys = {
         name: of(100 + n)
         for n, name in enumerate("key_env dotenv path extra header note name file variable query address flag".split())
@@ -503,7 +500,7 @@ def test_a_refused_key_leaves_nothing(words: list[str], file: str, tmp_path: Pat
     assert not (tmp_path / "outputs").exists()
 
 
-def test_no_key_is_in_what_a_notebook_shows(echo: Echo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_in_what_a_notebook_shows(echo: Echo, tmp_path: Path, monkeypatch: Patch) -> None:
     keys = {"key_env": of(400), "extra": of(401), "path": of(402)}
     echo.keys = tuple(keys.values())
     monkeypatch.setenv("OPENAI_API_KEY", keys["key_env"])

@@ -84,9 +84,7 @@ def test_every_text_is_summarised_by_every_model_under_its_name_and_licence(tmp_
     assert "The model lead is part of this project" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
 
 
-def test_a_text_is_asked_about_in_its_language_if_known_else_in_that_of_the_prompt(
-    tmp_path: Path, stub: StubServer
-) -> None:
+def test_a_text_is_asked_about_in_its_language_or_else_in_that_of_the_prompt(tmp_path: Path, stub: StubServer) -> None:
     given = config(served(stub, "one"), overrides=("prompt=anchored_pt",), languages=("en-GB", "fr"))
     run_experiment(given, CHOICES, tmp_path / "out")
     asked = {name: json.dumps(line["calls"], ensure_ascii=False) for name, line in made(tmp_path / "out").items()}
@@ -118,7 +116,7 @@ def test_a_model_that_fails_is_a_failure_of_its_own_summary_alone(tmp_path: Path
     assert made(tmp_path / "out")["a/bad"]["outcome"]["reason"] == reason
 
 
-def test_a_stopped_run_goes_on_asks_for_nothing_twice_and_what_a_kill_tore_off_is_made_again(
+def test_a_stopped_run_asks_nothing_twice_and_makes_again_what_a_kill_tore_off(
     tmp_path: Path, stub: StubServer
 ) -> None:
     def again(*more: str) -> None:
@@ -214,9 +212,7 @@ def test_the_lead_is_the_first_sentences_and_the_centroid_the_middle_without_rep
         LeadModel().default_readout("any")
 
 
-def test_what_cannot_be_used_is_named_and_a_context_with_no_room_ends_the_run_with_advice(
-    tmp_path: Path, stub: StubServer
-) -> None:
+def test_what_cannot_be_used_is_named_and_a_context_with_no_room_ends_the_run(tmp_path: Path, stub: StubServer) -> None:
     for models, said in (
         (["lead", "gtp"], r"`steps\[0\]\.models\[1\]\.model` is 'gtp'.*Did you mean gpt"),
         ([], r"`steps\[0\]\.models` names no model"),
@@ -247,9 +243,7 @@ def test_other_models_or_other_words_are_another_run(stub: StubServer) -> None:
     assert len(identities) == 4
 
 
-def test_systems_are_told_apart_by_server_where_they_must_and_a_listed_model_declares_its_context(
-    stub: StubServer,
-) -> None:
+def test_systems_are_told_apart_by_server_if_need_be_and_a_listed_model_declares_its_context(stub: StubServer) -> None:
     one, other = ChatModel("m", f"{stub.url}/v1"), ChatModel("m", "http://localhost:9/v1")
     assert list(system_names([one])) == ["m"]
     assert list(system_names([one, other, LeadModel()])) == [one.name, other.name, "lead"]

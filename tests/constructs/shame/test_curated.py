@@ -93,9 +93,7 @@ def test_explained_texts_name_no_court_or_precedent_and_every_development_text_h
     assert len(items) > 400
 
 
-def test_a_condition_that_does_not_exist_an_empty_side_and_a_file_without_items_of_the_split_are_named(
-    tmp_path: Path,
-) -> None:
+def test_an_unknown_condition_an_empty_side_and_a_file_without_items_of_the_split_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there are: hubristic, humble, neutral"):
         CuratedDataset(parts=["controls"], conditions=["arrogant"]).load()
     first, second = rows("ab_pairs.jsonl")[:2]

@@ -40,9 +40,7 @@ def own(path: object, columns: dict[str, tuple[str, ...]] = COLUMNS) -> list[Ite
     return ResponsesDataset(str(path), dict(columns)).load()  # type: ignore[arg-type]
 
 
-def test_the_formats_and_names_of_columns_give_the_same_items_with_inputs_in_the_order_of_reading(
-    tmp_path: Path,
-) -> None:
+def test_formats_and_names_of_columns_give_the_same_items_with_inputs_in_the_order_of_reading(tmp_path: Path) -> None:
     rows = [
         {"id": "1", "prompt": "Why?", "answer": 'Because, as "they" say,\nof rain.', "label": 3.0, "group": "g"},
         {"id": "2", "prompt": None, "answer": "Não.", "label": 90.0, "group": "h"},
