@@ -227,8 +227,6 @@ def test_many_conditions_are_described_and_drawn_as_one() -> None:
         (VarianceAnalysis, {"target": 0}, "target"),
     ],
 )
-def test_settings_off_their_limits_are_refused_of_an_analysis_built_in_python_too(
-    analysis: Any, settings: dict[str, Any], key: str
-) -> None:
+def test_settings_off_their_limits_are_refused_in_python_too(analysis: Any, settings: dict[str, Any], key: str) -> None:
     with pytest.raises(ConfigError, match=f"`analysis.{key}` is .*input should be"):
         analysis(**settings)

@@ -7,6 +7,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from tests.conftest import Patch
 from undogmatic.datasets.base import SubsetDataset, on_scale
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
@@ -101,9 +102,7 @@ def test_a_text_that_a_parquet_file_repeats_is_in_memory_once(tmp_path: Path) ->
     assert len({id(text) for text in texts}) == 1
 
 
-def test_a_parquet_file_that_unpacks_to_far_more_than_it_holds_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_parquet_file_that_unpacks_to_far_too_much_is_refused(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr("undogmatic.datasets.rows.BATCH_BYTES", 500_000)
     path = tmp_path / "t.parquet"
     table = pyarrow.table({"text": ["a"] * 200, "noted": [{"n": "x" * 10**5}] * 200})

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests import stub_server
+from tests.conftest import Patch
 from tests.optimize.conftest import CHOICES, composed, texts, write_rows
 from tests.optimize.scripted import MAGIC, REQUESTS, WORD, Scripted
 from undogmatic.config.build import build
@@ -110,9 +111,7 @@ def test_the_worked_examples_of_a_prompt_may_be_shown(optimise: Optimise, tmp_pa
         optimise("labeled_fewshot", "optimizer.examples={prompt: minimal_pt}", folder="outputs/a/c")
 
 
-def test_a_search_that_was_killed_goes_on_without_paying_twice_and_says_what_it_took(
-    optimise: Optimise, tmp_path: Path
-) -> None:
+def test_a_killed_search_goes_on_without_paying_twice_and_says_what_it_took(optimise: Optimise, tmp_path: Path) -> None:
     folder = tmp_path / "outputs/a/b"
     with pytest.raises(KeyboardInterrupt):
         optimise("copro", *COPRO, dies_after=14)
@@ -141,7 +140,7 @@ def test_a_full_budget_stops_the_search_and_says_how_to_go_on(optimise: Optimise
         optimise("copro", *COPRO, "engine.max_calls=9")
 
 
-def test_a_search_leaves_the_budget_of_the_engine_alone(optimise: Optimise, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_leaves_the_budget_of_the_engine_alone(optimise: Optimise, monkeypatch: Patch) -> None:
     budgets, search = [], Search.run
 
     def run(self: Search, engine: LocalEngine, folder: Path) -> Found:
@@ -182,9 +181,7 @@ def test_what_is_a_further_look(tmp_path: Path) -> None:
         looked(folder, one, "r.overall", ("p", "auc"))
 
 
-def test_an_optimiser_that_finds_nothing_leaves_the_program_and_looks_at_nothing(
-    optimise: Optimise, tmp_path: Path
-) -> None:
+def test_an_optimiser_that_finds_nothing_leaves_all_and_looks_at_nothing(optimise: Optimise, tmp_path: Path) -> None:
     found = optimise("copro", *COPRO, writes="Judge as you please.")
     assert found["improvement.gain"] == 0
     assert not (tmp_path / "outputs/looks.jsonl").exists()
@@ -252,7 +249,7 @@ def test_no_optimiser_sees_the_test_texts_by_another_name(optimise: Optimise, tm
     assert json.loads((tmp_path / "outputs/a/b/splits.json").read_text())["test"]["n"] == 60
 
 
-def test_the_development_split_cannot_be_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_development_split_cannot_be_the_test(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
     config = compose_config(["optimizer=random_search", "dataset.split=development", "tracking=none"])
     config["model"] = {"_target_": "tests.optimize.scripted.Scripted"}
@@ -295,17 +292,13 @@ def test_a_program_knows_the_texts_that_it_was_optimised_on(optimise: Optimise, 
 @pytest.mark.parametrize(
     ("writes", "said"), [("", "gepa tried no other program"), ("Be kind.", "Nothing that optimizer")]
 )
-def test_proposals_that_cannot_be_read_are_not_called_worse(
-    writes: str, said: str, optimise: Optimise, tmp_path: Path
-) -> None:
+def test_proposals_nobody_can_read_are_not_worse(writes: str, said: str, optimise: Optimise, tmp_path: Path) -> None:
     optimise("gepa", *WRITING["gepa"], writes=writes)
     assert said in (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["mipro", "copro"])
-def test_a_writer_that_cannot_be_read_at_all_ends_with_a_plain_message(
-    name: str, optimise: Optimise, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_whom_nobody_can_read_ends_with_a_message(name: str, optimise: Optimise, monkeypatch: Patch) -> None:
     monkeypatch.setattr(Scripted, "_written", lambda self, payload: "blah")
     with pytest.raises(DataError, match=r"a proposal that cannot be read.*optimizer\.prompt_model=NAME"):
         optimise(name, *WRITING[name])
@@ -341,7 +334,7 @@ class Knowing(stub_server.StubServer):
 
 
 @pytest.fixture
-def knowing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Knowing]:
+def knowing(monkeypatch: Patch) -> Iterator[Knowing]:
     by_hash = stub_server.score_of
     with Knowing() as server:
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
+from tests.conftest import Capture, Patch
 from tests.sweep.builders import (
     PAIRS,
     RUBRIC,
@@ -86,9 +87,7 @@ class TestLeaderboard:
         result = result_of(tmp_path)
         assert result.choices == (key,) and sorted(result.jobs["name"]) == names
 
-    def test_a_sweep_in_which_nothing_ended_says_so_and_other_metrics_with_intervals_come_along(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_sweep_in_which_nothing_ended_says_so_and_metrics_with_intervals_come_along(self, tmp_path: Path) -> None:
         result = sweep_of(tmp_path / "none", (None, 0), (None, 0), error=["no server", None])
         assert keys(result) == ["sweep.verdict_none"]
         assert [message for _, message in result.failed] == ["no server", "it did not come to its end (killed?)"]
@@ -215,7 +214,7 @@ class TestJobs:
         assert [job.status for job in read_jobs(tmp_path)] == ["stopped", "failed", "stopped"]
 
     def test_a_rubric_may_refer_to_the_config_and_be_of_a_class_of_ones_own(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: Patch
     ) -> None:
         monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
         own = {"_target_": "tests.sweep.builders.OwnRubric", "author": "me", "margin": "${rubric.levels[1]}"}
@@ -234,9 +233,7 @@ def composed(folder: Path, *overrides: str) -> Any:
 
 
 class TestCallback:
-    def test_jobs_are_told_where_they_belong_and_nothing_is_left_behind(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_jobs_are_told_where_they_belong_and_leave_nothing_behind(self, tmp_path: Path, capsys: Capture) -> None:
         callback, config = SweepCallback(), composed(tmp_path, "model=a,b")
         callback.on_multirun_start(config)
         assert os.environ[SWEEP_FOLDER] == str(tmp_path)
@@ -250,7 +247,7 @@ class TestCallback:
         assert "a leads" in capsys.readouterr().out
 
     def test_a_sweep_is_continued_only_by_its_own_command(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, capsys: Capture, monkeypatch: Patch
     ) -> None:
         monkeypatch.setenv(SWEEP_FOLDER, "")  # restored afterwards: this sweep has no end
         callback = SweepCallback()
@@ -261,7 +258,7 @@ class TestCallback:
         assert ended.value.code == 2
         assert "holds another sweep: model=a,b" in capsys.readouterr().err
 
-    def test_what_cannot_be_swept_ends_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_what_cannot_be_swept_ends_the_command(self, tmp_path: Path, capsys: Capture) -> None:
         (tmp_path / "run.json").write_text("{}")
         for word, told in (
             ("model=a,b", "which holds a single run, not a sweep. Continue it without -m."),

@@ -264,9 +264,7 @@ def by_pair(table: pd.DataFrame, of: dict[str, str]) -> dict[tuple[str, str, str
 
 @settings(deadline=None)
 @given(st.fixed_dictionaries(dict.fromkeys(PAIRS, P)), st.permutations(ARMS))
-def test_two_jobs_share_a_letter_exactly_if_their_test_was_not_significant(
-    p: dict[tuple[str, str], float], order: list[str]
-) -> None:
+def test_jobs_share_a_letter_exactly_if_not_told_apart(p: dict[tuple[str, str], float], order: list[str]) -> None:
     groups = letters(p, order)
     for (one, other), value in p.items():
         assert bool(set(groups[one]) & set(groups[other])) == (not value < ALPHA)
