@@ -181,7 +181,9 @@ def test_licences_are_printed_as_their_owners_declare_them(finished: Build) -> N
     assert "Mine." in shown and "À moi." in shown and "Ours." in shown and "Nosso." not in shown
 
 
-def test_terminal_says_verdict_numbers_readout_and_paths(finished: Build, capsys: Capture) -> None:
+def test_terminal_says_verdict_numbers_readout_and_paths_and_no_markup_of_a_finding(
+    finished: Build, capsys: Capture
+) -> None:
     run = finished()
     terminal.show(run, "mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db")
     out = capsys.readouterr().out
@@ -197,16 +199,13 @@ def test_terminal_says_verdict_numbers_readout_and_paths(finished: Build, capsys
         "Tracking mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db",
     } <= set(lines)
     assert any(line.startswith("Repeatability: there is no earlier") for line in lines)
-
-
-def test_terminal_prints_no_markup_of_a_finding_and_no_missing_tracking(finished: Build, capsys: Capture) -> None:
     hostile = dataclasses.replace(trial_result(), verdict=Finding("trial.none", {"x": "[bold]\x1b[31m[/] :smile:"}))
     terminal.show(finished(results=[hostile]), None)
     out = capsys.readouterr().out
     assert "[bold]\ufffd[31m[/] :smile:" in out and "Tracking" not in out
 
 
-def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepResult) -> None:
+def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepResult, capsys: Capture) -> None:
     swept.folder.mkdir()
     (swept.folder / "multirun.yaml").write_text("hydra:\n  overrides:\n    task: ['model=local,tfidf,gpt']\n")
     sweep.write(swept, swept.folder)
@@ -216,6 +215,13 @@ def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepR
     assert "gpt-a model=gpt needs OPENAI_API_KEY <script>" in shown and "script" not in page.tags
     assert "local-a tfidf-a 6,5 1,0 12,0 32 0,012 0,012" in shown
     assert "python -m undogmatic.run -m model=local,tfidf,gpt" in shown
+    terminal.show_sweep(swept, None)
+    lines = as_lines(capsys.readouterr().out)
+    assert "Diferença média de 6,5 pontos." in lines
+    assert any(re.fullmatch(r"1 local \w+ 97% \[90%; 100%\]", line) for line in lines)
+    assert "3 tarefas, 1 sem resultado" in lines
+    assert any("OPENAI_API_KEY" in line for line in lines)
+    assert any(line.endswith(" sweep/report.html") for line in lines)
 
 
 def test_folders_elsewhere_are_whole(finished: Build, swept: SweepResult, capsys: Capture, monkeypatch: Patch) -> None:
@@ -226,16 +232,6 @@ def test_folders_elsewhere_are_whole(finished: Build, swept: SweepResult, capsys
     out = capsys.readouterr().out
     assert str(swept.folder / "report.html") in out
     assert str(finished().folder / "metrics.json") in out
-
-
-def test_the_terminal_of_a_sweep(swept: SweepResult, capsys: Capture) -> None:
-    terminal.show_sweep(swept, None)
-    lines = as_lines(capsys.readouterr().out)
-    assert "Diferença média de 6,5 pontos." in lines
-    assert any(re.fullmatch(r"1 local \w+ 97% \[90%; 100%\]", line) for line in lines)
-    assert "3 tarefas, 1 sem resultado" in lines
-    assert any("OPENAI_API_KEY" in line for line in lines)
-    assert any(line.endswith(" sweep/report.html") for line in lines)
 
 
 def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: Capture) -> None:

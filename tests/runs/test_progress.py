@@ -11,12 +11,6 @@ from undogmatic.runs import progress
 from undogmatic.runs.progress import doing
 
 
-def test_what_is_quickly_done_is_not_mentioned(capfd: Capture) -> None:
-    with doing("drawing"):
-        pass
-    assert capfd.readouterr().err == ""
-
-
 def test_what_takes_long_is_said_again_and_again_the_innermost_step_first(capfd: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr(progress, "LINE_EVERY", 0.02)
     said = ""
@@ -46,7 +40,10 @@ def test_what_takes_long_is_said_again_and_again_the_innermost_step_first(capfd:
     assert capfd.readouterr().err == ""  # and it stops
 
 
-def test_an_error_ends_it(capfd: Capture, monkeypatch: Patch) -> None:
+def test_what_is_quickly_done_is_not_mentioned_and_an_error_ends_it(capfd: Capture, monkeypatch: Patch) -> None:
+    with doing("drawing"):
+        pass
+    assert capfd.readouterr().err == ""
     monkeypatch.setattr(progress, "LINE_EVERY", 0.01)
     with pytest.raises(RuntimeError), doing("one"), doing("two"):
         raise RuntimeError
