@@ -1,11 +1,10 @@
 """The shipped cases say what they claim to: each flawed summary differs from the faithful one in what was planted, and
 the faithful one agrees with reference and opinion in every date, vote and number."""
 
-import importlib.util
 import re
+import runpy
 from collections import Counter
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -43,17 +42,6 @@ COUNTS = {
 }
 COUNT = rf"(\d\d?|{'|'.join(COUNTS)})"
 VOTE = re.compile(rf"\b{COUNT}(?:-| to | a | votos? a | votes to ){COUNT}\b", re.IGNORECASE)
-
-
-@cache
-def make() -> ModuleType:
-    """data/faith/make.py, which is no part of a package."""
-    spec = importlib.util.spec_from_file_location("faith_make", FAITH / "make.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @cache
@@ -218,5 +206,5 @@ def test_an_opinion_and_its_pdf_are_as_long_and_have_the_parts_that_real_ones_ha
 
 
 def test_all_that_is_made_is_what_the_program_makes() -> None:
-    for name, content in make().made().items():
+    for name, content in runpy.run_path(str(FAITH / "make.py"))["made"]().items():
         assert (FAITH / name).read_bytes() == content, f"{name}: run `python data/faith/make.py`"

@@ -1,6 +1,6 @@
 """`dataset=gating`: files in the form of the reference data, and what is wrong with them by file and line."""
 
-import importlib.util
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +78,9 @@ def test_another_file_of_truths(tmp_path: Path) -> None:
 
 def test_the_shipped_files_are_what_their_source_makes() -> None:
     own = data_folder() / "gating"
-    spec = importlib.util.spec_from_file_location("make_gating", own / "make.py")
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    truths, predictions = made.made(yaml.safe_load((own / "cases.yaml").read_text(encoding="utf-8")))
+    truths, predictions = runpy.run_path(str(own / "make.py"))["made"](
+        yaml.safe_load((own / "cases.yaml").read_text(encoding="utf-8"))
+    )
     for name, rows in (("ground_truth", truths), ("predictions", predictions)):
         assert rows_in(own / f"{name}.jsonl") == rows
     each = [sum(p["test_case_id"] == t["test_case_id"] for p in predictions) for t in truths]
