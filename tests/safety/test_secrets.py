@@ -21,7 +21,7 @@ from aiohttp import web
 from omegaconf import OmegaConf
 
 import undogmatic
-from tests.conftest import Capture, Patch
+from tests.conftest import Capture, Patch, environment, put
 from tests.stub_server import Fault, StubServer
 from undogmatic.api import score_text
 from undogmatic.cli import main
@@ -344,12 +344,6 @@ class TestSinks:
         assert table["text"][0] == KEY
 
 
-def environment(**variables: str) -> dict[str, str]:
-    """A process's environment that imports this checkout."""
-    own = {"PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "UNDOGMATIC_CACHE": str(Path("cache").resolve())}
-    return os.environ | own | {"HYDRA_FULL_ERROR": "0"} | variables
-
-
 class Echo(StubServer):
     """A server that gives back what it should not, in every encoding and at every place of a reply."""
 
@@ -415,18 +409,13 @@ def test_no_key_is_in_what_a_run_leaves(echo: Echo, tmp_path: Path, monkeypatch:
         encoding="utf-8",
     )
     rows = [{"id": str(n), "text": f"a text, {how}"} for n, how in enumerate(("fine", "long", "busy", "rubbish"))]
-    (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    put(tmp_path / "texts.jsonl", rows)
     words = [
         *("run", "--config-dir", "mine", "experiment=probe", "model=gpt", "dataset=texts", "dataset.path=texts.jsonl"),
         *("analysis=none", f"model.api_base={echo.url}/{keys['path']}/v1", f"+model.extra.api_key={keys['extra']}"),
         f"+model.extra.headers.Authorization='Bearer {keys['header']}'",
-        *(
-            f"+model.extra.metadata.note={keys['note']}",
-            f"run.name=of-{keys['name']}",
-            "model.price.input=1",
-            "model.price.output=1",
-            "prompt=anchored_en",
-        ),
+        *(f"+model.extra.metadata.note={keys['note']}", f"run.name=of-{keys['name']}", "prompt=anchored_en"),
+        *("model.price.input=1", "model.price.output=1"),
         *(f"++model.extra.private-token={keys['flag']}", "engine.concurrency=1", "engine.max_failures=1"),
     ]
     status, printed = ended(words, OPENAI_API_KEY=keys["key_env"], PLAIN=keys["variable"])

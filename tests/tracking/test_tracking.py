@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -14,8 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import undogmatic
-from tests.conftest import Patch
+from tests.conftest import Patch, environment
 from tests.report.conftest import Build, asked
 from tests.report.conftest import finished as reported  # noqa: F401  the fixture
 from undogmatic.analyses.base import tabulate
@@ -29,7 +27,6 @@ from undogmatic.safety.secrets import redacted
 from undogmatic.tracking import MlflowTracker, NoTracker
 from undogmatic.tracking.tracker import compared, rounded, run_name, tags
 
-CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent)}
 Make = Callable[..., FinishedRun]
 SECRET_TEXT = "o texto que ninguém de fora deve ler"
 
@@ -328,14 +325,16 @@ def test_four_processes_may_meet_at_a_fresh_store(tmp_path: Path) -> None:
         sys.exit(any(os.waitpid(child, 0)[1] for child in children))
         """
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=CHECKOUT, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert len({file.read_text() for file in tmp_path.glob("*.id")}) == 4
 
 
 def test_importing_the_package_does_not_import_mlflow() -> None:
     program = "import sys, undogmatic.tracking; sys.exit('mlflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], env=CHECKOUT, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], env=environment(), check=False).returncode == 0
 
 
 class TestComparing:
