@@ -10,17 +10,11 @@ from tests.conftest import FakeChat
 from tests.judges.conftest import WORDINGS, Bench, FixedJudge
 from undogmatic.config.build import build
 from undogmatic.errors import ConfigError
+from undogmatic.judges import devils_advocate
 from undogmatic.judges.asker import Asker, WordsAsker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.debate import Advocate, Critic, Debate, DebateJudge, Decision, RedBlue, RedBlueJudge, balance
-from undogmatic.judges.devils_advocate import (
-    Accuracy,
-    CalibrationProbeJudge,
-    Critique,
-    DevilsAdvocateJudge,
-    SinglePass,
-    SinglePassJudge,
-)
+from undogmatic.judges.devils_advocate import CalibrationProbeJudge, Critique, DevilsAdvocateJudge, SinglePassJudge
 from undogmatic.judges.questions import Answer, StepWording, numbers, repeats, schema
 from undogmatic.judges.score import DistributionalJudge, points_answer
 from undogmatic.readouts.prompt import Prompt
@@ -348,8 +342,8 @@ STEPS: dict[str, type[Answer]] = {
     "critic": Critic,
     "arbiter": Decision,
     "red_blue": RedBlue,
-    "single_pass": SinglePass,
-    "accuracy": Accuracy,
+    "single_pass": devils_advocate.SinglePass,
+    "accuracy": devils_advocate.Accuracy,
 }
 
 

@@ -11,20 +11,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from tests.conftest import Capture, Patch
-from tests.sweep.builders import (
-    PAIRS,
-    RUBRIC,
-    change_config,
-    doubting,
-    keys,
-    metrics,
-    multirun,
-    result_of,
-    said,
-    scored,
-    sweep_of,
-    write_job,
-)
+from tests.sweep import builders
+from tests.sweep.builders import doubting, keys, metrics, multirun, result_of, said, scored, sweep_of, write_job
 from undogmatic.errors import ConfigError
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.manifest import output_folder
@@ -132,12 +120,12 @@ class TestVerdict:
         result = sweep_of(tmp_path / "open", ALIKE[0], (scored(67, 48, seed=1), 0.92))
         assert keys(result)[0] == "sweep.verdict_open_needed"
         values = result.findings[0].values
-        assert values["needed"] > values["units_n"] == PAIRS
+        assert values["needed"] > values["units_n"] == builders.PAIRS
         # A difference is there, and it is not known to be large enough.
         row = result.comparisons.set_index("measure").loc["pair_difference"]
         assert row["p_holm"] < 0.05 and abs(row["difference"]) > 10 and row["shown"] == "open"
         sweep_of(tmp_path / "alike", *ALIKE)
-        change_config(tmp_path / "alike", rubric={k: v for k, v in RUBRIC.items() if k != "margin"})
+        builders.change_config(tmp_path / "alike", rubric={k: v for k, v in builders.RUBRIC.items() if k != "margin"})
         assert keys(result_of(tmp_path / "alike"))[0] == "sweep.verdict_open_margin"
 
 
@@ -192,8 +180,8 @@ class TestComparisons:
         holes = scored(80, 60)
         holes.loc[[0, 3], "score"] = np.nan
         counts = sweep_of(tmp_path / "holes", (holes, 0.5), jobs[1]).comparisons.set_index("measure")["n"]
-        assert counts["score"] == PAIRS  # pairs are the unit; two of them have one text left
-        assert counts["pair_difference"] == PAIRS - 2
+        assert counts["score"] == builders.PAIRS  # pairs are the unit; two of them have one text left
+        assert counts["pair_difference"] == builders.PAIRS - 2
 
     def test_agreement_of_a_job_with_itself_and_with_a_constant(self, tmp_path: Path) -> None:
         one = (scored(90, 10), 0.5)

@@ -15,15 +15,8 @@ from tests.constructs.faithfulness.parts import GoesOn
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.door import compose_config
 from undogmatic.config.groups import plain
-from undogmatic.constructs.faithfulness.summarise import (
-    CentroidModel,
-    LeadModel,
-    Summarizer,
-    SummaryLimits,
-    SummaryWording,
-    divided,
-    system_names,
-)
+from undogmatic.constructs.faithfulness import summarise
+from undogmatic.constructs.faithfulness.summarise import CentroidModel, LeadModel, system_names
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, UnparseableAnswer
 from undogmatic.experiment import run_experiment
@@ -159,9 +152,9 @@ def test_a_text_longer_than_the_context_is_read_in_parts(tmp_path: Path, stub: S
 
 
 def summary(model: Any, text: str, context: int) -> Any:
-    wording = SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])
-    limits = SummaryLimits(words=20, max_tokens=100, context=context)
-    return asyncio.run(Summarizer(model, wording, language("en"), limits).acall(text=text))
+    wording = summarise.SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])
+    limits = summarise.SummaryLimits(words=20, max_tokens=100, context=context)
+    return asyncio.run(summarise.Summarizer(model, wording, language("en"), limits).acall(text=text))
 
 
 class Echo(GoesOn):
@@ -191,7 +184,7 @@ def test_long_notes_are_summarised_in_turn_an_endless_text_fails_and_of_a_base_m
 @pytest.mark.parametrize("text", [LONG, "word " * 5_000, "x" * 9_000, "One sentence. " * 900])
 def test_pieces_fit_and_lose_nothing(text: str) -> None:
     count = lambda piece: -(-len(piece.encode()) // 3)  # noqa: E731
-    pieces = divided(text, 500, count)
+    pieces = summarise.divided(text, 500, count)
     assert all(count(piece) <= 500 for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
     assert len(pieces) <= 2 * count(text) / 500 + 1
