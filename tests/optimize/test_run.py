@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from tests import stub_server
-from tests.conftest import Patch
-from tests.optimize.conftest import CHOICES, composed, texts, write_rows
+from tests.conftest import Patch, put, rows_in
+from tests.optimize.conftest import CHOICES, composed, texts
 from tests.optimize.scripted import MAGIC, REQUESTS, WORD, Scripted
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
@@ -46,10 +46,6 @@ SHOWING = {
 """Settings of the optimisers that write instructions, and of those that show examples."""
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def sent_for(requests: list[str], text: str) -> set[str]:
     """What was asked about this text; demonstrations quote texts too, so only the last message counts."""
     return {each for each in requests if text in json.loads(each)["messages"][-1]["content"]}
@@ -73,7 +69,7 @@ def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
     REQUESTS.clear()
     chosen = tmp_path / "chosen.jsonl"
     rows = [{"id": id_, "text": by_id[id_]} for id_ in splits["validation"]["ids"]]
-    write_rows(chosen, rows)
+    put(chosen, rows)
     config = compose_config(
         ["model=patterns", "prompt=program", f"prompt.path={folder}/program.json", "analysis=none", "tracking=none",
          "dataset=texts", f"dataset.path={chosen}", "engine.cache=false"]
@@ -120,7 +116,7 @@ def test_a_killed_search_goes_on_without_paying_twice_and_says_what_it_took(opti
     taken = optimise("copro", *COPRO)["program.search_calls"]
     after = len(REQUESTS)
     assert len(set(REQUESTS[before:]) & set(REQUESTS[:14])) <= 1  # what was under way when it died is asked again
-    spent = sum(each.get("calls", 0) for each in lines(folder / "spent.jsonl"))
+    spent = sum(each.get("calls", 0) for each in rows_in(folder / "spent.jsonl"))
     assert 14 < taken <= spent == after
     first, report = (folder / "program.json").read_text(encoding="utf-8"), (folder / "report.md").read_text("utf-8")
     assert f"The search took {taken:.0f} calls to the model" in report
@@ -239,12 +235,12 @@ def test_no_optimiser_sees_the_test_texts_by_another_name(optimise: Optimise, tm
     for rows in (texts(60), [{"text": row["text"], "label": row["label"]} for row in texts(60)]):
         for key in ("development", "examples"):
             other = tmp_path / "other.jsonl"
-            write_rows(other, rows)
+            put(other, rows)
             named = f"optimizer.{key}={{dataset: texts, path: {other}}}"
             with pytest.raises(DataError, match="on both sides of the split"):
                 optimise("labeled_fewshot", named, rows=rows)
     unknown = [{"text": row["text"], "label": row["label"]} for row in texts(40, seed=1)]  # numbered as the test texts
-    write_rows(other, unknown)
+    put(other, unknown)
     optimise("labeled_fewshot", f"optimizer.development={{dataset: texts, path: {other}}}", "optimizer.k=3")
     assert json.loads((tmp_path / "outputs/a/b/splits.json").read_text())["test"]["n"] == 60
 
@@ -348,7 +344,7 @@ def knowing(monkeypatch: Patch) -> Iterator[Knowing]:
 @pytest.mark.parametrize("style", STYLES)
 def test_what_a_style_asks_is_optimised_saved_and_loaded(style: str, knowing: Knowing, tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"
-    write_rows(file, texts(48))
+    put(file, texts(48))
     run = [
         "model=openai_compatible", f"model.api_base={knowing.url}/v1", "model.name=stub", "readout=structured",
         f"judge={style}", "analysis=none", "tracking=none", "dataset=texts", f"dataset.path={file}",

@@ -1,6 +1,5 @@
 """Sweeps: what is read from the jobs' folders, what is concluded from it, and how the command ends."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
-from tests.conftest import Capture, Patch
+from tests.conftest import Capture, Patch, put
 from tests.sweep import builders
 from tests.sweep.builders import doubting, keys, metrics, multirun, result_of, said, scored, sweep_of, write_job
 from undogmatic.errors import ConfigError
@@ -269,8 +268,8 @@ class TestCallback:
 
 
 def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(tmp_path: Path) -> None:
-    lines = [json.dumps({"id": str(n), "text": f"Conforme o Tema {n} do STF, porque sim."}) for n in range(4)]
-    (tmp_path / "good.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    rows = [{"id": str(n), "text": f"Conforme o Tema {n} do STF, porque sim."} for n in range(4)]
+    put(tmp_path / "good.jsonl", rows)
     (tmp_path / "bad.jsonl").write_text("not json", encoding="utf-8")
     settings = "model=patterns dataset=texts dataset.path=good.jsonl,bad.jsonl analysis=none hydra.sweep.dir=swept"
     first = multirun(tmp_path, *settings.split())
@@ -279,7 +278,7 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     assert f"{Path('swept/0/report.html')}\n" in first.stdout and str(tmp_path) not in first.stdout
     assert first.stderr.rstrip().endswith("run.resume=swept")
     assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "failed"]
-    (tmp_path / "bad.jsonl").write_text(lines[0], encoding="utf-8")
+    put(tmp_path / "bad.jsonl", rows[:1])
     again = multirun(tmp_path, *settings.split())
     assert again.returncode == 0, again.stderr
     assert "0 judged" in again.stderr  # the first job is answered from its journal
