@@ -14,7 +14,7 @@ from tests.conftest import put
 from tests.engine.parts import TEXTS, run_in
 from tests.judges.conftest import FixedJudge
 from undogmatic.analyses.base import LongTable, Unsuited
-from undogmatic.analyses.measures import Measure, measured
+from undogmatic.analyses.calibration import Measure, measured
 from undogmatic.analyses.truth import drawn
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
