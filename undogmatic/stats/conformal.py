@@ -30,6 +30,9 @@ from undogmatic.stats.proportion import Kept, kept
 Kind = Literal["score", "range"]
 Ids = Sequence[Hashable]
 
+STEPS = 20
+"""Candidate thresholds: shares of the units, evenly spaced. More of them would cost no confidence, since the sequence
+stops at the first that fails, but neighbours differ by chance alone."""
 # (9 + 1) x 0.9 and 0.9 / (1 - 0.9) miss 9 by a rounding error.
 _ROUNDING = 1e-9
 _EVERYTHING = "all items"
@@ -88,8 +91,7 @@ def fit(
         predicted: Scores, shape (n,), or ranges (low, high), shape (n, 2), in score units.
         truth: Human labels, shape (n,), in score units.
         ids: What the items are split by (pair ids where two texts of a pair must not be parted), shape (n,).
-        level: Wanted coverage.
-        scale: The ends of the scale, which hold the labels; intervals are clipped to it.
+        level, scale: Wanted coverage; the ends of the scale, which hold the labels; intervals are clipped to it.
         groups: Group per item, shape (n,), known before the label is; None fits all items together.
     Raises:
         ValueError: If there are too few items in all or in a group, naming the number needed.
@@ -235,11 +237,6 @@ def _ends(predicted: ArrayLike) -> tuple[Array, Array]:
     if np.any(array[:, 0] > array[:, 1]):
         raise ValueError(f"`predicted` holds {int(np.sum(array[:, 0] > array[:, 1]))} ranges with the ends swapped.")
     return array[:, 0], array[:, 1]
-
-
-STEPS = 20
-"""Candidate thresholds: shares of the units, evenly spaced. More of them would cost no confidence, since the sequence
-stops at the first that fails, but neighbours differ by chance alone."""
 
 
 class Candidate(NamedTuple):

@@ -20,6 +20,9 @@ from undogmatic.stats.estimate import Estimate
 OfDraws = Callable[[Index], Array]
 """Positions of drawn rows, shape (n_draws, n_rows), to the statistic of each draw, shape (n_draws,)."""
 
+FEWEST = 5
+"""With fewer units the limits of a coefficient are -1 and 1."""
+_NEARLY_ONE = 1 - 1e-6
 AT_ONCE = 2**15
 
 MOST_LEFT_OUT = 2000
@@ -124,11 +127,6 @@ class Tally:
         return np.asarray(numbers.take(self._cells))
 
 
-FEWEST = 5
-"""With fewer units the limits are -1 and 1."""
-_NEARLY_ONE = 1 - 1e-6
-
-
 class Undefined(ValueError):
     """The statistic of all rows does not exist."""
 
@@ -139,8 +137,7 @@ class LeftOut:
     Args:
         rows: Shape (n, k), one row per item; NaN only where the statistic allows it.
         statistic: Maps any number of such rows to a number; NaN where it is undefined.
-        rng: The source of randomness, for the groups by which many units are left out: more than
-            `MOST_LEFT_OUT`, or LEFT_OUT_GROUPS if the statistic is not `Prepared`.
+        rng: Deals units to groups where more than MOST_LEFT_OUT (LEFT_OUT_GROUPS if not `Prepared`) are left out.
     Attributes:
         estimate: Of all rows.
         codes: Unit of each row, shape (n,), of `n_units`.

@@ -83,8 +83,7 @@ def area(
 
     Args:
         positive, negative: Scores, NaN where not judged, shape (n,) each; one of each side at least is judged.
-        groups_a, groups_b: What of each belongs together, shape (n,) each.
-        scale: The ends of the scale.
+        groups_a, groups_b, scale: What of each belongs together, shape (n,) each; the ends of the scale.
     """
     p, q = np.asarray(positive, dtype=np.float64), np.asarray(negative, dtype=np.float64)
     a, b = list(groups_a), list(groups_b)  # type: ignore[arg-type]

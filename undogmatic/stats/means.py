@@ -19,6 +19,9 @@ from undogmatic.stats.estimate import Estimate, Method
 
 Bounds = tuple[float, float]
 
+GRID = 1001
+"""Means that `mean_so_far` tries, over the whole scale; an end of the interval is the last that is refused, so that
+rounding widens it, by at most a thousandth of the scale."""
 FEW = 30
 """Of values that mostly agree, so many others are enough to learn from how they spread."""
 ENOUGH = 10
@@ -232,11 +235,6 @@ def degrees_of_freedom(share: Array) -> float:
     return trace**2 / square
 
 
-GRID = 1001
-"""Means that are tried, over the whole scale; an end of the interval is the last that is refused, so that rounding
-widens it, by at most a thousandth of the scale."""
-
-
 class Anytime(NamedTuple):
     """Mean of `n_total` values, `estimate.n` of which are known; its interval held at every look."""
 
@@ -254,9 +252,8 @@ def mean_so_far(
     counts when all its values are known, in the order in which groups became whole; a larger one counts for more.
 
     Args:
-        values, groups: In the order in which they came, shape (n,), each value between `minimum` and `maximum`.
+        values, groups: In the order in which they came, shape (n,), each value between the ends of the scale.
         of_all: Group of every value that there is to be, known or not, shape (n_total,).
-        minimum, maximum: Ends of the scale.
         level: Confidence level, for all looks together.
     Returns:
         `n` counts values, not groups; None where no group is whole.

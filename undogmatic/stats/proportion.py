@@ -10,6 +10,7 @@ from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Array, Groups
 from undogmatic.stats.estimate import Estimate
 
+POWER = 0.8
 FEW = 10
 """Fewer groups than these with the rarer answer do not tell how much the members of a group go together."""
 
@@ -49,9 +50,6 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
         half = (reach * share * (1 - share) + reach**2 / 4) ** 0.5
         low, high = max(0.0, (middle - half) / (1 + reach)), min(1.0, (middle + half) / (1 + reach))
     return Estimate(share, low, high, level, n_units, values.size)
-
-
-POWER = 0.8
 
 
 class Kept(NamedTuple):
