@@ -20,7 +20,6 @@ from undogmatic.constructs.faithfulness.summarise import (
     CentroidModel,
     LeadModel,
     Summarizer,
-    SummaryLimits,
     SummaryWording,
     divided,
     system_names,
@@ -164,8 +163,8 @@ def test_a_text_longer_than_the_context_is_read_in_parts(tmp_path: Path, stub: S
 
 def summary(model: Any, text: str, context: int) -> Any:
     wording = SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])
-    limits = SummaryLimits(words=20, max_tokens=100, context=context)
-    return asyncio.run(Summarizer(model, wording, language("en"), limits).acall(text=text))
+    summarizer = Summarizer(model, wording, language("en"), words=20, max_tokens=100, context=context)
+    return asyncio.run(summarizer.acall(text=text))
 
 
 class Echo(GoesOn):

@@ -149,12 +149,12 @@ class CoverageJudge(Judge):
 
     async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """The share covered, and the best match of every sentence."""
-        own = sides(item, self.least)
-        found = coverage(await self.embeddings.similarities(*own), self.threshold, self.inclusive)
-        columns = {"sentence": own.reference, "best_match": [own.summary[n] for n in found.best]}
+        texts = sides(item, self.least)
+        found = coverage(await self.embeddings.similarities(*texts), self.threshold, self.inclusive)
+        columns = {"sentence": texts.reference, "best_match": [texts.summary[n] for n in found.best]}
         columns |= {"similarity": found.similarity.tolist(), "covered": found.covered.tolist()}
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        details = {"covered": float(found.covered.sum())} | own.lengths | {"sentences": table(rows)}
+        details = {"covered": float(found.covered.sum())} | texts.lengths | {"sentences": table(rows)}
         missed = tuple(row["sentence"] for row in rows if not row["covered"])
         return {"coverage": Verdict(score=self.rubric.units(found.score), issues=missed, details=details)}
 

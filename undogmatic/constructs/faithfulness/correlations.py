@@ -29,9 +29,11 @@ from undogmatic.analyses.base import (
 )
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
+from undogmatic.analyses.suite import divided, run_each
 from undogmatic.analyses.truth import margin_of
 from undogmatic.constructs.faithfulness.compared import ROUGE, comparable, rouge
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap
+from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import agreement, coefficients, jackknife, limits, paired
@@ -480,3 +482,39 @@ class LengthBiasAnalysis(OfComposite):
         biased = [judge for judge, r in plain.items() if crosses(*r.interval, self.bound)]
         open_ = [judge for judge, r in plain.items() if not (r.low > -self.bound and r.high < self.bound)]
         return {"bound": self.bound, "judges": len(plain), "biased": biased, "open": open_}
+
+
+@dataclass(frozen=True)
+class MetaAnalysis:
+    """Runs the composite and every analysis of it that the run has the conditions for; says which were left out.
+
+    Args:
+        composite, agreement, pillars, baselines, length_bias, consistency, taxonomy: The analyses; each can be set as
+            if it were run alone, and all read the one composite (`analysis.composite.weights`).
+    """
+
+    name: ClassVar[str] = "meta"
+    long: ClassVar[bool] = True
+    composite: CompositeAnalysis
+    agreement: AgreementAnalysis
+    pillars: CorrelationsAnalysis
+    baselines: BaselinesAnalysis
+    length_bias: LengthBiasAnalysis
+    consistency: ConsistencyAnalysis
+    taxonomy: TaxonomyAnalysis
+
+    def check(self, judged: LongTable) -> None:
+        """Raises Unsuited where there is no composite, and what is wrong with a dataset otherwise."""
+        self.composite.check(judged)
+        divided([*vars(self).values()], judged)
+
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+        """The composite, then what is asked of it, then what was left out and why."""
+        _, *further = vars(self).values()
+        runnable, left_out = divided(further, judged)
+        tell = Telling(self.name)
+        tell.say("run", analyses=[analysis.name for analysis in runnable])
+        for name, why in left_out.items():
+            tell.say("left_out", analysis=name, reason=why)
+        tell.number(len(left_out), "left_out")
+        return [*run_each([self.composite, *runnable], judged, rng), tell.result()]

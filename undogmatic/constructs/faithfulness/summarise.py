@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import dspy
 import numpy as np
@@ -70,10 +70,10 @@ class SummariseStep(Step):
                 f"`prompt=`, or add `wordings.{language}` to its file in conf/step/."
             )
         self.text, self.language = text, language
-        limits = SummaryLimits(words, max_tokens if max_tokens is not None else 3 * words + 200, context)
+        tokens = max_tokens if max_tokens is not None else 3 * words + 200
         self.systems: Mapping[str, Mapping[str, Summarizer]] = {
             name: {
-                code: Summarizer(model, wording, words_of(code), limits, temperature, retries)
+                code: Summarizer(model, wording, words_of(code), words, tokens, context, temperature, retries)
                 for code, wording in wordings.items()
             }
             for name, model in system_names(models).items()
@@ -152,19 +152,13 @@ class SummaryWording(Record):
     continued: str  # what follows the text where a base model is to go on with its summary
 
 
-class SummaryLimits(NamedTuple):
-    """Words of a summary, tokens of an answer, and the context of a model that does not declare its own."""
-
-    words: int
-    max_tokens: int
-    context: int
-
-
 class Summarizer(dspy.Module):
     """Writes a summary with one model: one that chats, a base model that continues, or a rule that takes sentences out.
 
     Args:
-        wording, words: What the model is told, and the fixed sentences of the language around it.
+        wording, fixed: What the model is told, and the fixed sentences of the language around it.
+        words, max_tokens: Of a summary, and of an answer.
+        context: Tokens that the model has room for, where it does not declare that itself.
         retries: Further attempts after an answer that cannot be read.
     Raises:
         ConfigError: The model can do none of these.
@@ -174,13 +168,16 @@ class Summarizer(dspy.Module):
         self,
         model: Model,
         wording: SummaryWording,
-        words: FixedWords,
-        limits: SummaryLimits,
+        fixed: FixedWords,
+        words: int,
+        max_tokens: int,
+        context: int,
         temperature: float = 0.0,
         retries: int = 1,
     ) -> None:
         super().__init__()
-        self.model, self.wording, self.limits, self.retries = model, wording, limits, retries
+        self.model, self.wording, self.retries = model, wording, retries
+        self.words, self.max_tokens = words, max_tokens
         self.rule = model if isinstance(model, Summarises) else None
         self.base = model if self.rule is None and model.base and isinstance(model, Continues) else None
         chats = "structured" in model.readouts and isinstance(model, Chats)
@@ -190,15 +187,15 @@ class Summarizer(dspy.Module):
                 "summarizer=[lead,centroid,local,gpt]."
             )
         self.lm = LanguageModel(model)
-        self.context = model.context if model.context is not None else limits.context
-        self.adapter = adapter.JudgeAdapter(words.model_copy(update={"fence": wording.fence}))
+        self.context = model.context if model.context is not None else context
+        self.adapter = adapter.JudgeAdapter(fixed.model_copy(update={"fence": wording.fence}))
         schema = {"type": "object", "properties": {"summary": {"type": "string"}}, "required": ["summary"]}
         form = {"name": "summary", "schema": schema | {"additionalProperties": False}, "strict": True}
-        settings: dict[str, Any] = {"temperature": temperature, "max_tokens": limits.max_tokens}
+        settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         settings["response_format"] = {"type": "json_schema", "json_schema": form}
         fields = {"text": adapter.material(wording.heading)}, {"summary": adapter.words(str, wording.form)}
         for task in TASKS:
-            instruction = getattr(wording, task).strip().format(words=limits.words)
+            instruction = getattr(wording, task).strip().format(words=words)
             signature = adapter.signature(instruction, *fields, helpers=("previous", "problem"))
             setattr(self, task, dspy.Predict(signature, **settings))
 
@@ -206,39 +203,43 @@ class Summarizer(dspy.Module):
         """Summarise a text: a prediction with `summary`, and `parts`, in how many pieces the text was read. Raises
         ModelError where the model refused, or its answer is cut off, empty or otherwise not what was asked for."""
         if self.rule is not None:
-            return dspy.Prediction(summary=await self.rule.summarise(text, self.limits.words), parts=1)
-        room = self.room()
-        said, parts = text, 0
-        while self.model.count_tokens(said) > room:
-            pieces = divided(said, room, self.model.count_tokens)
-            # One after the other: how many calls are in flight is the engine's to say.
-            shorter = "\n\n".join([(await self._write("part", piece)).strip() for piece in pieces])
-            if parts and len(shorter) > SHRINKING * len(said):
-                raise UnparseableAnswer("the summaries of the text's parts are as long as the parts", shorter)
-            said, parts = shorter, parts or len(pieces)
-        summary = await self._write("joined" if parts > 1 else "whole", said)
-        return dspy.Prediction(summary=summary.strip(), parts=max(1, parts))
-
-    def room(self) -> int:
-        """Tokens that a text may have to be read at once. Raises ConfigError where there is hardly any room."""
+            return dspy.Prediction(summary=await self.rule.summarise(text, self.words), parts=1)
         sent = [self._continued("")]
         if self.base is None:
             formatted = [self.adapter.format(getattr(self, task).signature, [], {"text": " "}) for task in TASKS]
             sent = ["\n\n".join(str(message["content"]) for message in messages) for messages in formatted]
         asked = max(map(self.model.count_tokens, sent))
-        room = self.context - self.limits.max_tokens - asked
-        if room < 2 * self.limits.max_tokens:
+        room = self.context - self.max_tokens - asked  # tokens that a text may have to be read at once
+        if room < 2 * self.max_tokens:
             raise ConfigError(
                 f"{self.model.name} has a context of {self.context:,} tokens, of which the instruction takes {asked:,} "
-                f"and the summary up to {self.limits.max_tokens:,}; too few remain for a text. Ask for shorter ones "
+                f"and the summary up to {self.max_tokens:,}; too few remain for a text. Ask for shorter ones "
                 "(words and max_tokens of the step summarise), or name a model with a larger context."
             )
-        return room
+        notes, parts = text, 0
+        while self.model.count_tokens(notes) > room:
+            pieces = divided(notes, room, self.model.count_tokens)
+            # One after the other: how many calls are in flight is the engine's to say.
+            shorter = "\n\n".join([(await self._write("part", piece)).strip() for piece in pieces])
+            if parts and len(shorter) > SHRINKING * len(notes):
+                raise UnparseableAnswer("the summaries of the text's parts are as long as the parts", shorter)
+            notes, parts = shorter, parts or len(pieces)
+        summary = await self._write("joined" if parts > 1 else "whole", notes)
+        return dspy.Prediction(summary=summary.strip(), parts=max(1, parts))
 
     async def _write(self, task: str, text: str) -> str:
+        """The summary; of what a base model wrote, all to its first repetition or paragraph's end, without a sentence
+        that is cut off."""
         if self.base is not None:
-            went_on = await self.base.continue_text(self._continued(text), self.limits.max_tokens)
-            return _whole_sentences(f"{self.wording.continued.strip()} {went_on.strip()}")
+            went_on = await self.base.continue_text(self._continued(text), self.max_tokens)
+            written = f"{self.wording.continued.strip()} {went_on.strip()}"
+            every = sentences(written.strip().partition("\n\n")[0])
+            kept = every[: next((n for n, sentence in enumerate(every) if sentence in every[:n]), None)]
+            if kept and not kept[-1].rstrip("”\"')]").endswith((".", "!", "?")):
+                kept.pop()
+            if not kept:
+                raise UnparseableAnswer("the continuation holds no whole sentence", written)
+            return " ".join(kept)
 
         async def once(**said: str | None) -> str:
             with dspy.context(lm=self.lm):
@@ -275,17 +276,6 @@ def _fitting(paragraph: str, room: int, count: Callable[[str], int]) -> list[str
     parts, between = next((way for way in ways if len(way[0]) > 1), ways[-1])
     half = len(parts) // 2
     return [piece for some in (parts[:half], parts[half:]) for piece in _fitting(between.join(some), room, count)]
-
-
-def _whole_sentences(text: str) -> str:
-    """What a base model wrote, to its first repetition or paragraph's end, without a sentence that is cut off."""
-    every = sentences(text.strip().partition("\n\n")[0])
-    kept = every[: next((n for n, sentence in enumerate(every) if sentence in every[:n]), None)]
-    if kept and not kept[-1].rstrip("”\"')]").endswith((".", "!", "?")):
-        kept.pop()
-    if not kept:
-        raise UnparseableAnswer("the continuation holds no whole sentence", text or None)
-    return " ".join(kept)
 
 
 REPEATED = 0.6  # cosine above which a sentence says what a chosen one says

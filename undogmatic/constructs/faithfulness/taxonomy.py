@@ -150,21 +150,6 @@ TAXONOMY = Rules("taxonomy.verdict_", (
 ))  # fmt: skip
 
 
-def agreed(
-    a: pd.Series, b: pd.Series, groups: pd.Series, rng: np.random.Generator, level: float, who: str
-) -> SimpleNamespace:
-    """How two classifiers of the same quotes agree, for TAXONOMY: the share of equal classes, and kappa (unweighted),
-    None where all quotes are in one class; both with intervals over groups."""
-    codes = {name: float(n) for n, name in enumerate(sorted({*a, *b}))}
-    kappa = None
-    if len(codes) > 1:
-        x, y = (each.map(codes).to_numpy(dtype=np.float64) for each in (a, b))
-        kappa = coefficients.kappa_interval(x, y, [*codes.values()], rng, "none", level, groups=groups.tolist())
-    share = limits.share((a == b).to_numpy(dtype=np.float64), groups.tolist(), level)
-    counts = {"n": len(a), "groups": int(groups.nunique()), "needed": FEWEST_GROUPS, "bound": SUBSTANTIAL}
-    return SimpleNamespace(share=share, kappa=kappa, level=level, who=who, **counts)
-
-
 @dataclass(frozen=True)
 class TaxonomyAnalysis(Limited):
     """Quotes by class, judge and system, by ordered rules. Where the quotes bear a class already (`given`), or the run
@@ -208,7 +193,7 @@ class TaxonomyAnalysis(Limited):
         """One result; headline `taxonomy.kappa` where there are two classifiers, else `taxonomy.quotes`."""
         self.check(judged)
         tell = Telling(self.name)
-        table = self._asked(judged) if "metadata.quoted" in judged.frame else self._quoted(judged)
+        table = self._quotes(judged)
         tell.say("found", n=len(table), errors=int((table["kind"] == "errors").sum()))
         tell.number(float(len(table)), "quotes")
         for kind in KINDS:
@@ -233,43 +218,55 @@ class TaxonomyAnalysis(Limited):
             _count(tell, severity, "severity")
         decided: tuple[Finding | None, Standing | None] = (None, None)
         headline = "taxonomy.quotes"
-        if len(known := table[table["given"].notna()]):
-            _count(tell, known.groupby(["kind", "given"]).size(), "given")
-            _count(tell, known.groupby(["kind", "given", "system"]).size(), "given_by_system")
-            tell.tables["given"] = _counts(known, "given")
-            ours = known["given"].map(lambda label: self.same.get(str(label), str(label)))
-            evidence = agreed(known["class"], ours, known["group"], rng, self.level, str(known["by"].iloc[0]))
-            tell.say("agreement", evidence.share.values("share"), n=evidence.n, level=self.level)
-            tell.number(evidence.share.value, "agreement")
-            tell.number(evidence.kappa, "kappa")
+        if len(classed := table[table["given"].notna()]):
+            evidence = self._agreement(tell, classed, rng)
             decided = verdict(TAXONOMY, evidence).decided
             headline = headline if evidence.kappa is None else "taxonomy.kappa"
-            tell.tables["crossed"] = known.assign(given=ours)[["given", "class"]].value_counts().reset_index(name="n")
         labels = classes["class"].where(classes["class"] != OTHER, classes["kind"] + f"_{OTHER}").tolist()
         tell.draw("classes", "bars", labels=labels, values=classes["n"].astype(float).tolist(), y_label="quotes")
         return [tell.result(*decided, headline=headline)]
 
-    def _quoted(self, judged: LongTable) -> pd.DataFrame:
-        """A row per quote of a judge; what it keeps beside several criteria counts once."""
+    def _quotes(self, judged: LongTable) -> pd.DataFrame:
+        """A row per quote: of a judge, where what it keeps beside several criteria counts once; or of those that a
+        model was asked for the class of, where one that it did not answer is left out."""
         rules, rows, frame = QuoteClasses(self.rules, "analysis.rules"), [], judged.first()
+        if "metadata.quoted" in frame:
+            frame = judged.scored()
+            names = {f"metadata.{name}": name for name in ("kind", "system")} | {"metadata.judge": "voice"}
+            asked = frame[frame["criterion"] == OVERALL].rename(columns=names | {"category": "given", "judge": "by"})
+            texts = zip(asked["kind"].astype(str), asked["text"].astype(str), strict=True)
+            return asked.assign(**{"class": [rules.classify(*quote) for quote in texts], "severity": None})
         columns = [c for c in _DETAILS if c in frame]
         system = "metadata.system" if "metadata.system" in frame else "item_id"
-        for (item, judge), own in frame.groupby(["item_id", "judge"], sort=False):
-            details = {c.removeprefix("details."): next(iter(own[c].dropna()), None) for c in columns}
-            about = {"item": item, "voice": judge, "system": own[system].iloc[0], "group": own["group"].iloc[0]}
+        for (item, judge), judgments in frame.groupby(["item_id", "judge"], sort=False):
+            details = {c.removeprefix("details."): next(iter(judgments[c].dropna()), None) for c in columns}
+            about = {"item": item, "voice": judge, "by": "given"}
+            about |= {"system": judgments[system].iloc[0], "group": judgments["group"].iloc[0]}
             for quote in quotes(details, self.given):
-                row = quote._asdict() | {"class": rules.classify(quote.kind, quote.text), "by": "given"}
-                rows.append(about | row)
+                rows.append(about | quote._asdict() | {"class": rules.classify(quote.kind, quote.text)})
         return pd.DataFrame(rows, columns="item kind class voice system group severity given by".split())
 
-    def _asked(self, judged: LongTable) -> pd.DataFrame:
-        """A row per quote that a model was asked for the class of; one that it did not answer is left out."""
-        rules, frame = QuoteClasses(self.rules, "analysis.rules"), judged.scored()
-        frame = frame[frame["criterion"] == OVERALL]
-        texts = zip(frame["metadata.kind"].astype(str), frame["text"].astype(str), strict=True)
-        found = pd.DataFrame({"kind": frame["metadata.kind"], "class": [rules.classify(*each) for each in texts]})
-        found = found.assign(voice=frame["metadata.judge"], system=frame["metadata.system"], group=frame["group"])
-        return found.assign(severity=None, given=frame["category"], by=frame["judge"]).reset_index(drop=True)
+    def _agreement(self, tell: Telling, classed: pd.DataFrame, rng: np.random.Generator) -> SimpleNamespace:
+        """Tell of the classes that somebody else gave, and how the rules agree with them, for TAXONOMY: the share of
+        equal classes, and kappa (unweighted), None where all quotes are in one class; both with intervals over groups.
+        """
+        _count(tell, classed.groupby(["kind", "given"]).size(), "given")
+        _count(tell, classed.groupby(["kind", "given", "system"]).size(), "given_by_system")
+        tell.tables["given"] = _counts(classed, "given")
+        theirs = classed["given"].map(lambda label: self.same.get(str(label), str(label)))
+        codes = {name: float(n) for n, name in enumerate(sorted({*classed["class"], *theirs}))}
+        x, y = (labels.map(codes).to_numpy(dtype=np.float64) for labels in (classed["class"], theirs))
+        groups, kappa = classed["group"].tolist(), None
+        if len(codes) > 1:
+            kappa = coefficients.kappa_interval(x, y, [*codes.values()], rng, "none", self.level, groups=groups)
+        share = limits.share((x == y).astype(np.float64), groups, self.level)
+        tell.say("agreement", share.values("share"), n=len(classed), level=self.level)
+        tell.number(share.value, "agreement")
+        tell.number(kappa, "kappa")
+        tell.tables["crossed"] = classed.assign(given=theirs)[["given", "class"]].value_counts().reset_index(name="n")
+        who, counts = str(classed["by"].iloc[0]), {"n": len(classed), "groups": len(set(groups))}
+        counts |= {"needed": FEWEST_GROUPS, "bound": SUBSTANTIAL}
+        return SimpleNamespace(share=share, kappa=kappa, level=self.level, who=who, **counts)
 
 
 def _modes(judged: LongTable, table: pd.DataFrame) -> pd.DataFrame:
