@@ -15,8 +15,14 @@ from tests.conftest import reference
 from tests.constructs.faithfulness.printed import Printed, body, locked, printed
 from undogmatic.cli import main
 from undogmatic.constructs.faithfulness import document
-from undogmatic.constructs.faithfulness.document import NOTES, ExtractStep, read_document
-from undogmatic.constructs.faithfulness.layout import PageLine, Vocabulary, joined
+from undogmatic.constructs.faithfulness.document import (
+    NOTES,
+    ExtractStep,
+    PageLine,
+    joined,
+    read_document,
+    vocabulary,
+)
 from undogmatic.errors import DataError
 from undogmatic.records.records import Failure, Item, Items
 
@@ -84,7 +90,7 @@ def test_a_word_that_a_page_divides_is_joined_and_headings_and_spaced_paragraphs
     ],
 )  # fmt: skip
 def test_a_hyphen_that_belongs_to_the_word_stays(lines: list[str], end: str) -> None:
-    assert joined([PageLine(line) for line in lines], Vocabulary(lines)).endswith(end)
+    assert joined([PageLine(line) for line in lines], vocabulary(lines)).endswith(end)
 
 
 def test_a_title_that_the_pages_of_a_short_document_repeat_stays_and_what_repeats_within_the_text() -> None:

@@ -185,13 +185,11 @@ class BucketRulesJudge(Judge):
         elif beside:
             sources["noted"] = table(beside)
         errors += self._hedged(texts, hedges(texts.reference, texts.summary, similarities, self.aligned))
-        omissions = self._omissions(texts, missed, covered.score)
-        parts: dict[str, tuple[list[Fault], dict[str, str]]] = {
-            "errors": (errors, sources),
-            "omissions": (omissions, {}),
-        }
         verdicts = {}
-        for criterion, (name, (rows, more)) in zip(CRITERIA, parts.items(), strict=True):
+        for criterion, name, rows, more in (
+            (CRITERIA[0], "errors", errors, sources),
+            (CRITERIA[1], "omissions", self._omissions(texts, missed, covered.score), {}),
+        ):
             bucket = INCOHERENT if covered.score == 0 else min([row["bucket"] for row in rows], default=FLAWLESS)
             issues = [f"{'doubt: ' if row.get('doubt') else ''}{row.get('problem') or row['omission']}" for row in rows]
             verdicts[criterion] = _verdict(self.rubric, bucket, {name: table(rows), **more}, issues)

@@ -37,16 +37,12 @@ CONTRADICTED, INVENTED, HEDGED = "contradicted", "invented", "hedged"
 
 
 def is_sure(source: str, kind: str, least: float) -> bool:
-    """Whether a kind of accusation is more precise than `least`.
+    """Whether a `kind` of accusation (date, name, ...) by `source` (CONTRADICTED, INVENTED or HEDGED) is more precise
+    than the share `least`.
 
     The precision is (right + 1) / (all + 2), Laplace's rule of succession: what was seen a few times is not sure,
     though it was right each time (above .9 after nine of nine); what was never seen is at .5. precision.yaml has both
-    counts, by what accuses and by kind.
-
-    Args:
-        source: CONTRADICTED, INVENTED or HEDGED.
-        kind: Of the accusation: date, vote, name, ...
-        least: A share.
+    counts.
     """
     right, every = lexicon("precision")[source].get(kind, (0, 0))
     return bool((right + 1) / (every + 2) > least)
@@ -96,8 +92,8 @@ def contradictions(
 
     Args:
         reference, text: Sentences.
-        similarity: Cosine of every sentence of the reference with every one of the text, shape (n_reference, n_text).
-        aligned: Similarity from which two sentences are about the same.
+        similarity: Cosine of each of the reference with each of the text, shape (n_reference, n_text).
+        aligned: Similarity from which two sentences are about the same; where none is, nothing is said.
     """
     both = TwoTexts(reference, text, similarity, aligned, language_of(" ".join(reference)))
     return [next((one for rule in RULES for one in rule(both, n)), None) for n in range(len(reference))]
@@ -106,12 +102,12 @@ def contradictions(
 def _votes(both: TwoTexts, n: int) -> Iterator[Accusation]:
     """As other values, but where each side counts votes but once, those are compared wherever they stand."""
     yield from _values(both, n, "vote")
-    expected, found = (
+    sides = [
         [(k, value) for k, sentence in enumerate(side) for value in values(sentence, both.language) if counted(value)]
         for side in (both.reference, both.text)
-    )
-    if all(len({value.parts for _, value in side}) == 1 for side in (expected, found)):
-        (place, right), (k, other) = expected[0], found[0]
+    ]
+    if all(len({value.parts for _, value in side}) == 1 for side in sides):
+        (place, right), (k, other) = (side[0] for side in sides)
         if place == n and not agree(right, other):
             yield Accusation("vote", k, other.said, right.said)
 
@@ -121,14 +117,14 @@ def _values(both: TwoTexts, n: int, kind: str) -> Iterator[Accusation]:
     expected = [value for value in values(both.reference[n], both.language) if value.kind == kind]
     expected = [value for value in expected if counted(value)] or expected  # "by a majority of 3 to 2" is 3 to 2
     for value in expected:
-        others = {
-            least: [(k, other) for k in both.near(n, least) for other in values(both.text[k], both.language)]
+        nearby, near = (
+            [(k, other) for k in both.near(n, least) for other in values(both.text[k], both.language)]
             for least in (NEARBY, both.aligned)
-        }
+        )
         # What is not comparable never agrees.
-        if any(agree(value, other) and (counted(other) or not counted(value)) for _, other in others[NEARBY]):
+        if any(agree(value, other) and (counted(other) or not counted(value)) for _, other in nearby):
             continue
-        for k, other in others[NEARBY if kind == "vote" else both.aligned]:
+        for k, other in nearby if kind == "vote" else near:
             if not reading.comparable(value, other):
                 continue
             # A whole date is that date wherever it stands.
@@ -259,13 +255,8 @@ def phrases(sentence: str, language: Language) -> tuple[str, ...]:
 def hedges(
     reference: Sequence[str], text: Sequence[str], similarity: NDArray[np.float64], aligned: float
 ) -> list[Hedge]:
-    """The statements of a text that are hedged there and not in the reference. What another sentence of the text says
-    much better (EXCUSE) is not hedged.
-
-    Args:
-        reference, text, similarity: As of `contradictions`.
-        aligned: Similarity from which two sentences are about the same. Where none is, nothing is said.
-    """
+    """The statements of a text that are hedged there and not in the reference; the arguments are those of
+    `contradictions`. What another sentence of the text says much better (EXCUSE) is not hedged."""
     language, original = language_of(" ".join(text)), language_of(" ".join(reference))
     hedged = []
     for place, sentence in enumerate(text):
@@ -312,30 +303,45 @@ class Sources:
     """What the sources of a summary have, by their sentences."""
 
     def __init__(self, sentences: tuple[str, ...]) -> None:
-        self.language = language_of(" ".join(sentences))
-        known = [value for each in sentences for value in values(each, self.language)]
+        text = " ".join(sentences)
+        self.language = language_of(text)
+        known = [value for sentence in sentences for value in values(sentence, self.language)]
         counts = (part for value in known if value.kind != "date" for part in value.parts if part is not None)
-        written = (reading.digits(number) for each in sentences for number in re.findall(r"\d+(?:[.,]\d+)*", each))
-        self.numbers = frozenset((*counts, *written))  # of whatever
+        self.numbers = {*counts, *map(reading.digits, re.findall(r"\d+(?:[.,]\d+)*", text))}  # of whatever
         self.dates = [value for value in known if value.kind == "date"]
-        self.citations = frozenset(one[:2] for each in sentences for one in citations(each))
-        self.vocabulary = frozenset(word for each in sentences for word in words(plain(each)))
-        self.stems = frozenset(word for each in sentences for word in content(each, self.language))
-        capitals = ("".join(word[0] for word in re.findall(NAME, each)) for each in sentences)
+        self.citations = {one[:2] for sentence in sentences for one in citations(sentence)}
+        self.vocabulary, self.stems = {*words(plain(text))}, {*content(text, self.language)}
+        capitals = ("".join(name[0] for name in re.findall(NAME, sentence)) for sentence in sentences)
         self.initials = plain(" ".join(capitals))  # by which an abbreviation is known
 
     def know(self, word: str) -> bool:
         """Whether a name, a form of it, or what an abbreviation stands for is in a source."""
         if word.isupper() and plain(word) in self.initials:
             return True
-        pieces = [piece for piece in words(plain(word).removesuffix("'s")) if len(piece) > 2]
-        return all(piece in self.vocabulary or self._begins(piece) for piece in pieces)
-
-    def _begins(self, piece: str) -> bool:
-        return len(piece) > BEGINNING and any(
-            other.startswith(piece[:-1]) or (len(other) > BEGINNING and piece.startswith(other))
-            for other in self.vocabulary
+        pieces = {piece for piece in words(plain(word).removesuffix("'s")) if len(piece) > 2} - self.vocabulary
+        longer = [other for other in self.vocabulary if len(other) > BEGINNING]
+        return all(
+            len(piece) > BEGINNING
+            and (any(other.startswith(piece[:-1]) for other in self.vocabulary) or piece.startswith(tuple(longer)))
+            for piece in pieces
         )
+
+    def cite(self, one: Citation) -> bool:
+        """Whether a citation is in a source; of a case, whether the names of its parties are."""
+        if one.label == "case":
+            heads = [[word for word in words(party) if len(word) > 2] for party in one.key.split(" v. ")]
+            return all(not party or {party[0], party[-1]} & self.vocabulary for party in heads)
+        return one[:2] in self.citations or (one.label == "docket" and one.key in {key for _, key in self.citations})
+
+    def tell(self, value: Value, sentence: str) -> bool:
+        """Whether a date or number is in a source, or is none that is asked for."""
+        if value.kind == "date":
+            return any(agree(value, other) for other in self.dates)
+        number, near = value.parts[0] or 0, reading.room(value, sentence)
+        priced = bool(value.units & {"%", "$", "r$", "us$", "€", "£"})
+        ordinal = any(unit.startswith("the n-th") for unit in value.units)
+        unasked = value.kind == "vote" or ordinal or (number <= SMALL and not priced)
+        return unasked or any(abs(number - other) <= near for other in self.numbers)
 
 
 _sources = functools.lru_cache(maxsize=16)(Sources)
@@ -353,15 +359,14 @@ def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[
     new: list[Accusation] = []
     for place, sentence in _rejoined(text):
         cited = citations(sentence)
-        new += [Accusation("citation", place, sentence[one.start : one.end]) for one in cited if not _cited(one, known)]
+        new += [Accusation("citation", place, sentence[one.start : one.end]) for one in cited if not known.cite(one)]
         rest = sentence  # without its citations and the years behind them
         for one in cited:
             year = _YEAR.match(rest[one.end :])
             rest = blanked(rest, one.start, one.end + (year.end() if year else 0))
         read = values(rest, language)
         for value in read:
-            new_date = value.kind == "date" and not any(agree(value, other) for other in known.dates)
-            if new_date or (value.kind == "number" and not _counted(value, rest, known)):
+            if not known.tell(value, rest):
                 # A price takes along the one letter of the next word.
                 said = re.sub(r" \w$", "", rest[value.start : value.start + len(value.said)])
                 new.append(Accusation(value.kind, place, said))
@@ -417,20 +422,6 @@ def _labels() -> tuple[tuple[str, re.Pattern[str]], ...]:
         (name, re.compile(rf"(?<![\w.])(?:{source})(?: (?:nos?\.|n\.|n[ºo°]s?\.?))? ?(?P<numbers>{more})"))
         for name, source in lexicon("support")["labels"].items()
     )
-
-
-def _cited(one: Citation, known: Sources) -> bool:
-    if one.label == "case":
-        heads = [[word for word in words(party) if len(word) > 2] for party in one.key.split(" v. ")]
-        return all(not party or {party[0], party[-1]} & known.vocabulary for party in heads)
-    return one[:2] in known.citations or (one.label == "docket" and any(one.key == key for _, key in known.citations))
-
-
-def _counted(value: Value, sentence: str, known: Sources) -> bool:
-    number, near = value.parts[0] or 0, reading.room(value, sentence)
-    priced = bool(value.units & {"%", "$", "r$", "us$", "€", "£"})
-    unasked = any(unit.startswith("the n-th") for unit in value.units) or (number <= SMALL and not priced)
-    return unasked or any(abs(number - other) <= near for other in known.numbers)
 
 
 def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]:
