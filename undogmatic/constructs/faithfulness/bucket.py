@@ -53,10 +53,8 @@ class Buckets(Answer):
 class BucketJudge(Judge):
     """Two buckets from one answer, each a fifth of the scale per step; an answer off 1-5 fails and is never filled in.
 
-    An error whose quote does not stand in the summary is kept, marked, and sends the summary to a person.
-
-    Args:
-        asker: How the answer is asked for; it needs words.
+    An error whose quote does not stand in the summary is kept, marked, and sends the summary to a person. The answer
+    is asked for in words.
     """
 
     name = "bucket"
@@ -74,7 +72,8 @@ class BucketJudge(Judge):
         answer: Buckets = (await self.ask.acall(item=item)).answer
         errors = [error.model_dump() | {"quote_found": stands_in(error.quote, summary)} for error in answer.errors]
         invented = [str(error["quote"]) for error in errors if not error["quote_found"]]
-        accuracy = {"errors": table(errors), "quotes_not_found": float(len(invented)), "hedging": float(answer.hedging)}
+        accuracy: dict[str, float | str] = {"errors": table(errors), "quotes_not_found": float(len(invented))}
+        accuracy["hedging"] = float(answer.hedging)
         problems = [error.problem for error in answer.errors]
         problems += [f"the quote {quote!r} does not stand in the summary" for quote in invented]
         omissions = {"omissions": table([{"omission": omission} for omission in answer.omissions])}
@@ -123,18 +122,15 @@ class BucketRulesJudge(Judge):
     does not cover: one with an outcome weighs as a holding.
 
     Args:
-        nli: What finds contradictions.
-        embeddings: What says which sentences are covered.
+        nli, embeddings: What finds contradictions, and what says which sentences are covered.
         prompt: The run's; it reaches nobody here.
         contradicted: The bucket that a contradiction of a kind leaves; `other` is for kinds without a name.
         missing: The bucket that an omission leaves: dissent, concurrence, outcome, much (over a tenth of all).
         invented: The bucket that an invention of a kind leaves: citation, name, number, date, event.
         hedged: The bucket that hedging an outcome or `several` statements leaves; less is named and costs nothing.
-        several: How many.
         sure: A kind of accusation costs something if its precision on development is above this share.
         aligned: Similarity from which a hedged sentence is about one of the reference.
-        threshold: Similarity above which a sentence is covered.
-        least: Shorter sentences are skipped, in characters.
+        threshold, least: Similarity above which a sentence is covered; characters below which one is skipped.
     """
 
     name = "bucket_rules"
@@ -171,13 +167,13 @@ class BucketRulesJudge(Judge):
         covered = coverage(similarities, self.threshold, inclusive=False)
         missed = [sentence for sentence, is_in in zip(texts.reference, covered.covered, strict=True) if not is_in]
         opinion = item.inputs.get("opinion", "").strip()
-        errors = []
+        errors: list[Fault] = []
         for sentence, finding in zip(texts.reference, findings, strict=True):
             if finding.contradicted or finding.doubted:
                 quote = "" if finding.match is None else texts.summary[finding.match]
-                bucket = self.contradicted.get(finding.kind, self.contradicted.get("other", 3))
+                left = self.contradicted.get(finding.kind, self.contradicted.get("other", 3))
                 row = {"quote": quote, "problem": finding.why, "correct": sentence, "kind": finding.kind}
-                errors.append(row | _cost(bucket, finding.contradicted))
+                errors.append(row | _cost(left, finding.contradicted))
         beside = self._beside(texts, opinion, findings)
         sources = {"sources": "opinion, reference" if opinion else "reference"}
         if opinion:

@@ -31,7 +31,6 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, Telling, metric_name
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means
-from undogmatic.stats.claims import Claim
 from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.selection import ranks
@@ -54,16 +53,10 @@ class Scores(NamedTuple):
     voices: Mapping[str, pd.DataFrame]
     patched: int
 
-
-class SystemPair(NamedTuple):
-    """Two systems, left minus right over cases: the claim (None where there is one group), and what the margin allows
-    to say of it, with the number of cases that would decide where it is open."""
-
-    left: str
-    right: str
-    differences: Differences
-    claim: Claim | None
-    apart: Apart
+    @property
+    def groups(self) -> pd.Series:
+        """The independent unit of every case."""
+        return self.about.drop_duplicates("case").set_index("case")["group"]
 
 
 _FIRST = "first mean second=nearest.right difference=nearest.differences.mean"
@@ -82,36 +75,38 @@ WITHHELD = Rules("composite.verdict_", (Rule("missing", "undecided", always, "mi
 
 
 def compare_systems(
-    table: pd.DataFrame, groups: Sequence[str], margin: Margin, level: float, power: float
+    table: pd.DataFrame, groups: pd.Series, margin: Margin, level: float, power: float
 ) -> SimpleNamespace:
     """Every two systems over the cases that all have, as evidence for COMPOSITE: is one ahead of all others?
 
     Args:
         table: Cases x systems without a missing value, high is good.
-        groups: The independent unit of each case.
+        groups: The independent unit of every case.
         margin: Smallest difference that matters.
         level: Of all intervals together; `alpha` is what each pair's leaves out for that (Bonferroni).
         power: For the number of cases that would decide.
     Returns:
-        All `pairs`; `ahead`, those of the system with the highest `mean`, the `first`, with every other one, of which
-        `nearest` comes first; cases `needed` to decide those that are open; and the numbers that sentences name.
+        All `pairs`, of each `left` and `right`, the `differences` left minus right, the `claim` (None where there is
+        one group), and what the margin allows to say of it (`apart`); `ahead`, those of the `first` system, which has
+        the highest `mean`, with every other one, of which `nearest` comes first; cases `needed` to decide those that
+        are open; and the numbers that sentences name.
     """
     mean = table.mean()
     order = mean.round(NOISE).sort_values(ascending=False, kind="stable").index.tolist()
     names = list(itertools.combinations(order, 2))
     alpha = (1 - level) / max(1, len(names))
-    pairs = []
+    pairs, units = [], groups.reindex(table.index).astype(str).tolist()
     for left, right in names:
-        differences, apart = Differences(table[left] - table[right], groups), UNKNOWN
+        differences, apart = Differences(table[left] - table[right], units), UNKNOWN
         if (claim := differences.claim(margin.value, alpha, margin.span, power)) is not None:
             outcome = claim.outcome if margin.allows(claim.outcome) else "open"
             apart = Apart(claim.estimate.interval, outcome, claim.n_needed if outcome == "open" else None)
-        pairs.append(SystemPair(left, right, differences, claim, apart))
+        pairs.append(SimpleNamespace(left=left, right=right, differences=differences, claim=claim, apart=apart))
     ahead = [pair for pair in pairs if pair.left == order[0]]
     open_ = [pair.apart.needed for pair in ahead if pair.apart.outcome == "open"]
     return SimpleNamespace(
         table=table,
-        units=groups,
+        units=units,
         pairs=pairs,
         ahead=ahead,
         first=order[0],
@@ -121,7 +116,7 @@ def compare_systems(
         alpha=alpha,
         systems=len(order),
         n=len(table),
-        groups=len(set(groups)),
+        groups=len(set(units)),
         fewest=max((pair.claim.fewest for pair in ahead if pair.claim is not None), default=2),
         needed=max((math.inf if needed is None else needed for needed in open_), default=0),
     )
@@ -256,7 +251,7 @@ class CompositeAnalysis(Limited):
         tell, scores, margin = Telling(self.name), self.scores(judged), margin_of(judged.rubric, self.margin)
         table = crossed(scores.about, -judged.sign * scores.composite)
         whole = table.dropna()
-        systems = compare_systems(whole, _groups(scores, whole), margin, self.level, self.power)
+        systems = compare_systems(whole, scores.groups, margin, self.level, self.power)
         ruling = verdict(COMPOSITE, systems)
         if scores.composite.isna().any() and ruling.standing != "undecided":
             ruling = self._withheld(ruling, judged, scores, margin)
@@ -328,8 +323,8 @@ class CompositeAnalysis(Limited):
             tell.say("system", mean.values("composite"), shown)
         tell.tables["ranking"] = ranking = pd.DataFrame(rows)
         pairs = [  # `apart` holds with the level of all together, whatever share of it the table leaves to each
-            Comparison(left, right, "", own.mean, systems.n, own.p, lambda _, apart=apart: apart)  # type: ignore[misc]
-            for left, right, own, _, apart in systems.pairs
+            Comparison(p.left, p.right, "", p.differences.mean, systems.n, p.differences.p, lambda _, p=p: p.apart)  # type: ignore[misc]
+            for p in systems.pairs
         ]
         tests = compare.corrected(pairs, {"": 1}, by_interval=("",), alpha=systems.alpha).table
         tell.tables["tests"] = tests.drop(columns="measure")
@@ -387,7 +382,7 @@ class CompositeAnalysis(Limited):
         first = ruling.evidence.first
         for one in low.columns if ruling.standing == "refuted" else [first]:
             turned = high.assign(**{one: low[one]})
-            systems = compare_systems(turned, _groups(scores, turned), margin, self.level, self.power)
+            systems = compare_systems(turned, scores.groups, margin, self.level, self.power)
             again = verdict(COMPOSITE, systems)
             same = again.standing == "refuted" or again.evidence.first == first
             if again.standing != ruling.standing or not same:
@@ -407,24 +402,17 @@ class CompositeAnalysis(Limited):
             if folder.facts.get("dataset_digest") != judged.digest:
                 tell.say("history_differs", run=name, n=len(change))
             for system, own in change.groupby(scores.about["system"].reindex(change.index), sort=False):
-                groups = scores.about["group"].reindex(own.index).tolist()
-                both = pd.DataFrame({"now": own.to_numpy(), "then": 0.0})
-                ((left, *_, apart),) = compare_systems(both, groups, margin, level, self.power).pairs
-                (low, high), beyond = apart.interval, "higher"
-                if left != "now":
+                both = pd.DataFrame({"now": own, "then": 0.0})
+                (pair,) = compare_systems(both, scores.about["group"], margin, level, self.power).pairs
+                (low, high), beyond = pair.apart.interval, "higher"
+                if pair.left != "now":
                     (low, high), beyond = (-high, -low), "lower"
-                shown = {"within": "equal", "beyond": beyond}.get(apart.outcome, "open")
+                shown = {"within": "equal", "beyond": beyond}.get(pair.apart.outcome, "open")
                 row = {"run": name, "system": system, "n": len(own), "then": float(there.reindex(own.index).mean())}
                 row |= {"now": float(scores.composite.reindex(own.index).mean()), "difference": float(own.mean())}
                 rows.append(row | {"low": low, "high": high, "shown": shown})
         if rows:
             tell.tables["history"] = pd.DataFrame(rows)
-
-
-def _groups(scores: Scores, cases: pd.DataFrame) -> list[str]:
-    """The independent unit of each case of a table."""
-    groups = scores.about.drop_duplicates("case").set_index("case")["group"]
-    return groups.reindex(cases.index).astype(str).tolist()
 
 
 def _pillars_of_systems(about: pd.DataFrame, pillars: pd.DataFrame, cases: pd.Index) -> pd.DataFrame:

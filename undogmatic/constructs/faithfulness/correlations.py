@@ -31,7 +31,7 @@ from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.suite import divided, run_each
 from undogmatic.analyses.truth import margin_of
-from undogmatic.constructs.faithfulness.compared import ROUGE, comparable, rouge
+from undogmatic.constructs.faithfulness.compared import PAIR, ROUGE, rouge
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.errors import ConfigError
@@ -113,14 +113,6 @@ class OfComposite(Limited):
         raise NotImplementedError
 
 
-def square(pairs: pd.DataFrame, names: Sequence[str], column: str) -> pd.DataFrame:
-    """A coefficient of every two, told by the columns left and right, as a matrix with 1 on its diagonal."""
-    matrix = pd.DataFrame(np.eye(len(names)), index=list(names), columns=list(names))
-    for left, right, value in pairs[["left", "right", column]].itertuples(index=False, name=None):
-        matrix.loc[left, right] = matrix.loc[right, left] = value
-    return matrix
-
-
 @dataclass(frozen=True)
 class AgreementAnalysis(OfComposite):
     """Agreement of the judges of one pillar, over the texts that both of a pair judged; failures are counted. Names the
@@ -147,30 +139,14 @@ class AgreementAnalysis(OfComposite):
             )
 
     def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
-        voices, groups = scores.voices[self.pillar], scores.about["group"]
+        voices, groups, criteria = scores.voices[self.pillar], scores.about["group"], self.composite.of(self.pillar)
         for judge, n in voices.isna().sum().items():
             if n:
                 tell.say("failed", judge=judge, n=int(n), total=len(voices))
-        tell.tables["pairs"] = pairs = self._pairs(tell, scores, rng)
-        rated, alpha = voices.notna().sum(axis=1) >= 2, None
-        if rated.any():
-            ratings = voices.to_numpy(dtype=np.float64).T
-            alpha = limits.alpha(ratings, judged.scale, groups=groups.tolist(), level=self.level)
-        tell.number(alpha, "alpha")
-        matrix = square(pairs, list(voices.columns), "tau")
-        self._weakest(tell, scores, matrix, rng)
-        draw_heatmap(tell, "matrix", matrix, "tau", limits=(-1.0, 1.0))
-        counts = {"judges": voices.shape[1], "n": int(rated.sum()), "groups": int(groups[rated].nunique())}
-        bounds = {"tentative": TENTATIVE, "reliable": RELIABLE}
-        outcomes = {name: alpha and limits.hold(alpha, bound).outcome for name, bound in bounds.items()}
-        return counts | outcomes | {"needed": FEWEST_GROUPS, "alpha": alpha, "bound": TENTATIVE}
-
-    def _pairs(self, tell: Telling, scores: Scores, rng: np.random.Generator) -> pd.DataFrame:
-        """Kendall's tau of every two judges, and kappa for each criterion."""
-        voices, groups, criteria = scores.voices[self.pillar], scores.about["group"], self.composite.of(self.pillar)
-        rows = []
+        rows, taus = [], pd.DataFrame(np.eye(voices.shape[1]), voices.columns, voices.columns)
         for left, right in itertools.combinations(voices.columns, 2):
             tau, p = associate("kendall", voices[left], voices[right], groups, rng, self.level)
+            taus.loc[left, right] = taus.loc[right, left] = tau.value
             both = voices[left].notna() & voices[right].notna()
             rated, units = scores.wide[both], groups[both].tolist()
             kappas = {c: self._kappa(rated[left, c], rated[right, c], units, rng) for c in criteria}
@@ -181,7 +157,18 @@ class AgreementAnalysis(OfComposite):
                 tell.number(estimate, name, f"{left}-{right}")
             shown = {c: kappa.value for c, kappa in kappas.items() if not math.isnan(kappa.value)}
             tell.say("pair", counts, tau.values("tau"), p=p, kappas=shown)
-        return pd.DataFrame(rows)
+        tell.tables["pairs"] = pd.DataFrame(rows)
+        rated, alpha = voices.notna().sum(axis=1) >= 2, None
+        if rated.any():
+            ratings = voices.to_numpy(dtype=np.float64).T
+            alpha = limits.alpha(ratings, judged.scale, groups=groups.tolist(), level=self.level)
+        tell.number(alpha, "alpha")
+        self._weakest(tell, scores, taus, rng)
+        draw_heatmap(tell, "matrix", taus, "tau", limits=(-1.0, 1.0))
+        bounds = {"tentative": TENTATIVE, "reliable": RELIABLE}
+        outcomes = {name: alpha and limits.hold(alpha, bound).outcome for name, bound in bounds.items()}
+        counts = {"judges": voices.shape[1], "n": int(rated.sum()), "groups": int(groups[rated].nunique())}
+        return counts | outcomes | {"needed": FEWEST_GROUPS, "alpha": alpha, "bound": TENTATIVE}
 
     def _kappa(self, a: pd.Series, b: pd.Series, groups: list[Any], rng: np.random.Generator) -> Estimate:
         """Quadratic weighted kappa with its interval; NaN where scores are no categories, or all one."""
@@ -306,10 +293,12 @@ class CorrelationsAnalysis(OfComposite):
             named[pillar] = scores.pillars[pillar]
             if voices.shape[1] > 1:
                 named |= {f"{pillar} ({judge})": voices[judge] for judge in voices}
+        matrix = pd.DataFrame(np.eye(len(named)), [*named], [*named])
         rows: list[dict[str, Any]] = []
         for (left, x), (right, y) in itertools.combinations(named.items(), 2):
             rho, p = associate("spearman", x, y, groups, rng, self.level)
             rows.append({"left": left, "right": right, "n": rho.n, **rho.row("rho"), "p": p})
+            matrix.loc[left, right] = matrix.loc[right, left] = rho.value
             tell.number(rho.value, "rho", f"{left}-{right}")
         pairs = pd.DataFrame(rows, columns="left right n rho low high p".split())
         rest: dict[str, Estimate] = {}
@@ -327,7 +316,7 @@ class CorrelationsAnalysis(OfComposite):
         tell.tables["rest"] = pd.DataFrame(rows, columns="pillar n rho low high p flagged weight".split())
         tell.tables["pairs"] = pairs
         tell.number(min((rho.value for rho in rest.values() if not math.isnan(rho.value)), default=None), "lowest")
-        draw_heatmap(tell, "matrix", square(pairs, list(named), "rho"), "rho", limits=(-1.0, 1.0))
+        draw_heatmap(tell, "matrix", matrix, "rho", limits=(-1.0, 1.0))
         against = [pillar for pillar, rho in rest.items() if rho.high < 0]
         return {"n": len(rest), "against": against, "open": [p for p, rho in rest.items() if not rho.low > 0]}
 
@@ -355,7 +344,7 @@ class BaselinesAnalysis(OfComposite):
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited where there is no baseline."""
         super().check(judged)
-        texts = any(map(comparable, judged.inputs.values())) if judged.inputs else False
+        texts = any(inputs.keys() >= PAIR for inputs in (judged.inputs or {}).values())
         if not texts and not any(self._stored(judged, name) is not None for name in self.of):
             raise Unsuited(
                 f"analysis=baselines needs texts with a reference, or one of the columns {', '.join(self.of)}. Give "
@@ -365,8 +354,8 @@ class BaselinesAnalysis(OfComposite):
     def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         groups, index = scores.about["group"], scores.composite.index
         texts = [judged.inputs.get(str(item_id), {}) for item_id in index]
-        wanted = ROUGE if any(name in ROUGE for name in self.of) and any(map(comparable, texts)) else ()
-        made = pd.DataFrame(rouge(texts) if wanted else {}, index=index, columns=list(wanted))
+        computed = any(name in ROUGE for name in self.of) and any(inputs.keys() >= PAIR for inputs in texts)
+        made = pd.DataFrame(rouge(texts) if computed else {}, index=index)
         values: dict[str, pd.Series] = {}
         for name in self.of:
             stored = self._stored(judged, name)

@@ -59,8 +59,7 @@ def read_document(path: str | Path) -> DocumentText:
     longer than a page is wide.
 
     Raises:
-        DataError: The file cannot be read, or there is no text in it; the message says which it is (a scan, protected,
-            broken, empty, too large, of another kind) and what to do next.
+        DataError: The file cannot be read, or there is no text in it; the message says why and what to do next.
         ConfigError: A library that it takes is not installed.
     """
     path = Path(path)
@@ -269,7 +268,7 @@ def joined(lines: Page, whole: Set[str]) -> str:
         if cut is not None and head is not None:
             pieces[-1] = last[: len(last) - len(cut[0])]
             chained = pieces[-1].endswith(("-", "\u2010"))
-            following = _rejoined(*cut.groups(), head[0], chained, whole) + following[head.end() :]
+            following = _rejoined(cut[1], cut[2], cut[3], head[0], chained, whole) + following[head.end() :]
         elif last and not (last.endswith(("-", "—", "–", "\u2010", "/")) and not last.endswith(" -")):
             pieces.append(" ")
         pieces.append(following)
@@ -443,15 +442,15 @@ class ExtractStep(Step):
             )
         try:
             # In a thread: a long PDF takes seconds, in which other items' answers wait to be read.
-            found = await asyncio.to_thread(read_document, item.inputs[self.document])
+            read = await asyncio.to_thread(read_document, item.inputs[self.document])
         except DataError as error:
             raise UnparseableAnswer(str(error)) from None
-        if (told := item.metadata.get("document_sha256")) not in (None, found.sha256):
+        if (told := item.metadata.get("document_sha256")) not in (None, read.sha256):
             raise UnparseableAnswer(
-                f"{item.inputs[self.document]}: another file than expected (SHA-256 {found.sha256[:12]}..., expected "
+                f"{item.inputs[self.document]}: another file than expected (SHA-256 {read.sha256[:12]}..., expected "
                 f"{str(told)[:12]}...). Fetch the right one, or correct `document_sha256`."
             )
-        added = {"pages": found.pages, "words": found.words, "document_sha256": found.sha256}
-        added |= {"warnings": list(found.warnings)} if found.warnings else {}
-        inputs = {self.text: found.text} | {k: v for k, v in item.inputs.items() if k not in (self.document, self.text)}
+        added = {"pages": read.pages, "words": read.words, "document_sha256": read.sha256}
+        added |= {"warnings": list(read.warnings)} if read.warnings else {}
+        inputs = {self.text: read.text} | {k: v for k, v in item.inputs.items() if k not in (self.document, self.text)}
         return [item.model_copy(update={"inputs": inputs, "metadata": item.metadata | added})]

@@ -16,7 +16,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,16 +71,15 @@ class MiniLMEmbeddings(Embeddings):
         precision: fp32 as published, or int8 (a quarter of the size; similarities differ by up to 0.02).
     """
 
-    licence: ClassVar[Licence] = {
-        "en": "all-MiniLM-L6-v2 is by sentence-transformers (Apache-2.0).",
-        "pt": "all-MiniLM-L6-v2 é de sentence-transformers (Apache-2.0).",
-    }
-
     def __init__(self, precision: Precision = "fp32") -> None:
         super().__init__()
         package_folder(precision)
         self.precision: Precision = precision
         self.name = f"all-MiniLM-L6-v2-{precision}"
+        self.licence = {
+            "en": "all-MiniLM-L6-v2 is by sentence-transformers (Apache-2.0).",
+            "pt": "all-MiniLM-L6-v2 é de sentence-transformers (Apache-2.0).",
+        }
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Mean-pooled states of the last layer over the tokens of each text, of length 1. Shape (n_texts, 384)."""

@@ -36,13 +36,9 @@ class SentenceFinding(NamedTuple):
 
 
 class Entailment(Unit):
-    """Base of the means. A class of one's own has `compare`, and a file in conf/nli/.
+    """Base of the means. A class of one's own has `compare`, and a file in conf/nli/."""
 
-    Attributes:
-        name: Its name in `nli=`.
-    """
-
-    name = "entailment"
+    name = "entailment"  # its name in `nli=`
     group = "nli"
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
@@ -117,12 +113,8 @@ class Contradicted(Answer):
 
 
 class LlmEntailment(Entailment):
-    """The model sees both texts by numbered sentences and lists the contradictions. A number that is on neither list is
-    an unreadable answer.
-
-    Args:
-        asker: How it is asked; it needs words.
-    """
+    """The model, asked in words, sees both texts by numbered sentences and lists the contradictions. A number that is
+    on neither list is an unreadable answer."""
 
     name = "llm"
 
@@ -159,8 +151,7 @@ class RulesEntailment(Entailment):
     What the rules do not know they do not find: it is a baseline that says what it found, and no reader.
 
     Args:
-        embeddings: What says which sentences are about the same.
-        prompt: The run's; it reaches nobody here.
+        embeddings, prompt: What says which sentences are alike; the run's prompt, which reaches nobody here.
         aligned: Cosine similarity from which two sentences are about the same.
         sure: A kind of contradiction counts if its precision on development (facts/precision.yaml) is above this
             share; others are named as doubts.

@@ -98,12 +98,7 @@ class SummariseStep(Step):
 
 
 class SystemsStep(Step):
-    """An item for each system: what it is to summarise. It asks nothing.
-
-    Args:
-        systems: Their names.
-        text: The input that they are to summarise.
-    """
+    """An item for each of the `systems`, which is to summarise the input `text`. It asks nothing."""
 
     name = "systems"
 
@@ -154,14 +149,13 @@ class SummaryWording(Record):
 
 class Summarizer(dspy.Module):
     """Writes a summary with one model: one that chats, a base model that continues, or a rule that takes sentences out.
+    Raises ConfigError where the model can do none of these.
 
     Args:
         wording, fixed: What the model is told, and the fixed sentences of the language around it.
         words, max_tokens: Of a summary, and of an answer.
         context: Tokens that the model has room for, where it does not declare that itself.
         retries: Further attempts after an answer that cannot be read.
-    Raises:
-        ConfigError: The model can do none of these.
     """
 
     def __init__(

@@ -69,13 +69,9 @@ class QuoteClasses:
 
 
 def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quoted]:
-    """The quotes in the details of a judgment: `errors` and `omissions`, JSON text of a list of texts or objects.
-
-    Args:
-        details: Of a verdict.
-        given: Fields that may hold the class that somebody put a quote in.
-    """
-    found = []
+    """The quotes in the details of a verdict: `errors` and `omissions`, JSON text of a list of texts or objects, of
+    which the fields `given` may hold the class that somebody put a quote in."""
+    read = []
     for kind in KINDS:
         text = details.get(kind)
         try:
@@ -87,8 +83,8 @@ def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quoted
             words = [v for k, v in entry.items() if isinstance(v, str) and k not in (*_NO_WORDS, *given)]
             label = next((entry[k] for k in given if isinstance(entry.get(k), str)), None)
             severity = None if entry.get("severity") is None else str(entry["severity"])
-            found.append(Quoted(kind, " | ".join(words), severity, label))
-    return [quote for quote in found if quote.text.strip()]
+            read.append(Quoted(kind, " | ".join(words), severity, label))
+    return [quote for quote in read if quote.text.strip()]
 
 
 class QuotesDataset:
@@ -264,9 +260,9 @@ class TaxonomyAnalysis(Limited):
         tell.number(share.value, "agreement")
         tell.number(kappa, "kappa")
         tell.tables["crossed"] = classed.assign(given=theirs)[["given", "class"]].value_counts().reset_index(name="n")
-        who, counts = str(classed["by"].iloc[0]), {"n": len(classed), "groups": len(set(groups))}
-        counts |= {"needed": FEWEST_GROUPS, "bound": SUBSTANTIAL}
-        return SimpleNamespace(share=share, kappa=kappa, level=self.level, who=who, **counts)
+        counts = {"n": len(classed), "groups": len(set(groups)), "needed": FEWEST_GROUPS}
+        who = str(classed["by"].iloc[0])
+        return SimpleNamespace(share=share, kappa=kappa, level=self.level, who=who, bound=SUBSTANTIAL, **counts)
 
 
 def _modes(judged: LongTable, table: pd.DataFrame) -> pd.DataFrame:

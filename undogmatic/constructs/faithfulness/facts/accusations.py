@@ -161,11 +161,11 @@ def _outcomes(both: TwoTexts, n: int) -> Iterator[Accusation]:
     another sentence of the reference, which the text's resembles more or which is not of the same level, says just
     that."""
     here = outcomes(both.reference[n], both.language)
-    for right in (one for one in here if not any(reading.opposed(one, other) for other in here)):
+    for right in (one for one in here if not any(alike(one, other, turned=True) for other in here)):
         nearby = [(m, other) for m in both.near(n, NEARBY) for other in outcomes(both.text[m], both.language)]
         for k in both.near(n, both.aligned):
             there = outcomes(both.text[k], both.language)
-            wrong = next((other for other in there if reading.opposed(right, other)), None)
+            wrong = next((other for other in there if alike(right, other, turned=True)), None)
             if wrong is None or any(alike(right, other) for other in there):
                 continue
             said_right = any(
@@ -261,11 +261,11 @@ def hedges(
     hedged = []
     for place, sentence in enumerate(text):
         n = int(similarity[:, place].argmax())
-        said = phrases(sentence, language)
+        doubts = phrases(sentence, language)
         best = similarity[n].max() - similarity[n, place] <= EXCUSE
-        if said and best and similarity[n, place] >= aligned and not phrases(reference[n], original):
+        if doubts and best and similarity[n, place] >= aligned and not phrases(reference[n], original):
             ends = bool(outcomes(sentence, language)) and bool(outcomes(reference[n], original))
-            hedged.append(Hedge(place, n, said, ends))
+            hedged.append(Hedge(place, n, doubts, ends))
     return hedged
 
 
@@ -348,13 +348,8 @@ _sources = functools.lru_cache(maxsize=16)(Sources)
 
 
 def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[Accusation]:
-    """What stands in the text and in no source, in the text's order.
-
-    Args:
-        text: Its sentences.
-        given: The sentences of all sources.
-        events: Whether to look for events without a name or number too. It takes sources that say everything.
-    """
+    """What stands in the text and in no source, in the text's order; both are sentences. With `events`, also events
+    without a name or number, which takes sources that say everything."""
     known, language = _sources(tuple(each for _, each in _rejoined(given))), language_of(" ".join(text))
     new: list[Accusation] = []
     for place, sentence in _rejoined(text):

@@ -305,15 +305,11 @@ def _courts(text: str) -> list[str]:
     return [level for *_, level in sorted(spans)]
 
 
-def alike(one: Outcome, other: Outcome) -> bool:
-    """Whether both say the same of one matter, before courts that may be the same."""
+def alike(one: Outcome, other: Outcome, turned: bool = False) -> bool:
+    """Whether both say the same of one matter, before courts that may be the same; or `turned`, that it ended both
+    ways, so that both cannot be true."""
     same_court = one.level == other.level or not one.level or not other.level
-    return one.about == other.about and one.stands == other.stands and same_court
-
-
-def opposed(one: Outcome, other: Outcome) -> bool:
-    """Whether both cannot be true of one thing: the same matter ended both ways, before courts that may be the same."""
-    return alike(one, other._replace(stands=not other.stands))
+    return one.about == other.about and (one.stands != other.stands) == turned and same_court
 
 
 OVERLAP = 0.6  # share of the shorter sentence's content words that the other must have
