@@ -19,10 +19,10 @@ from undogmatic.config.groups import plain
 from undogmatic.constructs.faithfulness.summarise import (
     CentroidModel,
     LeadModel,
+    SummariseStep,
     Summarizer,
     SummaryWording,
     divided,
-    system_names,
 )
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, UnparseableAnswer
@@ -252,8 +252,9 @@ def test_systems_are_told_apart_by_server_where_they_must_and_a_listed_model_dec
     stub: StubServer,
 ) -> None:
     one, other = ChatModel("m", f"{stub.url}/v1"), ChatModel("m", "http://localhost:9/v1")
-    assert list(system_names([one])) == ["m"]
-    assert list(system_names([one, other, LeadModel()])) == [one.name, other.name, "lead"]
+    wordings = {"en": SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])}
+    assert list(SummariseStep([one], wordings).systems) == ["m"]
+    assert list(SummariseStep([one, other, LeadModel()], wordings).systems) == [one.name, other.name, "lead"]
     listed = ChatModel("gpt-4.1-mini", "https://api.openai.com/v1", provider="openai")
     assert listed.context is not None and listed.context > 100_000
     assert one.context is None and one.count_tokens("ação") == 2  # six bytes

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, coverage, needed, sides, table
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
-from undogmatic.constructs.faithfulness.facts.accusations import HEDGED, INVENTED, Hedge, hedges, inventions, is_sure
+from undogmatic.constructs.faithfulness.facts.accusations import HEDGED, INVENTED, hedges, inventions, is_sure
 from undogmatic.constructs.faithfulness.facts.reading import outcomes
 from undogmatic.constructs.faithfulness.facts.words import language_of, lexicon, pattern, plain, sentences
 from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding, in_words
@@ -180,7 +180,13 @@ class BucketRulesJudge(Judge):
             errors += beside
         elif beside:
             sources["noted"] = table(beside)
-        errors += self._hedged(texts, hedges(texts.reference, texts.summary, similarities, self.aligned))
+        hedged = hedges(texts.reference, texts.summary, similarities, self.aligned)
+        costly = len(hedged) >= self.several or any(hedge.outcome for hedge in hedged)
+        cost = _cost(self.hedged if costly else FLAWLESS, is_sure(HEDGED, "hedging", self.sure))
+        for place, reference, phrases, _ in hedged:
+            problem = f"hedging: {', '.join(map(repr, phrases))}; the reference says it without"
+            row = {"quote": texts.summary[place], "problem": problem, "correct": texts.reference[reference]}
+            errors.append(row | {"kind": "hedging"} | cost)
         verdicts = {}
         for criterion, name, rows, more in (
             (CRITERIA[0], "errors", errors, sources),
@@ -208,16 +214,6 @@ class BucketRulesJudge(Judge):
             bucket = self.invented.get(kind, 3) if opinion else FLAWLESS
             faults.append(row | _cost(bucket, is_sure(INVENTED, kind, self.sure)))
         return faults
-
-    def _hedged(self, texts: Sides, hedged: Sequence[Hedge]) -> list[Fault]:
-        costly = len(hedged) >= self.several or any(hedge.outcome for hedge in hedged)
-        cost = _cost(self.hedged if costly else FLAWLESS, is_sure(HEDGED, "hedging", self.sure))
-        rows = []
-        for place, reference, phrases, _ in hedged:
-            problem = f"hedging: {', '.join(map(repr, phrases))}; the reference says it without"
-            row = {"quote": texts.summary[place], "problem": problem, "correct": texts.reference[reference]}
-            rows.append(row | {"kind": "hedging"} | cost)
-        return rows
 
     def _omissions(self, texts: Sides, missed: Sequence[str], share: float) -> list[Fault]:
         """Of a reference of which so large a share is covered, the `missed` sentences not being."""

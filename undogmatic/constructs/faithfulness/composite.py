@@ -104,22 +104,12 @@ def compare_systems(
         pairs.append(SimpleNamespace(left=left, right=right, differences=differences, claim=claim, apart=apart))
     ahead = [pair for pair in pairs if pair.left == order[0]]
     open_ = [pair.apart.needed for pair in ahead if pair.apart.outcome == "open"]
-    return SimpleNamespace(
-        table=table,
-        units=units,
-        pairs=pairs,
-        ahead=ahead,
-        first=order[0],
-        nearest=next(iter(ahead), None),
-        mean=float(mean[order[0]]),
-        margin=margin.value,
-        alpha=alpha,
-        systems=len(order),
-        n=len(table),
-        groups=len(set(units)),
-        fewest=max((pair.claim.fewest for pair in ahead if pair.claim is not None), default=2),
-        needed=max((math.inf if needed is None else needed for needed in open_), default=0),
-    )
+    needed = max((math.inf if cases is None else cases for cases in open_), default=0)
+    fewest = max((pair.claim.fewest for pair in ahead if pair.claim is not None), default=2)
+    first = {"first": order[0], "mean": float(mean[order[0]]), "nearest": next(iter(ahead), None)}
+    counts = {"systems": len(order), "n": len(table), "groups": len(set(units)), "needed": needed, "fewest": fewest}
+    rules = {"margin": margin.value, "alpha": alpha}
+    return SimpleNamespace(table=table, units=units, pairs=pairs, ahead=ahead, **first, **counts, **rules)
 
 
 def _about(frame: pd.DataFrame) -> pd.DataFrame:
@@ -294,9 +284,10 @@ class CompositeAnalysis(Limited):
         self, tell: Telling, judged: LongTable, scores: Scores, systems: SimpleNamespace, rng: np.random.Generator
     ) -> None:
         """Tell of every system, the best first, over the cases that all systems have."""
-        whole, groups, of = systems.table, systems.units, [f"of_{pillar}" for pillar in self.weights]
+        whole, groups, about = systems.table, systems.units, scores.about
         places = ranks(whole.to_numpy(), rng, self.level, self.resamples, groups=groups)
-        pillars = _pillars_of_systems(scores.about, scores.pillars, whole.index)
+        kept = scores.pillars[about["case"].isin(whole.index)]
+        pillars = kept.groupby(about["system"]).mean().add_prefix("of_")
         tell.say("over", n=systems.n, groups=systems.groups)
         rows: list[dict[str, Any]] = []
         for n in np.argsort(places.place, kind="stable"):
@@ -317,8 +308,8 @@ class CompositeAnalysis(Limited):
             tell.number(mean, "mean", system)
             tell.number(place, "place", system)
             tell.number(first, "first_share", system)
-            for pillar, column in zip(self.weights, of, strict=True):
-                tell.number(row[column], "pillar", pillar, system)
+            for pillar in self.weights:
+                tell.number(row[f"of_{pillar}"], "pillar", pillar, system)
             shown = {"band": f"band_{bands['band']}", "places": (low, high), "system": system, "first": first}
             tell.say("system", mean.values("composite"), shown)
         tell.tables["ranking"] = ranking = pd.DataFrame(rows)
@@ -335,12 +326,12 @@ class CompositeAnalysis(Limited):
         tell.say("no_truth")
         forest = columns(ranking, labels="system", estimate="composite", low="low", high="high")
         tell.draw("ranking", "forest", **forest, x_label="composite")
-        draw_heatmap(tell, "pillars", ranking.set_index("system")[[*of, "composite"]], "mean_of_cases")
+        draw_heatmap(tell, "pillars", ranking.set_index("system")[[*pillars, "composite"]], "mean_of_cases")
 
     def _by_judge(self, tell: Telling, judged: LongTable, scores: Scores) -> None:
         """Tell the composite of every case, and with each judge alone of pillars with several: of every case, and the
         means and places of the systems over what that judge judged."""
-        cases = crossed(scores.about, scores.composite)
+        about, cases = scores.about, crossed(scores.about, scores.composite)
         drawn = 0 < len(cases) <= MOST_CASES
         if drawn:
             _draw_dots(tell, "cases", cases)
@@ -349,11 +340,11 @@ class CompositeAnalysis(Limited):
         for judge in dict.fromkeys(judge for voices in several for judge in voices):
             alone = {p: v[[judge]] if v.shape[1] > 1 and judge in v else v for p, v in scores.voices.items()}
             of_judge, composite = self._weighed(alone)
-            grid = crossed(scores.about, composite)
+            grid = crossed(about, composite)
             if drawn:
                 draw_heatmap(tell, metric_name(f"cases_{judge}"), grid, "composite", judge=judge, caption="cases_of")
             table = grid.dropna()
-            pillars = _pillars_of_systems(scores.about, of_judge, table.index)
+            pillars = of_judge[about["case"].isin(table.index)].groupby(about["system"]).mean().add_prefix("of_")
             places = (judged.sign * table.mean()).round(NOISE).rank(method="min")
             for system in table.columns if len(table) else ():
                 row = {"voice": judge, "system": system, "n": len(table), "place": places[system]}
@@ -413,12 +404,6 @@ class CompositeAnalysis(Limited):
                 rows.append(row | {"low": low, "high": high, "shown": shown})
         if rows:
             tell.tables["history"] = pd.DataFrame(rows)
-
-
-def _pillars_of_systems(about: pd.DataFrame, pillars: pd.DataFrame, cases: pd.Index) -> pd.DataFrame:
-    """The mean `of_` every pillar over some cases, a row per system."""
-    kept = about["case"].isin(cases)
-    return pillars[kept].groupby(about.loc[kept, "system"]).mean().add_prefix("of_")
 
 
 def _draw_dots(tell: Telling, name: str, table: pd.DataFrame) -> None:

@@ -83,8 +83,8 @@ class OfComposite(Limited):
     is a metric that sums it up, where there is one.
 
     Args:
-        composite: What the composite is made of.
-        level: Confidence level of every interval; of several of a kind, where an analysis says so, together.
+        composite, level: What it is made of; confidence level of every interval, or where an analysis says so of
+            several of a kind together.
     """
 
     name: ClassVar[str]
@@ -265,15 +265,12 @@ class ConsistencyAnalysis(OfComposite):
             tell.number(max(row["mean_change"] for row in rows), "mean_change")
             tell.tables["judges"] = pd.DataFrame(rows)
         all_shown, shown = bool(rows) and len(claims) == len(rows), claims.values()
-        return {
-            "judges": len(rows),
-            "margin": margin,
-            "moved": [voice for (_, voice), held in claims.items() if held.outcome == "beyond"],
-            "within": all_shown and all(held.outcome == "within" for held in shown),
-            "few": not all_shown or any(held.reason == "too_few" for held in shown),
-            "groups": min(held.estimate.n_groups for held in shown) if all_shown else 0,
-            "fewest": max((held.fewest for held in shown), default=2),
-        }
+        moved = [voice for (_, voice), held in claims.items() if held.outcome == "beyond"]
+        few = not all_shown or any(held.reason == "too_few" for held in shown)
+        within = all_shown and all(held.outcome == "within" for held in shown)
+        least = min(held.estimate.n_groups for held in shown) if all_shown else 0
+        counts = {"judges": len(rows), "groups": least, "fewest": max((held.fewest for held in shown), default=2)}
+        return {"margin": margin, "moved": moved, "within": within, "few": few, **counts}
 
 
 @dataclass(frozen=True)
@@ -371,10 +368,9 @@ class BaselinesAnalysis(OfComposite):
             else:
                 tell.say("absent", baseline=name)
         level = family_level(self.level, len(values))
-        correlated = {
-            name: [associate(kind, own, scores.composite, groups, rng, level) for kind in ("kendall", "spearman")]
-            for name, own in values.items()
-        }
+        kinds: tuple[agreement.Kind, ...] = ("kendall", "spearman")
+        pairs = {name: (column, scores.composite, groups, rng, level) for name, column in values.items()}
+        correlated = {name: [associate(kind, *pair) for kind in kinds] for name, pair in pairs.items()}
         holm = pd.Series({name: tau.p for name, (tau, _) in correlated.items()}, dtype=float)
         if len(tested := holm.dropna()):
             holm[tested.index] = paired.holm(tested.to_numpy())
@@ -475,12 +471,8 @@ class LengthBiasAnalysis(OfComposite):
 
 @dataclass(frozen=True)
 class MetaAnalysis:
-    """Runs the composite and every analysis of it that the run has the conditions for; says which were left out.
-
-    Args:
-        composite, agreement, pillars, baselines, length_bias, consistency, taxonomy: The analyses; each can be set as
-            if it were run alone, and all read the one composite (`analysis.composite.weights`).
-    """
+    """Runs the composite and every analysis of it that the run has the conditions for; says which were left out. Each
+    can be set as if it were run alone, and all read the one composite (`analysis.composite.weights`)."""
 
     name: ClassVar[str] = "meta"
     long: ClassVar[bool] = True

@@ -46,11 +46,6 @@ class DocumentText(NamedTuple):
     warnings: tuple[str, ...]  # what a reader of the text should know, in sentences
     sha256: str  # of the file, in hex
 
-    @property
-    def words(self) -> int:
-        """Words of the text, divided by white space."""
-        return len(self.text.split())
-
 
 def read_document(path: str | Path) -> DocumentText:
     """Read a .pdf, .txt or .md file.
@@ -277,10 +272,7 @@ def joined(lines: Page, whole: Set[str]) -> str:
 
 def _notes_start(page: Page, body: float, after_notes: bool) -> int:
     """Where the footnotes of a page begin, its length where it has none; `after_notes` if one may go on from the page
-    before.
-
-    Without that and without a mark, less than half of the page can be footnotes: a headnote is set small as well.
-    """
+    before. Else, without a mark, less than half of the page can be footnotes: a headnote is set small as well."""
     none, margin, usual_gap = len(page), _usual(line.x for line in page), _leading(page)
     first = next((n + 1 for n in reversed(range(none)) if page[n].size >= SMALLER * body), 0)
     for start in range(first, none) if first and usual_gap < inf else ():
@@ -415,15 +407,12 @@ def letters(text: str) -> str:
 
 
 class ExtractStep(Step):
-    """One item of each, under its own id, with the document's text in the place of its path.
+    """One item of each, under its own id, with the document's text as the input `text` in the place of its path (of a
+    .pdf, .txt or .md file), which is the input `document`.
 
     The other inputs and all metadata stay; `pages`, `words` and `document_sha256` come to the metadata, and `warnings`
     where there are any. A document that cannot be read is a failure with its reason, and so is one that is another file
     than `document_sha256` in the metadata says. An item without a document, but with its text, stays as it is.
-
-    Args:
-        document: The input that holds the path of a .pdf, .txt or .md file.
-        text: The input that the text becomes.
     """
 
     name = "extract"
@@ -450,7 +439,7 @@ class ExtractStep(Step):
                 f"{item.inputs[self.document]}: another file than expected (SHA-256 {read.sha256[:12]}..., expected "
                 f"{str(told)[:12]}...). Fetch the right one, or correct `document_sha256`."
             )
-        added = {"pages": read.pages, "words": read.words, "document_sha256": read.sha256}
+        added = {"pages": read.pages, "words": len(read.text.split()), "document_sha256": read.sha256}
         added |= {"warnings": list(read.warnings)} if read.warnings else {}
         inputs = {self.text: read.text} | {k: v for k, v in item.inputs.items() if k not in (self.document, self.text)}
         return [item.model_copy(update={"inputs": inputs, "metadata": item.metadata | added})]

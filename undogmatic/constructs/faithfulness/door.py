@@ -44,7 +44,7 @@ def run(typed: argparse.Namespace) -> None:
             table.add_row(source.name, "", "", "", "", "not written")
             messages.append(f"error: {error}")
             continue
-        numbers = (document.pages, document.words, len(document.removed), len(document.notes))
+        numbers = (document.pages, len(document.text.split()), len(document.removed), len(document.notes))
         table.add_row(source.name, *(f"{number:,}" for number in numbers), str(target))
         messages += [f"warning: {source}: {warning}" for warning in document.warnings]
     Console(markup=False, highlight=False, emoji=False, soft_wrap=False).print(table)

@@ -29,10 +29,8 @@ MOST_KEPT = 100_000  # sentences whose vectors are kept (150 MB of them with Min
 
 
 class Embeddings(Model):
-    """Base of all embeddings. A sentence is read once in a run, whoever asks for it: judges share one object.
-
-    A subclass sets `name` and has `read`.
-    """
+    """Base of all embeddings. A sentence is read once in a run, whoever asks for it: judges share one object. A
+    subclass sets `name` and has `read`."""
 
     group = "embeddings"
     readouts = ()
@@ -40,7 +38,6 @@ class Embeddings(Model):
     def __init__(self) -> None:
         self._kept: dict[str, NDArray[np.float32]] = {}
         self._lock = threading.Lock()
-        self.sentences_read = 0
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A vector of length 1 per text. Shape (n_texts, width)."""
@@ -51,7 +48,6 @@ class Embeddings(Model):
                 new = list(dict.fromkeys(texts))
             if new:
                 self._kept.update(zip(new, self.read(new), strict=True))
-                self.sentences_read += len(new)
             return np.stack([self._kept[text] for text in texts])
 
     async def similarities(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:

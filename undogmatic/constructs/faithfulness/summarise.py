@@ -8,7 +8,6 @@ baselines: who summarises worse than the first sentences has not summarised.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Annotated, Any
@@ -46,8 +45,7 @@ class SummariseStep(Step):
         words: How long a summary shall be.
         max_tokens: Room for an answer; None: three tokens per word, and 200. A model that thinks first needs more.
         context: Tokens that a model is taken to have room for, where it does not declare that itself.
-        temperature: Of the sampling.
-        retries: Further attempts after an answer that cannot be read.
+        temperature, retries: Of the sampling; further attempts after an answer that cannot be read.
     """
 
     name = "summarise"
@@ -69,14 +67,17 @@ class SummariseStep(Step):
                 f"the step summarise has no wording in {language!r} (it has: {', '.join(wordings)}). Choose another "
                 f"`prompt=`, or add `wordings.{language}` to its file in conf/step/."
             )
+        full = [model.name for model in models]
+        if twice := next((name for name in full if full.count(name) > 1), None):
+            raise ConfigError(f"{twice} is named twice among the models that summarise; name each once.")
+        short = [name.partition("@")[0] for name in full]  # without the server, where that tells them apart
+        names = [full[n] if short.count(name) > 1 else name for n, name in enumerate(short)]
         self.text, self.language = text, language
         tokens = max_tokens if max_tokens is not None else 3 * words + 200
+        settings = words, tokens, context, temperature, retries
         self.systems: Mapping[str, Mapping[str, Summarizer]] = {
-            name: {
-                code: Summarizer(model, wording, words_of(code), words, tokens, context, temperature, retries)
-                for code, wording in wordings.items()
-            }
-            for name, model in system_names(models).items()
+            name: {code: Summarizer(model, told, words_of(code), *settings) for code, told in wordings.items()}
+            for name, model in zip(names, models, strict=True)
         }
 
     def stages(self) -> Sequence[Step]:
@@ -119,16 +120,6 @@ class SystemsStep(Step):
             item.model_copy(update=shared | {"id": f"{item.id}/{system}", "metadata": about | {SYSTEM: system}})
             for system in self.systems
         ]
-
-
-def system_names(models: Sequence[Model]) -> dict[str, Model]:
-    """Models by the names of systems: their own, without the server where that is enough to tell them apart. Raises
-    ConfigError where one is named twice."""
-    full = Counter(model.name for model in models)
-    if twice := next((name for name, times in full.items() if times > 1), None):
-        raise ConfigError(f"{twice} is named twice among the models that summarise; name each once.")
-    short = [model.name.partition("@")[0] for model in models]
-    return {model.name if short.count(name) > 1 else name: model for name, model in zip(short, models, strict=True)}
 
 
 TASKS = ("whole", "part", "joined")  # what the model sees: the text, one of its parts, or what was said of the parts
@@ -246,10 +237,8 @@ class Summarizer(dspy.Module):
 
 
 def divided(text: str, room: int, count: Callable[[str], int]) -> list[str]:
-    """A text in pieces of at most `room` tokens each, of about one size, cut between paragraphs where that can be.
-
-    A paragraph that is too long is cut between sentences, a sentence that is between words.
-    """
+    """A text in pieces of at most `room` tokens each, of about one size, cut between paragraphs where that can be. A
+    paragraph that is too long is cut between sentences, a sentence that is between words."""
     whole, taken = count(text), 0
     wanted = math.ceil(whole / math.ceil(whole / room))
     pieces: list[list[str]] = [[]]

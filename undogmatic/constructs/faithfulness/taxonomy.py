@@ -51,9 +51,7 @@ class QuoteClasses:
         try:
             loaded = read_yaml(file)
             self.by_kind = {
-                kind: [
-                    (str(rule["class"]), [re.compile(p, re.IGNORECASE) for p in rule["any"]]) for rule in loaded[kind]
-                ]
+                kind: [(str(rule["class"]), [re.compile(p, re.I) for p in rule["any"]]) for rule in loaded[kind]]
                 for kind in KINDS
             }
         except (KeyError, TypeError, re.error) as error:
@@ -88,12 +86,8 @@ def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quoted
 
 
 class QuotesDataset:
-    """Every quote in the judgments of a run, with the class that the rules put it in as its label.
-
-    Args:
-        path: The run's folder, or its judgments.jsonl.
-        rules: A YAML file of rules (`QuoteClasses`); None: the shipped.
-    """
+    """Every quote in the judgments of a run (`path`: its folder, or its judgments.jsonl), with the class that the rules
+    put it in as its label (`rules`: as of `QuoteClasses`)."""
 
     name = "quotes"
 

@@ -367,9 +367,15 @@ def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[
                 new.append(Accusation(value.kind, place, said))
         names = list(_names(rest, language))
         new += [Accusation("name", place, name) for name, asked in names if not all(map(known.know, asked))]
-        told = not (cited or read or names) and language == known.language
-        if events and told and (verb := _event(sentence, known, language)):
-            new.append(Accusation("event", place, verb))
+        if not events or cited or read or names or language != known.language:
+            continue
+        carrying = content(sentence, language)
+        strange = [word for word in carrying if word not in known.stems]
+        # An event has something of the case; half of it is new.
+        if len(carrying) >= max(FEWEST, KNOWN + len(strange)) and len(strange) >= STRANGE * len(carrying):
+            past = compiled(lexicon("support")["past"][language])
+            verbs = (word for word in words(plain(sentence)) if past.fullmatch(word))
+            new += [Accusation("event", place, verb) for verb in verbs if stem(verb, language) in strange][:1]
     return new
 
 
@@ -438,14 +444,3 @@ def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]
         defined = len(parts) == 1 and _DEFINED.search(sentence[max(0, match.start() - REACH) : match.start()])
         if named:
             yield match[0], [] if label or defined else named
-
-
-def _event(sentence: str, known: Sources, language: Language) -> str:
-    """The verb of an event that no source tells, or "". The sentence has something of the case; half of it is new."""
-    own = content(sentence, language)
-    strange = [word for word in own if word not in known.stems]
-    if len(own) < FEWEST or len(own) - len(strange) < KNOWN or len(strange) < STRANGE * len(own):
-        return ""
-    past = compiled(lexicon("support")["past"][language])
-    verbs = (word for word in words(plain(sentence)) if past.fullmatch(word))
-    return next((verb for verb in verbs if stem(verb, language) in strange and verb not in lexicon()["stop"]), "")
