@@ -42,9 +42,8 @@ MOST_CASES = 30  # with more, neither rows of a heatmap nor marks of a case can 
 
 class Scores(NamedTuple):
     """Of every item, index `item_id` throughout: `about` has columns case, system, group, words; `wide` one per judge
-    and criterion; `pillars` one per pillar (NaN where it is missing); `composite` the weighted mean (NaN where it is
-    missing). `voices` has a table per pillar with a column per judge. `patched` items got a composite though a judgment
-    was missing."""
+    and criterion; `pillars` one per pillar, and `composite` is their weighted mean (NaN where one is missing). `voices`
+    has a table per pillar with a column per judge. `patched` items got a composite though a judgment was missing."""
 
     about: pd.DataFrame
     wide: pd.DataFrame
@@ -52,11 +51,6 @@ class Scores(NamedTuple):
     composite: pd.Series
     voices: Mapping[str, pd.DataFrame]
     patched: int
-
-    @property
-    def groups(self) -> pd.Series:
-        """The independent unit of every case."""
-        return self.about.drop_duplicates("case").set_index("case")["group"]
 
 
 _FIRST = "first mean second=nearest.right difference=nearest.differences.mean"
@@ -240,11 +234,11 @@ class CompositeAnalysis(Limited):
         self.check(judged)
         tell, scores, margin = Telling(self.name), self.scores(judged), margin_of(judged.rubric, self.margin)
         table = crossed(scores.about, -judged.sign * scores.composite)
-        whole = table.dropna()
-        systems = compare_systems(whole, scores.groups, margin, self.level, self.power)
+        whole, groups = table.dropna(), scores.about.drop_duplicates("case").set_index("case")["group"]
+        systems = compare_systems(whole, groups, margin, self.level, self.power)
         ruling = verdict(COMPOSITE, systems)
         if scores.composite.isna().any() and ruling.standing != "undecided":
-            ruling = self._withheld(ruling, judged, scores, margin)
+            ruling = self._withheld(ruling, judged, scores, groups, margin)
         systems.mean *= -judged.sign
         self._set_out(tell, scores, table, margin)
         if len(whole) and table.shape[1] > 1:
@@ -292,11 +286,11 @@ class CompositeAnalysis(Limited):
         rows: list[dict[str, Any]] = []
         for n in np.argsort(places.place, kind="stable"):
             system = str(whole.columns[n])
-            own = -judged.sign * whole[system].to_numpy()
-            mean = Estimate(float(own.mean()), np.nan, np.nan)
+            values = -judged.sign * whole[system].to_numpy()
+            mean = Estimate(float(values.mean()), np.nan, np.nan)
             if systems.groups > 1:
-                within = judged.scale[0] <= own.min() and own.max() <= judged.scale[1]
-                held = means.interval(own, self.level, groups=groups, bounds=judged.scale if within else None)
+                within = judged.scale[0] <= values.min() and values.max() <= judged.scale[1]
+                held = means.interval(values, self.level, groups=groups, bounds=judged.scale if within else None)
                 mean = mean.replace(low=held.low, high=held.high)
             place, low, high, first = (float(of_all[n]) for of_all in (places.place, *places.ends, places.first))
             bands = {f"band{end}": "" if math.isnan(x) else self.band(x) for end, x in mean.metrics("").items()}
@@ -364,7 +358,7 @@ class CompositeAnalysis(Limited):
         tell.tables["cases"] = cases.rename_axis(columns=None).reset_index()
         tell.tables["cases"].attrs["names"] = list(cases.columns)
 
-    def _withheld(self, ruling: Ruling, judged: LongTable, scores: Scores, margin: Margin) -> Ruling:
+    def _withheld(self, ruling: Ruling, judged: LongTable, scores: Scores, groups: pd.Series, margin: Margin) -> Ruling:
         """The verdict if it stands with the missing pillars at the ends of the scale that speak most against it."""
         low, high = (
             crossed(scores.about, -judged.sign * (scores.pillars.fillna(end) * self.weighing).sum(axis=1)).dropna()
@@ -373,7 +367,7 @@ class CompositeAnalysis(Limited):
         first = ruling.evidence.first
         for one in low.columns if ruling.standing == "refuted" else [first]:
             turned = high.assign(**{one: low[one]})
-            systems = compare_systems(turned, scores.groups, margin, self.level, self.power)
+            systems = compare_systems(turned, groups, margin, self.level, self.power)
             again = verdict(COMPOSITE, systems)
             same = again.standing == "refuted" or again.evidence.first == first
             if again.standing != ruling.standing or not same:
@@ -392,15 +386,15 @@ class CompositeAnalysis(Limited):
             change = (scores.composite - there.reindex(scores.composite.index)).dropna()
             if folder.facts.get("dataset_digest") != judged.digest:
                 tell.say("history_differs", run=name, n=len(change))
-            for system, own in change.groupby(scores.about["system"].reindex(change.index), sort=False):
-                both = pd.DataFrame({"now": own, "then": 0.0})
+            for system, gain in change.groupby(scores.about["system"].reindex(change.index), sort=False):
+                both = pd.DataFrame({"now": gain, "then": 0.0})
                 (pair,) = compare_systems(both, scores.about["group"], margin, level, self.power).pairs
                 (low, high), beyond = pair.apart.interval, "higher"
                 if pair.left != "now":
                     (low, high), beyond = (-high, -low), "lower"
                 shown = {"within": "equal", "beyond": beyond}.get(pair.apart.outcome, "open")
-                row = {"run": name, "system": system, "n": len(own), "then": float(there.reindex(own.index).mean())}
-                row |= {"now": float(scores.composite.reindex(own.index).mean()), "difference": float(own.mean())}
+                row = {"run": name, "system": system, "n": len(gain), "then": float(there.reindex(gain.index).mean())}
+                row |= {"now": float(scores.composite.reindex(gain.index).mean()), "difference": float(gain.mean())}
                 rows.append(row | {"low": low, "high": high, "shown": shown})
         if rows:
             tell.tables["history"] = pd.DataFrame(rows)

@@ -95,11 +95,9 @@ class OfComposite(Limited):
     level: Share = 0.95
 
     def check(self, judged: LongTable) -> None:
-        """As the composite."""
         self.composite.check(judged)
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
-        """One result."""
         self.check(judged)
         tell = Telling(self.name)
         evidence = self.find(tell, judged, self.composite.scores(judged), rng)
@@ -368,9 +366,10 @@ class BaselinesAnalysis(OfComposite):
             else:
                 tell.say("absent", baseline=name)
         level = family_level(self.level, len(values))
-        kinds: tuple[agreement.Kind, ...] = ("kendall", "spearman")
-        pairs = {name: (column, scores.composite, groups, rng, level) for name, column in values.items()}
-        correlated = {name: [associate(kind, *pair) for kind in kinds] for name, pair in pairs.items()}
+        correlated = {}
+        for name, column in values.items():
+            compared = column, scores.composite, groups, rng, level
+            correlated[name] = associate("kendall", *compared), associate("spearman", *compared)
         holm = pd.Series({name: tau.p for name, (tau, _) in correlated.items()}, dtype=float)
         if len(tested := holm.dropna()):
             holm[tested.index] = paired.holm(tested.to_numpy())

@@ -237,9 +237,8 @@ class TaxonomyAnalysis(Limited):
         return pd.DataFrame(rows, columns="item kind class voice system group severity given by".split())
 
     def _agreement(self, tell: Telling, classed: pd.DataFrame, rng: np.random.Generator) -> SimpleNamespace:
-        """Tell of the classes that somebody else gave, and how the rules agree with them, for TAXONOMY: the share of
-        equal classes, and kappa (unweighted), None where all quotes are in one class; both with intervals over groups.
-        """
+        """Tell of the classes that somebody else gave, and how the rules agree with them: the share of equal classes
+        and unweighted kappa (None where all quotes are in one class), both with intervals over groups."""
         _count(tell, classed.groupby(["kind", "given"]).size(), "given")
         _count(tell, classed.groupby(["kind", "given", "system"]).size(), "given_by_system")
         tell.tables["given"] = _counts(classed, "given")
@@ -260,9 +259,8 @@ class TaxonomyAnalysis(Limited):
 
 
 def _modes(judged: LongTable, table: pd.DataFrame) -> pd.DataFrame:
-    """Count how summaries fail: a row per judge (and system, where there are any) says how many summaries it read and
-    in how many it found errors, omissions and hedging (by a quote of that class, or because it says so of the whole).
-    """
+    """Count how summaries fail: a row per judge (and system, where there are any) has how many summaries it read, and
+    with errors, omissions and hedging (by a quote of that class, or because the judge says so of the whole)."""
     frame = judged.scored()
     columns = [column for column in _DETAILS if column in frame]
     if "item" not in table or not columns:

@@ -158,8 +158,7 @@ def _same_place(both: TwoTexts, n: int, k: int, value: Value, other: Value) -> b
 
 def _outcomes(both: TwoTexts, n: int) -> Iterator[Accusation]:
     """Outcomes turned round, unless a sentence at least as similar, or of the very instance, says the right one; or
-    another sentence of the reference, which the text's resembles more or which is not of the same level, says just
-    that."""
+    another of the reference, which the text's resembles more or which is not of the same level, says just that."""
     here = outcomes(both.reference[n], both.language)
     for right in (one for one in here if not any(alike(one, other, turned=True) for other in here)):
         nearby = [(m, other) for m in both.near(n, NEARBY) for other in outcomes(both.text[m], both.language)]
@@ -311,6 +310,7 @@ class Sources:
         self.dates = [value for value in known if value.kind == "date"]
         self.citations = {one[:2] for sentence in sentences for one in citations(sentence)}
         self.vocabulary, self.stems = {*words(plain(text))}, {*content(text, self.language)}
+        self.long = tuple(word for word in self.vocabulary if len(word) > BEGINNING)
         capitals = ("".join(name[0] for name in re.findall(NAME, sentence)) for sentence in sentences)
         self.initials = plain(" ".join(capitals))  # by which an abbreviation is known
 
@@ -318,13 +318,11 @@ class Sources:
         """Whether a name, a form of it, or what an abbreviation stands for is in a source."""
         if word.isupper() and plain(word) in self.initials:
             return True
-        pieces = {piece for piece in words(plain(word).removesuffix("'s")) if len(piece) > 2} - self.vocabulary
-        longer = [other for other in self.vocabulary if len(other) > BEGINNING]
-        return all(
-            len(piece) > BEGINNING
-            and (any(other.startswith(piece[:-1]) for other in self.vocabulary) or piece.startswith(tuple(longer)))
-            for piece in pieces
-        )
+        for piece in {piece for piece in words(plain(word).removesuffix("'s")) if len(piece) > 2} - self.vocabulary:
+            begins = piece.startswith(self.long) or any(other.startswith(piece[:-1]) for other in self.vocabulary)
+            if len(piece) <= BEGINNING or not begins:
+                return False
+        return True
 
     def cite(self, one: Citation) -> bool:
         """Whether a citation is in a source; of a case, whether the names of its parties are."""

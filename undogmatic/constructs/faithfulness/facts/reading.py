@@ -236,7 +236,7 @@ def outcomes(sentence: str, language: Language) -> tuple[Outcome, ...]:
     text = plain(sentence)
     negators = word_set("negators", language)
     read = []
-    for about, stands, match, said in _endings(text):
+    for about, stands, match, quote in _endings(text):
         before, behind = text[: match.start()], text[match.end() :][:REACH]
         # An odd number of negators close before it, in its own clause, turns it round.
         clause = re.split(r"[,;:]| but | mas ", before)[-1]
@@ -246,7 +246,7 @@ def outcomes(sentence: str, language: Language) -> tuple[Outcome, ...]:
         levels = _courts(agent[1])[:1] if agent is not None else []
         if not re.search(r"(?:was|were|been|is|be|foi|foram|sido|ser|seja) (?:\w+ ){0,2}$", before):
             levels = levels or _courts(before)[-1:]
-        read.append(Outcome(about, stands != denied, levels[0] if levels else "", said))
+        read.append(Outcome(about, stands != denied, levels[0] if levels else "", quote))
     return tuple(dict.fromkeys(read))
 
 

@@ -55,7 +55,7 @@ def _divided(text: str) -> tuple[str, ...]:
             elif piece:
                 pieces.append(piece)
         divided += pieces
-    return tuple(each for each in divided if re.search(r"\w", each))
+    return tuple(piece for piece in divided if re.search(r"\w", piece))
 
 
 def _belongs(before: str, piece: str) -> bool:
