@@ -31,9 +31,8 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, Telling, metric_name
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means
-from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences
+from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences, ranks
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.selection import ranks
 
 CASE, SYSTEM, WORDS = "metadata.case", "metadata.system", "metadata.word_count"
 ITEMS = "items_composite.csv"
@@ -60,7 +59,7 @@ COMPOSITE = Rules("composite.verdict_", (
     Rule("none", "undecided", lambda e: not e.n),
     Rule("first", "supported", lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead), _NEAREST),
     Rule("equal", "refuted", lambda e: all(pair.apart.outcome == "within" for pair in e.pairs), "systems margin n"),
-    Rule("few", "undecided", lambda e: any(p.claim is None or p.claim.reason == "too_few" for p in e.pairs),
+    Rule("few", "undecided", lambda e: any(p.claim is None or p.claim.few for p in e.pairs),
          f"{_FIRST} groups systems fewest"),
     Rule("open_endless", "undecided", lambda e: e.needed == math.inf, _NEAREST),
     Rule("open", "undecided", always, f"{_NEAREST} needed"),

@@ -36,7 +36,7 @@ from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scor
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import agreement, coefficients, jackknife, limits, paired
+from undogmatic.stats import agreement, jackknife, limits, paired
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate, unknown
 from undogmatic.stats.proportion import proportion
@@ -174,7 +174,7 @@ class AgreementAnalysis(OfComposite):
         if levels.size and scores.size:
             x, y = (agreement.nearest_level(each, levels) for each in scores)
             if np.abs(np.array([x, y]) - scores).max() <= _NEAR:
-                kappa = coefficients.kappa_interval(x, y, levels, rng, level=self.level, groups=groups)
+                kappa = agreement.kappa_interval(x, y, levels, rng, level=self.level, groups=groups)
         return kappa or unknown()
 
     def _weakest(self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator) -> None:
@@ -264,7 +264,7 @@ class ConsistencyAnalysis(OfComposite):
             tell.tables["judges"] = pd.DataFrame(rows)
         all_shown, shown = bool(rows) and len(claims) == len(rows), claims.values()
         moved = [voice for (_, voice), held in claims.items() if held.outcome == "beyond"]
-        few = not all_shown or any(held.reason == "too_few" for held in shown)
+        few = not all_shown or any(held.few for held in shown)
         within = all_shown and all(held.outcome == "within" for held in shown)
         least = min(held.estimate.n_groups for held in shown) if all_shown else 0
         counts = {"judges": len(rows), "groups": least, "fewest": max((held.fewest for held in shown), default=2)}

@@ -22,7 +22,7 @@ from undogmatic.records.results import AnalysisResult, Finding, Standing, Tellin
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_yaml
 from undogmatic.safety.paths import data_folder
 from undogmatic.safety.secrets import is_redacted
-from undogmatic.stats import coefficients, limits
+from undogmatic.stats import agreement, limits
 
 OTHER = "other"
 KINDS = ("errors", "omissions")
@@ -247,7 +247,7 @@ class TaxonomyAnalysis(Limited):
         x, y = (labels.map(codes).to_numpy(dtype=np.float64) for labels in (classed["class"], theirs))
         groups, kappa = classed["group"].tolist(), None
         if len(codes) > 1:
-            kappa = coefficients.kappa_interval(x, y, [*codes.values()], rng, "none", self.level, groups=groups)
+            kappa = agreement.kappa_interval(x, y, [*codes.values()], rng, "none", self.level, groups=groups)
         share = limits.share((x == y).astype(np.float64), groups, self.level)
         tell.say("agreement", share.values("share"), n=len(classed), level=self.level)
         tell.number(share.value, "agreement")
