@@ -69,8 +69,8 @@ def development() -> tuple[list[Item], list[Scored]]:
     print(f"development: {len(items)} texts, {how} ({', '.join(authors)})")
     rubric, model, engine = _opened()
     ends, texts = (rubric.minimum, rubric.maximum), [item.text for item in items]
-    sifted = read_and_sift(model, texts, DevelopmentDataset().copies(items), folds, engine)
-    raw = held_out_raw(sifted.texts, labels, folds, copies=sifted.copies)
+    _, of_texts, of_copies = read_and_sift(model, texts, DevelopmentDataset().copies(items), folds, engine)
+    raw = held_out_raw(of_texts, labels, folds, copies=of_copies)
     scores, limits = held_out(raw, labels, folds, ends)
     mapped = [held_out(raw, labels, folds, ends)[0] for raw in (lexical(texts, labels, folds), _patterns(items))]
     return items, [Scored("probe", scores, *limits), *map(Scored, ("tfidf", "patterns"), mapped)]

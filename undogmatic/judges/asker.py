@@ -8,30 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from string import Formatter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import dspy
 
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.questions import Answer, LevelWording, Number, StepWording, ends, make, numbers, repeats, schema
+from undogmatic.models.base import Model
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, Unit, shown, shown_inputs
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.logprobs import check_labels, first_token, level_distribution
-from undogmatic.readouts.prompt import lines
+from undogmatic.readouts.prompt import Prompt, lines
 from undogmatic.readouts.structured import form
-from undogmatic.records.records import as_text
-from undogmatic.records.rubric import NumericScale
-
-if TYPE_CHECKING:
-    from undogmatic.models.base import Model
-    from undogmatic.readouts.prompt import Prompt
-    from undogmatic.records.records import Item, ScoreDistribution
-    from undogmatic.records.rubric import Rubric
+from undogmatic.records.records import Item, ScoreDistribution, as_text
+from undogmatic.records.rubric import NumericScale, Rubric
 
 RETRIES = 1
-STEP_INPUTS = ("rubric", "context", "previous", "problem")
-LEVEL_INPUTS = ("rubric", "given", "said")
 LEAST_SHARE = 0.02
 """Of the probability, on levels that respect the bounds of a number; with less, the answer contradicts itself."""
 Wordings = Mapping[str, Mapping[str, Any]]  # Language -> step -> its wording, as in a file of conf/judge/
@@ -41,27 +34,18 @@ class Question(Unit):
     """One step of a judge style: it is worded as `asker` says, and answered by a `kind`.
 
     Args:
-        values: Further values for the wording, the same for every item.
+        values: Further values for the wording by name, the same for every item.
         known: Number fields that are always given where numbers are asked one by one.
     """
 
     def __init__(
-        self,
-        step: str,
-        kind: type[Answer],
-        asker: Any,
-        values: Mapping[str, Any] | None = None,
-        known: Sequence[str] = (),
+        self, step: str, kind: type[Answer], asker: Asker, values: Any = None, known: Sequence[str] = ()
     ) -> None:
         super().__init__()
         self.step, self.kind, self.values = step, kind, dict(values or {})
         self.prompt, self.rubric, self.lm = asker.prompt, asker.rubric, asker.lm
-        self.wording: StepWording = asker.wording(step)
+        self.wording = asker.wording(step)
         self.contents = {"asker": asker.identity(), "wording": self.wording.model_dump(mode="json")}
-        self._build(asker, known)
-
-    def _build(self, asker: Any, known: Sequence[str]) -> None:
-        raise NotImplementedError
 
     async def aforward(
         self, item: Item, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
@@ -103,20 +87,13 @@ class Question(Unit):
 
 
 class Asker:
-    """Makes the questions of a judge style for one model, prompt and rubric.
-
-    Attributes:
-        asks: The class of its questions.
-        in_words: Whether answers hold words (reasons, issues) beside numbers.
-        name: The name of the readout that the questions use.
-        defaults, options: Settings that the questions share with that readout.
-        lm: The model to be asked where it is not that of the run.
-        uses_prompt, deterministic: As in a readout; a base model gets the questions without the prompt's instructions.
-    """
+    """Makes the questions of a judge style for one model, prompt and rubric; options are settings that they share with
+    the readout of its name, `lm` is the model to be asked where it is not that of the run. A base model gets the
+    questions without the prompt's instructions."""
 
     asks: type[Question]
-    in_words: bool
-    name: str
+    in_words: bool  # whether answers hold words (reasons, issues) beside numbers
+    name: str  # of the readout that the questions use
     defaults: ClassVar[Mapping[str, float]]
 
     def __init__(
@@ -172,10 +149,8 @@ class Asker:
 class WordsQuestion(Question):
     """A step as one JSON answer."""
 
-    def __init__(self, step: str, kind: type[Answer], asker: WordsAsker, *more: Any) -> None:
+    def __init__(self, step: str, kind: type[Answer], asker: Asker, *more: Any) -> None:
         super().__init__(step, kind, asker, *more)
-
-    def _build(self, asker: WordsAsker, known: Sequence[str]) -> None:
         marks, fields = numbers(self.kind), {}
         self.worded: dict[str, str] = {}
         for name, field in self.kind.model_fields.items():
@@ -189,7 +164,7 @@ class WordsQuestion(Question):
             fields[name] = adapter.number(scale, asked, mark.unit == "score", **bounds)
         form_schema = {"name": self.step, "schema": schema(self.kind, self.rubric), "strict": True}
         self.predict = dspy.Predict(
-            self._signature(self._fill(self.wording.task), fields, STEP_INPUTS),
+            self._signature(self._fill(self.wording.task), fields, ("rubric", "context", "previous", "problem")),
             **asker.options,
             max_tokens=self.kind.room,
             response_format={"type": "json_schema", "json_schema": form_schema},
@@ -245,12 +220,15 @@ class LevelsQuestion(Question):
     task and asked the question.
     """
 
-    def _build(self, asker: LevelsAsker, known: Sequence[str]) -> None:
+    def __init__(
+        self, step: str, kind: type[Answer], asker: Asker, values: Any = None, known: Sequence[str] = ()
+    ) -> None:
+        super().__init__(step, kind, asker, values, known)
         self.minimum_mass, self.base = asker.options["minimum_mass"], asker.model.base
         self.given = {} if self.base else {"the_rubric": self._about()}
         self.adapter = adapter.JudgeAdapter(self.prompt.words, self.base)
         settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": asker.options["top"]}
-        helpers = LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question")
+        helpers = ("rubric", "given", "said", *(() if self.base else ("question",)))
         self.numbers, self.predicts = {}, {}
         asked_here = {name: number for name, number in numbers(self.kind).items() if not number.words_only}
         for name, number in asked_here.items():

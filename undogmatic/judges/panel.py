@@ -96,14 +96,12 @@ class PanelJudge(Judge):
             kinds = {type(error) for error in failed}  # an item that none can read has not been answered badly
             kind = kinds.pop() if len(kinds) == 1 else UnparseableAnswer
             raise kind(f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw)
-        members = []
-        for n, verdict in decided:
-            value = str(verdict.category) if verdict.score is None else f"{verdict.score:.4g}"
-            weight = "" if self.weights is None else f" x{self.weights[n]:.4g}"
-            members.append(f"{self.members[n].name} {value}{weight}")
+        verdicts = [verdict for _, verdict in decided]
+        values = [str(v.category) if v.score is None else f"{v.score:.4g}" for v in verdicts]
+        weights = [""] * len(self.members) if self.weights is None else [f" x{weight:.4g}" for weight in self.weights]
+        members = [f"{self.members[n].name} {value}{weights[n]}" for (n, _), value in zip(decided, values, strict=True)]
         details: dict[str, float | str] = {"members": ", ".join(members), "members_failed": float(len(failed))}
         failures = [f"{error.kind}: {error}" for error in failed]
-        verdicts = [verdict for _, verdict in decided]
         if not self.rubric.scale.ordered:
             return voted(
                 [verdict.category for verdict in verdicts],
@@ -126,14 +124,10 @@ class PanelJudge(Judge):
             [verdict.review for verdict in verdicts],
             [verdict.issues for verdict in verdicts],
         )
-        spread_level = critique_uncertainty(0.0, 0.0, (10 * shares.min(), 10 * shares.max()), 0).level
-        level = joined.uncertainty_level if any(levels) else spread_level
+        level = joined.uncertainty_level
+        if not any(levels):
+            level = critique_uncertainty(0.0, 0.0, (10 * shares.min(), 10 * shares.max()), 0).level
         doubt = float(scores.std())
-        spread: dict[str, float | str] = {
-            "disagreement": doubt,
-            "spread": float(scores.max() - scores.min()),
-            "bootstrap_variance": float(shares.var()),
-        }
         nearest = int(np.argmin(np.abs(scores - np.median(scores))))
         score = self._score(scores, seats)
         moved = self.rubric.share(score) - joined.score  # the interval is that of the score given, not of the mean
@@ -159,18 +153,19 @@ class PanelJudge(Judge):
             uncertainty=level,
             doubt=doubt,
             review=joined.recommend_expert_review or level == "high",
-            details=spread,
+            details={
+                "disagreement": doubt,
+                "spread": float(scores.max() - scores.min()),
+                "bootstrap_variance": float(shares.var()),
+            },
         )
 
     def _score(self, scores: np.ndarray, seats: Sequence[int]) -> float:
-        if self.aggregate == "median":
-            return float(np.median(scores))
-        if self.aggregate == "trimmed_mean":
-            from scipy.stats import trim_mean
+        from scipy.stats import trim_mean
 
-            return float(trim_mean(scores, self.trim))
         if self.weights is None:
-            return float(scores.mean())
+            middles = {"mean": scores.mean(), "median": np.median(scores), "trimmed_mean": trim_mean(scores, self.trim)}
+            return float(middles[self.aggregate])
         weights = np.array([self.weights[n] for n in seats])
         if weights.sum() == 0:
             raise UnparseableAnswer("every member with a weight above 0 failed")
@@ -189,7 +184,7 @@ def read_history(
             f"`judge.history` names {len(folders)} run(s), and the panel has {len(members)} members. Give the folder "
             "of one run per member, in the order of judge.members."
         )
-    tables = []
+    tables: list[pd.DataFrame] = []
     for n, (typed, member) in enumerate(zip(folders, members, strict=True)):
         folder, voice = run_of(typed, f"judge.history[{n}]", member, f"judge.members[{n}]", rubric, "this panel")
         tables.append(_labelled_texts(folder, voice, member))
@@ -197,16 +192,17 @@ def read_history(
     known = set(first["text_mark"].items())
     for typed, table in zip(folders[1:], tables[1:], strict=True):
         texts = set(table["text_mark"].items())
+        both = f"`judge.history`: {folders[0]!r}"
         if texts != known:
             raise DataError(
-                f"`judge.history`: {folders[0]!r} holds {len(known)} labelled texts and {typed!r} {len(texts)}, of "
-                f"which {len(known & texts)} are the same (by id and text). Weights would compare members on different "
-                "texts: judge the same dataset with all of them."
+                f"{both} holds {len(known)} labelled texts and {typed!r} {len(texts)}, of which {len(known & texts)} "
+                "are the same (by id and text). Weights would compare members on different texts: judge the same "
+                "dataset with all of them."
             )
         if changed := int((table["label"] != first["label"].reindex(table.index)).sum()):
             raise DataError(
-                f"`judge.history`: {folders[0]!r} and {typed!r} have other labels for {changed} of {len(table)} texts. "
-                "Judge the same version of the dataset with all members."
+                f"{both} and {typed!r} have other labels for {changed} of {len(table)} texts. Judge the same version "
+                "of the dataset with all members."
             )
     judged = sorted(set.intersection(*(set(table.index[table["score"].notna()]) for table in tables)))
     if len(judged) < LEAST:

@@ -15,6 +15,7 @@ Fields of a signature that mean something to it:
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hmac
 import json
@@ -53,9 +54,8 @@ def judged(rubric: Rubric, language: str) -> dict[str, Any]:
 
 def material(heading: str, may_lack: bool = False) -> Any:
     """An input field that stands fenced, as material that gives no orders; with `may_lack`, one that need not be."""
-    if may_lack:
-        return (str | None, _field("input", default=None, desc=heading, judged=True, may_lack=True))
-    return (str, _field("input", desc=heading, judged=True))
+    kind, lack = (str | None, {"default": None, "may_lack": True}) if may_lack else (str, {})
+    return (kind, _field("input", desc=heading, judged=True, **lack))
 
 
 def number(scale: Scale, desc: str, is_score: bool = False, **bounds: str | None) -> Any:
@@ -211,18 +211,6 @@ def _fence_key(folder: Path) -> bytes:
     return key if len(key) == _KEY_BYTES else secrets.token_bytes(_KEY_BYTES)
 
 
-def _not_json(written: str) -> str | None:
-    """Why it is no JSON, in the words of Python's own reader: the request of a retry holds them, so in other words its
-    answer would not be found in the cache."""
-    try:
-        json.loads(written)
-    except json.JSONDecodeError as error:
-        return f"not a JSON object ({error.msg} at character {error.pos})"
-    except (RecursionError, ValueError):
-        pass
-    return None
-
-
 def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False) -> dict[str, Any]:
     """A JSON answer, which may stand in a Markdown code fence, as the typed output fields of a signature; with `exact`,
     others are refused. Raises OffScaleAnswer for a number or category that is not on its scale, UnparseableAnswer for
@@ -231,37 +219,40 @@ def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False
     if fenced := re.fullmatch("```(?:json)?(.*)```", raw, re.DOTALL):
         written = fenced[1].strip()
     try:
-        given = json_value(written)
+        answer = json_value(written)
     except Unreadable as error:
-        raise UnparseableAnswer(_not_json(written) or str(error), raw) from None
+        problem = str(error)
+        with contextlib.suppress(RecursionError, ValueError):
+            try:
+                json.loads(written)
+            except json.JSONDecodeError as fault:  # a retry's request holds these words, and its answer is in the cache
+                problem = f"not a JSON object ({fault.msg} at character {fault.pos})"
+        raise UnparseableAnswer(problem, raw) from None
     if "\\u0000" in written:  # what no table and no database takes
-        given = with_texts(given, lambda part: part.replace("\0", "\ufffd"))
-    if not isinstance(given, dict):
-        raise UnparseableAnswer(f"a JSON {type(given).__name__}, not an object", raw)
-    if missing := [name for name in fields if name not in given]:
+        answer = with_texts(answer, lambda part: part.replace("\0", "\ufffd"))
+    if not isinstance(answer, dict):
+        raise UnparseableAnswer(f"a JSON {type(answer).__name__}, not an object", raw)
+    if missing := [name for name in fields if name not in answer]:
         raise UnparseableAnswer(f"the field `{missing[0]}` is missing", raw)
-    if exact and (unknown := [name for name in given if name not in fields]):
+    if exact and (unknown := [name for name in answer if name not in fields]):
         raise UnparseableAnswer(f"`{unknown[0]}` was not asked for", raw)
-    found = {name: _typed(name, field, given[name], raw) for name, field in fields.items()}
+    typed = {name: _typed(name, field, answer[name], raw) for name, field in fields.items()}
     for name, field in fields.items():
         for mark, sign, where in (("at_least", 1, "below"), ("at_most", -1, "above")):
             other = _mark(field, mark)
-            if other is not None and sign * found[name] < sign * found[other]:
-                raise UnparseableAnswer(f"`{name}` is {found[name]:g}, {where} `{other}` {found[other]:g}", raw)
-    for name, value in given.items():
+            if other is not None and sign * typed[name] < sign * typed[other]:
+                raise UnparseableAnswer(f"`{name}` is {typed[name]:g}, {where} `{other}` {typed[other]:g}", raw)
+    for name, value in answer.items():
         parts = value if isinstance(value, list) else [value]
         if any(part is None or (isinstance(part, str) and not part.strip()) for part in parts):
             raise UnparseableAnswer(f"`{name}` is empty", raw)
-    return found
+    return typed
 
 
 def _typed(name: str, field: Any, value: Any, raw: str) -> Any:
     scale: Scale | None = _mark(field, "scale")
-    if (
-        scale is not None
-        and scale.kind == "numeric"
-        and (isinstance(value, bool) or not isinstance(value, int | float))
-    ):
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if scale is not None and scale.kind == "numeric" and not number:
         raise UnparseableAnswer(f"`{name}` is {value!r:.200}, not a number", raw)
     try:
         return TypeAdapter(field.annotation).validate_json(json.dumps(value)) if scale is None else scale.read(value)
@@ -299,8 +290,10 @@ def _judged_texts(signature: Any, inputs: Mapping[str, Any]) -> dict[str, str]:
 
 def lacking(signature: Any, demo: Mapping[str, Any]) -> list[str]:
     """What a demonstration lacks to be shown: inputs that are judged, or all that this signature answers."""
-    judged = {name: field for name, field in signature.input_fields.items() if _mark(field, "judged")}
-    missing = [name for name, field in judged.items() if name not in demo and not _mark(field, "may_lack")]
+    needed = [
+        n for n, field in signature.input_fields.items() if _mark(field, "judged") and not _mark(field, "may_lack")
+    ]
+    missing = [name for name in needed if name not in demo]
     return missing if _answers(signature, demo) else [*missing, *signature.output_fields]
 
 

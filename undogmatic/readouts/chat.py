@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -73,7 +72,16 @@ class LanguageModel(dspy.LM):
             if watched or settings.send_stream is not None or not plain or not _only_text(messages):
                 return await super().acall(prompt, messages=messages, **kwargs)
             assert messages is not None
-            response = await self._complete(self._request(messages, wanted))
+            from dspy.lm15 import Message, Request, TextPart, request_from_openai_chat
+
+            if self._converted is None or self._converted[0] != wanted:
+                whole = request_from_openai_chat({"model": self.model, "messages": messages, **wanted})
+                self._converted = (wanted, whole.config)
+            system = messages[0]["content"] if messages[0]["role"] == "system" else None
+            turns = messages if system is None else messages[1:]
+            parts = tuple(Message(role=turn["role"], parts=(TextPart(turn["content"]),)) for turn in turns)
+            request = Request(model=self.model, messages=parts, system=system, config=self._converted[1])
+            response = await self._complete(request)
         if response.logprobs is None:
             return [response.text]
         content: list[dict[str, Any]] = [
@@ -82,21 +90,6 @@ class LanguageModel(dspy.LM):
             for token in response.logprobs
         ]
         return [{"text": response.text, "logprobs": {"content": content}}]
-
-    def _request(self, messages: Messages, wanted: dict[str, Any]) -> Request:
-        from dspy.lm15 import Message, Request, TextPart, request_from_openai_chat
-
-        if self._converted is None or self._converted[0] != wanted:
-            whole = request_from_openai_chat({"model": self.model, "messages": messages, **wanted})
-            self._converted = (wanted, whole.config)
-        system = messages[0]["content"] if messages[0]["role"] == "system" else None
-        turns = messages if system is None else messages[1:]
-        return Request(
-            model=self.model,
-            messages=tuple(Message(role=turn["role"], parts=(TextPart(turn["content"]),)) for turn in turns),
-            system=system,
-            config=self._converted[1],
-        )
 
 
 def _only_text(messages: Messages | None) -> bool:
@@ -110,13 +103,13 @@ def _only_text(messages: Messages | None) -> bool:
 
 def served_model() -> Model:
     """The model of ours that `dspy.context(lm=...)` names. Raises ConfigError if it names none."""
-    found = dspy.settings.lm
-    if not isinstance(found, LanguageModel):
+    lm = dspy.settings.lm
+    if not isinstance(lm, LanguageModel):
         raise ConfigError(
-            f"this readout asks its model otherwise than by chat, and dspy's `lm` is {type(found).__name__}. Call it "
+            f"this readout asks its model otherwise than by chat, and dspy's `lm` is {type(lm).__name__}. Call it "
             "within dspy.context(lm=LanguageModel(model)), with LanguageModel from undogmatic.readouts.chat."
         )
-    return found.served
+    return lm.served
 
 
 async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> dspy.Prediction:
@@ -136,15 +129,15 @@ async def insisting(retries: int, once: Callable[..., Awaitable[T]]) -> T:
     """An answer that can be read: one that cannot is shown to the model with the reason, `retries` times at most, each
     a real call. `once` asks with the inputs `the_previous` and `the_problem`. Raises UnparseableAnswer or
     OffScaleAnswer where the last answer could not be read either."""
-    said: dict[str, str | None] = {"the_previous": None, "the_problem": None}
+    answer: dict[str, str | None] = {"the_previous": None, "the_problem": None}
     for number in range(retries + 1):
         try:
             with attempt(number):
-                return await once(**said)
+                return await once(**answer)
         except (UnparseableAnswer, OffScaleAnswer) as error:
             if number == retries:
                 raise
-            said = {"the_previous": error.raw, "the_problem": str(error)}
+            answer = {"the_previous": error.raw, "the_problem": str(error)}
     raise AssertionError("the loop returns or raises")
 
 
@@ -166,8 +159,6 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
     except RuntimeError:
         return asyncio.run(work)
     begun: Future[Callable[[], object]] = Future()
-    ended: Future[T] = Future()  # an interrupted `join` would take the thread for ended
-    context = contextvars.copy_context()
 
     async def watched() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -175,21 +166,13 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
         begun.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
         return await work
 
-    def run() -> None:
+    with ThreadPoolExecutor(1) as pool:  # its end waits for the thread
+        answer = pool.submit(contextvars.copy_context().run, asyncio.run, watched())
         try:
-            ended.set_result(context.run(asyncio.run, watched()))
-        except BaseException as error:  # handed to the caller's thread below
-            ended.set_exception(error)
-        finally:
-            if not begun.done():
-                begun.set_result(lambda: None)
-
-    threading.Thread(target=run).start()
-    try:
-        return ended.result()
-    except BaseException:
-        if not ended.done():
-            with contextlib.suppress(RuntimeError):  # its loop has ended already
-                begun.result()()
-            wait([ended])
-        raise
+            return answer.result()
+        except BaseException:
+            wait((begun, answer), return_when=FIRST_COMPLETED)
+            if not answer.done():
+                with contextlib.suppress(RuntimeError):  # its loop has ended already
+                    begun.result()()
+            raise

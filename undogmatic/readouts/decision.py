@@ -6,7 +6,7 @@ import functools
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,9 @@ from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, entropy_verdict, shown_inputs, shown_text
 from undogmatic.readouts.chat import finished, served_model
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict, text_mark
 from undogmatic.records.rubric import Rubric
-
-if TYPE_CHECKING:
-    from undogmatic.readouts.prompt import Prompt
 
 SUM_TOLERANCE = 0.02  # servers round to 2-4 decimals
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import copy
+import itertools
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -136,12 +137,6 @@ class IntegersReadout(LogprobsReadout):
         wording, scale_ends = self.wordings[prompt.language], (self.low, self.high)
         self.adapter = NumberAdapter(prompt.words, wording, scale_ends, model.base, prompt.reasoning)
 
-    def tolerating(self, minimum_mass: float) -> IntegersReadout:
-        """The same readout with another least mass."""
-        other = copy.copy(self)
-        other.minimum_mass = minimum_mass
-        return other
-
     async def read(self, item: Item) -> Verdict:
         inputs, reason = shown_inputs(item, self.rubric) | self.given, None
         if self.prompt.reasoning:
@@ -164,30 +159,27 @@ class IntegersReadout(LogprobsReadout):
 
     async def _numbers(self, inputs: Mapping[str, Any]) -> tuple[Completed, int]:
         """Numbers with their probabilities, and how many further calls they took."""
-        path = await self._odds(inputs)
-        first, after = path[0][1], _after(path)
-        longest = longest_digits(first)
+        written, first, known = await self._odds(inputs)
+        longest, after, calls = longest_digits(first), dict(known), 0
         if longest > 1 and not self.model.base:
             longest = len(str(self.high))  # a tokenizer that has longer numbers has them all
-        calls = 0
         while True:
             found = completed(first, after, self.high, longest)
             open_ = {digits: mass for digits, mass in found.begun.items() if mass >= self.least}
             if not open_ or calls >= self.look_ahead:
                 return found, calls
             if not self.model.base:
-                await self._check_goes_on(path, inputs)
-            digits = max(open_, key=lambda each: (open_[each], each))
-            after[digits] = (await self._odds({**inputs, "the_begun": digits}))[0][1]
+                await self._check_goes_on(written, known, inputs)
+            digits = max(open_, key=lambda begun: (open_[begun], begun))
+            _, after[digits], _ = await self._odds({**inputs, "the_begun": digits})
             calls += 1
 
-    async def _check_goes_on(self, path: list[tuple[str, Odds]], inputs: Mapping[str, Any]) -> None:
+    async def _check_goes_on(self, digits: str, known: Mapping[str, Odds], inputs: Mapping[str, Any]) -> None:
         """Raise ConfigError where the server starts a new answer instead of going on with the one that has begun: the
-        odds after the digit that the model wrote by itself are known, and must come again when it is given."""
-        digits = path[0][0].strip()
-        if self._goes_on is None and digits in (known := _after(path)):
-            given = (await self._odds({**inputs, "the_begun": digits}))[0][1]
-            self._goes_on = _apart(given, known[digits]) <= UNLIKE
+        odds after the digits that the model wrote by itself are known, and must come again when they are given."""
+        if self._goes_on is None and digits in known:
+            _, again, _ = await self._odds({**inputs, "the_begun": digits})
+            self._goes_on = _apart(again, known[digits]) <= UNLIKE
         if not self._goes_on:
             raise ConfigError(
                 f"{self.model.name} splits numbers into digits, and its server does not go on with an answer that has "
@@ -195,28 +187,22 @@ class IntegersReadout(LogprobsReadout):
                 "or readout=structured."
             )
 
-    async def _odds(self, inputs: Mapping[str, Any]) -> list[tuple[str, Odds]]:
-        """The tokens of an answer, each with the probabilities that the model sent for its place."""
-        prediction, places = await ask(self.predict, self.adapter, **inputs), []
+    async def _odds(self, inputs: Mapping[str, Any]) -> tuple[str, Odds, dict[str, Odds]]:
+        """The first token of an answer; the probabilities that the model sent for its place; and those behind the
+        digits with which the answer begins."""
+        prediction = await ask(self.predict, self.adapter, **inputs)
+        written, odds, behind = list[str](), list[Odds](), dict[str, Odds]()
         with reading(None):
             for token in sent_tokens(prediction):
-                odds: Odds = {}
-                for each in token["top_logprobs"] or [token]:
-                    odds[each["token"]] = odds.get(each["token"], 0.0) + min(1.0, math.exp(each["logprob"]))
-                places.append((token["token"], odds))
-        return places
-
-
-def _after(path: list[tuple[str, Odds]]) -> dict[str, Odds]:
-    """What is known of the beginnings on the path that the model went by itself."""
-    known: dict[str, Odds] = {}
-    digits = ""
-    for n, (token, _) in enumerate(path[:-1]):
-        digits += token.strip() if n == 0 else token
-        if not digits.isdigit():
-            break
-        known[digits] = path[n + 1][1]
-    return known
+                written.append(token["token"] if written else token["token"].strip())
+                odds.append(defaultdict(float))
+                for other in token["top_logprobs"] or [token]:
+                    odds[-1][other["token"]] += min(1.0, math.exp(other["logprob"]))
+        for digits, place in zip(itertools.accumulate(written), odds[1:], strict=False):
+            if not digits.isdigit():
+                break
+            behind[digits] = place
+        return written[0], odds[0], behind
 
 
 def _apart(one: Odds, other: Odds) -> float:

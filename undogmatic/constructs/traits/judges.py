@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Annotated
 
@@ -99,7 +100,10 @@ class CoherenceJudge(Judge):
     ) -> None:
         super().__init__()
         self.minimum_mass, self.cap, self.sure = minimum_mass, cap, sure
-        self.readout = readout.tolerating(minimum_mass) if isinstance(readout, IntegersReadout) else readout
+        self.readout = readout
+        if isinstance(readout, IntegersReadout):
+            self.readout = copy.copy(readout)
+            self.readout.minimum_mass = minimum_mass
         if isinstance(asker, LevelsAsker):
             asker.options["minimum_mass"] = minimum_mass
         self.asker = asker
