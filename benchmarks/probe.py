@@ -22,7 +22,7 @@ import numpy as np
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, DevelopmentDataset, development_items
+from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, DevelopmentDataset
 from undogmatic.constructs.shame.patterns import TfidfModel, count, share, tfidf_ridge
 from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_all, read_and_sift
 from undogmatic.models.base import Model
@@ -63,7 +63,7 @@ class Scored(NamedTuple):
 
 def development() -> tuple[list[Item], list[Scored]]:
     """Scores of every development text by fits without its author."""
-    items = development_items()
+    items = DevelopmentDataset().load()
     labels = np.array([item.label for item in items], dtype=np.float64)
     folds, how, authors = fold_codes(items)
     print(f"development: {len(items)} texts, {how} ({', '.join(authors)})")
@@ -95,7 +95,7 @@ def test() -> tuple[list[Item], list[Scored]]:
     sure = [discretised_normal(one.score, one.sd, rubric.levels) for one in found]
     confidence = np.array([1 + (p[p > 0] * np.log(p[p > 0])).sum() / np.log(p.size) for p in sure])
     counted = 100 * np.array(TfidfModel().pipeline().predict([item.text for item in items]))
-    known = development_items()
+    known = DevelopmentDataset().load()
     labels = np.array([item.label for item in known], dtype=np.float64)
     # The probe's scores were mapped to the labels' quantiles with held-out development texts; so are the others'.
     maps = [

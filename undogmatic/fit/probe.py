@@ -18,20 +18,9 @@ from scipy import linalg, stats
 from undogmatic.datasets.tabular import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.base import Model, Pieces, View, cut
+from undogmatic.readouts import probe as probes
 from undogmatic.readouts.base import shown_text
-from undogmatic.readouts.probe import (
-    FORMAT,
-    About,
-    Calibration,
-    Probe,
-    Regression,
-    Sieve,
-    kernel,
-    rubric_digest,
-    said_once,
-    save,
-    text_pieces,
-)
+from undogmatic.readouts.probe import Probe, Regression, Sieve
 from undogmatic.records.records import Item, digest, text_mark
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
@@ -83,7 +72,7 @@ def fit_regression(features: np.ndarray, labels: np.ndarray, copies: np.ndarray 
     places = (np.arange(THRESHOLDS) + 0.5) / THRESHOLDS
     above = (labels[:, None] > np.quantile(labels, places, method="inverted_cdf")).astype(np.float64)
     bias = above.mean(axis=0)
-    dual = np.linalg.solve(kernel(rows, rows, decay) + PENALTY * np.eye(n), above - bias)
+    dual = np.linalg.solve(probes.kernel(rows, rows, decay) + PENALTY * np.eye(n), above - bias)
     return Regression(mean, scale, components, supports, dual, bias, np.array([decay]), np.array([STEEPNESS]))
 
 
@@ -100,7 +89,7 @@ def held_out_raw(
     return raw
 
 
-def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
+def calibrate(raw: np.ndarray, labels: np.ndarray) -> probes.Calibration:
     """Held-out raw scores -> the map to the scale, the interval's limits and the spread, as functions of the score.
 
     The map sends quantiles of the raw scores to the same quantiles of the labels: a regression draws its scores
@@ -117,7 +106,7 @@ def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
         n = left.size
         reach = min(n, int(np.ceil((n + 1) * (1 + COVERAGE) / 2)))
         rows.append((np.median(scores[members]), left[n - reach], left[reach - 1], np.sqrt(np.mean(left**2))))
-    return Calibration(raw_knots, score_knots, *np.array(rows, dtype=np.float64).T.copy())
+    return probes.Calibration(raw_knots, score_knots, *np.array(rows, dtype=np.float64).T.copy())
 
 
 def held_out(
@@ -167,10 +156,10 @@ def fit_probe(
         "coverage": float(((low <= labels) & (labels <= high)).mean()),
         "width": float((high - low).mean()),
     }
-    told = About(
-        format=FORMAT,
+    told = probes.About(
+        format=probes.FORMAT,
         rubric=rubric.name,
-        rubric_digest=rubric_digest(rubric),
+        rubric_digest=probes.rubric_digest(rubric),
         penalty=PENALTY,
         labels=digest([[i.id, i.text, i.label] for i in items]),
         texts=tuple(sorted(text_mark(item.text) for item in items)),
@@ -239,7 +228,7 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     else:  # with copies a passage that is said over and over is read once; elsewhere that may be what is judged
         sieve, of_texts, of_copies = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
         probe = fit_probe(of_texts, items, rubric, about | {"said_once": True}, of_copies, sieve)
-    save(probe, out)
+    probes.save(probe, out)
     told, figures = probe.about, probe.about.figures
     return (
         f"probe for {told.rubric} on {told.model}: {told.n} labelled texts, {told.held_out}"
@@ -258,9 +247,9 @@ def read_and_sift(
     """Read texts and a copy of each by their pieces, and fit a sieve on them (see `sift`)."""
     from threadpoolctl import threadpool_limits
 
-    once = [said_once(text) for text in (*texts, *copies)]
+    once = [probes.said_once(text) for text in (*texts, *copies)]
     n = len(texts)
-    readings = asyncio.run(read_all(model, once, engine, lambda text: text_pieces(model, text, VIEWS)))
+    readings = asyncio.run(read_all(model, once, engine, lambda text: probes.text_pieces(model, text, VIEWS)))
     with threadpool_limits(1):
         return sift(readings[:n], readings[n:], list(map(put_in, once[:n], once[n:])), folds)
 

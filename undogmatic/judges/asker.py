@@ -38,6 +38,10 @@ class Question(Unit):
         known: Number fields that are always given where numbers are asked one by one.
     """
 
+    in_words: bool  # whether answers hold words (reasons, issues) beside numbers
+    way: str  # the name of the readout that it uses
+    defaults: ClassVar[Mapping[str, float]]  # of the settings that it shares with that readout
+
     def __init__(
         self, step: str, kind: type[Answer], asker: Asker, values: Any = None, known: Sequence[str] = ()
     ) -> None:
@@ -50,13 +54,9 @@ class Question(Unit):
     async def aforward(
         self, item: Item, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
     ) -> dspy.Prediction:
-        """Ask about `item`: `answer` (of class `kind`) and `distributions` (per number, where there are any). Raises
-        ModelError where there is no answer, or none that can be read.
-
-        Args:
-            context: Values for the wording's context, from earlier steps.
-            known: Number fields that need not be asked, where numbers are asked one by one.
-        """
+        """Ask about `item`: `answer` (of class `kind`) and `distributions` (per number, where there are any). `context`
+        has values for the wording's context, from earlier steps, and `known` number fields that need not be asked.
+        Raises ModelError where there is no answer, or none that can be read."""
         with dspy.context(lm=self.lm or dspy.settings.lm):
             return await self._put(item, dict(context or {}), dict(known or {}))
 
@@ -87,17 +87,12 @@ class Question(Unit):
 
 
 class Asker:
-    """Makes the questions of a judge style for one model, prompt and rubric; options are settings that they share with
-    the readout of its name, `lm` is the model to be asked where it is not that of the run. A base model gets the
-    questions without the prompt's instructions."""
-
-    asks: type[Question]
-    in_words: bool  # whether answers hold words (reasons, issues) beside numbers
-    name: str  # of the readout that the questions use
-    defaults: ClassVar[Mapping[str, float]]
+    """Makes the questions of a judge style, all of one class, for one model, prompt and rubric; `lm` is the model to be
+    asked where it is not that of the run. A base model gets the questions without the prompt's instructions."""
 
     def __init__(
         self,
+        asks: type[Question],
         model: Model,
         prompt: Prompt,
         rubric: Rubric,
@@ -107,7 +102,7 @@ class Asker:
     ) -> None:
         prompt.check(rubric)
         self.model, self.prompt, self.rubric, self.wordings, self.lm = model, prompt, rubric, wordings, lm
-        self.options = {**self.defaults, **options}
+        self.asks, self.in_words, self.name, self.options = asks, asks.in_words, asks.way, {**asks.defaults, **options}
         self.uses_prompt = self.in_words or not model.base
         self.deterministic = self.options.get("temperature", 0) == 0
         self.questions: list[Question] = []
@@ -147,7 +142,11 @@ class Asker:
 
 
 class WordsQuestion(Question):
-    """A step as one JSON answer."""
+    """A step as one JSON answer, validated; one retry with the reason."""
+
+    in_words = True
+    way = "structured"
+    defaults: ClassVar[Mapping[str, float]] = {"temperature": 0.0, "top_p": 1.0}
 
     def __init__(self, step: str, kind: type[Answer], asker: Asker, *more: Any) -> None:
         super().__init__(step, kind, asker, *more)
@@ -180,26 +179,14 @@ class WordsQuestion(Question):
         inputs = shown_inputs(item, self.rubric) | self.given
         inputs["the_context"] = self._fill(self.wording.context, context)
 
-        async def once(**said: str | None) -> dspy.Prediction:
-            prediction = await ask(self.predict, self.adapter, **inputs, **said)
+        async def once(**earlier: str | None) -> dspy.Prediction:
+            prediction = await ask(self.predict, self.adapter, **inputs, **earlier)
             fields = {name: prediction[name] for name in self.kind.model_fields}
-            for name, worded in self.worded.items():
-                if repeats(worded, fields[name]):
-                    raise UnparseableAnswer(
-                        f"`{name}` has no words of its own, only those of the form", as_text(fields)
-                    )
+            if bare := [name for name, worded in self.worded.items() if repeats(worded, fields[name])]:
+                raise UnparseableAnswer(f"`{bare[0]}` has no words of its own, only those of the form", as_text(fields))
             return dspy.Prediction(answer=make(self.kind, fields, as_text(fields)), distributions={})
 
         return await insisting(RETRIES, once)
-
-
-class WordsAsker(Asker):
-    """A JSON object per step, validated; one retry with the reason. Options as in the structured readout."""
-
-    asks = WordsQuestion
-    in_words = True
-    name = "structured"
-    defaults: ClassVar[Mapping[str, float]] = {"temperature": 0.0, "top_p": 1.0}
 
 
 class NumberQuestion(NamedTuple):
@@ -214,11 +201,16 @@ class NumberQuestion(NamedTuple):
 
 
 class LevelsQuestion(Question):
-    """A step as one level question per number, each a predictor of its own; what was answered is context of the next.
+    """A step as one level question per number, each a predictor, read as the expectation over its levels; what was
+    answered is context of the next.
 
     A base model is asked by the question itself, which is its predictor's instructions; a chat model is told the step's
     task and asked the question.
     """
+
+    in_words = False
+    way = "logprobs"
+    defaults: ClassVar[Mapping[str, float]] = {"top": 20, "minimum_mass": 0.25}
 
     def __init__(
         self, step: str, kind: type[Answer], asker: Asker, values: Any = None, known: Sequence[str] = ()
@@ -281,15 +273,6 @@ class LevelsQuestion(Question):
         return "\n\n".join(part for part in parts if part)
 
 
-class LevelsAsker(Asker):
-    """A level question per number, read by log-probabilities as the expectation over its levels. Options as there."""
-
-    asks = LevelsQuestion
-    in_words = False
-    name = "logprobs"
-    defaults: ClassVar[Mapping[str, float]] = {"top": 20, "minimum_mass": 0.25}
-
-
 def _within(levels: ScoreDistribution, name: str, number: Number, values: Mapping[str, float]) -> ScoreDistribution:
     """The distribution given that the number respects its bounds: a range's high end is read from the levels not below
     its low end. Raises UnparseableAnswer where less than LEAST_SHARE respects them: asking again would not help."""
@@ -304,7 +287,7 @@ def _within(levels: ScoreDistribution, name: str, number: Number, values: Mappin
     return levels.model_copy(update={"probabilities": tuple(p / total for p in allowed)})
 
 
-ASKERS = {"structured": WordsAsker, "samples": WordsAsker, "logprobs": LevelsAsker}
+WAYS = {"structured": WordsQuestion, "samples": WordsQuestion, "logprobs": LevelsQuestion}
 """By what a readout needs of a model, or else by what the model serves."""
 
 
@@ -314,12 +297,12 @@ def asker_for(readout: Readout, wordings: Wordings) -> Asker:
     neither in words nor with log-probabilities."""
     model = readout.model
     able = (name for name in ("structured", "logprobs") if name in model.readouts)
-    kind = ASKERS.get(readout.needs) or ASKERS.get(next(able, ""))
-    if kind is None:
+    asks = WAYS.get(readout.needs) or WAYS.get(next(able, ""))
+    if asks is None:
         raise ConfigError(
             f"this judge asks the model further questions, and {model.name} answers none (it serves: "
             f"{', '.join(model.readouts)}). Use a model that serves structured or logprobs, e.g. model=local or "
             "model=gpt, or a judge that only scores: judge=score."
         )
-    same = {name: value for name in kind.defaults if (value := readout.argument(name)) is not None}
-    return kind(model, readout.prompt, readout.rubric, wordings, readout.lm, **same)
+    same = {name: value for name in asks.defaults if (value := readout.argument(name)) is not None}
+    return Asker(asks, model, readout.prompt, readout.rubric, wordings, readout.lm, **same)

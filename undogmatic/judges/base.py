@@ -172,14 +172,9 @@ def coherent(verdict: Verdict, rubric: Rubric) -> Verdict:
 def between_sides(
     prediction: dspy.Prediction, place: float | None, level: Level, details: dict[str, float | str], **fields: Any
 ) -> Verdict:
-    """The verdict of a judge who heard two sides: half-way between them it is as unsure as can be.
-
-    Args:
-        prediction: With the judge's `answer`: `final_score`, `rationale` and stated `confidence`.
-        place: Where the judge stands between the sides, 0 and 1; None where there is no middle.
-        level: Of the uncertainty.
-        details, fields: Of the verdict.
-    """
+    """The verdict of a judge who heard two sides, with the `answer` of the prediction (`final_score`, `rationale`,
+    `confidence`): half-way between the sides it is as unsure as can be. `place` is where the judge stands between them,
+    0 and 1; None where there is no middle."""
     answer, distribution = prediction.answer, prediction.distributions.get("final_score")
     doubt = 0.5 if place is None else 0.5 - abs(place - 0.5)  # below 0 beyond the sides
     stated = answer.confidence if distribution is None else distribution.confidence

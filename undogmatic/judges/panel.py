@@ -34,10 +34,7 @@ class PanelJudge(Judge):
     place, with the bands of a range (a spread above 4 of 10 is high, above 2 medium).
 
     Args:
-        members: The judges.
-        rubric: The scale.
-        aggregate: How the scores become one. "weighted" needs `weights` or `history`.
-        weights: One per member.
+        aggregate: How the scores become one. "weighted" needs `weights`, one per member, or `history`.
         history: Folder of an earlier run per member, over the same labelled texts: its weight is 1 / mean squared error
             there (see `inverse_weights`).
         trim: Share cut off at each end by "trimmed_mean".
@@ -244,11 +241,8 @@ def run_of(
     """The finished run of a judge, and as which judge and criterion it is known there. Compared are scale, judge,
     readout, settings, model, and a prompt that is used. Raises ConfigError where there is no such run.
 
-    Args:
-        typed, where: The run's folder as typed, and the config key under which it was.
-        key: That of the judge.
-        who: What judges by this rubric, for messages ("this panel").
-    """
+    `typed` is the run's folder as it stands under the config key `where`, `key` that of the judge, and `who` judges by
+    this rubric ("this panel")."""
     folder = RunFolder.open(typed, f"`{where}`")
     folder.check_finished()
     if rubric_digest(folder.rubric) != rubric_digest(rubric):

@@ -63,13 +63,16 @@ class LanguageModel(dspy.LM):
         return asyncio.run(once())
 
     async def acall(self, prompt: Any = None, *, messages: Messages | None = None, **kwargs: Any) -> Any:
-        settings = dspy.settings
+        settings, roles = dspy.settings, [message.get("role") for message in messages or ()]
         wanted = {key: value for key, value in {**self.kwargs, **kwargs}.items() if value is not None}
         repeat = wanted.pop("rollout_id", 0)
         with rollout(current_rollout() + int(repeat)):
-            watched = settings.callbacks or self.callbacks or settings.usage_tracker or not settings.disable_history
+            watched = settings.callbacks or self.callbacks or settings.usage_tracker or settings.send_stream is not None
             plain = wanted.keys() <= _PLAIN and isinstance(wanted.get("response_format", {}), dict)
-            if watched or settings.send_stream is not None or not plain or not _only_text(messages):
+            texts = all(isinstance(m.get("content"), str) and len(m) == 2 for m in messages or ())
+            turns = roles[1:] if roles[:1] == ["system"] else roles
+            talk = turns and {*turns} <= {"user", "assistant"}
+            if watched or not settings.disable_history or not (plain and texts and talk):
                 return await super().acall(prompt, messages=messages, **kwargs)
             assert messages is not None
             from dspy.lm15 import Message, Request, TextPart, request_from_openai_chat
@@ -77,10 +80,9 @@ class LanguageModel(dspy.LM):
             if self._converted is None or self._converted[0] != wanted:
                 whole = request_from_openai_chat({"model": self.model, "messages": messages, **wanted})
                 self._converted = (wanted, whole.config)
-            system = messages[0]["content"] if messages[0]["role"] == "system" else None
-            turns = messages if system is None else messages[1:]
-            parts = tuple(Message(role=turn["role"], parts=(TextPart(turn["content"]),)) for turn in turns)
-            request = Request(model=self.model, messages=parts, system=system, config=self._converted[1])
+            parts = [Message(role=m["role"], parts=(TextPart(m["content"]),)) for m in messages[-len(turns) :]]
+            system = messages[0]["content"] if len(turns) < len(messages) else None
+            request = Request(model=self.model, messages=tuple(parts), system=system, config=self._converted[1])
             response = await self._complete(request)
         if response.logprobs is None:
             return [response.text]
@@ -90,15 +92,6 @@ class LanguageModel(dspy.LM):
             for token in response.logprobs
         ]
         return [{"text": response.text, "logprobs": {"content": content}}]
-
-
-def _only_text(messages: Messages | None) -> bool:
-    """Whether these are a system prompt, if any, and turns of plain text."""
-    if not messages:
-        return False
-    turns = messages[1:] if messages[0].get("role") == "system" else messages
-    plain = all(isinstance(m.get("content"), str) and len(m) == 2 for m in messages)
-    return bool(turns) and plain and all(m.get("role") in ("user", "assistant") for m in turns)
 
 
 def served_model() -> Model:

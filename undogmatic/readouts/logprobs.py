@@ -101,9 +101,9 @@ def check_examples(model: Model, prompt: Prompt, rubric: Rubric, what: str) -> N
     """Raise ConfigError for a base model that is shown no example of `what` it shall answer with."""
     if not model.base or prompt.shown():
         return
-    nodes = {name: groups.plain("prompt", name, "prompt") for name in groups.options("prompt")}
-    shows = {name: node for name, node in nodes.items() if node.get("demonstrations") or node.get("shipped")}
-    fit = [f"prompt={name}" for name, node in shows.items() if node.get("rubric") in (None, rubric.name)]
+    nodes = ((name, groups.plain("prompt", name, "prompt")) for name in groups.options("prompt"))
+    shows = [(name, node) for name, node in nodes if node.get("demonstrations") or node.get("shipped")]
+    fit = [f"prompt={name}" for name, node in shows if node.get("rubric") in (None, rubric.name)]
     advice = f"Use one with examples for this rubric: {', '.join(fit)}."
     if not fit:
         advice = (

@@ -106,19 +106,18 @@ class LabelledResponsesDataset:
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line, ConfigError for a trait that has none."""
         rows = list(json_lines(self.path))
-        if self.trait not in (None, "all"):
-            known = sorted({str(row.get("trait")) for _, row in rows})
-            rows = [(number, row) for number, row in rows if row.get("trait") == self.trait]
-            if not rows:
-                close = difflib.get_close_matches(str(self.trait), known, 1)
-                hint = f"Choose one, e.g. rubric=trait/{known[0]}." if known else ""
-                raise ConfigError(
-                    f"`dataset.trait` (by default the rubric's name) is {brief(self.trait)}, of which {self.path.name} "
-                    f"has no items. Traits: {listed(known)}. {f'Did you mean {close[0]}?' if close else hint}"
-                )
-        items = ((f"{self.path}:{number}", row) for number, row in rows if self.split in ("all", row.get("split")))
-        items = ((place, row) for place, row in items if self.language in (None, row.get("language")))
-        return unique(((place, self._item(place, row)) for place, row in items), f"{self.path} ({self.about})")
+        known = sorted({str(row.get("trait")) for _, row in rows})
+        if self.trait not in (None, "all", *known):
+            close = difflib.get_close_matches(str(self.trait), known, 1)
+            hint = f"Choose one, e.g. rubric=trait/{known[0]}." if known else ""
+            raise ConfigError(
+                f"`dataset.trait` (by default the rubric's name) is {brief(self.trait)}, of which {self.path.name} "
+                f"has no items. Traits: {listed(known)}. {f'Did you mean {close[0]}?' if close else hint}"
+            )
+        wanted = {"trait": self.trait, "split": self.split, "language": self.language}
+        kept = [row for row in rows if all(value in (None, "all", row[1].get(key)) for key, value in wanted.items())]
+        places = [(f"{self.path}:{number}", row) for number, row in kept]
+        return unique(((place, self._item(place, row)) for place, row in places), f"{self.path} ({self.about})")
 
     def _item(self, place: str, row: Mapping[str, Any]) -> Item:
         """A row as an item, its label as the overall one. Raises DataError."""
