@@ -23,7 +23,7 @@ from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, DevelopmentDataset
-from undogmatic.constructs.shame.patterns import TfidfModel, count, share, tfidf_ridge
+from undogmatic.constructs.shame.patterns import count, fitted, share, tfidf_ridge
 from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_all, read_and_sift
 from undogmatic.models.base import Model
 from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped_probe, text_features
@@ -94,7 +94,7 @@ def test() -> tuple[list[Item], list[Scored]]:
     found = [probe.estimate(row, rubric.minimum, rubric.maximum) for row in features]
     sure = [discretised_normal(one.score, one.sd, rubric.levels) for one in found]
     confidence = np.array([1 + (p[p > 0] * np.log(p[p > 0])).sum() / np.log(p.size) for p in sure])
-    counted = 100 * np.array(TfidfModel().pipeline().predict([item.text for item in items]))
+    counted = 100 * np.array(fitted(1.0).predict([item.text for item in items]))
     known = DevelopmentDataset().load()
     labels = np.array([item.label for item in known], dtype=np.float64)
     # The probe's scores were mapped to the labels' quantiles with held-out development texts; so are the others'.

@@ -84,8 +84,8 @@ def held_out_raw(
     raw = np.empty(len(labels))
     for fold in np.unique(folds):
         inside = folds == fold
-        seen = None if copies is None else copies[~inside]
-        raw[inside] = fit_regression(features[~inside], labels[~inside], seen).raw(features[inside])
+        fitted = fit_regression(features[~inside], labels[~inside], None if copies is None else copies[~inside])
+        raw[inside] = fitted.raw(features[inside])
     return raw
 
 

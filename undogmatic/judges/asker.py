@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from string import Formatter
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import dspy
 
 from undogmatic.errors import ConfigError, UnparseableAnswer
-from undogmatic.judges.questions import Answer, LevelWording, Number, StepWording, ends, make, numbers, repeats, schema
+from undogmatic.judges.questions import Answer, Number, StepWording, ends, make, numbers, repeats, schema
 from undogmatic.models.base import Model
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, Unit, shown, shown_inputs
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.logprobs import check_labels, first_token, level_distribution
-from undogmatic.readouts.prompt import Prompt, lines
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import form
 from undogmatic.records.records import Item, ScoreDistribution, as_text
 from undogmatic.records.rubric import NumericScale, Rubric
@@ -189,17 +189,6 @@ class WordsQuestion(Question):
         return await insisting(RETRIES, once)
 
 
-class NumberQuestion(NamedTuple):
-    """One number as a level question."""
-
-    number: Number
-    words: LevelWording
-    question: str
-    labels: tuple[str, ...]
-    meanings: list[str]
-    levels: tuple[float, ...]
-
-
 class LevelsQuestion(Question):
     """A step as one level question per number, each a predictor, read as the expectation over its levels; what was
     answered is context of the next.
@@ -221,9 +210,9 @@ class LevelsQuestion(Question):
         self.adapter = adapter.JudgeAdapter(self.prompt.words, self.base)
         settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": asker.options["top"]}
         helpers = ("rubric", "given", "said", *(() if self.base else ("question",)))
-        self.numbers, self.predicts = {}, {}
-        asked_here = {name: number for name, number in numbers(self.kind).items() if not number.words_only}
-        for name, number in asked_here.items():
+        self.numbers = {name: number for name, number in numbers(self.kind).items() if not number.words_only}
+        self.asked, self.predicts = dict[str, str](), dict[str, dspy.Predict]()
+        for name, number in self.numbers.items():
             words = self.wording.levels[number.wording or name]
             levels = number.levels(self.rubric, len(words.answers))
             of_rubric = number.unit in ("score", "rubric") and number.band is None and number.own is None
@@ -231,45 +220,39 @@ class LevelsQuestion(Question):
             question = self._fill(words.question, {"meaning": number.meaning})
             if words.labels and not self.base:
                 labels, question = words.labels, f"{question} {words.answer_with}".rstrip()
-            meanings = list(words.answers) or self.rubric.meanings(self.prompt.language)
-            self.numbers[name] = NumberQuestion(number, words, question, labels, meanings, levels)
             if name not in known:
+                meanings = list(words.answers) or self.rubric.meanings(self.prompt.language)
                 level = adapter.level(labels, meanings, levels, number.unit == "score")
                 task = question if self.base else self._fill(self.wording.task)
                 self.predicts[name] = dspy.Predict(self._signature(task, {"level": level}, helpers), **settings)
+                self.asked[name] = question
 
     async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
         values, distributions = dict(known), {}
-        given = self._fill(self.wording.context or self.wording.given, context)
-        said: list[str] = []
-        for name, asked in self.numbers.items():
+        before = self._fill(self.wording.context or self.wording.given, context)
+        answers: list[str] = []
+        for name, number in self.numbers.items():
             if name not in known:
-                prediction = await ask(
-                    self.predicts[name],
-                    self.adapter,
-                    **shown_inputs(item, self.rubric),
-                    **self.given,
-                    the_given=given,
-                    the_said="\n".join(line for line in said if line) or None,
-                    **({} if self.base else {"the_question": asked.question}),
-                )
-                levels = level_distribution(first_token(prediction), asked.labels, asked.levels, self.minimum_mass)
-                distributions[name] = _within(levels, name, asked.number, values)
+                inputs = shown_inputs(item, self.rubric) | self.given | {"the_given": before}
+                inputs |= {} if self.base else {"the_question": self.asked[name]}
+                said, predict = "\n".join(line for line in answers if line) or None, self.predicts[name]
+                tokens = first_token(await ask(predict, self.adapter, **inputs, the_said=said))
+                levels = level_distribution(tokens, *adapter.offered(predict.signature), self.minimum_mass)
+                distributions[name] = _within(levels, name, number, values)
                 values[name] = distributions[name].expectation
-            written = asked.number.written(values[name], self.rubric)
-            line = self._fill(asked.words.said, {**context, "meaning": asked.number.meaning, "value": written})
+            written = {"meaning": number.meaning, "value": number.written(values[name], self.rubric)}
+            line = self._fill(self.wording.levels[number.wording or name].said, context | written)
             if name in known:
-                given = f"{given}\n{line}".strip()
+                before = f"{before}\n{line}".strip()
             else:
-                said.append(line)
+                answers.append(line)
         return dspy.Prediction(answer=make(self.kind, values, repr(values)), distributions=distributions)
 
     def shown(self) -> str:
         first = next(iter(self.predicts.values()))
         parts = [] if self.base else [self.adapter.system(first.signature, self.given)]
         parts.append(self._blank(self.wording.context or self.wording.given))
-        asked = [self.numbers[name] for name in self.predicts]
-        parts += [f"{number.question}\n{lines(number.labels, number.meanings)}" for number in asked]
+        parts += [f"{self.asked[name]}\n{adapter.choice(one.signature)}" for name, one in self.predicts.items()]
         return "\n\n".join(part for part in parts if part)
 
 

@@ -150,11 +150,7 @@ class PanelJudge(Judge):
             uncertainty=level,
             doubt=doubt,
             review=joined.recommend_expert_review or level == "high",
-            details={
-                "disagreement": doubt,
-                "spread": float(scores.max() - scores.min()),
-                "bootstrap_variance": float(shares.var()),
-            },
+            details={"disagreement": doubt, "spread": float(np.ptp(scores)), "bootstrap_variance": float(shares.var())},
         )
 
     def _score(self, scores: np.ndarray, seats: Sequence[int]) -> float:

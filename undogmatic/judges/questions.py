@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
@@ -29,8 +29,6 @@ class Answer(Record):
     room: ClassVar[int] = 1000
     """Tokens that a chat model may take for it."""
 
-
-A = TypeVar("A", bound=Answer)
 
 Arguments = Annotated[tuple[str, ...], Field(min_length=3, json_schema_extra={"maxItems": 3})]
 """A side's three arguments. A fourth is not asked for, and no harm where it comes."""
@@ -110,10 +108,10 @@ def schema(kind: type[Answer], rubric: Rubric) -> dict[str, Any]:
     return made
 
 
-def make(kind: type[A], given: Mapping[str, Any], raw: str) -> A:
+def make(kind: type[Answer], fields: Mapping[str, Any], raw: str) -> Answer:
     """The answer with these fields. Raises UnparseableAnswer, which keeps `raw`: a field has another form."""
     try:
-        return kind.model_validate(dict(given))
+        return kind.model_validate(dict(fields))
     except ValidationError as error:
         first = error.errors()[0]
         where, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")

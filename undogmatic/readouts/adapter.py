@@ -158,7 +158,7 @@ class JudgeAdapter(dspy.Adapter):
         behind = inputs.get("the_context")
         if "the_question" in signature.input_fields:
             asked = (inputs.get(name) for name in ("the_given", "the_said", "the_question"))
-            behind = _joined(*asked, _choice(signature), self._labels_only(signature))
+            behind = _joined(*asked, choice(signature), self._labels_only(signature))
         return _joined(*parts, behind, by="\n\n")
 
     def _continued(self, signature: Any, demos: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> list[str]:
@@ -174,7 +174,7 @@ class JudgeAdapter(dspy.Adapter):
             return [head, f"{last[len(opened) :]}\n{answer}:{'' if shots else ' '}"]
 
         def question(given: Mapping[str, Any]) -> str:
-            asked = [given.get("the_given") or "", given.get("the_said"), signature.instructions, _choice(signature)]
+            asked = [given.get("the_given") or "", given.get("the_said"), signature.instructions, choice(signature)]
             return "\n".join(part for part in [*asked, f"{answer}: "] if part is not None)
 
         shots = [f"{self._line(signature, demo)}\n\n{question(demo)}{_label(field, demo)}\n\n" for demo in demos]
@@ -268,10 +268,16 @@ def _joined(*parts: str | None, by: str = "\n") -> str:
     return by.join(part for part in parts if part)
 
 
-def _choice(signature: Any) -> str:
+def choice(signature: Any) -> str:
     """The labels of a level and what they mean, one a line."""
     field = signature.output_fields["level"]
     return lines(_mark(field, "labels"), _mark(field, "meanings"))
+
+
+def offered(signature: Any) -> tuple[Sequence[str], Sequence[float]]:
+    """The labels of a level and the numbers they stand for."""
+    field = signature.output_fields["level"]
+    return _mark(field, "labels"), _mark(field, "values")
 
 
 def _several(signature: Any) -> bool:

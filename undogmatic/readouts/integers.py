@@ -39,19 +39,21 @@ class NumberWords(Record):
 
 
 class NumberAdapter(adapter.JudgeAdapter):
-    """An adapter for signatures whose output `level` is a whole number between `ends`, asked for in sentences of `own`;
+    """An adapter for signatures whose output `level` is a whole number between `ends`, asked for by `form`;
     with `reasoning` a reason comes before the number, in demonstrations too.
 
     `the_reason` is a reason that the model gave before, `the_begun` the digits with which its number begins: what is
     asked for is what follows them.
     """
 
-    def __init__(self, words: FixedWords, own: NumberWords, ends: tuple[int, int], base: bool, reasoning: bool) -> None:
+    def __init__(
+        self, words: FixedWords, form: NumberWords, ends: tuple[int, int], base: bool, reasoning: bool
+    ) -> None:
         low, high = ends
-        number = own.number.format(low=low, high=high)
-        super().__init__(words.model_copy(update={"answer": own.answer, "level": number}), base)
-        self.own, self.reasoning = own, reasoning
-        self.then = own.then.format(low=low, high=high)
+        number = form.number.format(low=low, high=high)
+        super().__init__(words.model_copy(update={"answer": form.answer, "level": number}), base)
+        self.form, self.reasoning = form, reasoning
+        self.then = {"role": "user", "content": form.then.format(low=low, high=high)}
 
     def format(self, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> adapter.Messages:
         messages = super().format(signature, demos, inputs)
@@ -62,7 +64,7 @@ class NumberAdapter(adapter.JudgeAdapter):
             text = last[: -len(f"{self.words.answer}:")]
             asked = f"{self.words.answer}:{begun}"
             if self.reasoning:
-                text = f"{text}{self.own.reason}:"
+                text = f"{text}{self.form.reason}:"
                 asked = "" if reason is None else f" {reason}\n{asked}"
             return [{"role": "user", "content": part} for part in (*before, text, asked) if part]
         if self.reasoning:  # the demonstrations' numbers with the reason and the question that come before them
@@ -70,22 +72,19 @@ class NumberAdapter(adapter.JudgeAdapter):
             plain, messages = messages, []
             for message in plain:
                 if message["role"] == "assistant":
-                    messages += [
-                        {"role": "assistant", "content": next(reasons)},
-                        {"role": "user", "content": self.then},
-                    ]
+                    messages += [{"role": "assistant", "content": next(reasons)}, self.then]
                 messages.append(message)
             if reason is not None:
-                messages += [{"role": "assistant", "content": reason}, {"role": "user", "content": self.then}]
+                messages += [{"role": "assistant", "content": reason}, self.then]
         return [*messages, {"role": "assistant", "content": begun}] if begun else messages
 
     def _labels_only(self, signature: Any) -> str:
-        return self.own.think if self.reasoning else self.words.level
+        return self.form.think if self.reasoning else self.words.level
 
     def _line(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         line = super()._line(signature, inputs)
         shown = inputs.get("rationale") if self.reasoning else None
-        return line if shown is None else f"{line}\n{self.own.reason}: {' '.join(str(shown).split())}"
+        return line if shown is None else f"{line}\n{self.form.reason}: {' '.join(str(shown).split())}"
 
 
 class IntegersReadout(LogprobsReadout):
@@ -179,7 +178,11 @@ class IntegersReadout(LogprobsReadout):
         odds after the digits that the model wrote by itself are known, and must come again when they are given."""
         if self._goes_on is None and digits in known:
             _, again, _ = await self._odds({**inputs, "the_begun": digits})
-            self._goes_on = _apart(again, known[digits]) <= UNLIKE
+            apart: Odds = defaultdict(float)  # whatever is neither a digit nor an end is taken as one
+            for sign, odds in ((1, again), (-1, known[digits])):
+                for token, mass in odds.items():
+                    apart[token if token.isdigit() else "" if ends(token) else "other"] += sign * mass
+            self._goes_on = 0.5 * sum(map(abs, apart.values())) <= UNLIKE
         if not self._goes_on:
             raise ConfigError(
                 f"{self.model.name} splits numbers into digits, and its server does not go on with an answer that has "
@@ -203,13 +206,3 @@ class IntegersReadout(LogprobsReadout):
                 break
             behind[digits] = place
         return written[0], odds[0], behind
-
-
-def _apart(one: Odds, other: Odds) -> float:
-    """Total variation between the odds of two places, whatever is neither a digit nor an end taken as one."""
-    differences: Odds = {}
-    for sign, odds in ((1, one), (-1, other)):
-        for token, mass in odds.items():
-            kind = token if token.isdigit() else "" if ends(token) else "other"
-            differences[kind] = differences.get(kind, 0.0) + sign * mass
-    return 0.5 * sum(map(abs, differences.values()))

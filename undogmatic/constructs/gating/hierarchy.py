@@ -249,8 +249,7 @@ def parse(given: Any) -> Gate:
             raise Malformed("truncated", "the answer ends inside its fence")
         return hierarchy
     # The whole text of a fenced answer is prose with a fence in it: the reason lies in the fence.
-    graver = [error for error in reasons if error.defect != "not_a_hierarchy"]
-    raise (graver or reasons)[0]
+    raise min(reasons, key=lambda error: error.defect == "not_a_hierarchy")
 
 
 def _parse_text(text: str) -> Gate:

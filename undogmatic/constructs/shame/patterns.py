@@ -106,18 +106,15 @@ class TfidfModel(Model):
         self.name = f"tfidf-{digest([texts, labels, alpha])[:12]}"
         self.fitted_on = frozenset(text_mark(text) for text in texts)
 
-    def pipeline(self) -> Pipeline:
-        """The fitted scikit-learn pipeline, text -> share in [0, 1]."""
-        return _fitted(self.alpha)
-
     async def rate(self, text: str) -> tuple[float, str]:
         """Predicted share of authority, clipped to [0, 1]."""
-        value = float(self.pipeline().predict([text])[0])
+        value = float(fitted(self.alpha).predict([text])[0])
         return min(1.0, max(0.0, value)), f"ridge on character n-grams: {value:.3f}"
 
 
 @functools.lru_cache(maxsize=2)  # seconds of work, and several instances of one run ask for the same
-def _fitted(alpha: float) -> Pipeline:
+def fitted(alpha: float) -> Pipeline:
+    """The pipeline of `tfidf_ridge` fitted on the development texts, text -> share in [0, 1]."""
     texts, labels = development_texts()
     return tfidf_ridge(alpha).fit(texts, [label / 100 for label in labels])
 

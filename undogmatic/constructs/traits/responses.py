@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from undogmatic.datasets.base import existing_file, make_item, unique
@@ -20,7 +19,6 @@ RESPONSE = "response"
 INPUTS = ("scenario", "question", RESPONSE)
 """What a response comes with, in the order in which it is read; only the response must be there."""
 LABEL_SCALE = (0.0, 100.0)  # of all labels that ship: those of one trait may well lie at one end of it
-_FILES = {"trait": Path("trait", "items.jsonl"), "coherence": Path("coherence", "items.jsonl")}
 _LICENCE = {
     "en": "The labelled responses are part of this project (CC BY 4.0); people, firms and places in them are invented.",
     "pt": "As respostas rotuladas são parte deste projeto (CC BY 4.0); pessoas, empresas e lugares são inventados.",
@@ -99,7 +97,8 @@ class LabelledResponsesDataset:
             raise ConfigError(f"`dataset.trait` is {trait}; a trait is named for `dataset.part=trait`, and only there.")
         self.part, self.trait, self.split, self.language = part, trait, split, language
         self.licence: Licence | None = _LICENCE if path is None else None  # none is known of a file of the user's
-        self.path = data_folder() / _FILES[part] if path is None else existing_file(path, "dataset.path", (".jsonl",))
+        shipped = data_folder() / part / "items.jsonl"
+        self.path = shipped if path is None else existing_file(path, "dataset.path", (".jsonl",))
         self.name = "coherence" if trait is None else f"traits-{trait}"
         self.about = f"{trait or part}, {split} split" + (f", {language}" if language else "")
 
