@@ -261,11 +261,12 @@ def _within(levels: ScoreDistribution, name: str, number: Number, values: Mappin
     its low end. Raises UnparseableAnswer where less than LEAST_SHARE respects them: asking again would not help."""
     if number.at_least is None and number.at_most is None:
         return levels
+    bounds = number.at_least, number.at_most
     chances = zip(levels.values, levels.probabilities, strict=True)
-    allowed = [p if number.problem(name, value, values) is None else 0.0 for value, p in chances]
+    allowed = [0.0 if adapter.contradiction(name, value, values, *bounds) else chance for value, chance in chances]
     total = sum(allowed)
     if total < LEAST_SHARE:
-        problem = number.problem(name, levels.expectation, values)
+        problem = adapter.contradiction(name, levels.expectation, values, *bounds)
         raise UnparseableAnswer(f"{problem}, with a share of {1 - total:.3f}", repr(levels.probabilities))
     return levels.model_copy(update={"probabilities": tuple(p / total for p in allowed)})
 

@@ -74,13 +74,6 @@ class Number:
         """An answer as later questions repeat it, with the precision of its scale; a strength in whole tenths."""
         return f"{value:.0f}" if self.unit == "strength" else self.scale(rubric).write(value)
 
-    def problem(self, name: str, value: float, others: Mapping[str, Any]) -> str | None:
-        """Why `value` contradicts the fields it is bound to, or None."""
-        for other, sign, where in ((self.at_least, 1, "below"), (self.at_most, -1, "above")):
-            if other is not None and sign * value < sign * others[other]:
-                return f"`{name}` is {value:g}, {where} `{other}` {others[other]:g}"
-        return None
-
 
 def numbers(kind: type[Answer]) -> dict[str, Number]:
     """The number fields of an answer, in order."""

@@ -238,15 +238,21 @@ def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False
         raise UnparseableAnswer(f"`{unknown[0]}` was not asked for", raw)
     typed = {name: _typed(name, field, answer[name], raw) for name, field in fields.items()}
     for name, field in fields.items():
-        for mark, sign, where in (("at_least", 1, "below"), ("at_most", -1, "above")):
-            other = _mark(field, mark)
-            if other is not None and sign * typed[name] < sign * typed[other]:
-                raise UnparseableAnswer(f"`{name}` is {typed[name]:g}, {where} `{other}` {typed[other]:g}", raw)
+        if problem := contradiction(name, typed[name], typed, _mark(field, "at_least"), _mark(field, "at_most")):
+            raise UnparseableAnswer(problem, raw)
     for name, value in answer.items():
         parts = value if isinstance(value, list) else [value]
         if any(part is None or (isinstance(part, str) and not part.strip()) for part in parts):
             raise UnparseableAnswer(f"`{name}` is empty", raw)
     return typed
+
+
+def contradiction(name: str, value: float, others: Mapping[str, Any], *bounds: str | None) -> str | None:
+    """Why a number contradicts its `bounds`, the fields below and above which it cannot lie, or None."""
+    for other, sign, where in zip(bounds, (1, -1), ("below", "above"), strict=True):
+        if other is not None and sign * value < sign * others[other]:
+            return f"`{name}` is {value:g}, {where} `{other}` {others[other]:g}"
+    return None
 
 
 def _typed(name: str, field: Any, value: Any, raw: str) -> Any:

@@ -20,8 +20,6 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 
-DEEPEST = 6  # Levels of an argument that is an object of a class of one's own; what lies deeper counts by its type
-
 
 class Unit(dspy.Module):
     """A DSPy module, readout or judge, whose identity, by which a resumed run is known again, is what it was made with:
@@ -65,9 +63,9 @@ def _name(kind: type | FunctionType) -> str:
     return earlier_name(name) if name.startswith("undogmatic.judges.") else name
 
 
-def _plain(value: Any, depth: int = DEEPEST) -> Any:
+def _plain(value: Any, depth: int = 6) -> Any:
     """An argument as JSON can hold it: by what it says of itself, as a Unit does, else an object of a class of one's
-    own by its class and what is in it."""
+    own by its class and what is in it, so many levels deep."""
     if hasattr(value, "identity") and not isinstance(value, type):
         return value.identity()
     for kinds, form in _FORMS:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 Messages = list[dict[str, Any]]
 T = TypeVar("T")
-
-
 _PLAIN = {"temperature", "top_p", "max_tokens", "logprobs", "top_logprobs", "response_format", "rollout_id"}
 
 

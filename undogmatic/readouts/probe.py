@@ -189,12 +189,9 @@ _AGAIN = "Fit it again: undogmatic probe fit."
 _CALIBRATION = ("raw_knots", "score_knots", "score_bins", "low", "high", "spread")
 """The fields of `Calibration` by their names in the file."""
 _NAMES = (*Regression._fields, *_CALIBRATION)
-_AXES = {
-    **{"components": "cf", "dual": "nt", "supports": "nc", "bias": "t", "mean": "f", "scale": "f"},
-    **{"decay": "1", "steepness": "1", "raw_knots": "k", "score_knots": "k"},
-    **dict.fromkeys(("score_bins", "low", "high", "spread"), "b"),
-    **{"piece": "f", "whole": "f", "offset": "1"},
-}
+_AXES = {"components": "cf", "dual": "nt", "supports": "nc", "bias": "t", "raw_knots": "k", "score_knots": "k"}
+_AXES |= dict.fromkeys(("mean", "scale", "piece", "whole"), "f") | dict.fromkeys(_CALIBRATION[2:], "b")
+_AXES |= dict.fromkeys(("decay", "steepness", "offset"), "1")
 """The arrays of a file and the letter of each of their axes: axes of one letter are equally long."""
 
 
@@ -362,5 +359,5 @@ def fitting_probe(path: Path, model: Model, rubric: Rubric) -> Probe:
         )
     else:
         return probe
-    again = "undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors"
-    raise ConfigError(f"{problem}. Fit one for it: {again} (now {path}).")
+    again = "Fit one for it: undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors"
+    raise ConfigError(f"{problem}. {again} (now {path}).")

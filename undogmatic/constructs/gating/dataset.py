@@ -26,8 +26,6 @@ _LICENCE = {
     "pt": "As hierarquias de gates que acompanham o programa são parte deste projeto (CC BY 4.0); as falhas são "
     "plantadas.",
 }
-
-
 TrueCase = tuple[Gate, tuple[str, ...], dict[str, str]]
 """A true hierarchy, the markers of its panel, and what judges are shown of it besides: sample and panel."""
 
@@ -92,8 +90,7 @@ class GatingDataset:
 
 def _case_name(place: str, row: Mapping[str, Any]) -> str:
     name = row.get("test_case_id", row.get("case"))
-    if isinstance(name, int) and not isinstance(name, bool):
-        name = str(name)
+    name = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
     if not isinstance(name, str) or not name.strip():
         raise DataError(f"{place}: `test_case_id` is {brief(name)}; it must name a case.")
     return name.strip()

@@ -96,13 +96,11 @@ class GatingJudge(Judge):
     asked. Without words, each number is a level question.
     """
 
-    asked: ClassVar[type[GatingAnswer]] = Default
+    asked: ClassVar[type[GatingAnswer]]
 
-    def __init_subclass__(cls, asked: type[GatingAnswer] | None = None) -> None:
+    def __init_subclass__(cls, asked: type[GatingAnswer]) -> None:
         super().__init_subclass__()
-        if asked is not None:
-            cls.name, cls.asked = f"gating_{asked.__name__.lower()}", asked
-        cls.criteria = tuple(numbers(cls.asked))
+        cls.name, cls.asked, cls.criteria = f"gating_{asked.__name__.lower()}", asked, tuple(numbers(asked))
 
     def __init__(self, asker: Asker) -> None:
         super().__init__()

@@ -19,7 +19,6 @@ from undogmatic.records.wordings import of_this_project
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-
 _PATTERNS = {
     "citations": [
         r"\btemas?\s+(?:n[.ºo°]*\s*)?\d[\d.]*",
