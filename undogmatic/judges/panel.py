@@ -185,16 +185,16 @@ def read_history(
     known = set(first["text_mark"].items())
     for typed, table in zip(folders[1:], tables[1:], strict=True):
         texts = set(table["text_mark"].items())
-        both = f"`judge.history`: {folders[0]!r}"
+        runs = f"`judge.history`: {folders[0]!r}"
         if texts != known:
             raise DataError(
-                f"{both} holds {len(known)} labelled texts and {typed!r} {len(texts)}, of which {len(known & texts)} "
+                f"{runs} holds {len(known)} labelled texts and {typed!r} {len(texts)}, of which {len(known & texts)} "
                 "are the same (by id and text). Weights would compare members on different texts: judge the same "
                 "dataset with all of them."
             )
         if changed := int((table["label"] != first["label"].reindex(table.index)).sum()):
             raise DataError(
-                f"{both} and {typed!r} have other labels for {changed} of {len(table)} texts. Judge the same version "
+                f"{runs} and {typed!r} have other labels for {changed} of {len(table)} texts. Judge the same version "
                 "of the dataset with all members."
             )
     judged = sorted(set.intersection(*(set(table.index[table["score"].notna()]) for table in tables)))

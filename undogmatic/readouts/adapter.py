@@ -238,8 +238,8 @@ def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False
         raise UnparseableAnswer(f"`{unknown[0]}` was not asked for", raw)
     typed = {name: _typed(name, field, answer[name], raw) for name, field in fields.items()}
     for name, field in fields.items():
-        if problem := contradiction(name, typed[name], typed, _mark(field, "at_least"), _mark(field, "at_most")):
-            raise UnparseableAnswer(problem, raw)
+        if against := contradiction(name, typed[name], typed, _mark(field, "at_least"), _mark(field, "at_most")):
+            raise UnparseableAnswer(against, raw)
     for name, value in answer.items():
         parts = value if isinstance(value, list) else [value]
         if any(part is None or (isinstance(part, str) and not part.strip()) for part in parts):

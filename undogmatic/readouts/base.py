@@ -153,8 +153,8 @@ def shown_text(item: Item, rubric: Rubric) -> str:
 
 def entropy_verdict(distribution: ScoreDistribution, **fields: Any) -> Verdict:
     """A verdict whose score is the expectation, unless it is given, and whose confidence comes from the entropy."""
-    known = {"score": distribution.expectation, "confidence": distribution.confidence, "confidence_source": "entropy"}
-    return Verdict(distribution=distribution, **known | fields)
+    fields = {"score": distribution.expectation} | fields
+    return Verdict(distribution=distribution, confidence=distribution.confidence, confidence_source="entropy", **fields)
 
 
 def voted(categories: Sequence[str | None], rubric: Rubric, **fields: Any) -> Verdict:

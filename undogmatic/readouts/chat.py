@@ -149,7 +149,7 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    begun: Future[Callable[[], object]] = Future()
+    begun: Future[Any] = Future()
 
     async def watched() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
