@@ -24,7 +24,6 @@ from undogmatic.readouts.structured import form
 from undogmatic.records.records import Item, ScoreDistribution, as_text
 from undogmatic.records.rubric import NumericScale, Rubric
 
-RETRIES = 1
 LEAST_SHARE = 0.02
 """Of the probability, on levels that respect the bounds of a number; with less, the answer contradicts itself."""
 Wordings = Mapping[str, Mapping[str, Any]]  # Language -> step -> its wording, as in a file of conf/judge/
@@ -186,7 +185,7 @@ class WordsQuestion(Question):
                 raise UnparseableAnswer(f"`{bare[0]}` has no words of its own, only those of the form", as_text(fields))
             return dspy.Prediction(answer=make(self.kind, fields, as_text(fields)), distributions={})
 
-        return await insisting(RETRIES, once)
+        return await insisting(1, once)
 
 
 class LevelsQuestion(Question):

@@ -11,9 +11,8 @@ from pydantic import Field
 
 from undogmatic.errors import ConfigError, DataError, ModelError, UnparseableAnswer
 from undogmatic.judges.base import Judge
-from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts.base import agreement_confidence, spread_over, voted
-from undogmatic.readouts.chat import together
+from undogmatic.readouts.chat import voices
 from undogmatic.readouts.probe import rubric_digest
 from undogmatic.records.records import Item, Judgment, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
@@ -78,15 +77,8 @@ class PanelJudge(Judge):
         self.aggregate, self.weights, self.trim, self.repeats = aggregate, weights, trim, repeats
 
     async def judge(self, item: Item) -> Verdict:
-        base = current_rollout() * self.repeats
-
-        async def once(member: Judge, repeat: int) -> Verdict:
-            with rollout(base + repeat):
-                verdict: Verdict = (await member.acall(item=item)).verdict
-                return verdict
-
         seats = [(n, repeat) for n in range(len(self.members)) for repeat in range(self.repeats)]
-        answers = await together([once(self.members[n], repeat) for n, repeat in seats])
+        answers = await voices(item, [(self.members[n], repeat) for n, repeat in seats], self.repeats)
         failed = [answer for answer in answers if isinstance(answer, ModelError)]
         decided = [(n, answer) for (n, _), answer in zip(seats, answers, strict=True) if isinstance(answer, Verdict)]
         if 2 * len(decided) < len(seats):

@@ -16,6 +16,7 @@ from dspy.utils.exceptions import AdapterParseError
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer, ours
 from undogmatic.models.base import Chats, Model
 from undogmatic.models.calls import attempt, current_rollout, rollout
+from undogmatic.records.records import Item, Verdict
 
 if TYPE_CHECKING:
     from dspy.lm15 import Config, Request, Response
@@ -132,10 +133,18 @@ async def insisting(retries: int, once: Callable[..., Awaitable[T]]) -> T:
     raise AssertionError("the loop returns or raises")
 
 
-async def together(works: Sequence[Awaitable[T]]) -> list[T | ModelError]:
-    """All of them at once, to their ends: what came of each. What is not the fault of one answer alone is raised when
-    none is in flight any more, so that no call is left without its record."""
-    answers = await asyncio.gather(*works, return_exceptions=True)
+async def voices(item: Item, asked: Sequence[tuple[dspy.Module, int]], times: int) -> list[Verdict | ModelError]:
+    """What each of these readouts or judges says of an item, asked all at once, each under a number below `times` that
+    makes its calls real ones of their own. What is not the fault of one answer alone is raised when none is in flight
+    any more, so that no call is left without its record."""
+    base = current_rollout() * times
+
+    async def once(module: dspy.Module, number: int) -> Verdict:
+        with rollout(base + number):
+            verdict: Verdict = (await module.acall(item=item)).verdict
+            return verdict
+
+    answers = await asyncio.gather(*(once(*voice) for voice in asked), return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException) and not isinstance(answer, ModelError):
             raise answer

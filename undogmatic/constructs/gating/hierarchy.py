@@ -76,14 +76,14 @@ CRITICAL = "is_critical"
 _HYPHENS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d", "-"))
 
 
-def gate_name(given: Any) -> str:
+def gate_name(value: Any) -> str:
     """A name on one line, with typographic hyphens as plain ones ("HLA‐DR" and "HLA-DR" are one marker). Raises
     Malformed where it is none."""
-    name = " ".join(given.translate(_HYPHENS).split()) if isinstance(given, str) else ""
+    name = " ".join(value.translate(_HYPHENS).split()) if isinstance(value, str) else ""
     faults = {"is": not name, f"has {len(name):,} characters:": len(name) > LONGEST_GATE}
     faults["holds what cannot be printed:"] = not name.isprintable()
     if fault := next((what for what, holds in faults.items() if holds), None):
-        raise Malformed("not_a_hierarchy", f"a gate's name {fault} {brief(name or given, 60)}")
+        raise Malformed("not_a_hierarchy", f"a gate's name {fault} {brief(name or value, 60)}")
     return name
 
 
@@ -224,15 +224,15 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 """A bracket, or a text in quotes, in which brackets do not count."""
 
 
-def parse(given: Any) -> Gate:
+def parse(answer: Any) -> Gate:
     """The hierarchy in an answer, which is a text or what JSON made of one. Raises Malformed where it is empty,
     truncated, cyclic, too deep, too wide, or not a hierarchy."""
-    if isinstance(given, Mapping | list):
-        return from_value(given)
-    text = given.strip() if isinstance(given, str) else ""
+    if isinstance(answer, Mapping | list):
+        return from_value(answer)
+    text = answer.strip() if isinstance(answer, str) else ""
     if not text:
-        what = "the answer has no words" if isinstance(given, str) else "there is no answer"
-        raise Malformed("empty" if given is None or isinstance(given, str) else "not_a_hierarchy", what)
+        what = "the answer has no words" if isinstance(answer, str) else "there is no answer"
+        raise Malformed("empty" if answer is None or isinstance(answer, str) else "not_a_hierarchy", what)
     if len(text) > LONGEST_ANSWER:
         raise Malformed("too_wide", f"an answer of {len(text):,} characters; at most {LONGEST_ANSWER:,} are read")
     fenced = [inside.strip() for inside in _FENCE.findall(text)]
