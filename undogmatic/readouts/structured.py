@@ -126,7 +126,7 @@ class SamplesReadout(Readout):
             interval=(float(np.quantile(scores, 0.05)), float(np.quantile(scores, 0.95))),
             confidence=agreement_confidence([self.rubric.share(float(score)) for score in scores]),
             confidence_source="procedure",
-            rationale=min(verdicts, key=lambda verdict: abs(verdict.score - middle)).rationale,
+            rationale=min(verdicts, key=lambda verdict: abs(float(verdict.score or 0) - middle)).rationale,
             issues=issues,
             doubt=float(scores.std()),
         )
