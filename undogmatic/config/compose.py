@@ -30,9 +30,8 @@ from undogmatic.config.project import folders
 from undogmatic.config.wall import HYDRA, check
 from undogmatic.errors import ConfigError
 from undogmatic.safety.command import as_typed
-from undogmatic.safety.guard import without_secrets
 from undogmatic.safety.paths import conf_folder
-from undogmatic.safety.secrets import scrub_words
+from undogmatic.safety.secrets import scrub_words, without_secrets
 
 SEARCH_PATH = "hydra.searchpath"
 _typed_places: list[tuple[str, str]] = []

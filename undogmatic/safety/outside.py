@@ -21,6 +21,7 @@ from typing import IO, Any
 
 import yaml
 from pydantic_core import from_json
+from yaml.constructor import ConstructorError
 
 from undogmatic.errors import DataError
 
@@ -46,7 +47,6 @@ _SAID_BY_THE_PARSER = {
     "did not find expected ',' or '}'": "a brace is left open, or a comma is missing",
 }
 _LONG = "it holds an endless number"
-_PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
 _QUOTED = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(r"[\[{]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -111,20 +111,14 @@ def _check_parts(value: Any, deepest: int, infinite: bool) -> None:
     """Raise Unreadable for what is nested too deeply, and for a number that no float holds."""
     level, depth = [value], 0
     while level:
-        inside: list[Any] = []
-        for part in level:
-            kind = type(part)
-            if kind is dict:
-                inside.extend(part.values())
-            elif kind is list:
-                inside.extend(part)
-            elif not infinite and (
-                (kind is float and math.isinf(part)) or (kind is int and part.bit_length() > LONGEST_INTEGER)
-            ):
-                raise Unreadable(f"not JSON ({_LONG})")
-            if depth == deepest and kind in (dict, list):
-                raise Unreadable(f"not JSON ({_DEEP})")
-        level, depth = inside, depth + 1
+        numbers = () if infinite else (part for part in level if type(part) in (int, float))
+        if any(math.isinf(n) if isinstance(n, float) else n.bit_length() > LONGEST_INTEGER for n in numbers):
+            raise Unreadable(f"not JSON ({_LONG})")
+        holders = [part for part in level if type(part) in (dict, list)]
+        if holders and depth == deepest:
+            raise Unreadable(f"not JSON ({_DEEP})")
+        level = [part for holder in holders for part in (holder.values() if isinstance(holder, dict) else holder)]
+        depth += 1
 
 
 def countable(text: str) -> None:
@@ -257,29 +251,27 @@ def yaml_value(text: str) -> Any:
 def _measure(text: str) -> None:
     """Refuse what is nested too deeply, or too large with its aliases written out, before it is made. Raises Unreadable
     or YAMLError."""
-    sizes: dict[str | None, int | None] = {}
-    within = [0]
-    named: list[str | None] = [None]
+    sizes: dict[str | None, int | None] = {}  # None while a node is open
+    above: list[tuple[str | None, int]] = []  # of the nodes that are open: anchor, and the size of what lies before
+    inside = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         line = event.start_mark.line + 1  # type: ignore[union-attr]
         if isinstance(event, yaml.AliasEvent):
             if (size := sizes.get(event.anchor, 0)) is None:
                 raise Unreadable(f"not YAML: the alias *{event.anchor} stands for what it lies in.", line)
-            within[-1] += size
+            inside += size
         elif isinstance(event, yaml.ScalarEvent):
-            within[-1] += 1
+            inside += 1
             sizes[event.anchor] = 1
         elif isinstance(event, yaml.CollectionStartEvent):
-            sizes[event.anchor] = None
-            within.append(1)
-            named.append(event.anchor)
-            if len(within) > DEEPEST:
+            above.append((event.anchor, inside))
+            sizes[event.anchor], inside = None, 1
+            if len(above) >= DEEPEST:
                 raise Unreadable(f"not YAML: {_DEEP}.", line)
         elif isinstance(event, yaml.CollectionEndEvent):
-            size, anchor = within.pop(), named.pop()
-            within[-1] += size
-            sizes[anchor] = size
-        if within[-1] > YAML_NODES:
+            anchor, before = above.pop()
+            sizes[anchor], inside = inside, inside + before
+        if inside > YAML_NODES:
             raise Unreadable(f"not YAML that can be used: it holds more than {YAML_NODES:,} values.", line)
 
 
@@ -288,29 +280,27 @@ def _loader() -> Any:
     """OmegaConf's reading of scalars without its Python objects; a key may stand once in a mapping."""
     from omegaconf._utils import get_yaml_loader
 
-    def refused(what: str, node: Any) -> yaml.YAMLError:
-        return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
-
     class Plain(yaml.CSafeLoader):
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = set()
             for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-                if not isinstance(key, yaml.ScalarNode):
-                    raise refused("a key is no word", key)
-                if key.value in keys and key.tag != "tag:yaml.org,2002:merge":
-                    raise refused(f"the key {key.value} stands here a second time", key)
+                wrong = "" if isinstance(key, yaml.ScalarNode) else "a key is no word"
+                if not wrong and key.value in keys and key.tag != "tag:yaml.org,2002:merge":
+                    wrong = f"the key {key.value} stands here a second time"
+                if wrong:
+                    raise ConstructorError(None, None, wrong, key.start_mark)
                 keys.add(key.value)
             return super().construct_mapping(node, deep=deep)
 
         def construct_yaml_int(self, node: Any) -> int:
             value = int(super().construct_yaml_int(node))
             if value.bit_length() > LONGEST_INTEGER:
-                raise refused("an endless number", node)
+                raise ConstructorError(None, None, "an endless number", node.start_mark)
             return value
 
     Plain.yaml_implicit_resolvers = get_yaml_loader().yaml_implicit_resolvers
-    kinds = {None, *(f"tag:yaml.org,2002:{kind}" for kind in _PLAIN)}
-    Plain.yaml_constructors = {tag: made for tag, made in yaml.CSafeLoader.yaml_constructors.items() if tag in kinds}
+    tags = [f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")]
+    Plain.yaml_constructors = {tag: yaml.CSafeLoader.yaml_constructors[tag] for tag in (None, *tags)}
     Plain.add_constructor("tag:yaml.org,2002:int", Plain.construct_yaml_int)
     return Plain
 
@@ -324,8 +314,8 @@ def read_env(path: Path, wanted: str | None = None) -> dict[str, str]:
     from dotenv.parser import parse_stream
 
     lines = list(parse_stream(StringIO(read_text(path, ENV_BYTES))))
-    found = {line.key: line.value for line in lines if line.key is not None and line.value is not None}
+    variables = {line.key: line.value for line in lines if line.key is not None and line.value is not None}
     damaged = [line.original.line for line in lines if line.error]
-    if damaged and wanted is not None and wanted not in found:
+    if damaged and wanted is not None and wanted not in variables:
         raise DataError(f"{path}:{damaged[0]}: not NAME=VALUE; is a quote left open? Correct the line, or delete it.")
-    return found
+    return variables

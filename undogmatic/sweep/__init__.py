@@ -23,9 +23,19 @@ from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.runs.folder import MANIFEST, SWEEP_MANIFEST, RunFolder
 from undogmatic.runs.manifest import claimed  # also the resolver `output_folder`, which a worker needs too
 from undogmatic.safety import files
-from undogmatic.safety.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, WORKERS, as_typed, in_full, note_status, say, tell
-from undogmatic.safety.guard import check_config, guard_worker
-from undogmatic.safety.secrets import scrub_words
+from undogmatic.safety.command import (
+    FAULT,
+    SWEEP_FOLDER,
+    SWEEP_RUN,
+    WORKERS,
+    as_typed,
+    guard_worker,
+    in_full,
+    note_status,
+    say,
+    tell,
+)
+from undogmatic.safety.secrets import check_config, scrub_words
 from undogmatic.sweep.launch import announce, check_launcher, check_reaching, free_slot, take_slot
 
 
