@@ -30,17 +30,17 @@ def combined(words: Sequence[str]) -> list[str]:
             raise ConfigError(f"{word[:80]!r} is no text in UTF-8, so it cannot be a word of a command.")
         if max(word.count(bracket) for bracket in "[{(") > 500:
             raise ConfigError(f"`{_key(word)[:80]}` is given with more than 500 brackets; put it into a file.")
-    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in words]
-
-
-def _combined(word: str) -> str:
-    word = re.sub(r"\[([^\[\]]+)\]", lambda found: "+".join(re.split(r"\s*,\s*", found[1].strip())), word)
-    for option in re.findall(r"[\w/-]+(?:\+[\w/-]+)+", word.partition("=")[2]):
-        parts = [f"/analysis/{name}@{name.rpartition('/')[2]}" for name in dict.fromkeys(option.split("+"))]
-        node = {"defaults": parts, "_target_": "undogmatic.analyses.suite.SeveralAnalyses"}
-        folder, _, name = f"analysis/{option}".rpartition("/")
-        ConfigStore.instance().store(name, node, group=folder)
-    return word
+    joined = list(words)
+    for n, word in enumerate(words):
+        if word.partition("=")[0] != "analysis":
+            continue
+        joined[n] = re.sub(r"\[([^\[\]]+)\]", lambda names: "+".join(re.split(r"\s*,\s*", names[1].strip())), word)
+        for option in re.findall(r"[\w/-]+(?:\+[\w/-]+)+", joined[n].partition("=")[2]):
+            parts = [f"/analysis/{name}@{name.rpartition('/')[2]}" for name in dict.fromkeys(option.split("+"))]
+            node = {"defaults": parts, "_target_": "undogmatic.analyses.suite.SeveralAnalyses"}
+            folder, _, name = f"analysis/{option}".rpartition("/")
+            ConfigStore.instance().store(name, node, group=folder)
+    return joined
 
 
 def typed_wrongly(error: BaseException) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import math
-import os
 import random
 import sqlite3
 import time
@@ -62,19 +62,12 @@ def recording() -> AbstractContextManager[list[Call]]:
     return within(_calls, [])
 
 
-def rollout(number: int) -> AbstractContextManager[int]:
-    """Calls inside belong to repeat `number`: the cache keeps repeats apart, so that a repeat is a real call."""
-    return within(_rollout, number)
-
-
-def attempt(number: int) -> AbstractContextManager[int]:
-    """Calls inside are asked for the `number`-th time again (0 = the first), a real call each, also for one request."""
-    return within(_attempt, number)
-
-
-def current_rollout() -> int:
-    """The repeat that the calls being made belong to (0 = the first)."""
-    return _rollout.get()
+rollout = functools.partial(within, _rollout)
+"""Calls inside belong to the repeat of this number: the cache keeps repeats apart, so that a repeat is a real call."""
+current_rollout = _rollout.get
+"""The repeat that the calls being made belong to (0 = the first)."""
+attempt = functools.partial(within, _attempt)
+"""Calls inside are asked for the n-th time again (0 = the first), a real call each, also for one request."""
 
 
 class Retryable(UndogmaticError):
@@ -135,11 +128,10 @@ class Budget:
 
     def take(self) -> None:
         """Reserve one call. Raises BudgetExceeded."""
-        spent = {
-            "max_calls": (self.max_calls, self.calls, f"{self.calls} calls were made", "N"),
-            "max_usd": (self.max_usd, self.usd, f"{self.usd:.4f} USD were spent in {self.calls} calls", "X"),
-        }
-        for key, (most, used, told, example) in spent.items():
+        for key, most, used, told, example in (
+            ("max_calls", self.max_calls, self.calls, f"{self.calls} calls were made", "N"),
+            ("max_usd", self.max_usd, self.usd, f"{self.usd:.4f} USD were spent in {self.calls} calls", "X"),
+        ):
             if most is not None and used >= most:
                 raise BudgetExceeded(
                     f"`engine.{key}` is {most} and {told}. Raise it (engine.{key}={example}, or null for no limit) and "
@@ -191,17 +183,14 @@ class ReplyCache:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._file = folder, folder / CACHE_FILE
         self._usable, self._told = True, False
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # The files that SQLite puts beside it have its mode.
-            os.close(os.open(folder / CACHE_FILE, os.O_RDWR | os.O_CREAT, OWN))
+            self._file.touch(OWN)  # the files that SQLite puts beside it have its mode
             with contextlib.suppress(PermissionError):  # another one's file
-                (folder / CACHE_FILE).chmod(OWN)
-            self._database = sqlite3.connect(
-                folder / CACHE_FILE, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+                self._file.chmod(OWN)
+            self._database = sqlite3.connect(self._file, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
             self._database.text_factory = bytes  # what is no UTF-8 is the row's fault, not the database's
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose replies, never break the file
@@ -212,8 +201,7 @@ class ReplyCache:
     def get(self, key: str, check: Callable[[Any], object] | None = None) -> Reply | None:
         """The reply kept under `key`; None where there is none, or where it or the file cannot be read, or `check` (see
         `Gateway.call`) raises."""
-        row = self._execute("SELECT reply FROM replies WHERE key = ?", key)
-        if row is None:
+        if (row := self._execute("SELECT reply FROM replies WHERE key = ?", key)) is None:
             return None
         try:
             kept = json_value(row[0], DEEPEST + 1, infinite=True) if isinstance(row[0], bytes) else None
@@ -222,10 +210,10 @@ class ReplyCache:
             return _checked(_KEPT.validate_python(kept), check)
         except (Unreadable, ValidationError, UndogmaticError) as fault:
             if not self._told:
-                error = " ".join(str(fault).split())
+                why = " ".join(str(fault).split())
                 say(
-                    f"a reply in the cache {self._folder / CACHE_FILE} is damaged ({error}); it is asked for again, "
-                    "and so are others like it"
+                    f"a reply in the cache {self._file} is damaged ({why}); it is asked for again, and so are others "
+                    "like it"
                 )
             self._told = True
             return None
@@ -319,7 +307,7 @@ class Gateway:
                 reply = first.result()
             if reply is None:
                 break
-            _note(Call(model=model, request=request, reply=reply.data, started=started, cached=True))
+            _note(model, request, started, reply=reply.data, cached=True)
             return reply
         under_way[key] = mine = asyncio.get_running_loop().create_future()
         try:
@@ -336,8 +324,7 @@ class Gateway:
         started, clock, tried = time.time(), time.perf_counter(), 0
 
         def note(**outcome: Any) -> None:
-            seconds = time.perf_counter() - clock
-            _note(Call(model=model, request=request, started=started, seconds=seconds, attempts=tried, **outcome))
+            _note(model, request, started, seconds=time.perf_counter() - clock, attempts=tried, **outcome)
 
         while True:
             tried += 1
@@ -370,8 +357,8 @@ class Gateway:
                 note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
                 raise error
             self._held_until = max(self._held_until, time.monotonic() + wait)
-            delay = min(self.backoff * 2 ** (tried - 1), self.max_backoff)
-            await asyncio.sleep(max(delay * (1 - 0.25 * random.random()), wait))
+            delay = min(self.backoff * 2 ** (tried - 1), self.max_backoff) * (1 - 0.25 * random.random())
+            await asyncio.sleep(max(delay, wait))
 
 
 def _checked(reply: Reply, check: Callable[[Any], object] | None) -> Reply:
@@ -382,6 +369,6 @@ def _checked(reply: Reply, check: Callable[[Any], object] | None) -> Reply:
     return reply
 
 
-def _note(call: Call) -> None:
+def _note(model: str, request: dict[str, Any], started: float, **outcome: Any) -> None:
     if (calls := _calls.get()) is not None:
-        calls.append(call)
+        calls.append(Call(model=model, request=request, started=started, **outcome))

@@ -22,7 +22,6 @@ from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.models.calls import Reply, reading
 from undogmatic.models.hosted import ChatModel, Tokens, settled
 from undogmatic.models.llama import Llama
-from undogmatic.records.wordings import Licence
 from undogmatic.safety.command import WORKERS
 from undogmatic.safety.paths import data_folder
 
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CONTEXT = 4096  # tokens, unless model.context says otherwise
 _lock = threading.Lock()  # two evaluations at once only slow one another
-
-
 _llama = lru_cache(maxsize=1)(Llama)  # The loaded model, shared by the jobs of a sweep
 
 
@@ -41,10 +38,8 @@ def _encoded(values: np.ndarray, kind: str = "<f4") -> str:
     return base64.b64encode(values.astype(kind).tobytes()).decode()
 
 
-# What a reply stands for, fresh or cached; each raises for what is none.
-
-
 def _decoded(data: Any, kind: str = "<f4") -> np.ndarray:
+    """What a reply stands for, fresh or cached. Raises, as the next three do, for what is none."""
     values = np.frombuffer(base64.b64decode(data, validate=True), dtype=kind)
     if not values.size or not np.isfinite(values).all():
         raise ValueError("no states")
@@ -59,10 +54,9 @@ def _pieces(data: Any) -> Pieces:
 
 
 def _odds(data: Any) -> list[tuple[str, float]]:
-    odds = [(token, value) for token, value in data]
-    if not odds or not all(isinstance(token, str) and value <= 0.01 for token, value in odds):
+    if not data or not all(isinstance(token, str) and value <= 0.01 for token, value in data):
         raise ValueError("no tokens with log-probabilities")
-    return odds
+    return [(token, value) for token, value in data]
 
 
 def _text(data: Any) -> str:
@@ -90,14 +84,15 @@ class EmbeddedModel(Model):
             threads = max(1, min(threads, cores // workers))
         self.base, self.threads, self.context = base, threads, context
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
-        own_file = None if path is None else gguf_file.require_gguf(existing_file(path, "model.path", (".gguf",)))
-        self.path = own_file or gguf_file.gemma_file()
+        named_file = None if path is None else gguf_file.require_gguf(existing_file(path, "model.path", (".gguf",)))
+        self.path = named_file or gguf_file.gemma_file()
         self.sha256 = gguf_file.known_sha256(self.path)
-        own: Licence = {
-            "en": f"The model file model.path={path} is under its publisher's own licence.",
-            "pt": f"O arquivo de modelo model.path={path} segue a licença de quem o publicou.",
-        }
-        self.licence = gguf_file.GEMMA_LICENCE if self.sha256 == gguf_file.GEMMA_SHA256 else own
+        self.licence = gguf_file.GEMMA_LICENCE
+        if self.sha256 != gguf_file.GEMMA_SHA256:
+            self.licence = {
+                "en": f"The model file model.path={path} is under its publisher's own licence.",
+                "pt": f"O arquivo de modelo model.path={path} segue a licença de quem o publicou.",
+            }
         if sha256 is not None:
             gguf_file.require(self.path, sha256, "Correct model.sha256, or name the right file with model.path=FILE.")
         if path is not None:
@@ -108,8 +103,8 @@ class EmbeddedModel(Model):
 
     def default_readout(self, rubric: str) -> str:
         """The probe where one ships for the rubric and this very file; else log-probabilities, or a chat's answer."""
-        shipped = data_folder() / "probes" / f"{rubric}.safetensors"
-        if self.sha256 == gguf_file.GEMMA_SHA256 and shipped.is_file():
+        shipped = (data_folder() / "probes" / f"{rubric}.safetensors").is_file()
+        if shipped and self.sha256 == gguf_file.GEMMA_SHA256:
             return "probe"
         return "logprobs" if self.base else "structured"
 
@@ -128,10 +123,9 @@ class EmbeddedModel(Model):
                     f"the view's own words leave no room for the text in a context of {llama.limit} tokens"
                 )
             windows = [body[begin : begin + room] for begin in range(0, len(body), room)]
-            vectors = []
-            for window in windows:
-                states = llama.states([*first, *start, *window, *end], view.blocks)
-                vectors.append(view.pooled(states, (len(start), len(window), len(end))))
+            states = (llama.states([*first, *start, *window, *end], view.blocks) for window in windows)
+            lengths = [(len(start), len(window), len(end)) for window in windows]
+            vectors = list(map(view.pooled, states, lengths))
             return Reply(_encoded(np.average(vectors, axis=0, weights=list(map(len, windows)))), len(body))
 
         return (await self._call({"states": view.model_dump(mode="json"), "text": text}, work, _decoded))[0]
@@ -196,19 +190,15 @@ class EmbeddedModel(Model):
         from dspy.lm15 import TokenLogprob, TopLogprob
 
         parts = [message.text or "" for message in request.messages]
+        most, top = request.config.max_tokens or 1, request.config.logprobs or 1
         if request.config.logprobs is None:
-            most = request.config.max_tokens or 1
             text, reply = await self._call(
                 {"parts": parts, "most": most}, lambda llama: Reply(*llama.continued(parts, most, "\n")), _text
             )
             return settled({}, self.name, text or " ", Tokens(reply.input_tokens, reply.output_tokens))
-        top = request.config.logprobs or 1
-
-        def work(llama: Llama) -> Reply:
-            odds, count = llama.next_token(parts, top)
-            return Reply([list(pair) for pair in odds], count, 1)
-
-        read, reply = await self._call({"parts": parts, "top": top}, work, _odds)
+        read, reply = await self._call(
+            {"parts": parts, "top": top}, lambda llama: Reply(*llama.next_token(parts, top), 1), _odds
+        )
         odds = tuple(TopLogprob(token=token, logprob=min(0.0, value)) for token, value in read)
         first = TokenLogprob(token=odds[0].token, logprob=odds[0].logprob, top=odds)
         return settled({}, self.name, first.token or " ", Tokens(reply.input_tokens, 1), logprobs=(first,))

@@ -142,7 +142,7 @@ class Llama:
         scales = [np.sqrt(np.mean(each.astype(np.float64) ** 2, axis=1, keepdims=True) + 1e-6) for each in states]
         return [(each / scale).astype(np.float32) for each, scale in zip(states, scales, strict=True)]
 
-    def next_token(self, parts: Sequence[str], top: int) -> tuple[list[tuple[str, float]], int]:
+    def next_token(self, parts: Sequence[str], top: int) -> tuple[list[list[Any]], int]:
         """The `top` most probable next tokens after a prompt, with their natural log-probabilities, best first; and how
         many tokens the prompt has. Its `parts` (demonstrations, a text, a question about it) are divided where prompts
         begin to differ; all but the last are kept. Raises ModelError where it does not fit the context."""
@@ -152,7 +152,7 @@ class Llama:
         logprobs -= np.log(np.exp(logprobs).sum())
         best = np.argpartition(-logprobs, top)[:top]
         best = best[np.lexsort((best, -logprobs[best]))]
-        return [(self._piece(int(token)).decode(errors="replace"), float(logprobs[token])) for token in best], count
+        return [[self._piece(int(token)).decode(errors="replace"), float(logprobs[token])] for token in best], count
 
     def continued(self, parts: Sequence[str], most: int, until: str = "") -> tuple[str, int, int]:
         """The likeliest continuation of a text (divided as in `next_token`), token by token, to the text's end, `until`

@@ -120,14 +120,9 @@ def patient_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif stream is getattr(sys, f"__{name}__"):
             stream.flush()
-            patient = io.TextIOWrapper(
-                io.BufferedWriter(_Pipe(number, "wb", closefd=False)),
-                encoding=stream.encoding,
-                errors="backslashreplace",
-                line_buffering=stream.line_buffering,
-                write_through=stream.write_through,
-            )
-            setattr(sys, name, patient)
+            pipe = io.BufferedWriter(_Pipe(number, "wb", closefd=False))
+            kept = {option: getattr(stream, option) for option in ("encoding", "line_buffering", "write_through")}
+            setattr(sys, name, io.TextIOWrapper(pipe, errors="backslashreplace", **kept))
 
 
 def interrupted() -> int:

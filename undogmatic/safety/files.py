@@ -107,7 +107,7 @@ class Log:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         file, self._file = self._file, None
         if file is not None and self.path is not None:
-            with file, _writing(self.path) if error is None else contextlib.suppress(OSError):
+            with contextlib.closing(file), _writing(self.path) if error is None else contextlib.suppress(OSError):
                 os.fsync(file.fileno())
 
 

@@ -47,6 +47,8 @@ _SAID_BY_THE_PARSER = {
     "did not find expected ',' or '}'": "a brace is left open, or a comma is missing",
 }
 _LONG = "it holds an endless number"
+_HALF = "it holds half of a character (a lone surrogate)"
+_JSON = {"recursion limit": _DEEP, "number out of range": _LONG, "hex escape": _HALF, "surrogate": _HALF}
 _QUOTED = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(r"[\[{]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -90,16 +92,10 @@ def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False
     try:
         value = from_json(text, allow_inf_nan=infinite)
     except (RecursionError, TypeError, ValueError) as error:  # TypeError: a text that cannot be encoded
-        what, _, place = str(error).partition(" at line ")
+        what, _, place = (str(error) or type(error).__name__).partition(" at line ")
         column = re.search(r"column (\d+)", place)
-        if "recursion limit" in what:
-            what = _DEEP
-        elif "number out of range" in what:
-            what = _LONG
-        elif isinstance(error, TypeError) or "hex escape" in what or "surrogate" in what:
-            what = "it holds half of a character (a lone surrogate)"
-        elif not place:
-            what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        known = (words for sign, words in _JSON.items() if sign in what)
+        what = next(known, _HALF if isinstance(error, TypeError) else what.splitlines()[0])
         what += f", column {column[1]}" if column else ""
         raise Unreadable(f"not JSON ({what})", int(place.split()[0]) if place else None) from None
     if not infinite or text.count("[") + text.count("{") > deepest:
@@ -216,9 +212,7 @@ def read_lines(path: Path, most: int = LINE_BYTES) -> Iterator[tuple[int, bytes]
 
 def whole_lines(path: Path, file: IO[bytes], most: int) -> Iterator[tuple[int, bytes]]:
     """Every line of an open file with its number and its end. Raises DataError for one of more than `most` bytes."""
-    number = 0
-    while line := file.readline(most + 1):
-        number += 1
+    for number, line in enumerate(iter(lambda: file.readline(most + 1), b""), 1):
         if len(line) > most:
             raise DataError(f"{path}:{number}: a line of more than {most:,} bytes.")
         yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line

@@ -119,9 +119,8 @@ def keep(value: str, name: str) -> None:
                 forms |= {inner, inner.replace("+", "-").replace("/", "_")}
             _forms.update(dict.fromkeys(forms, shown))
             for held in (_kept, _forms):  # the longest first, or a part of it would be replaced before
-                ordered = sorted(held.items(), key=lambda pair: -len(pair[0]))
-                held.clear()
-                held.update(ordered)
+                for longest_first in sorted(held, key=len, reverse=True):
+                    held[longest_first] = held.pop(longest_first)
 
 
 def scrub(text: str) -> str:
@@ -136,17 +135,15 @@ def scrub(text: str) -> str:
 
 def holds(text: str) -> bool:
     """Whether a secret that was kept is in the text, in any encoding."""
-    plain = _bare(text) if _forms else ""
-    return any(form in plain for form in _forms)
+    return bool(_forms) and any(map(_bare(text).__contains__, _forms))
 
 
 def _bare(text: str) -> str:
     """The text without its escapes, of JSON, addresses and HTML, several times and mixed: for looking into only."""
     for _ in range(_LAYERS):
         before = text
-        text = _CODE.sub(lambda found: chr(int(found[1], 16)), text) if "\\" in text else text
-        text = unquote(text) if "%" in text else text
-        text = html.unescape(text) if "&" in text else text
+        text = _CODE.sub(lambda code: chr(int(code[1], 16)), text) if "\\" in text else text
+        text = html.unescape(unquote(text))
         if text == before:
             if "\\" not in text:
                 break
@@ -184,9 +181,8 @@ def scrub_data(value: Any, key: str = "") -> Any:
         return [scrub_data(v, key) for v in value]
     if isinstance(value, bool) or not isinstance(value, str | int):
         return value
-    if _hides(key, value):
-        return HIDDEN
-    return scrub_words(value, key) if isinstance(value, str) else value
+    hidden = HIDDEN if _hides(key, value) else value
+    return scrub_words(hidden, key) if isinstance(hidden, str) else hidden
 
 
 def scrub_words(text: str, key: str = "") -> str:
