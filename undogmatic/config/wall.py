@@ -36,15 +36,9 @@ _HYDRAS_OWN = {
 }
 _KINDS = {"callbacks": Callback, "launcher": Launcher, "sweeper": Sweeper}
 _LOGGING = {
-    "logging.Formatter",
-    "logging.StreamHandler",
-    "logging.FileHandler",
-    "logging.NullHandler",
-    "logging.handlers.RotatingFileHandler",
-    "logging.handlers.TimedRotatingFileHandler",
-    "logging.handlers.WatchedFileHandler",
-    "colorlog.ColoredFormatter",
-    "colorlog.StreamHandler",
+    *("logging.Formatter", "colorlog.ColoredFormatter", "colorlog.StreamHandler"),
+    *(f"logging.{kind}Handler" for kind in ("Stream", "File", "Null")),
+    *(f"logging.handlers.{kind}FileHandler" for kind in ("Rotating", "TimedRotating", "Watched")),
 }
 _STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 _RESOLVERS = ("oc.env", "now", HYDRA, "output_folder")
@@ -166,11 +160,11 @@ def _check_run(raw: Any, node: Any, key: str, log: bool) -> None:
             _only_plain_functions(value, place)
             if name in ("_target_", "()", "class"):
                 raise ConfigError(f"`{place}` is {value[:200]!r}; the name of a class must be written out here.")
-            raw, written = value, f"`{place}` is {value[:200]!r}, which"
+            written = f"`{place}` is {value[:200]!r}, which"
             try:
                 value = node[name]  # noqa: PLW2901
             except (OmegaConfBaseException, ValueError) as error:
-                if not _OF_THE_JOB.fullmatch(raw):
+                if not _OF_THE_JOB.fullmatch(value):
                     raise ConfigError(f"{written} has no value: {str(error).splitlines()[0]}") from None
                 value = None  # noqa: PLW2901
             if OmegaConf.is_config(value):

@@ -158,7 +158,6 @@ class Budget:
 
 
 Count = Annotated[int, Field(strict=True, ge=0)]
-Usd = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 
 
 class Reply(NamedTuple):
@@ -167,7 +166,7 @@ class Reply(NamedTuple):
     data: Any
     input_tokens: Count = 0
     output_tokens: Count = 0
-    usd: Usd | None = None
+    usd: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] | None = None
 
 
 _KEPT = TypeAdapter(Reply)

@@ -265,8 +265,8 @@ def _whole(pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The pieces of a streamed answer, put together to what the server gives in one piece."""
     body: dict[str, Any] = {}
     message = {"role": "assistant", "content": ""}
+    whole: dict[str, Any] = {"finish_reason": None, "index": 0, "message": message}
     tokens: list[Any] = []
-    reason: Any = None
     for piece in pieces:
         body |= {key: value for key, value in piece.items() if key != "choices"}
         for choice in piece.get("choices") or ():
@@ -274,11 +274,6 @@ def _whole(pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 if field != "role" and isinstance(text, str):
                     message[field] = message.get(field, "") + text
             tokens += (choice.get("logprobs") or {}).get("content") or ()
-            reason = choice.get("finish_reason") or reason
-    if "error" in body:
-        return body
-    whole = {"finish_reason": reason, "index": 0, "message": message}
-    return body | {
-        "choices": [whole | ({"logprobs": {"content": tokens}} if tokens else {})],
-        "object": "chat.completion",
-    }
+            whole["finish_reason"] = choice.get("finish_reason") or whole["finish_reason"]
+    whole |= {"logprobs": {"content": tokens}} if tokens else {}
+    return body | {"choices": [whole], "object": "chat.completion"}
