@@ -188,11 +188,7 @@ def opened(words: Sequence[str] = (), config_dirs: Iterable[str | Path] = (), jo
     """Open Hydra with the folders in `config_dirs`, those that an override names (hydra.searchpath=[...]), those of the
     project and the program's; inside, `current` is the loader too. `job` is Hydra's name for the job and for its log.
     Raises ConfigError where one is no folder, or holds a file with the name of a shipped one."""
-    _typed_places.clear()
-    for folder in (Path(named).expanduser() for named in config_dirs):
-        if not folder.is_dir():
-            raise ConfigError(f"`--config-dir` is {str(folder)!r}, which is not a folder.")
-        _typed_places.append(("command-line", f"{SCHEME}://{folder.absolute()}"))
+    _typed_places[:] = [("command-line", f"{SCHEME}://{folder}") for folder in _existing(config_dirs)]
     for override in filter(_searches, words):
         try:
             places = OverridesParser.create().parse_override(override).value()
@@ -212,6 +208,20 @@ def opened(words: Sequence[str] = (), config_dirs: Iterable[str | Path] = (), jo
 def current() -> Loader:
     """The loader of the command that is running."""
     return _opened[-1]
+
+
+def word(config_dirs: Iterable[str | Path]) -> list[str]:
+    """The override that adds folders to the search path, or none. Raises ConfigError for what is not a folder."""
+    paths = [folder.replace("\\", "\\\\").replace("'", "\\'") for folder in _existing(config_dirs)]
+    quoted = ",".join(f"'file://{path}'" for path in paths)
+    return [f"{SEARCH_PATH}=[{quoted}]"] if paths else []
+
+
+def _existing(config_dirs: Iterable[str | Path]) -> list[str]:
+    named_folders = [Path(each).expanduser() for each in config_dirs]
+    if nowhere := [str(folder) for folder in named_folders if not folder.is_dir()]:
+        raise ConfigError(f"`--config-dir` is {nowhere[0]!r}, which is not a folder.")
+    return [str(folder.absolute()) for folder in named_folders]
 
 
 def _searches(override: str) -> bool:

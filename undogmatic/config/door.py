@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import string
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,18 +144,15 @@ def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, jo
     sweeper.sweep(arguments=words)
 
 
-class Callbacks:
+class Callbacks(list[Any]):
     """Hydra's callbacks of a command, in their order, at an end in reverse; what one raises is a warning."""
-
-    def __init__(self, callbacks: Iterable[Any]) -> None:
-        self.callbacks = list(callbacks)
 
     def __getattr__(self, event: str) -> Callable[..., None]:
         if not event.startswith("on_"):
             raise AttributeError(event)
 
         def notify(**facts: Any) -> None:
-            for callback in reversed(self.callbacks) if event.endswith("_end") else self.callbacks:
+            for callback in reversed(self) if event.endswith("_end") else self:
                 try:
                     getattr(callback, event)(**facts)
                 except Exception as error:  # as Hydra has it; ours end the command by SystemExit

@@ -143,8 +143,7 @@ def given_file(group: str, path: Path) -> str:
 def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
     """Return the node of the file `name` of a group, in the user's folders or in conf/, its references resolved in the
     run's config (`chosen`). `key` is where the name stands. Raises ConfigError where there is none, or no YAML."""
-    loaded = _loaded(group, name, key, chosen.folders)
-    whole = OmegaConf.create(chosen.model_dump(exclude={FOLDERS}) | {group: loaded})
+    whole = OmegaConf.create(chosen.model_dump(exclude={FOLDERS}) | {group: _loaded(group, name, key, chosen.folders)})
     check(whole)
     try:
         return resolved(whole, group)

@@ -118,7 +118,9 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     group = section.partition(".")[0]
     if any(_key(word) == group and "," in re.sub(r"\[.*?\]", "", word) for word in words):
         # Hydra checks a sweep's words without the options swept over; one of these may well have the key.
-        return f"{message} It was looked up in the default {group}, as {group} is swept over; to set it: ++{full}=VALUE."
+        return (
+            f"{message} It was looked up in the default {group}, as {group} is swept over; to set it: ++{full}=VALUE."
+        )
     # Else perhaps a name on the way was left out: concurrency=3, analysis.alpha=0.01.
     deeper = [f"{name!s}.{key}" for name, value in plain.items() if isinstance(value, dict) and key in value]
     close = [f"{section}.{name}".lstrip(".") for name in difflib.get_close_matches(key, known, 1) or deeper]

@@ -123,7 +123,7 @@ class Budget:
     def __init__(self, max_calls: int | None = None, max_usd: float | None = None) -> None:
         self.max_calls, self.max_usd = max_calls, max_usd
         self.calls, self.usd = 0, 0.0
-        self.note: Callable[[int, float], None] | None = None
+        self.note: Callable[[int, float], None] = lambda calls, usd: None
         self._dearest: float | None = None
 
     def take(self) -> None:
@@ -138,8 +138,7 @@ class Budget:
                     "rerun: what was judged is kept."
                 )
         self.calls += 1
-        if self.note is not None:
-            self.note(1, 0.0)
+        self.note(1, 0.0)
 
     def spend(self, usd: float | None) -> None:
         if usd is None and self.max_usd is not None:
@@ -153,7 +152,7 @@ class Budget:
         if usd is not None:
             self._dearest = max(usd, self._dearest or 0.0)
             self.usd += usd
-            if usd and self.note is not None:
+            if usd:
                 self.note(0, usd)
 
 
@@ -170,6 +169,8 @@ class Reply(NamedTuple):
 
 
 _KEPT = TypeAdapter(Reply)
+Send = Callable[[], Awaitable[Reply]]
+Check = Callable[[Any], object] | None
 
 
 class ReplyCache:
@@ -197,7 +198,7 @@ class ReplyCache:
         except (OSError, ValueError, sqlite3.Error) as error:
             raise ConfigError(self._failure(error)) from None
 
-    def get(self, key: str, check: Callable[[Any], object] | None = None) -> Reply | None:
+    def get(self, key: str, check: Check = None) -> Reply | None:
         """The reply kept under `key`; None where there is none, or where it or the file cannot be read, or `check` (see
         `Gateway.call`) raises."""
         if (row := self._execute("SELECT reply FROM replies WHERE key = ?", key)) is None:
@@ -276,41 +277,32 @@ class Gateway:
         self,
         model: str,  # its full identity, part of the cache's key: it names the server or the file's hash
         request: dict[str, Any],  # the JSON payload; with `model` and the current rollout it identifies the call
-        send: Callable[[], Awaitable[Reply]],  # sends it once; raises Retryable, ModelError or ConfigError
+        send: Send,  # sends it once; raises Retryable, ModelError or ConfigError
         timed: bool = True,  # False for a model in this process, whose work goes on even if nobody waits for it
-        check: Callable[[Any], object] | None = None,  # raises for data that are no answer, fresh or kept
+        check: Check = None,  # raises for data that are no answer, fresh or kept
     ) -> Reply:
         """Answer `request` from the cache, or by `send` under budget, time limit and retries. Raises BudgetExceeded
         before a limit is passed; TransportError, AnswerTimeout or UnparseableAnswer where no try gave an answer."""
-
-        async def once() -> Reply:
-            async with asyncio.timeout(self.timeout if timed else None):
-                reply = await send()
-            return _checked(reply, check)
-
         # The repeat, and the attempt from the third on, tell calls with the same request apart: a first retry quotes
         # the answer that it follows, so its request is its own.
         turn = [_rollout.get()] if _attempt.get() <= 1 else [_rollout.get(), _attempt.get()]
         key = hashlib.sha256(to_json([model, request, *turn])).hexdigest()
         if self.cache is None:
-            return await self._asked(model, request, once)
+            return await self._asked(model, request, send, timed, check)
         under_way = self._under_way.setdefault(asyncio.get_running_loop(), {})
-        while True:
-            started = time.time()
-            reply = self.cache.get(key, check)
-            if reply is None and (first := under_way.get(key)) is not None:
-                # The same was asked a moment ago. Whoever waits neither ends that call nor fails with it: it asks anew.
-                await asyncio.wait({first})
-                if first.cancelled() or first.exception() is not None:
-                    continue
+        started = time.time()
+        while (reply := self.cache.get(key, check)) is None and (first := under_way.get(key)) is not None:
+            # The same was asked a moment ago. Whoever waits neither ends that call nor fails with it: it asks anew.
+            await asyncio.wait({first})
+            if not first.cancelled() and first.exception() is None:
                 reply = first.result()
-            if reply is None:
                 break
+        if reply is not None:
             _note(model, request, started, reply=reply.data, cached=True)
             return reply
         under_way[key] = mine = asyncio.get_running_loop().create_future()
         try:
-            reply = await self._asked(model, request, once)
+            reply = await self._asked(model, request, send, timed, check)
             self.cache.put(key, reply)
             mine.set_result(reply)
             return reply
@@ -318,8 +310,8 @@ class Gateway:
             del under_way[key]
             mine.cancel()  # where there is no result; who waits then asks
 
-    async def _asked(self, model: str, request: dict[str, Any], once: Callable[[], Awaitable[Reply]]) -> Reply:
-        """The answer of the model, asked `once` or several times, under budget."""
+    async def _asked(self, model: str, request: dict[str, Any], send: Send, timed: bool, check: Check) -> Reply:
+        """The answer of the model, asked once or several times, under budget."""
         started, clock, tried = time.time(), time.perf_counter(), 0
 
         def note(**outcome: Any) -> None:
@@ -333,7 +325,9 @@ class Gateway:
             error: ModelError
             wait = 0.0
             try:
-                reply = await once()
+                async with asyncio.timeout(self.timeout if timed else None):
+                    reply = await send()
+                _checked(reply, check)
             except TimeoutError:
                 error = AnswerTimeout(
                     f"no answer within {self.timeout:g} s in {tried} attempt(s); raise engine.timeout or lower "
@@ -360,7 +354,7 @@ class Gateway:
             await asyncio.sleep(max(delay, wait))
 
 
-def _checked(reply: Reply, check: Callable[[Any], object] | None) -> Reply:
+def _checked(reply: Reply, check: Check) -> Reply:
     """The reply, if its data are of the form that the model gives. Raises ModelError."""
     if check is not None:
         with reading(reply.data):

@@ -34,6 +34,20 @@ _lock = threading.Lock()  # two evaluations at once only slow one another
 _llama = lru_cache(maxsize=1)(Llama)  # The loaded model, shared by the jobs of a sweep
 
 
+async def _alone(work: Callable[[threading.Event], T]) -> T:
+    """What `work` gives in a thread, one at a time; the event is set when nobody waits for it any more."""
+    ended = threading.Event()
+
+    def once() -> T:
+        with _lock:
+            return work(ended)
+
+    try:
+        return await asyncio.to_thread(once)
+    finally:
+        ended.set()  # an interrupt leaves the thread alone: it goes on to its next token
+
+
 def _encoded(values: np.ndarray, kind: str = "<f4") -> str:
     return base64.b64encode(values.astype(kind).tobytes()).decode()
 
@@ -153,22 +167,14 @@ class EmbeddedModel(Model):
     async def _call(
         self, request: dict[str, Any], work: Callable[[Llama], Reply], read: Callable[[Any], T]
     ) -> tuple[T, Reply]:
-        """What `read` makes of the reply, and the reply, cached or by `work` in a thread, which ends with who waits."""
-        ended = threading.Event()
+        """What `read` makes of the reply, and the reply, cached or by `work` on the loaded model."""
 
-        def alone() -> Reply:
-            with _lock:
-                llama = _llama(self.path, self.threads, self.context)
-                with llama.until(ended):
-                    return work(llama)
+        def asked(ended: threading.Event) -> Reply:
+            llama = _llama(self.path, self.threads, self.context)
+            with llama.until(ended):
+                return work(llama)._replace(usd=0.0)
 
-        async def send() -> Reply:
-            try:
-                return (await asyncio.to_thread(alone))._replace(usd=0.0)
-            finally:
-                ended.set()
-
-        reply = await self.gateway.call(self.name, request, send, timed=False, check=read)
+        reply = await self.gateway.call(self.name, request, lambda: _alone(asked), timed=False, check=read)
         return read(reply.data), reply
 
     def count_tokens(self, text: str) -> int:
@@ -218,25 +224,20 @@ class InProcessChat(ChatModel):
         self._server: Any = None
 
     async def send(self, payload: dict[str, Any]) -> Reply:
-        ended = threading.Event()
         pieces: list[dict[str, Any]] = []
 
-        def add(piece: dict[str, Any]) -> bool:
-            """Take one piece, a token; whether the server shall stop, as nobody waits for the answer any more."""
-            pieces.append(piece)
-            return ended.is_set()
+        def ask(ended: threading.Event) -> None:
+            def add(piece: dict[str, Any]) -> bool:
+                """Take one piece, a token; whether the server shall stop."""
+                pieces.append(piece)
+                return ended.is_set()
 
-        def ask() -> None:
-            with _lock:
-                if not ended.is_set():
-                    self._server = self._server or self._started()
-                    streamed = payload | {"stream": True, "stream_options": {"include_usage": True}}
-                    self._server.handle_chat_completions(streamed, add)
+            if not ended.is_set():
+                self._server = self._server or self._started()
+                streamed = payload | {"stream": True, "stream_options": {"include_usage": True}}
+                self._server.handle_chat_completions(streamed, add)
 
-        try:
-            await asyncio.to_thread(ask)
-        finally:
-            ended.set()  # an interrupt leaves the thread alone: it goes on to its next token
+        await _alone(ask)
         with reading(pieces):
             data = _whole(pieces)
         if "error" in data:  # llama.cpp reports failures as ordinary answers

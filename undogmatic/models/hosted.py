@@ -216,7 +216,7 @@ class HostedModel(Model):
         await self._client.close()
 
     async def exchange(self, payload: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
-        """Send `payload` through the gateway, and `read` the reply's body, which is of a shape that `_check` accepts.
+        """Send `payload` through the gateway, and `read` the reply's body, which lacks nothing (`_lacking`).
         This is the one door for answers: whatever goes wrong over one, fresh or cached, is a ModelError."""
         send = functools.partial(self.send, payload)
         data = (await self.gateway.call(self.name, payload, send, self.timed, self._checked)).data
@@ -226,7 +226,9 @@ class HostedModel(Model):
     def _checked(self, data: Any) -> None:
         if not isinstance(data, dict):
             raise UnparseableAnswer(f"the reply is a {type(data).__name__}, not an object")
-        self._check(data)
+        if what := self._lacking(data):
+            self._client.embedded_fault(data)
+            raise UnparseableAnswer(f"the reply has no {what}", shown(data))
         self._client.answered = True
 
     async def send(self, payload: dict[str, Any]) -> Reply:
@@ -240,8 +242,8 @@ class HostedModel(Model):
             usd = self.price.usd(used.input, used.output)
         return Reply(data, used.input or 0, used.output or 0, usd)
 
-    def _check(self, data: dict[str, Any]) -> None:
-        """Raise UnparseableAnswer for a body of another shape: it is neither cached nor an answer."""
+    def _lacking(self, data: dict[str, Any]) -> str:
+        """What a body of another shape lacks, which is neither cached nor an answer; "" for an answer."""
         raise NotImplementedError
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
@@ -301,14 +303,13 @@ class ChatModel(HostedModel):
             payload["response_format"] = form
         return payload | (config.extensions or {}) | self._fixed
 
-    def _check(self, data: dict[str, Any]) -> None:
+    def _lacking(self, data: dict[str, Any]) -> str:
         choices = data.get("choices")
         if choices and isinstance(choices, list) and isinstance(choices[0], dict):
             self._client.embedded_fault(choices[0])
             if isinstance(choices[0].get("message"), dict):
-                return
-        self._client.embedded_fault(data)
-        raise UnparseableAnswer("the reply has no `choices` with a message", shown(data))
+                return ""
+        return "`choices` with a message"
 
     def _response(self, data: dict[str, Any], with_logprobs: bool) -> Response:
         choice = data["choices"][0]

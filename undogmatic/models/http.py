@@ -265,11 +265,8 @@ def is_local(url: str) -> bool:
 
 
 def setting(variable: str) -> str | None:
-    """The variable's value in the environment, else in `.env`; None where it is unset or blank.
-
-    `os.environ` is left as it is, so that nothing from `.env` reaches child processes or logs of the environment.
-    Raises DataError with the line where `.env` is needed and cannot be read.
-    """
+    """The variable's value in the environment, else in `.env`, of which nothing reaches child processes (`os.environ`
+    is left as it is); None where it is unset or blank. Raises DataError where `.env` is needed and cannot be read."""
     value = os.environ.get(variable, "").strip() or read_env(Path(".env"), variable).get(variable, "").strip()
     if value:
         keep_environment({variable: value})

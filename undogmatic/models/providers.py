@@ -76,12 +76,10 @@ class AnthropicModel(HostedModel):
             payload["output_config"] = {"format": {"type": "json_schema", "schema": _without_bounds(form["schema"])}}
         return payload | (config.extensions or {}) | self._fixed
 
-    def _check(self, data: dict[str, Any]) -> None:
+    def _lacking(self, data: dict[str, Any]) -> str:
         content = data.get("content")
-        if isinstance(content, list) and all(isinstance(block, dict) for block in content):
-            return
-        self._client.embedded_fault(data)
-        raise UnparseableAnswer("the reply has no `content`", shown(data))
+        fits = isinstance(content, list) and all(isinstance(block, dict) for block in content)
+        return "" if fits else "`content`"
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
         used = super()._tokens(data)
@@ -156,13 +154,14 @@ class DecisionModel(HostedModel):
 
         return asyncio.run(once())
 
-    def _check(self, data: dict[str, Any]) -> None:
+    def _lacking(self, data: dict[str, Any]) -> str:
         inner = _unwrapped(data)
         if data.get("success") is False:
             self._client.embedded_fault({"error": data.get("errors")})
-        if not isinstance(inner.get("answers"), dict):
-            self._client.embedded_fault(inner)
-            raise UnparseableAnswer("the reply has no `answers`", shown(data))
+        if isinstance(inner.get("answers"), dict):
+            return ""
+        self._client.embedded_fault(inner)
+        return "`answers`"
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
         return super()._tokens(_unwrapped(data))

@@ -186,11 +186,10 @@ def guard_worker() -> None:
             record.exc_text = visible(scrub("".join(traceback.format_exception(*record.exc_info)).rstrip()))
         return record
 
-    if not isinstance(sys.stdout, _Scrubbed):
-        for name in ("stdout", "stderr"):
-            if not isinstance(stream := getattr(sys, name), _Scrubbed | None):
-                setattr(sys, name, _Scrubbed(stream))
-        logging.setLogRecordFactory(clean_record)
+    for name in ("stdout", "stderr"):
+        if not isinstance(stream := getattr(sys, name), _Scrubbed | None):
+            setattr(sys, name, _Scrubbed(stream))
+    logging.setLogRecordFactory(clean_record)
 
 
 class _Scrubbed:
@@ -206,9 +205,6 @@ class _Scrubbed:
     def writelines(self, lines: Any) -> None:
         for line in lines:
             self.write(line)
-
-    def __iter__(self) -> Any:
-        return iter(self._stream)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

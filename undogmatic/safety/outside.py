@@ -29,10 +29,8 @@ YAML_BYTES = 1_000_000
 YAML_NODES = 100_000  # with every alias written out: a file of some lines can stand for more than a memory holds.
 JSON_BYTES = 50_000_000
 LINE_BYTES = 20_000_000  # the longest line of a journal, and the largest file that is read as one JSON value
-ROW_BYTES = 10_000_000
-"""The longest row of a data file (JSON Lines, CSV) and the longest text: more than any model reads."""
+ROW_BYTES = 10_000_000  # the longest row of a data file (JSON Lines, CSV), the longest text: more than a model reads
 JSON_PARTS = 200_000  # lists and objects in one JSON value: a small file of empty ones fills a memory.
-
 ENV_BYTES = 64_000  # of a `.env` file, whose lines take time that grows with their square
 DEEPEST = 100
 LONGEST_INTEGER = 1024  # bits: as much as a float can hold.

@@ -54,8 +54,7 @@ _ORDINARY = frozenset(
     "bos cache cls column end eos first foreign group id index item join label mask max next pad pair per primary row "
     "sep sort special start stop text unk".split()
 )
-_ENDS = ("password", "passwd", "passphrase", "secret", "apikey")
-"""A word that ends so is a secret's name without a mark between its parts: PGPASSWORD."""
+_ENDS = ("password", "passwd", "passphrase", "secret", "apikey")  # without a mark between a name's parts: PGPASSWORD
 _MAYBE = frozenset("key keys pass token tokens".split())
 """In the name of a variable any of these may mean a secret, wherever it stands: TOKEN_X; its value then decides."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
