@@ -244,8 +244,7 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
 
 def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
     """Find the function that `key` of a config names to count what is in a text, and the names of what it counts.
-    Raises ConfigError where it may not be imported, or does not say that it returns a NamedTuple: none else gets a
-    text."""
+    Raises ConfigError where it may not be imported, or is not annotated to return a NamedTuple."""
     function = _imported(path, key)
     counts = typing.get_type_hints(function).get("return") if inspect.isfunction(function) else None
     if not (inspect.isclass(counts) and issubclass(counts, tuple) and hasattr(counts, "_fields")):

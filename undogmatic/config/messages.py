@@ -105,7 +105,7 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     keyed = [(word, f"{_key(word)}.") for word in words]  # a word sets the key, one inside it, or a mapping around it
     setting = (word for word, k in keyed if k.startswith(f"{full}.") or ("{" in word and full.startswith(k)))
     typed = next(setting, None)
-    message = f"`{full}` is not a known key" + (f" (you typed {typed})." if typed is not None else ".")
+    what = f"`{full}` is not a known key" + (f" (you typed {typed})." if typed is not None else ".")
     plain = OmegaConf.to_container(node, resolve=False) or {}
     assert isinstance(plain, dict)
     known = [str(k) for k in plain if k not in ("_target_", "hydra")]
@@ -114,13 +114,11 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     if not known and "_target_" not in plain:
         takes = section.startswith("hydra.") or accepted(node, section, key)
         step = f"holds nothing yet. To add to it: +{full}=VALUE." if takes else f"is a single value: {section}=VALUE."
-        return f"{message} `{section}` {step}"
+        return f"{what} `{section}` {step}"
     group = section.partition(".")[0]
     if any(_key(word) == group and "," in re.sub(r"\[.*?\]", "", word) for word in words):
         # Hydra checks a sweep's words without the options swept over; one of these may well have the key.
-        return (
-            f"{message} It was looked up in the default {group}, as {group} is swept over; to set it: ++{full}=VALUE."
-        )
+        return f"{what} It was looked up in the default {group}, as {group} is swept over; to set it: ++{full}=VALUE."
     # Else perhaps a name on the way was left out: concurrency=3, analysis.alpha=0.01.
     deeper = [f"{name!s}.{key}" for name, value in plain.items() if isinstance(value, dict) and key in value]
     close = [f"{section}.{name}".lstrip(".") for name in difflib.get_close_matches(key, known, 1) or deeper]
@@ -136,7 +134,7 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     listed = f"Known{f' in {section}' if section else ''}: {', '.join(known)}." if known else ""
     if not known and section.startswith("judge"):
         listed = f"Its file lists no keys. To add: {', '.join(f'+{section}.{part}=NAME' for part in OF_A_JUDGE)}."
-    return " ".join(filter(None, [message, step, listed]))
+    return " ".join(filter(None, [what, step, listed]))
 
 
 OF_A_JUDGE = ("prompt", "model", "readout")  # What every judge may have of its own (`engine.recipe`).

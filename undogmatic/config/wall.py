@@ -62,8 +62,7 @@ _DEEPEST = 100
 
 
 def check(config: DictConfig) -> dict[Any, Any]:
-    """Raise ConfigError for the first thing in a composed config that may not be run, set or be so large; return all
-    but Hydra's section as plain data."""
+    """Return a composed config without Hydra's section; ConfigError for what may not be run, set or be so large."""
     plain = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
     assert isinstance(plain, dict)
     try:
@@ -217,9 +216,8 @@ class _Sizes:
     """Measures what a config, as plain data, would hold with every reference written out, without writing any out."""
 
     def __init__(self, root: dict[Any, Any]) -> None:
-        self.root = root
+        self.root, self.computed = root, 0
         self.known: dict[tuple[Any, ...], int | None] = {}
-        self.computed = 0
 
     def of(self, path: tuple[Any, ...]) -> int:
         """Values and characters below a place. Raises ConfigError where it holds itself, or too much."""

@@ -199,8 +199,7 @@ class ReplyCache:
             raise ConfigError(self._failure(error)) from None
 
     def get(self, key: str, check: Check = None) -> Reply | None:
-        """The reply kept under `key`; None where there is none, or where it or the file cannot be read, or `check` (see
-        `Gateway.call`) raises."""
+        """The reply kept under `key`; None where there is none, or none that can be read, or where `check` raises."""
         if (row := self._execute("SELECT reply FROM replies WHERE key = ?", key)) is None:
             return None
         try:
@@ -211,10 +210,8 @@ class ReplyCache:
         except (Unreadable, ValidationError, UndogmaticError) as fault:
             if not self._told:
                 why = " ".join(str(fault).split())
-                say(
-                    f"a reply in the cache {self._file} is damaged ({why}); it is asked for again, and so are others "
-                    "like it"
-                )
+                what = f"a reply in the cache {self._file} is damaged ({why})"
+                say(f"{what}; it is asked for again, and so are others like it")
             self._told = True
             return None
 

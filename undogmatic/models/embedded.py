@@ -154,9 +154,7 @@ class EmbeddedModel(Model):
             room = llama.limit - len(first)
             if not body:
                 raise ModelError("the text has no tokens, so the model gave no states")
-            windows = [
-                llama.states([*first, *body[begin : begin + room]], view.blocks) for begin in range(0, len(body), room)
-            ]
+            windows = [llama.states([*first, *body[at : at + room]], view.blocks) for at in range(0, len(body), room)]
             rows = np.concatenate([np.concatenate(window, axis=1)[len(first) :] for window in windows])
             tokens = [len(part) for part in parts]
             means = np.add.reduceat(rows, np.cumsum([0, *tokens[:-1]]), axis=0) / np.array(tokens)[:, None]

@@ -44,9 +44,7 @@ VERSIONS = (2, 3)
 MOST_ENTRIES, MOST_VALUES = 65_536, 4_000_000  # tensors or pairs of metadata; values in one array (a vocabulary)
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes of a value by its type
 _TEXT, _ARRAY = 8, 9
-_TRIAL = (
-    "import sys; from pathlib import Path; from undogmatic.models.llama import Llama; Llama(Path(sys.argv[1]), 1, 64)"
-)
+_TRIAL = "import sys; from undogmatic.models.llama import Llama; Llama(sys.argv[1], 1, 64)"
 
 
 def gemma_file() -> Path:

@@ -129,17 +129,14 @@ def settled(
         )
     named = {key: value for key in ("id", "model") if isinstance(value := data.get(key), str) and value}
     message, usage = Message("assistant", (TextPart(text),)), Usage(used.input, used.output)
-    return Response(
-        named.get("id"), named.get("model", model), message, finish_reason="stop", usage=usage, logprobs=logprobs
-    )
+    return Response(named.get("id"), named.get("model", model), message, "stop", usage, logprobs)
 
 
 def content_text(content: Any) -> str:
     """A message's `content`, which some servers send as a list of parts."""
-    if isinstance(content, list):
-        texts = (part.get("text") for part in content if isinstance(part, dict))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def token_logprobs(sent: Any) -> tuple[Any, ...] | None:

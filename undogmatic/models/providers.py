@@ -187,13 +187,11 @@ class EnvModel(Model):
                 "To use another model: model=NAME."
             )
         node: Any = read_yaml(conf_folder() / "model" / f"{PROVIDERS[provider.lower()]}.yaml") | (options or {})
-        for variable, key in (("LLM_MODEL", "name"), ("LLM_BASE_URL", "api_base")):
-            if (value := setting(variable)) is not None:
+        for name, key in (("LLM_MODEL", "name"), ("LLM_BASE_URL", "api_base")):
+            if (value := setting(name)) is not None:
                 node[key] = value
             elif node.get(key) in (None, "???"):
-                raise ConfigError(
-                    f"model=env with LLM_PROVIDER={provider} needs {variable} in the environment or .env."
-                )
+                raise ConfigError(f"model=env with LLM_PROVIDER={provider} needs {name} in the environment or .env.")
         if setting("LLM_API_KEY") is not None:
             node["key_env"] = "LLM_API_KEY"
         described: Any = build(node, "model")

@@ -222,8 +222,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def yaml_value(text: str) -> Any:
-    """The value of a YAML text: null, numbers, texts, lists and mappings, without Python objects or repeated keys.
-    Raises Unreadable with the line."""
+    """The value of a YAML text. Raises Unreadable with the line, also for Python objects and repeated keys."""
     try:
         _measure(text)
         return yaml.load(text, Loader=_loader())
@@ -241,8 +240,7 @@ def yaml_value(text: str) -> Any:
 
 
 def _measure(text: str) -> None:
-    """Refuse what is nested too deeply, or too large with its aliases written out, before it is made. Raises Unreadable
-    or YAMLError."""
+    """Raise Unreadable for what is nested too deeply, or is too large with its aliases written out."""
     sizes: dict[str | None, int | None] = {}  # None while a node is open
     above: list[tuple[str | None, int]] = []  # of the nodes that are open: anchor, and the size of what lies before
     inside = 0

@@ -318,8 +318,7 @@ def _pairs(address: re.Match[str]) -> list[tuple[str, str]]:
 
 
 def redacted(text: str) -> str:
-    """A text's hash (first 16 hex digits of its SHA-256) and length: enough to recognise it, not to read it. What is
-    redacted already stays as it is."""
+    """A text's hash (first 16 hex digits of its SHA-256) and length; what is redacted already stays as it is."""
     if is_redacted(text):
         return text
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]} ({len(text)} characters)"
@@ -338,8 +337,7 @@ def know_environment() -> None:
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Know the secrets in overrides, and refuse those that would be kept in the open. Raises ConfigError, whose message
-    does not repeat them."""
+    """Know the secrets in overrides. Raises ConfigError, without repeating it, for one that would be kept openly."""
     know_environment()
     for place, value in know_words(words):
         _refuse(place, value)
