@@ -1,7 +1,5 @@
 """A fake chat model and small builders that most tests share. Nothing here touches the network or the user's cache."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

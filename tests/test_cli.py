@@ -1,7 +1,5 @@
 """The `undogmatic` command and `python -m undogmatic.run` as a user types them."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 # ruff: noqa: E501
 """What a config may not do, whoever wrote it: run code that is not allowed, speak to Hydra, stand for a memory's worth."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys

@@ -1,8 +1,6 @@
 """Does with every command in README.md, docs/ and the comments of conf/ what a reader would: runs it on little data
 where nothing slow is asked, and else takes it to where the first question would be asked."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

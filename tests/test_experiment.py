@@ -1,7 +1,5 @@
 """The pipeline from a composed config to its outputs, in this process, with the rule-based model."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import json

@@ -1,7 +1,5 @@
 """What docs/add_your_own.md says, done: its files are written and its commands run, as a newcomer would."""
 
-from __future__ import annotations
-
 import functools
 import io
 import json

@@ -1,7 +1,5 @@
 """`undogmatic ui`: refuses what cannot work, and comes up without a network."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The paired experiment against numbers worked out by hand, its symmetry, and judges of known behaviour."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The worth of uncertainty on simulated judges whose uncertainty is perfect, random, constant or missing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Promises on simulated judges: intervals hold on other texts, and so does what is decided alone; few are refused."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Surface and length as rivals: judges of the surface are not believed beyond it, and a judge of something else is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

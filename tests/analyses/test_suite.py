@@ -1,7 +1,5 @@
 """Several analyses of one run: the suite, lists, `none`; and what a file can hold too much of to be compared."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

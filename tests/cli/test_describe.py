@@ -1,7 +1,5 @@
 """What `undogmatic describe` prints is what a server receives in a run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a user mistypes on the command line: the message, and how the command ends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

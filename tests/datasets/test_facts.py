@@ -4,8 +4,6 @@ What was checked is no part of the repository; the figures here are carried from
 everywhere, and a copy of the material holds the figures to it.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,8 +1,6 @@
 """The shipped cases say what they claim to: each flawed summary differs from the faithful one in what was planted, and
 the faithful one agrees with reference and opinion in every date, vote and number."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -1,7 +1,5 @@
 """What a data file may be: one message with its place for what cannot be read, and good rows one after another."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import json

@@ -1,7 +1,5 @@
 """Tables of scores made elsewhere: long, wide, joined; what is no score is a failure, and what is wrong is named."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

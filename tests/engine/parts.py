@@ -1,7 +1,5 @@
 """Steps, a judge of several criteria and an analysis of all, as a user would write them; configs in tests name them."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

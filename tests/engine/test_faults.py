@@ -1,7 +1,5 @@
 """A whole run against a server or a judge that misbehaves: nothing judged is lost, nothing is paid for twice."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math

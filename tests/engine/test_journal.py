@@ -1,7 +1,5 @@
 """Journal, ledger, resume, cache and budgets: what a run has spent is known also of calls whose item got no record."""
 
-from __future__ import annotations
-
 import functools
 import json
 import sqlite3

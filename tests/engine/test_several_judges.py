@@ -1,7 +1,5 @@
 """Several judges and criteria in one run: journal, long table, files and report, and what reads them afterwards."""
 
-from __future__ import annotations
-
 import csv
 import json
 from functools import partial

@@ -1,7 +1,5 @@
 """Steps that make items from items: from a config to scores, with failures, resumption, one budget and laziness."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import itertools

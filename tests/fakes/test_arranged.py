@@ -1,7 +1,5 @@
 """Pairs that differ in one arrangement alone: whoever reads that is found out (`python -m benchmarks.arranged`)."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.arranged import KINDS, verdict

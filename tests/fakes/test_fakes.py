@@ -1,7 +1,5 @@
 """Good judges are believed, copies are no evidence, and the list of fakes is whole."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`undogmatic calibrate`: what it refuses, and how the folds of its cross-validation are drawn."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -76,24 +76,20 @@ def _csv(*rows: str) -> bytes:
     return "\n".join(("item_id,label,queue", *rows)).encode()
 
 
+_LONG = ("a," + "9" * 5000 + ",", 'a,"' + "9" * 300_000 + '",', "x" * 1_000_000 + ",5,")
+_LABELS = (b"[" * 100_000, b"[" * 90 + b"]" * 90 + b"}", b"[" + b"1," * 100_000 + b"1]}")
+_MORE = (b'"labeller": {"x": 1}, "comment": [1], "queue": 7}', b'"labeller": "a\\nb"}')
+
+
 EXAMPLES: list[Case] = [
-    (".csv", b"", None, None),
     (".csv", _csv("a,50,"), "0-" + "9" * 400, None),
-    (".csv", _csv("a,50,"), None, "\ud800"),
-    (".csv", _csv("a,50,"), None, "x" * 5000),
+    *((".csv", _csv("a,50,"), None, name) for name in ("\ud800", "x" * 5000)),
     (".csv", _csv("=1+1,1,q", "'=1+1,2,q", "''=1+1,99,q", "'a,3,"), "0-100", None),
-    (".csv", _csv("a," + "9" * 5000 + ","), None, None),
-    (".csv", _csv('a,"' + "9" * 300_000 + '",'), None, None),
-    (".csv", _csv("x" * 1_000_000 + ",5,"), None, None),
-    (".csv", _csv("a,50,", "a,60,"), None, None),
+    *((".csv", _csv(row), None, None) for row in _LONG),
+    *((".csv", content, None, None) for content in (b"", _csv("a,50,", "a,60,"), b"item_id,label\na,5\0\n")),
     (".csv", "item_id,label\né,5\n".encode("latin-1"), None, None),
     (".csv", "item_id,label\na,5\n".encode("utf-16"), None, None),
-    (".csv", b"item_id,label\na,5\0\n", None, None),
-    (".jsonl", b'{"item_id": "a", "label": ' + b"[" * 100_000, None, None),
-    (".jsonl", b'{"item_id": "a", "label": ' + b"[" * 90 + b"]" * 90 + b"}", None, None),
-    (".jsonl", b'{"item_id": ["a"], "label": {"b": 1}}', None, None),
-    (".jsonl", b'{"item_id": "a", "label": [' + b"1," * 100_000 + b"1]}", None, None),
-    (".jsonl", b'{"item_id": "a", "label": 5, "labeller": {"x": 1}, "comment": [1], "queue": 7}', None, None),
-    (".jsonl", b'{"item_id": "a", "label": 5, "labeller": "a\\nb"}', None, None),
-    (".jsonl", b"\x80\x04\x95", None, None),
+    *((".jsonl", b'{"item_id": "a", "label": ' + label, None, None) for label in _LABELS),
+    *((".jsonl", b'{"item_id": "a", "label": 5, ' + more, None, None) for more in _MORE),
+    *((".jsonl", content, None, None) for content in (b'{"item_id": ["a"], "label": {"b": 1}}', b"\x80\x04\x95")),
 ]

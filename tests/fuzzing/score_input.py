@@ -47,22 +47,9 @@ def enter(case: Case) -> None:
 
 
 EXAMPLES: list[Case] = [
-    ("-", None, ()),
-    ("-", b"", ()),
-    ("-", b"caf\xe9", ()),
-    ("-", "café".encode("utf-16"), ()),
-    ("-", b"a\0b", ()),
-    ("-", b"a" * 11_000_000, ()),
-    ("\udce9", b"", ()),
-    ("a\0b", b"", ()),
-    ("", b"", ()),
+    *(("-", said, ()) for said in (None, b"", b"caf\xe9", "café".encode("utf-16"), b"a\0b", b"a" * 11_000_000)),
+    *((text, b"", ()) for text in ("\udce9", "a\0b", "")),
     ("", b"\xe9", ("text=@fuzzed.txt",)),
-    ("", b"x", ("text=@/dev/zero",)),
-    ("", b"x", ("text=@~nobody/x",)),
-    ("", b"x", ("text=@" + "x" * 5000,)),
-    ("", b"x", ("text=@\0",)),
-    ("", b"x", ("text=-", "text=-")),
-    ("", b"x", ("=x",)),
-    ("", b"x", ("nobody=" + "x" * 100_000,)),
-    ("", b"x", ("x" * 100_000,)),
+    *(("", b"x", (f"text=@{file}",)) for file in ("/dev/zero", "~nobody/x", "x" * 5000, "\0")),
+    *(("", b"x", words) for words in (("text=-", "text=-"), ("=x",), ("nobody=" + "x" * 100_000,), ("x" * 100_000,))),
 ]

@@ -1,7 +1,5 @@
 """Judges over a fake chat model, in words (one JSON answer per step) or in levels (one number per question)."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

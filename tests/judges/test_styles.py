@@ -1,7 +1,5 @@
 """Each style in words and in levels: its wording, what it yields, how many calls it makes, what bad answers get."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

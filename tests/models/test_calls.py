@@ -1,7 +1,5 @@
 """The gateway alone: cache, budget, retries, waiting, and the record of what was said."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

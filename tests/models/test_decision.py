@@ -1,7 +1,5 @@
 """Decision models against the stub: the wire, the readout, DSPy's Predict, and every malformed answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

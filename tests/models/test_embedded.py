@@ -1,7 +1,5 @@
 """The embedded model itself. These tests load it (a second or two) from the user's cache."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from pathlib import Path

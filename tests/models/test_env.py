@@ -1,7 +1,5 @@
 """`model=env`: four variables describe the model."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hosted chat models: what reaches the wire, what comes back, what faults mean, and servers that speak no HTTP."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

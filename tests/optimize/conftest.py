@@ -1,7 +1,5 @@
 """Optimisations of a scripted model on texts that only one instruction judges well."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

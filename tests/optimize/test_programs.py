@@ -1,7 +1,5 @@
 """Programs as files and in the registry: what is read back is what was written, and nothing else is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """An optimisation from the command to its report: what is sent, saved, loaded again, resumed, counted and refused; of
 every judge style, whichever of its questions has the instruction that is needed."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,8 +1,6 @@
 """Groups stay whole, strata are alike on all sides, and what is known from two sides is refused; and what an optimiser
 is given for answers at the ends of the scale, for none, and for a cheaper program."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

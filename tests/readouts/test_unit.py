@@ -1,7 +1,5 @@
 """What a judge or a readout is constructed with is its identity, whatever its author did not think of."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

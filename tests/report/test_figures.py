@@ -1,7 +1,5 @@
 """Every kind draws in both languages, with n in its caption and no pyplot behind it."""
 
-from __future__ import annotations
-
 import struct
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An analysis, a dataset and a rubric of a user's own: their words are in the report without an edit of the package."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator

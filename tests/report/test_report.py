@@ -1,7 +1,5 @@
 """The report and the terminal of a finished run and of a sweep."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Labels that people gave in the MLflow UI come back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

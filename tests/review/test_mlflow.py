@@ -1,7 +1,5 @@
 """Judge and people on the traces of a run's items in MLflow."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

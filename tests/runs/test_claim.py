@@ -1,7 +1,5 @@
 """Whose a run's folder is: commands of one second, a second process, a sweep and its jobs, and what fails early."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

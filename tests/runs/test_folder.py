@@ -1,7 +1,5 @@
 """A run's folder read back: its tables, its items, and what is said of one that cannot be read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

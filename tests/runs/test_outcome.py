@@ -1,7 +1,5 @@
 """What a run says of the way in which a model was asked: by what was rendered, not by what was meant."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

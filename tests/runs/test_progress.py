@@ -1,7 +1,5 @@
 """What is said while a run computes and judges nothing."""
 
-from __future__ import annotations
-
 import io
 import sys
 import time

@@ -1,7 +1,5 @@
 """Where a key can be typed, and everything that exists afterwards: no key is in it, however it is written."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -1,7 +1,5 @@
 """Folders of jobs as runs leave them, and what a sweep over them says."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Sweeps: what is read from the jobs' folders, what is concluded from it, and how the command ends."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

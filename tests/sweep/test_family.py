@@ -4,8 +4,6 @@ Copies of a job change nothing, letters say exactly what their caption says, and
 are compared by their correlations.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 from typing import Any

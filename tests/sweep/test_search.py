@@ -1,7 +1,5 @@
 """Searches: the space, what is tried, what is not tried twice, and what is said of the winner."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
@@ -16,8 +14,8 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
+from undogmatic.stats.compare import apart, flattery, front
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.selection import apart, flattery, front
 from undogmatic.sweep.jobs import SearchState, Trial, read_search
 from undogmatic.sweep.search import Space, read_space
 

@@ -1,7 +1,5 @@
 """Logging to MLflow: what arrives, what never does, and what a user is told when nothing can."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

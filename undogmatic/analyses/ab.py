@@ -19,7 +19,7 @@ from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import check_order, margin_of, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import claims, means, paired, ranking, typical
+from undogmatic.stats import claims, means, paired, ranking
 from undogmatic.stats.confound import AtEqual
 
 COVARIATES = ["characters", "words"]
@@ -173,7 +173,7 @@ class AbAnalysis(Limited):
         tell.say("auc", main.auc.values("auc"), level=settings.level, treatment=main.a, baseline=main.b)
         if main.claim is not None:
             d, bounds = main.differences, settings.bounds
-            usual = typical.hodges_lehmann_interval(d, settings.level, groups=main.groups, bounds=bounds)
+            usual = paired.hodges_lehmann_interval(d, settings.level, groups=main.groups, bounds=bounds)
             tell.number(usual, "hodges_lehmann")
             tell.say("hodges_lehmann", usual.values("estimate"), level=settings.level)
         d = of_groups(main.differences, main.groups)
@@ -401,7 +401,7 @@ def _say_main(tell: Telling, main: PairComparison, settings: PairSettings) -> No
     share, ties, test, level = main.share.estimate, main.share.n_ties, main.test, settings.level
     if main.claim is not None:
         mean = settings.turned(main.claim.estimate)
-        middle = typical.median(main.differences, level, groups=main.groups, bounds=settings.bounds)
+        middle = paired.median(main.differences, level, groups=main.groups, bounds=settings.bounds)
         tell.number(mean, "mean_difference")
         values = mean.values("mean", "mean_") | middle.values("median", "median_")
         tell.say("difference", values, mean_level=1 - settings.alpha, level=level)

@@ -1,7 +1,5 @@
 """Correlates two columns of scores over the items that have both, with groups as units."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from undogmatic.stats import agreement, coefficients, jackknife
+from undogmatic.stats import agreement, jackknife
 from undogmatic.stats.estimate import Estimate, unknown
 
 FEWEST = 4
@@ -41,7 +39,7 @@ def associate(
         return Association(unknown(level, n=len(a)), np.nan)
     names, ends = groups[both].tolist(), (-1.0, 1.0)
     if len(set(names)) > 1:
-        held = coefficients.correlation_interval(kind, a, b, rng, level, groups=names)
+        held = agreement.correlation_interval(kind, a, b, rng, level, groups=names)
         ends = ends if held is None else held.interval
     return Association(Estimate(found.estimate, *ends, level, len(set(names)), len(a), "correlation"), found.p_value)
 

@@ -4,8 +4,6 @@ What a judge promises of itself is kept or broken only where the limits say so (
 nothing shows nothing. Its doubt must order its errors, and better than the score would.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -23,10 +21,10 @@ from undogmatic.analyses.ruling import CALIBRATION, verdict
 from undogmatic.analyses.truth import AgainstTruth, units
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats import beyond_score, calibration, means, ranking, review
-from undogmatic.stats.beyond_score import Beyond
+from undogmatic.stats import calibration, means, ranking, review
 from undogmatic.stats.estimate import Bounds, Estimate
 from undogmatic.stats.proportion import Kept, interval_quality, interval_scores, kept
+from undogmatic.stats.review import Beyond
 
 FEWEST_UNITS = 10
 """Fewest independent texts for coverage, correlations and curves."""
@@ -78,11 +76,11 @@ class CalibrationAnalysis(AgainstTruth):
         rows = truth.judged.assign(error_size=size, right=size <= tolerance + 1e-9)
         tell.findings += count(tell, truth.rows)
         evidence = SimpleNamespace(n=len(rows), n_groups=len(set(units(rows))), measure=None, no_error=False)
-        evidence.fewest, evidence.few, evidence.constant = FEWEST_UNITS, beyond_score.FEWEST, False
+        evidence.fewest, evidence.few, evidence.constant = FEWEST_UNITS, review.FEWEST, False
         if evidence.n_groups < FEWEST_UNITS:
             return [tell.result(*verdict(CALIBRATION, evidence).decided)]
         middle, groups = (rubric.minimum + rubric.maximum) / 2, groups_or_none(rows)
-        rows["expected_error"] = beyond_score.error_by_score(size, rows["score"], middle, groups=groups)
+        rows["expected_error"] = review.error_by_score(size, rows["score"], middle, groups=groups)
         right = {"share": float(rows["right"].mean()), "mae": float(size.mean())}
         tell.number(right["mae"], "mae")
         tell.number(right["share"], "share_right")
@@ -133,9 +131,8 @@ class CalibrationAnalysis(AgainstTruth):
         if not enough(tell, "coverage", given, none="calibration.no_intervals"):
             return
         low, high, truth, groups = given["low"], given["high"], given["truth"], groups_or_none(given)
-        quality = interval_quality(low, high, truth, self.nominal, self.level, groups=groups, span=span)
+        width, score = interval_quality(low, high, truth, self.nominal, self.level, groups=groups, span=span)
         covered = kept(truth.between(low, high), self.nominal, self.coverage_margin, self.level, groups=groups)
-        width, score = quality.mean_width, quality.interval_score
         for name, estimate in (("coverage", covered.share), ("width", width), ("interval_score", score)):
             tell.number(estimate, name)
         tell.say(f"coverage_{_COVERAGE[covered.outcome]}", _promise(covered), width=width.value, score=score.value)
@@ -244,7 +241,7 @@ class Doubt:
         correction over all these measures gives them, so that one lies above 0 exactly if its test holds after
         correction; measures that order the texts alike, and those that follow from the score, are no further
         hypotheses."""
-        if len(set(units(self.rows))) < beyond_score.FEWEST:
+        if len(set(units(self.rows))) < review.FEWEST:
             return {}
         alone = {name: self._beyond(self.rows, doubt, self.level) for name, doubt in self.measures.items()}
         tested = {name: one for name, one in alone.items() if one is not None}
@@ -272,7 +269,7 @@ class Doubt:
         if np.ptp(rounded) == 0:
             return None
         middle, groups = (self.rubric.minimum + self.rubric.maximum) / 2, groups_or_none(rows)
-        return beyond_score.beyond_score(rounded, rows["error_size"], rows["score"], middle, level, groups=groups)
+        return review.beyond_score(rounded, rows["error_size"], rows["score"], middle, level, groups=groups)
 
     def errors_found(self, beyond: Mapping[Measure, Beyond]) -> Estimate | None:
         """Tell of every measure how it orders the errors, and of the one that is used the curves.
@@ -352,7 +349,7 @@ class Doubt:
         """Metrics and sentence of the used measure at equal score."""
         values = alone.values("alone", "alone_")
         if found is None:
-            self.tell.say("beyond_few", values, n=len(set(units(self.rows))), needed=beyond_score.FEWEST)
+            self.tell.say("beyond_few", values, n=len(set(units(self.rows))), needed=review.FEWEST)
             return
         self.tell.number(found.share_of_score, "share_of_score")
         values |= {"share": found.share_of_score, "n": found.estimate.n_groups}
@@ -378,7 +375,7 @@ class Doubt:
         series = pd.concat([doubt, pd.Series(float(doubt.min()), guessed.index)], ignore_index=True)
         size, groups = both["error_size"], groups_or_none(both)
         gain = review.review_gain_interval(series, size, self.rng, self.level, groups=groups)
-        beyond = self._beyond(both, series, level) if len(set(units(both))) >= beyond_score.FEWEST else None
+        beyond = self._beyond(both, series, level) if len(set(units(both))) >= review.FEWEST else None
         holds = gain.low > 0 and beyond is not None and beyond.estimate.low > 0
         self.tell.number(gain, "worst_gain")
         self.tell.say("if_failed", gain.values("gain"), n=len(failed))

@@ -3,8 +3,6 @@
 `judge=selective` keeps the second: it hands on what lies above the threshold (`judge.rules.guaranteed`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar
@@ -22,7 +20,7 @@ from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import conformal
-from undogmatic.stats.escalation import find_threshold, units_needed
+from undogmatic.stats.conformal import find_threshold, units_needed
 
 Flags = NDArray[np.bool_]
 COLUMNS = ["method", "group", "n_fit", "n", "coverage", "low", "high", "band_low", "band_high", "mean_width", "reach"]
@@ -223,7 +221,7 @@ class EscalationAnalysis(AgainstTruth):
             lines = {
                 "agreement": {"x": x, "y": [step.n_right / step.n for step in steps]},
                 "lower_limit": {"x": x, "y": [step.least for step in steps]},
-                "promised": {"x": [x[0], x[-1]], "y": [result.rate, result.rate]},
+                "promised": {"x": [x[0], x[-1]], "y": [self.rate, self.rate]},
             }
             tell.draw("escalation", "curve", lines=lines, x_label="decided", y_label="agreement", n=result.n_units)
         items = {"item_id": rows["item_id"].to_numpy(), "measure": used, "doubt": doubt, "right": right.astype(float)}

@@ -1,7 +1,5 @@
 """Counts what judging took per text (calls, tokens, money, time) beside a baseline, and how often a trigger fired."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Estimates the mean score and the pair difference of all judged texts from a few human labels, and how many to buy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, get_args

@@ -1,7 +1,5 @@
 """Is the optimised program better than what it was made from, on texts that neither of them has seen?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Against human labels: does the score follow them, in order and in size, and what did calibration change?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -25,7 +23,7 @@ from undogmatic.analyses.base import (
 from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
 from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, Finding, Telling
-from undogmatic.stats import agreement, checks, coefficients, limits, ranking
+from undogmatic.stats import agreement, checks, limits, ranking
 
 _TENTHS = 10
 FEWEST_GROUPS = 10
@@ -129,7 +127,7 @@ class LabelledAnalysis(Limited):
         )
         ranks = error = lines = None
         if len(set(groups)) >= FEWEST_GROUPS:
-            lines = coefficients.correlation_interval("pearson", score, label, rng, self.level, groups=groups)
+            lines = agreement.correlation_interval("pearson", score, label, rng, self.level, groups=groups)
             error = ranking.mean_absolute_error(label, score, self.level, groups=groups)
             if order is not None:
                 ranks = limits.order(score, label, rng, groups=groups, level=self.level)

@@ -1,7 +1,5 @@
 """One number of uncertainty per judgment: the ways to get it, and which one speaks for a judge."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import pandas as pd

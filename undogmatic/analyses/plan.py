@@ -1,7 +1,5 @@
 """A plan that was locked before anything was judged: its hypotheses, tested as one family; all else is exploratory."""
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Mapping, Sequence
@@ -127,22 +125,15 @@ def _tested(each: Hypothesis, metrics: Mapping[str, float], level: float) -> dic
     up, down = low > each.null, high < each.null
     row["against"] = (each.above is not None and down) or (each.below is not None and up)
     row["beyond"] = up if each.above is not None else down if each.below is not None else up or down
-    return row | {"p": _p_value(each, value, low, high, level)}
-
-
-def _p_value(each: Hypothesis, value: float, low: float, high: float, level: float) -> float:
-    """From the interval: at which level its limit would touch the bound, with normal limits of the width on that side.
-
-    One-sided for `above` and `below`, two-sided for `differs`.
-    """
-    z = stats.norm.ppf((1 + level) / 2)
-    up = value > each.null if each.differs is not None else each.above is not None  # type: ignore[operator]
-    width = (value - low if up else high - value) / z
-    distance = (value - each.null if up else each.null - value) if each.null is not None else 0.0
+    # At which level the limit would touch the bound, with normal limits of the interval's width on that side: one-sided
+    # for `above` and `below`, two-sided for `differs`.
+    upward = value > each.null if each.differs is not None else each.above is not None
+    width = (value - low if upward else high - value) / stats.norm.ppf((1 + level) / 2)
+    distance = value - each.null if upward else each.null - value
     if width <= 0:
-        return 0.0 if distance > 0 else 1.0
+        return row | {"p": 0.0 if distance > 0 else 1.0}
     one = float(stats.norm.sf(distance / width))
-    return min(1.0, 2 * one) if each.differs is not None else one
+    return row | {"p": min(1.0, 2 * one) if each.differs is not None else one}
 
 
 OPEN = ("not_judged", "transport", "timeout", "budget", "fault")

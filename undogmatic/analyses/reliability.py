@@ -1,7 +1,5 @@
 """Would the same judge say it again, and would another judge say it too?"""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The surface judge (`stats.surface`) sees what can be counted in a text: lengths,
 words, characters, n-grams. It is fitted anew in every run, and predicts each group from the others.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence

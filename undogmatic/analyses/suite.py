@@ -1,7 +1,5 @@
 """All that the dataset allows: paired experiment, controls, attacks, gold labels, or a description; and the costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Finds what a judgment is held against: human labels, other runs over the same items, known conditions, margins."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Divides the variance of scores and of people's labels by its sources, and says how many of which to average."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

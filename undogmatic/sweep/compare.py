@@ -18,9 +18,8 @@ from undogmatic.analyses.variance import Divided, VarianceAnalysis, of_scores
 from undogmatic.records.results import Finding, Telling
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.outcome import SweepResult
-from undogmatic.stats import agreement, coefficients, means, review
-from undogmatic.stats.compare import NOISE, twins
-from undogmatic.stats.selection import front, letter_display
+from undogmatic.stats import agreement, means, review
+from undogmatic.stats.compare import NOISE, front, letter_display, twins
 from undogmatic.sweep.family import (
     ALPHA,
     BETTER,
@@ -170,7 +169,7 @@ def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
     if len(raters) > 1 and all(same_items(raters[0], other) for other in raters[1:]):
         ratings = pd.DataFrame([job.scores["score"] for job in raters], dtype=np.float64)[raters[0].scores.index]
         items = int((ratings.count() >= 2).sum())
-        alpha = coefficients.alpha(ratings.to_numpy(), groups=units_of(raters[0]).tolist()) if items else None
+        alpha = agreement.alpha(ratings.to_numpy(), groups=units_of(raters[0]).tolist()) if items else None
     if alpha is not None:
         word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
         word = "apart" if alpha.high < TENTATIVE else word

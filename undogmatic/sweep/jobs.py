@@ -31,7 +31,7 @@ from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text
-from undogmatic.stats.selection import front
+from undogmatic.stats.compare import front
 
 SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
 Voice = tuple[str, str]

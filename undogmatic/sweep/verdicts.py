@@ -13,8 +13,8 @@ import pandas as pd
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.records.results import Finding, Telling
 from undogmatic.runs.folder import RunFolder
+from undogmatic.stats.compare import apart, flattery
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.selection import apart, flattery
 from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, values_of
 from undogmatic.sweep.jobs import FINAL, STANDINGS, Job, SearchState, reached, worst
 

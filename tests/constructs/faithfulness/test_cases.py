@@ -1,7 +1,5 @@
 """Cases and their summaries as items, and one message with its place for each thing that can be wrong with them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

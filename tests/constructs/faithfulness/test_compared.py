@@ -1,7 +1,5 @@
 """Comparing a text with a reference, sentence by sentence: the arithmetic, the vectors, and BERTScore as a judge."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import sys

@@ -1,7 +1,5 @@
 """Composite, ranking, tests between systems, and what is asked of a ranking, on scores whose answer is known."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Mapping

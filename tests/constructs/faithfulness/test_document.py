@@ -1,7 +1,5 @@
 """Documents as text: PDF, plain text and Markdown; the step `extract` and the command."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import random

@@ -1,7 +1,5 @@
 """Classifiers of entailment, made in the test: labels from `id2label`, and the self-test on obvious pairs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Sequence

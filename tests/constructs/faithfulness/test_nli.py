@@ -1,7 +1,5 @@
 """The three pillars as judges: coverage, nli, buckets; alone, together, and on items that lack what they read."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

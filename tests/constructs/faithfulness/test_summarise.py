@@ -1,7 +1,5 @@
 """Summaries by any list of models: made once, failed one by one, and of texts of any length."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import json

@@ -1,7 +1,5 @@
 """Quoted errors: read from judgments, put into classes by the first rule that is found."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

@@ -1,8 +1,6 @@
 """Judges against automatic metrics: who follows F1 is believed, and who says always the same, counts gates, echoes the
 length or fails is not."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable, Sequence

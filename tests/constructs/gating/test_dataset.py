@@ -1,7 +1,5 @@
 """`dataset=gating`: files in the form of the reference data, and what is wrong with them by file and line."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers as hierarchies in every form, what is none, and the automatic metrics of them, by hand and as stored."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,8 +1,6 @@
 """The six styles for gating hierarchies, as hosted models answer and in levels; inside selective and panel; malformed
 predictions."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import json

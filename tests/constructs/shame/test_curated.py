@@ -1,8 +1,6 @@
 """The shipped data keeps its promises: sizes, balance, splits, lengths that do not give the class away, and copies with
 text put into them."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter, defaultdict

@@ -1,8 +1,6 @@
 """The judges of traits (a scoring guide, checked at the start) and of coherence (structure first, the cap for what is
 off the topic, no penalty for a cut-off)."""
 
-from __future__ import annotations
-
 import functools
 import json
 import math

@@ -1,7 +1,5 @@
 """Responses: a user's files, and the labelled ones that ship."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from pathlib import Path

@@ -31,9 +31,8 @@ from undogmatic.records.results import AnalysisResult, Telling, metric_name
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means
 from undogmatic.stats.claims import Claim
-from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences
+from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences, ranks
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.selection import ranks
 
 Missing = Literal["missing", "renormalise"]
 Number = TypeVar("Number", float, Estimate)
@@ -109,7 +108,7 @@ COMPOSITE = Rules("composite.verdict_", (
     Rule("first", "supported", lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead), Systems.sentence),
     Rule("equal", "refuted", lambda e: all(pair.apart.outcome == "within" for pair in e.pairs),
          lambda e: {"systems": len(e.order), "margin": e.margin, "n": e.n}),
-    Rule("few", "undecided", lambda e: any(p.claim is None or p.claim.reason == "too_few" for p in e.pairs),
+    Rule("few", "undecided", lambda e: any(p.claim is None or p.claim.few for p in e.pairs),
          Systems.few),
     Rule("open_endless", "undecided", lambda e: None in e.needed(), Systems.sentence),
     Rule("open", "undecided", always, lambda e: e.sentence() | {"needed": max(e.needed(), default=0)}),

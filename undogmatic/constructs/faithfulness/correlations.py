@@ -23,7 +23,7 @@ from undogmatic.constructs.faithfulness.compared import ROUGE, comparable, rouge
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap, known
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import agreement, coefficients, jackknife, limits, paired
+from undogmatic.stats import agreement, jackknife, limits, paired
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate, unknown
 from undogmatic.stats.proportion import proportion
@@ -180,7 +180,7 @@ class AgreementAnalysis(OfComposite):
         if levels.size and scores.size:
             x, y = (agreement.nearest_level(each, levels) for each in scores)
             if np.abs(np.array([x, y]) - scores).max() <= _NEAR:
-                kappa = coefficients.kappa_interval(x, y, levels, rng, level=self.level, groups=groups)
+                kappa = agreement.kappa_interval(x, y, levels, rng, level=self.level, groups=groups)
         return kappa or unknown()
 
     def _weakest(self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator) -> None:
@@ -273,7 +273,7 @@ class ConsistencyAnalysis(OfComposite):
             "margin": margin,
             "moved": [voice for (_, voice), held in claims.items() if held.outcome == "beyond"],
             "within": all_shown and all(held.outcome == "within" for held in held_),
-            "few": not all_shown or any(held.reason == "too_few" for held in held_),
+            "few": not all_shown or any(held.few for held in held_),
             "groups": min(held.estimate.n_groups for held in held_) if all_shown else 0,
             "fewest": max((held.fewest for held in held_), default=2),
         }
