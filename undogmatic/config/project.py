@@ -92,7 +92,7 @@ def how_to_allow(package: str) -> str:
 @functools.lru_cache(maxsize=8)
 def _read(file: Path, _changed: int) -> Project | None:
     try:
-        content = tomllib.loads(read_text(Path(file.name), YAML_BYTES).replace("\r\n", "\n"))
+        content: Any = tomllib.loads(read_text(Path(file.name), YAML_BYTES).replace("\r\n", "\n"))
     except DataError as error:
         raise ConfigError(str(error)) from None
     except tomllib.TOMLDecodeError as error:

@@ -153,9 +153,8 @@ def _bare(text: str) -> str:
 def _cut_out(text: str, size: int) -> str:
     """The text with each kept secret replaced, however it is escaped, looked for in windows that overlap by half."""
     pieces, at = [], 0
+    none_here = (max(size // 2, 1), max(size // 2, 1), "")
     while at < len(text):
-        step = max(size // 2, 1)
-        none_here = (step, step, "")
         start, end, shown = min(_spans(text[at : at + size]), key=lambda span: (span[0], -span[1]), default=none_here)
         pieces += [text[at : at + start], shown]
         at += end
