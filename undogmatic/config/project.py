@@ -18,7 +18,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.outside import YAML_BYTES, read_text
