@@ -13,7 +13,7 @@ from tests.analyses.builders import analysed, labelled_run, made_up, refuses, ru
 from tests.engine.parts import TEXTS, run_in, write_texts
 from tests.judges.conftest import FixedJudge
 from undogmatic.analyses.base import LongTable, Unsuited
-from undogmatic.analyses.measures import Measure, measured
+from undogmatic.analyses.calibration import Measure, measured
 from undogmatic.analyses.truth import drawn
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError

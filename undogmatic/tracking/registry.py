@@ -16,8 +16,7 @@ from undogmatic.tracking.store import Store, opened
 
 CONTENT = "content_hash"
 ALIASES = ("baseline", "best", "newest")
-Program = Mapping[str, Any]
-"""What the file of a program holds (`optimize.programs.Program.whole`)."""
+Program = Mapping[str, Any]  # what the file of a program holds (`optimize.programs.Program.whole`)
 
 
 def log_prompt(store: Store, run_id: str, run: FinishedRun) -> None:
@@ -93,10 +92,10 @@ def read(uri: str | None, name: str, alias: str) -> str:
                 f"{', '.join(aliases)}, or the number of a version)."
             )
         names = (prompt.name for prompt in store.client.search_prompts() if prompt.name.endswith("-program"))
-        found = ", ".join(sorted(names)[:10])
+        programs = ", ".join(sorted(names)[:10])
         raise ConfigError(
             f"`prompt.registry` is {name!r}, which is not in the prompt registry of {store.address}. "
-            + (f"There are: {found}." if found else "It holds no program yet: an optimisation registers one.")
+            + (f"There are: {programs}." if programs else "It holds no program yet: an optimisation registers one.")
         )
 
 
