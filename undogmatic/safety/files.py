@@ -113,7 +113,13 @@ class Log:
 
 def check_writable(path: Path) -> None:
     """Raise StorageError where a file could not be written: for what asks and pays before it writes."""
-    write_bytes(path.with_name(f".{path.name}.tried"), b"")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+        temporary.touch()
+        temporary.unlink()
 
 
 @contextlib.contextmanager
