@@ -49,9 +49,8 @@ class CostsAnalysis(Limited):
         own, base = per_item(rows), self._baseline(judged)
         rows = read(rows)
         tell, cheaper = Telling(self.name), {q: own[q] / base[q] if base[q] > 0 else np.nan for q in own}
-        tell.tables["per_item"] = table = pd.DataFrame(
-            [{"quantity": q, "per_item": own[q], "baseline": base[q], "ratio": cheaper[q]} for q in own]
-        )
+        table = pd.DataFrame({"per_item": own, "baseline": base, "ratio": cheaper}).rename_axis("quantity")
+        tell.tables["per_item"] = table = table.reset_index()
         for quantity, value in own.items():
             tell.number(None if np.isnan(value) else value, quantity)
         ratios = table[table["ratio"].notna()]

@@ -1,7 +1,5 @@
 """Finds which texts belong together: what was sampled is the group, and tests and intervals take groups as units."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -136,12 +134,9 @@ def units(items: Sequence[Item]) -> AnalysisResult:
 
 
 def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[AnalysisResult]:
-    """The results, none of which supports a judge by texts that it has seen.
+    """The results of all analyses of a run, none of which supports a judge by texts that it has seen.
 
-    Args:
-        results: Of all analyses of a run.
-        seen: How many of the judged texts were used to fit what judged them, or are shown to it as examples.
-        texts: How many were judged.
+    Of so many `texts` that were judged, `seen` were used to fit what judged them, or are shown to it as examples.
     """
     ruling = verdict(SEEN, SimpleNamespace(seen=seen, texts=texts))
     return [_overruled(each, ruling) if seen and each.standing == "supported" else each for each in results]
@@ -161,7 +156,7 @@ class Failed(NamedTuple):
     n_reason: int
 
     @classmethod
-    def of(cls, errors: pd.Series) -> Failed:
+    def of(cls, errors: pd.Series) -> "Failed":
         """From the column `error` of the long table."""
         reasons = errors.dropna().value_counts()
         reason, n_reason = ("", 0) if reasons.empty else (str(reasons.index[0]), int(reasons.iloc[0]))
@@ -173,17 +168,11 @@ class Failed(NamedTuple):
 
 
 def too_many_failed(results: Sequence[AnalysisResult], failed: Failed, allowed: float) -> list[AnalysisResult]:
-    """The results without a verdict other than that too many judgments failed; the first result says so if none has.
-
-    Args:
-        results: Of all analyses of a run, `units` first.
-        failed: Of the run.
-        allowed: The share of judgments that may fail (`engine.max_failures`).
-    """
+    """The results of all analyses of a run, `units` first, without a verdict other than that more judgments failed than
+    the share `allowed` (`engine.max_failures`), where they did; the first result says so if none has one."""
     if not failed.too_many(allowed):
         return list(results)
     share, words = failed.n / failed.total, {"reason": f"failed_{failed.reason}", "advice": f"advice_{failed.reason}"}
     ruling = verdict(FAILED, SimpleNamespace(failed=failed, share=share, allowed=allowed, **words))
-    none = all(each.verdict is None for each in results)
-    overruled = [place == 0 if none else each.verdict is not None for place, each in enumerate(results)]
-    return [_overruled(each, ruling) if one else each for each, one in zip(results, overruled, strict=True)]
+    first = next((result for result in results if result.verdict is not None), results[0])
+    return [_overruled(each, ruling) if each is first or each.verdict is not None else each for each in results]

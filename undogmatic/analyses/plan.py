@@ -31,13 +31,7 @@ LEVEL = 0.95
 def check_plan(plan: Plan, analysis: Analysis, judged: LongTable, seed: int) -> None:
     """Raise ConfigError for a hypothesis on a number that this analysis does not give of such data.
 
-    What it gives is found in a rehearsal, on scores drawn by chance.
-
-    Args:
-        plan: The plan.
-        analysis: The run's.
-        judged: The table of what is to be judged, without scores.
-        seed: Of the drawn scores.
+    What it gives is found in a rehearsal: on the table of what is to be judged, with scores drawn by chance.
     """
     rng = np.random.default_rng(seed)
     rubric, frame = judged.rubric, judged.frame.copy()
@@ -64,14 +58,10 @@ def check_plan(plan: Plan, analysis: Analysis, judged: LongTable, seed: int) -> 
 def of_plan(plan: Plan, results: Sequence[AnalysisResult], level: float, digest: str) -> AnalysisResult:
     """The hypotheses of a plan by what the analyses found, with Holm's correction over all of them.
 
-    A hypothesis is supported where its corrected p-value is below alpha and the limit of its interval lies beyond the
-    bound; one that could not be tested stays in the family with p = 1.
+    A hypothesis is supported where its corrected p-value is below alpha and the limit of its interval, which has
+    `level`, lies beyond the bound; one that could not be tested stays in the family with p = 1. `digest` is that of the
+    plan as it was locked.
 
-    Args:
-        plan: The plan.
-        results: Of the run's analyses.
-        level: Of their intervals.
-        digest: Of the plan, as it was locked.
     References:
         Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
     """

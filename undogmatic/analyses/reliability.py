@@ -8,20 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import NonNegativeFloat
 
-from undogmatic.analyses.base import (
-    MOST_GROUPS,
-    Limited,
-    LongTable,
-    NotNegative,
-    Share,
-    Unsuited,
-    family_level,
-    from_cache,
-)
+from undogmatic.analyses.base import Limited, LongTable, Runs, Share, Unsuited, family_level, from_cache
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, read_runs, units
-from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import agreement, checks, limits
 from undogmatic.stats.agreement import back_to_back
@@ -49,18 +40,10 @@ class ReliabilityAnalysis(Limited):
     """
 
     name: ClassVar[str] = "reliability"
-    against: Sequence[str] = ()
-    tolerance: NotNegative = 0.0
-    margin: NotNegative | None = None
+    against: Runs = ()
+    tolerance: NonNegativeFloat = 0.0
+    margin: NonNegativeFloat | None = None
     level: Share = 0.95
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.against) >= MOST_GROUPS:
-            raise ConfigError(
-                f"`analysis.against` names {len(self.against)} runs; every two are compared, so give at most "
-                f"{MOST_GROUPS - 1} beside this one."
-            )
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited without repeats and other runs, else ConfigError or DataError for a run that does not fit."""
@@ -244,16 +227,10 @@ def changes(a: np.ndarray, b: np.ndarray, span: float) -> np.ndarray | None:
 def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> SimpleNamespace:
     """Hold the mean absolute difference of the scores of a text in a repeat and in the first against the margin.
 
-    Args:
-        judged: The run.
-        repeat: 1 or more.
-        margin: Largest mean difference that does not matter.
-        level: Confidence level.
-    Returns:
-        `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached` more with one
-        from the cache; `n_failed` have no score in one of the two. `judged`, `worst` and `best` are those of
-        `truth.Bounded`: failed ones have the largest difference that the scale allows, or 0. They are None with fewer
-        than FEWEST_GROUPS groups.
+    `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached` more with one from
+    the cache; `n_failed` have no score in one of the two. `judged`, `worst` and `best` are those of `truth.Bounded`:
+    failed ones have the largest difference that the scale allows, or 0. They are None with fewer than FEWEST_GROUPS
+    groups.
     """
     frame, rubric = judged.frame, judged.rubric
     first = judged.first().set_index("item_id")

@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -14,7 +14,9 @@ from undogmatic.analyses.base import Limited, LongTable, Unsuited
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
+from undogmatic.stats.checks import Array
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.means import Bounds
 
 Source = Literal["label", "reference", "condition"]
 
@@ -202,12 +204,7 @@ class Bounded(NamedTuple):
 
 
 def bounded(
-    values: NDArray[np.float64],
-    ends: Sequence[NDArray[np.float64] | float],
-    margin: float,
-    level: float,
-    groups: Sequence[str],
-    bounds: tuple[float, float],
+    values: Array, ends: Sequence[Array | float], margin: float, level: float, groups: list[str], bounds: Bounds
 ) -> Bounded:
     """Hold a mean against a margin, whatever failed judgments might have been.
 
@@ -217,16 +214,11 @@ def bounded(
         margin, level, groups, bounds: As in `stats.claims.claim`; groups of shape (n,).
     """
     failed = np.isnan(values)
-
-    def held(filled: NDArray[np.float64], kept: NDArray[np.bool_]) -> Claim:
-        among = [group for group, one in zip(groups, kept, strict=True) if one]
-        return claim(filled[kept], margin, alpha=1 - level, groups=among, bounds=bounds)
-
-    alone = held(values, ~failed)
+    how: dict[str, Any] = {"alpha": 1 - level, "bounds": bounds}
+    judged = claim(values[~failed], margin, groups=list(itertools.compress(groups, ~failed)), **how)
     if not failed.any():
-        return Bounded(alone, alone, alone)
-    every = np.ones(values.size, dtype=np.bool_)
-    return Bounded(alone, *(held(np.where(failed, end, values), every) for end in ends))
+        return Bounded(judged, judged, judged)
+    return Bounded(judged, *(claim(np.where(failed, end, values), margin, groups=groups, **how) for end in ends))
 
 
 def margin_of(rubric: Rubric, own: float | None = None) -> Margin:
@@ -287,8 +279,7 @@ def _read(typed: str, judged: LongTable, key: str) -> OtherRun:
             f"`{key}`: {typed} was judged on the scale {other.span()}, and this run on {own.span()}. Agreement needs "
             "one scale: compare runs of one rubric."
         )
-    digest, there = judged.digest, folder.facts.get("dataset_digest")
-    differs = digest is not None and there is not None and digest != there
+    differs = None not in (digests := {judged.digest, folder.facts.get("dataset_digest")}) and len(digests) > 1
     set_to = settings(folder.facts.get("choices") or {}, folder.mapping(COMPOSED))
     scores = folder.first_scores(*judged.frame.iloc[0][["judge", "criterion"]].astype(str))
     return OtherRun(str(folder.facts.get("name", folder.path.name)), scores, differs, set_to)
@@ -305,23 +296,17 @@ def settings(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str,
         choices: Option per group.
         config: The composed config; values that refer to others are left out.
     """
-    found = {group: choices[group] for group in SET if choices.get(group) is not None}
-    for group in SET:
-        found |= dict(_plain(group, config.get(group)))
-    return found | dict(_plain("seed", config.get("seed")))
-
-
-def _plain(name: str, node: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(node, Mapping):
-        for key, value in node.items():
-            yield from _plain(f"{name}.{key}", value)
-    elif isinstance(node, bool | int | float | str) and "${" not in str(node):
-        yield name, str(node)
+    was_set = {group: choices[group] for group in SET if choices.get(group) is not None}
+    for key in (*SET, "seed"):
+        flat = pd.json_normalize({key: config.get(key)}).to_dict("records")[0].items()
+        plain = {name: str(value) for name, value in flat if isinstance(value, bool | int | float | str)}
+        was_set |= {str(name): value for name, value in plain.items() if "${" not in value}
+    return was_set
 
 
 def differing(runs: Sequence[Mapping[str, str]]) -> list[str]:
     """The settings that all runs have and in which they differ; of a group whose option differs, that alone."""
     shared = [key for key in runs[0] if all(key in run for run in runs)]
-    found = [key for key in shared if len({run[key] for run in runs}) > 1]
-    groups = set(found) & set(SET)
-    return [key for key in found if key in groups or key.partition(".")[0] not in groups]
+    changed = [key for key in shared if len({run[key] for run in runs}) > 1]
+    groups = set(changed) & set(SET)
+    return [key for key in changed if key in groups or key.partition(".")[0] not in groups]

@@ -154,7 +154,7 @@ def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> tuple[str, float]:
 
 
 def doubt_of(verdict: Verdict, measure: str) -> float | None:
-    """The doubt of one verdict, by the measures of `analyses.measures`; None where it has none."""
+    """The doubt of one verdict, by the measures of `analyses.calibration`; None where it has none."""
     low, high = verdict.interval or (None, None)
     values = {
         "procedure": verdict.doubt,

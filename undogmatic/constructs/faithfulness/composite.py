@@ -12,18 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
-from undogmatic.analyses.base import (
-    DIGITS,
-    Limited,
-    LongTable,
-    NotNegative,
-    Share,
-    Unsuited,
-    check_groups,
-    family_level,
-)
+from undogmatic.analyses.base import DIGITS, Limited, LongTable, Share, Unsuited, check_groups, family_level
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.analyses.truth import Margin, check_order, margin_of
 from undogmatic.errors import ConfigError, DataError
@@ -187,7 +178,7 @@ class CompositeAnalysis(Limited):
     judges: Mapping[str, Sequence[str]] | None = None
     missing: Missing = "missing"
     bands: Mapping[str, float] = field(default_factory=dict)
-    margin: NotNegative | None = None
+    margin: NonNegativeFloat | None = None
     level: Share = 0.95
     power: Share = 0.8
     resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 5000
