@@ -7,6 +7,7 @@ import contextlib
 import functools
 import hashlib
 import math
+import os
 import random
 import sqlite3
 import time
@@ -187,7 +188,7 @@ class ReplyCache:
         self._usable, self._told = True, False
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file.touch(OWN)  # the files that SQLite puts beside it have its mode
+            os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, OWN))  # SQLite's files beside it get its mode
             with contextlib.suppress(PermissionError):  # another one's file
                 self._file.chmod(OWN)
             self._database = sqlite3.connect(self._file, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
