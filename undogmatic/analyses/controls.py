@@ -225,12 +225,12 @@ class AdversarialAnalysis(Limited):
         classes, sign, rows = judged_classes(judged, _attacks(judged)), judged.sign, []
         level, baseline = family_level(self.level, len(classes)), honest.scores[~honest.failed]
         threshold = sum(judged.ends) / 2 if self.success == "midpoint" else float(np.percentile(baseline, 95))
-        for attack, own in classes.items():
-            scores, apart = own.scores[~own.failed], own.told_from(honest, level)
+        for attack, texts in classes.items():
+            scores, apart = texts.scores[~texts.failed], texts.told_from(honest, level)
             shift = ranking.mean_shift(scores, sign * treatment, self.level)
-            passed = own.share(own.scores < threshold, level)
+            passed = texts.share(texts.scores < threshold, level)
             outcome, needed = _shown(limits.hold(apart, HALF), limits.hold(passed, HALF))
-            row = {"attack": attack, "n": scores.size, "failed": int(own.failed.sum())}
+            row = {"attack": attack, "n": scores.size, "failed": int(texts.failed.sum())}
             row |= {"mean": float((sign * scores).mean()), "outcome": outcome, "needed": needed}
             row |= apart.row("auc", "auc_") | (shift if sign > 0 else -shift).row("mean_shift", "mean_shift_")
             rows.append(row | passed.row("success_rate", "success_") | {"threshold": sign * threshold})
