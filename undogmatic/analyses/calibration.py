@@ -348,13 +348,11 @@ class Doubt:
         """Metrics and sentence of the used measure at equal score."""
         values = alone.values("alone", "alone_")
         if beyond is None:
-            self.tell.say("beyond_few", values, n=len(set(units(self.rows))), needed=review.FEWEST)
-            return
+            return self.tell.say("beyond_few", values, n=len(set(units(self.rows))), needed=review.FEWEST)
         self.tell.number(beyond.share_of_score, "share_of_score")
         values |= {"share": beyond.share_of_score, "n": beyond.estimate.n_groups}
         if np.isnan(beyond.estimate.value):
-            self.tell.say("beyond_function", values)
-            return
+            return self.tell.say("beyond_function", values)
         self.tell.number(beyond.estimate, "beyond_score")
         self.tell.say("beyond", values, beyond.estimate.values("beyond"), level=beyond.estimate.level)
 
@@ -409,14 +407,9 @@ def measured(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
 
 
 def choose(measures: dict[Measure, pd.Series], wanted: Choice) -> Measure | None:
-    """The measure that speaks for the judge; None if it gives no uncertainty at all.
-
-    Args:
-        measures: The `uncertainties`.
-        wanted: A measure, or "auto": see MEASURES. A judge whose every measure is constant gets the first of them.
-    Raises:
-        ConfigError: The wanted measure does not exist for every judgment.
-    """
+    """The measure of these `uncertainties` that speaks for the judge: the wanted one, or for "auto" as MEASURES says,
+    and the first where all are constant; None if there is none at all. Raises ConfigError where the wanted one does not
+    exist for every judgment."""
     if wanted != "auto":
         if wanted not in measures:
             raise ConfigError(

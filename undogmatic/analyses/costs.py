@@ -134,13 +134,11 @@ def read(rows: pd.DataFrame) -> pd.DataFrame:
 def per_item(rows: pd.DataFrame) -> dict[str, float]:
     """Mean per judgment of each quantity: calls of all, the rest of those without an answer from the cache (NaN: none).
 
-    Money is unknown as soon as one of these judgments' is. Items that could not be read are left out (`read`).
-
-    Args:
-        rows: One row per judgment, with columns QUANTITIES, cached and error.
+    Money is unknown as soon as one of these judgments' is. Items that could not be read are left out (`read`). A row is
+    a judgment, with columns QUANTITIES, cached and error.
     """
     rows = read(rows)
     costs = rows[list(QUANTITIES)].astype("float64")
     fresh = costs[rows["cached"] == 0]
-    found = {quantity: float(fresh[quantity].mean(skipna=False)) for quantity in QUANTITIES}
-    return found | {"calls": float((costs["calls"] + rows["cached"]).mean())}
+    means = {quantity: float(fresh[quantity].mean(skipna=False)) for quantity in QUANTITIES}
+    return means | {"calls": float((costs["calls"] + rows["cached"]).mean())}
