@@ -201,7 +201,7 @@ def _fence_key(folder: Path) -> bytes:
     where it cannot be kept, one for this process alone."""
     place = folder / "fence.key"
     try:
-        files.make_folder(folder)
+        folder.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{place}.lock"):
             if not place.exists():
                 files.write_bytes(place, secrets.token_bytes(_KEY_BYTES))

@@ -211,9 +211,7 @@ def test_structure_is_judged_without_the_question_relevance_with_it_and_by_a_bas
         (1.0, 1.0, 0.5, 90),
     ],
 )
-def test_what_a_model_answers_to_whatever_question_is_taken_out(
-    asked: float, idle: float, off_topic: float, score: float
-) -> None:
+def test_what_a_model_always_answers_is_taken_out(asked: float, idle: float, off_topic: float, score: float) -> None:
     found = judged(BOTH, {90: 1.0}, asked, idle)
     assert found.details["off_topic_asked"] == pytest.approx(asked)
     assert found.details["off_topic"] == pytest.approx(off_topic, abs=1e-3)
