@@ -25,6 +25,8 @@ from undogmatic.runs import claim
 from undogmatic.safety import command, secrets
 from undogmatic.safety.paths import conf_folder
 
+Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
+
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread_of_linear_algebra() -> Iterator[None]:

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import put, typed
+from tests.conftest import Patch, put, typed
 from undogmatic.config import groups
 from undogmatic.config.build import build, resolve, settings
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 
-Patch = pytest.MonkeyPatch
 CALL = "{_target_: subprocess.call, args: [touch, ran]}"
 WORDS = ["model=patterns", "prompt=minimal_en", "dataset=pairs", "tracking=none", "analysis=none"]
 

@@ -94,7 +94,7 @@ WHY_NOT = {
         "undogmatic review import RUN queue.csv",
     ],
     "short for hydra.sweeper.n_jobs=1": ["n_jobs=1"],
-    "serves pages until it is stopped; tests/test_ui.py": ["undogmatic ui"],
+    "serves pages until it is stopped; tests/test_cli.py": ["undogmatic ui"],
     "tests/test_cli.py": ["python -m undogmatic.run --help"],
     "asks the embedded model for minutes; tests/fit": [
         "undogmatic calibrate readout=logprobs ...",

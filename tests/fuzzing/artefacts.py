@@ -12,7 +12,6 @@ from safetensors.numpy import save
 
 from tests.fuzzing._values import one_message
 from tests.fuzzing.jsonl import odd
-from undogmatic.errors import UndogmaticError
 from undogmatic.models.gguf_file import known_sha256, require_gguf
 from undogmatic.readouts.logprobs import load_calibration
 from undogmatic.readouts.probe import load
@@ -69,7 +68,8 @@ def enter(case: Case) -> None:
     path = Path(f"fuzzed{suffix}")
     path.write_bytes(content)
     note = Path("fuzzed.gguf.sha256.json")
-    try:
+    note.unlink(missing_ok=True)
+    with one_message([path]):
         if suffix == ".safetensors":
             load(path)
         elif suffix == ".json":
@@ -79,10 +79,6 @@ def enter(case: Case) -> None:
             assert len(known_sha256(Path("fuzzed.gguf"))) == 64
         else:
             require_gguf(path)
-    except UndogmaticError as error:
-        one_message(error, [path])
-    finally:
-        note.unlink(missing_ok=True)
 
 
 def _tensors(header: dict[str, Any], rest: bytes = b"") -> bytes:

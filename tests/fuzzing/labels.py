@@ -4,21 +4,14 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from tests.conftest import RUBRIC
 from tests.fuzzing._values import lines, one_message, sheet
 from tests.fuzzing.csv import ENCODINGS
 from tests.fuzzing.jsonl import odd
-from undogmatic.errors import UndogmaticError
-from undogmatic.records.rubric import NumericScale, Rubric, Wording
 from undogmatic.review import labels
 
 ITEMS = dict.fromkeys(["a", "=1+1", "'=1+1", "'a", "-5", "é"])
 COLUMNS = ("item_id", "label", "labeller", "comment", "inclusion_probability", "queue", "x")
-RUBRIC = Rubric(
-    name="toy",
-    scale=NumericScale(minimum=0, maximum=100),
-    direction="higher_is_worse",
-    wordings={"en": Wording(definition="d", question="q")},
-)
 Case = tuple[str, bytes, str | None, str | None]
 """The file's suffix, its bytes, --scale, --labeller."""
 
@@ -49,27 +42,22 @@ def enter(case: Case) -> None:
     kept = folder / labels.FILE
     kept.unlink(missing_ok=True)
     path.write_bytes(content)
-    try:
+    checked = None
+    with one_message(["--scale"]):
         ends = None if scale is None else labels.parse_scale(scale)
-    except UndogmaticError as error:
-        one_message(error, ["--scale"])
-        return
-    try:
-        source, rows = labels.read_sheet(str(path))
-        options = {"scale": ends, "labeller": labeller, "revise": False}
-        checked = labels.check(str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], **options)
-    except UndogmaticError as error:
-        one_message(error, [path], lines=20)
+        with one_message([path], lines=20):
+            source, rows = labels.read_sheet(str(path))
+            options = {"scale": ends, "labeller": labeller, "revise": False}
+            checked = labels.check(str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], **options)
+    if checked is None:
         return
     labels.append(folder, checked.new)
     found = labels.read(folder)
     assert found == checked.new
     assert all(one.item_id in ITEMS and 0 <= one.label <= 100 for one in found)
     kept.write_bytes(content)  # and as what a folder holds already
-    try:
+    with one_message([kept]):
         labels.read(folder)
-    except UndogmaticError as error:
-        one_message(error, [kept])
 
 
 def _csv(*rows: str) -> bytes:

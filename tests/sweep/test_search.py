@@ -9,6 +9,7 @@ import pytest
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
+from tests.conftest import put
 from tests.sweep.builders import metrics, multirun, result_of, scored, write_job
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.prompt import Prompt
@@ -133,7 +134,7 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
         "test": [f"{same}!", "Mais um texto alheio a tudo."],
     }
     for name, texts in files.items():  # without ids: both files number alike
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+        put(tmp_path / f"{name}.jsonl", ({"text": text} for text in texts))
     of_files = (
         "dataset=texts hydra.sweeper.search={dataset.path:dev.jsonl} hydra.sweeper.final={dataset.path:test.jsonl}"
     )

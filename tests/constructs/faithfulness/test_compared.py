@@ -71,9 +71,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[compared.BertScoreJudge]:
     compared._scorer.cache_clear()
 
 
-def test_its_f_is_the_score_precision_and_recall_are_kept_and_without_a_reference_there_is_none(
-    judge: compared.BertScoreJudge,
-) -> None:
+def test_its_f_is_the_score_and_precision_and_recall_are_kept_beside_it(judge: compared.BertScoreJudge) -> None:
     item = Item(id="a", inputs={"summary": "a b c d", "reference": "a b"})
     reading = asyncio.run(judge.judge(item))["bertscore"]
     assert (reading.score, reading.details) == (pytest.approx(2 / 3), {"precision": 0.5, "recall": 1.0})

@@ -12,13 +12,12 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
 from undogmatic.analyses.base import (
     DIGITS,
     Limited,
     LongTable,
-    NotNegative,
     Share,
     Unsuited,
     check_groups,
@@ -153,7 +152,7 @@ class CompositeAnalysis(Limited):
     judges: Mapping[str, Sequence[str]] | None = None
     missing: Literal["missing", "renormalise"] = "missing"
     bands: Mapping[str, float] = field(default_factory=dict)
-    margin: NotNegative | None = None
+    margin: NonNegativeFloat | None = None
     level: Share = 0.95
     power: Share = 0.8
     resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 5000

@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import NonNegativeFloat
 from scipy import stats
 
-from undogmatic.analyses.association import associate, crosses, partial
+from undogmatic.analyses.association import associate, partial
 from undogmatic.analyses.base import (
     DIGITS,
     Correlation,
     Limited,
     LongTable,
-    NotNegative,
     Share,
     Unsuited,
     columns,
@@ -221,8 +221,8 @@ class ConsistencyAnalysis(OfComposite):
     """
 
     name, headline, rules = "consistency", "mean_change", CONSISTENCY
-    close: NotNegative = 0.1
-    margin: NotNegative | None = None
+    close: NonNegativeFloat = 0.1
+    margin: NonNegativeFloat | None = None
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited where nothing was judged a second time."""
@@ -445,7 +445,7 @@ class LengthBiasAnalysis(OfComposite):
                 r_own = associate("pearson", words, scores.wide[judge, criterion], *about).estimate
                 others[f"r_{criterion}"] = r_own.value
             equal = {name: scores.composite if name == "composite" else scores.pillars[name] for name in self.given}
-            held = {name: partial(words, score, level, *about).estimate for name, level in equal.items()}
+            held = {name: partial(words, score, level, *about) for name, level in equal.items()}
             rows.append({"voice": judge, "n": r.n, **r.row("r"), "p": p, "flagged": flagged, **others})
             tell.number(r, "r", judge)
             for name, at_equal in held.items():
@@ -463,7 +463,7 @@ class LengthBiasAnalysis(OfComposite):
             marks = {"x": [float(words[item]) for item, _ in shown.index], "y": shown.astype(float).tolist()}
             groups = [str(judge) for _, judge in shown.index]
             tell.draw("words", "scatter", **marks, groups=groups, x_label="words", y_label="score")
-        biased = [judge for judge, r in plain.items() if crosses(*r.interval, self.bound)]
+        biased = [judge for judge, r in plain.items() if r.against(self.bound) in ("beyond", "against")]
         open_ = [judge for judge, r in plain.items() if not (r.low > -self.bound and r.high < self.bound)]
         return {"bound": self.bound, "judges": len(plain), "biased": biased, "open": open_}
 
