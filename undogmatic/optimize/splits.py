@@ -274,13 +274,11 @@ def check_leaks(development: Sequence[Item], test: Sequence[Item]) -> None:
 def _ties(items: Sequence[Item], others: Sequence[Item]) -> tuple[dict[str, Item], list[Group]]:
     """The items by names that no other item has (two files may number alike, and then an id says nothing of a text),
     and the groups that hold some of both."""
-    other_ids = {item.id for item in others}
-    taken, named = {*other_ids}, dict[str, Item]()
+    other_ids, named = {item.id for item in others}, dict[str, Item]()
     for n, item in enumerate(items):
         name = item.id
-        while name in taken:
+        while name in other_ids or name in named:
             name = f"{n}, {name}"
-        taken.add(name)
         named[name] = item if name == item.id else item.model_copy(update={"id": name})
     together = groups([*named.values(), *others])
     return named, [group for group in together if other_ids & {*group.ids} and named.keys() & {*group.ids}]
