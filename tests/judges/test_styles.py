@@ -11,7 +11,7 @@ from tests.judges.conftest import WORDINGS, Bench, FixedJudge
 from undogmatic.config.build import build
 from undogmatic.errors import ConfigError
 from undogmatic.judges import devils_advocate
-from undogmatic.judges.asker import Asker, WordsAsker
+from undogmatic.judges.asker import Asker, WordsQuestion
 from undogmatic.judges.base import Judge
 from undogmatic.judges.debate import Advocate, Critic, Debate, DebateJudge, Decision, RedBlue, RedBlueJudge, balance
 from undogmatic.judges.devils_advocate import CalibrationProbeJudge, Critique, DevilsAdvocateJudge, SinglePassJudge
@@ -359,7 +359,7 @@ def test_every_field_is_worded_in_every_language(step: str, language: str, rubri
 
 
 def test_a_language_without_wording_names_those_that_have_one(prompt: Prompt, rubric: Rubric) -> None:
-    spoken = WordsAsker(FakeChat(lambda _: ("", None)), prompt, rubric, {"pt": WORDINGS["pt"]})
+    spoken = Asker(WordsQuestion, FakeChat(lambda _: ("", None)), prompt, rubric, {"pt": WORDINGS["pt"]})
     with pytest.raises(ConfigError, match=r"no wording in 'en' \(it has: pt\)"):
         spoken.question("critique", Critique)
 

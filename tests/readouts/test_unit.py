@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import FakeChat, good_answer
-from undogmatic.judges.asker import WordsAsker, asker_for
+from undogmatic.judges.asker import WordsQuestion, asker_for
 from undogmatic.judges.base import Judge, ways
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.base import Readout
@@ -63,7 +63,7 @@ def test_further_questions_have_the_temperature_of_a_readout_of_ones_own(prompt:
     readout = OwnReadout(temperature=0.7)
     readout.bind(FakeChat(lambda _: ("", None)), prompt, rubric)
     asker = asker_for(readout, {})
-    assert isinstance(asker, WordsAsker)
+    assert asker.asks is WordsQuestion
     assert (asker.options, asker.deterministic) == ({"temperature": 0.7, "top_p": 1.0}, False)
 
 

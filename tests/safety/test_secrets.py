@@ -29,8 +29,18 @@ from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.http import setting
-from undogmatic.safety.guard import check_config, check_words, guarded
-from undogmatic.safety.secrets import keep, learn, scrub, scrub_data, scrub_words, secret_name, shown_address
+from undogmatic.safety.command import guarded
+from undogmatic.safety.secrets import (
+    check_config,
+    check_words,
+    keep,
+    learn,
+    scrub,
+    scrub_data,
+    scrub_words,
+    secret_name,
+    shown_address,
+)
 from undogmatic.tracking.store import WithoutSecrets, check_uri
 
 KEY = "sk-proj/Canary+3f9Za81-x7"

@@ -27,14 +27,14 @@ def associate(
     """A correlation of two columns with the same index; rows where one is missing are left out."""
     both = x.notna() & y.notna()
     a, b = x[both].to_numpy(dtype=np.float64), y[both].to_numpy(dtype=np.float64)
-    found = agreement.correlation(kind, a, b) if len(a) >= FEWEST else None
-    if found is None or found.estimate is None or found.p_value is None:
+    plain = agreement.correlation(kind, a, b) if len(a) >= FEWEST else None
+    if plain is None or plain.estimate is None or plain.p_value is None:
         return Association(unknown(level, n=len(a)), np.nan)
     names, ends = groups[both].tolist(), (-1.0, 1.0)
     if len(set(names)) > 1:
         held = agreement.correlation_interval(kind, a, b, rng, level, groups=names)
         ends = ends if held is None else held.interval
-    return Association(Estimate(found.estimate, *ends, level, len(set(names)), len(a)), found.p_value)
+    return Association(Estimate(plain.estimate, *ends, level, len(set(names)), len(a)), plain.p_value)
 
 
 def partial(x: pd.Series, y: pd.Series, z: pd.Series, groups: pd.Series, rng: Rng, level: float = 0.95) -> Estimate:

@@ -216,7 +216,8 @@ def tabulate(
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[name for name in COLUMNS if name != "group"])
     rounded = ["label", "score", "revised_score"]
     numbers = [*rounded, "raw_score", "low", "high", "confidence", "entropy", "doubt", "usd"]
-    frame[numbers] = frame[numbers].astype(float).round(dict.fromkeys(rounded, DIGITS))  # a mean ties with its equals
+    # Rounded, a mean of criteria ties with what it equals.
+    frame[numbers] = frame[numbers].astype(float).round(dict.fromkeys(rounded, DIGITS))
     frame.insert(frame.columns.get_loc("pair_id") + 1, "group", frame["item_id"].map(groups_of(items)))
     for column in ("pair_id", "condition", "uncertainty", "is_uncertain", "error"):
         frame[column] = frame[column].astype(object).where(frame[column].notna(), None)

@@ -117,17 +117,17 @@ class CalibrationAnalysis(AgainstTruth):
 
     def _items(self, rows: pd.DataFrame, doubt: pd.Series | float) -> pd.DataFrame:
         """Columns ITEMS, one row per judged text with a known true score; `confidence` is a share, `inside` 1 or 0."""
-        given = rows["low"] <= rows["high"]
+        ordered = rows["low"] <= rows["high"]
         score = pd.Series(interval_scores(rows["low"], rows["high"], rows["truth"], self.nominal), rows.index)
         return rows.assign(
             unit=units(rows),
             error=rows["error_size"],
             uncertainty=doubt,
             confidence=rows["confidence"] / 100,
-            inside=rows["truth"].between(rows["low"], rows["high"]).astype(float).where(given),
+            inside=rows["truth"].between(rows["low"], rows["high"]).astype(float).where(ordered),
             right=rows["right"].astype(float),
-            width=(rows["high"] - rows["low"]).where(given),
-            interval_score=score.where(given),
+            width=(rows["high"] - rows["low"]).where(ordered),
+            interval_score=score.where(ordered),
         )[ITEMS].reset_index(drop=True)
 
     def _intervals(self, tell: Telling, rows: pd.DataFrame, span: float) -> None:
@@ -353,19 +353,17 @@ class Doubt:
         self.tell.say("review", values, gain.values("gain", "gain_"))
         return gain
 
-    def _say_beyond(self, found: Beyond | None, alone: Estimate) -> None:
+    def _say_beyond(self, beyond: Beyond | None, alone: Estimate) -> None:
         """Metrics and sentence of the used measure at equal score."""
         values = alone.values("alone", "alone_")
-        if found is None:
-            self.tell.say("beyond_few", values, n=len(set(units(self.rows))), needed=review.FEWEST)
-            return
-        self.tell.number(found.share_of_score, "share_of_score")
-        values |= {"share": found.share_of_score, "n": found.estimate.n_groups}
-        if np.isnan(found.estimate.value):
-            self.tell.say("beyond_function", values)
-            return
-        self.tell.number(found.estimate, "beyond_score")
-        self.tell.say("beyond", values, found.estimate.values("beyond"), level=found.estimate.level)
+        if beyond is None:
+            return self.tell.say("beyond_few", values, n=len(set(units(self.rows))), needed=review.FEWEST)
+        self.tell.number(beyond.share_of_score, "share_of_score")
+        values |= {"share": beyond.share_of_score, "n": beyond.estimate.n_groups}
+        if np.isnan(beyond.estimate.value):
+            return self.tell.say("beyond_function", values)
+        self.tell.number(beyond.estimate, "beyond_score")
+        self.tell.say("beyond", values, beyond.estimate.values("beyond"), level=beyond.estimate.level)
 
     def if_failed(self, failed: pd.DataFrame, level: float) -> SimpleNamespace | None:
         """What the measure would be worth if each failed text had the score farthest from its true one and the least
@@ -418,14 +416,9 @@ def measured(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
 
 
 def choose(measures: dict[Measure, pd.Series], wanted: Choice) -> Measure | None:
-    """The measure that speaks for the judge; None if it gives no uncertainty at all.
-
-    Args:
-        measures: The `uncertainties`.
-        wanted: A measure, or "auto": see MEASURES. A judge whose every measure is constant gets the first of them.
-    Raises:
-        ConfigError: The wanted measure does not exist for every judgment.
-    """
+    """The measure of these `uncertainties` that speaks for the judge: the wanted one, or for "auto" as MEASURES says,
+    and the first where all are constant; None if there is none at all. Raises ConfigError where the wanted one does not
+    exist for every judgment."""
     if wanted != "auto":
         if wanted not in measures:
             raise ConfigError(

@@ -208,14 +208,7 @@ class AdversarialAnalysis(Limited):
         else:
             tell.say("adversarial.no_treatment", treatment=list(self.treatment))
         tell.tables["attacks"] = table.drop(columns="threshold")
-        if len(moved := movement(judged)):
-            tell.tables["movement"] = moved
-            first, mean = moved.to_dict("records")[0], float(moved["movement"].mean())
-            span = (first["movement_low"], first["movement_high"])
-            values = {"family": first["family"], "movement": first["movement"], "interval": span}
-            tell.say("adversarial.movement", values, families=len(moved), mean=mean)
-            tell.number(mean, "movement_mean")
-            tell.number(first["movement"], "movement_worst")
+        tell_movement(tell, judged)
         data = columns(table, labels="attack", estimate="auc", low="auc_low", high="auc_high")
         tell.draw("attacks", "forest", **data, reference=HALF, x_label="auc")
         return [tell.result(*ruling.decided, headline="adversarial.auc_worst")]
@@ -225,29 +218,27 @@ class AdversarialAnalysis(Limited):
         classes, sign, rows = judged_classes(judged, _attacks(judged)), judged.sign, []
         level, baseline = family_level(self.level, len(classes)), honest.scores[~honest.failed]
         threshold = sum(judged.ends) / 2 if self.success == "midpoint" else float(np.percentile(baseline, 95))
-        for attack, own in classes.items():
-            scores, apart = own.scores[~own.failed], own.told_from(honest, level)
+        for attack, texts in classes.items():
+            scores, apart = texts.scores[~texts.failed], texts.told_from(honest, level)
             shift = ranking.mean_shift(scores, sign * treatment, self.level)
-            passed = own.share(own.scores < threshold, level)
+            passed = texts.share(texts.scores < threshold, level)
             outcome, needed = _shown(limits.hold(apart, HALF), limits.hold(passed, HALF))
-            row = {"attack": attack, "n": scores.size, "failed": int(own.failed.sum())}
+            row = {"attack": attack, "n": scores.size, "failed": int(texts.failed.sum())}
             row |= {"mean": float((sign * scores).mean()), "outcome": outcome, "needed": needed}
             row |= apart.row("auc", "auc_") | (shift if sign > 0 else -shift).row("mean_shift", "mean_shift_")
             rows.append(row | passed.row("success_rate", "success_") | {"threshold": sign * threshold})
         return pd.DataFrame(rows).sort_values(["auc", "attack"], kind="stable").reset_index(drop=True)
 
 
-def movement(judged: LongTable) -> pd.DataFrame:
-    """How far scores move when text that has no part in a text is put into it, the worst family first.
+def tell_movement(tell: Telling, judged: LongTable) -> None:
+    """Tell how far scores move when text that has no part in a text is put into it, the worst family first.
 
-    Copies name their text in the metadata `original`; their family is the condition behind its colon.
-
-    Returns:
-        A row per family with `n` copies whose text was judged, too: `movement`, the mean of the absolute differences,
-        with an interval over groups, and `shift`, the mean difference. Without such copies, no row.
+    Copies name their text in the metadata `original`; their family is the condition behind its colon. Of the `n` copies
+    whose text was judged, too, `movement` is the mean of the absolute differences, with an interval over groups, and
+    `shift` the mean difference.
     """
     if "metadata.original" not in judged.frame:
-        return pd.DataFrame()
+        return
     scored = judged.scored()
     copies = scored[scored["metadata.original"].isin(scored["item_id"])]
     before = copies["metadata.original"].map(scored.set_index("item_id")["score"]).astype(np.float64)
@@ -255,10 +246,16 @@ def movement(judged: LongTable) -> pd.DataFrame:
     families = copies["condition"].map(lambda condition: str(condition).partition(":")[2])
     bounds, rows = (0.0, judged.rubric.maximum - judged.rubric.minimum), []
     for family, own in shifts.groupby(families):
-        mean = means.interval(own.abs(), groups=copies.loc[own.index, "group"].tolist(), bounds=bounds)
-        row = {"family": family, "n": own.size} | mean.row("movement", "movement_")
-        rows.append(row | {"shift": float(own.mean())})
-    return pd.DataFrame(sorted(rows, key=lambda row: (-row["movement"], row["family"])))
+        moved = means.interval(own.abs(), groups=copies.loc[own.index, "group"].tolist(), bounds=bounds)
+        row = {"family": family, "n": own.size} | moved.row("movement", "movement_")
+        rows.append((moved, row | {"shift": float(own.mean())}))
+    if rows:
+        rows.sort(key=lambda of_family: (-of_family[0].value, of_family[1]["family"]))
+        tell.tables["movement"] = table = pd.DataFrame([row for _, row in rows])
+        (worst, row), mean = rows[0], float(table["movement"].mean())
+        tell.say("adversarial.movement", worst.values("movement"), families=len(rows), family=row["family"], mean=mean)
+        tell.number(mean, "movement_mean")
+        tell.number(worst.value, "movement_worst")
 
 
 class Class:

@@ -127,12 +127,12 @@ class FewLabelsAnalysis(Limited):
         if len(labelled) < FEWEST_LABELS:
             return 0.0, {}
         inclusion = numbers(rows, INCLUSION)[labelled] if INCLUSION in rows else None
-        given = numbers(rows, "score"), labelled, numbers(rows, "label")[labelled]
+        texts = numbers(rows, "score"), labelled, numbers(rows, "label")[labelled]
         shared: dict[str, Any] = {"inclusion": inclusion, "groups": groups, "level": self.level, "bounds": bounds}
         effective = few_labels.effective_labels(inclusion, groups[labelled])
         needed = {name: FEWEST_ISOTONIC if name == "isotonic" else FEWEST_EFFECTIVE for name in get_args(Calibration)}
         allowed: list[Calibration] = [name for name, least in needed.items() if effective >= least]
-        return effective, {name: few_labels.estimate_mean(*given, calibration=name, **shared) for name in allowed}
+        return effective, {name: few_labels.estimate_mean(*texts, calibration=name, **shared) for name in allowed}
 
     def _while_labelling(self, tell: Telling, rows: pd.DataFrame, bounds: Bounds) -> None:
         """How many labels the wanted width takes, and the interval that holds at every look while labels come in, in

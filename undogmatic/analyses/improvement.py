@@ -199,14 +199,14 @@ def _of_ranks(distance: float, margin: float, old: jackknife.LeftOut, new: jackk
     """
     spread, before, after = np.cov([new.values, old.values]), old.estimate, new.estimate
     two = len(np.unique(new.data[:, 2])) == 2
-    own = max(_variance(after, two), 1 / len(new.values) ** 2)
+    variance_now = max(_variance(after, two), 1 / len(new.values) ** 2)
     observed = spread[0, 0] + spread[1, 1] - 2 * spread[0, 1]
     # Where nothing moves, or it is not known without one of the groups, the spread says nothing.
     if not observed > checks.SAME**2:
         return margin + distance if margin + distance <= 1 - before else None
 
     def lacking(gain: float) -> float:
-        scale = (_variance(before + gain, two) / own) ** 0.5
+        scale = (_variance(before + gain, two) / variance_now) ** 0.5
         variance = scale**2 * spread[0, 0] + spread[1, 1] - 2 * scale * spread[0, 1]
         return float(margin + distance * max(0.0, variance / observed) ** 0.5 - gain)
 

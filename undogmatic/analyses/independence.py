@@ -59,7 +59,7 @@ def groups(items: Sequence[Item]) -> list[Group]:
         members.setdefault(head, []).append(place)
     sides = {(mark, head) for marks, head in zip(copied, apart, strict=True) for mark in marks}
     crossing = {mark for mark, n in Counter(mark for mark, _ in sides).items() if n > 1}
-    found = []
+    in_order = []
     for places in members.values():
         times = Counter(mark for place in places for mark in dict.fromkeys([*designed[place], *copied[place]]))
         ties = tuple(dict.fromkeys(kind for (kind, _), n in times.items() if n > 1))
@@ -68,8 +68,8 @@ def groups(items: Sequence[Item]) -> list[Group]:
         likenesses.sort(key=lambda place: place not in firsts)
         alike, ids = (tuple(items[place].id for place in chosen) for chosen in (likenesses, places))
         pair = items[places[0]].pair
-        found.append(Group(f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike))
-    return found
+        in_order.append(Group(f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike))
+    return in_order
 
 
 def _copied(items: Sequence[Item]) -> list[list[Mark]]:
@@ -108,22 +108,22 @@ MOST_GROUPS, MOST_NAMED = 10, 4
 def units(items: Sequence[Item]) -> AnalysisResult:
     """How many independent groups the texts form and by what; the copies and near-copies among them; the largest
     groups that are more than a pair. Its findings are said once per run, whatever is analysed."""
-    found = groups(items)
-    copied = [group for group in found if group.copied]
+    all_groups = groups(items)
+    copied = [group for group in all_groups if group.copied]
     tell, n_copied = Telling(NAME), sum(len(group.copied) for group in copied)
-    for name, value in (("texts", len(items)), ("groups", len(found)), ("copies", n_copied)):
+    for name, value in (("texts", len(items)), ("groups", len(all_groups)), ("copies", n_copied)):
         tell.number(value, name)
-    values = {"texts": len(items), "groups": len(found)}
-    tell.say("apart" if len(found) == len(items) else "groups", values)
+    values = {"texts": len(items), "groups": len(all_groups)}
+    tell.say("apart" if len(all_groups) == len(items) else "groups", values)
     if copied:
         one, other = max(copied, key=lambda group: len(group.copied)).copied[:2]
         tell.say("copies", values, n=n_copied, one=one, other=other)
     else:
         tell.say("no_copies")
-    if len(found) == 1 < len(items):
+    if len(all_groups) == 1 < len(items):
         tell.say("one", values)
     largest = []
-    for group in sorted(found, key=lambda group: -len(group.ids)):
+    for group in sorted(all_groups, key=lambda group: -len(group.ids)):
         # Copies first: all else was known to whoever made the dataset.
         tie = "copies" if group.copied else next((t for t in group.ties if t not in ("copies", "pair")), "pair")
         texts = ", ".join(group.ids[:MOST_NAMED])

@@ -196,8 +196,7 @@ class LabelledAnalysis(Limited):
         e.held = limits.hold(e.follows, self.order)
         if e.held.outcome == "above":
             texts = done["text"].tolist()
-            seen = rivals.seen_of(judged, texts)
-            of_texts = texts, score[scored], label[scored], units(done)
+            seen, of_texts = rivals.seen_of(judged, texts), (texts, score[scored], label[scored], units(done))
             e.rival = rivals.labelled_rival(*of_texts, rng, seen, self.level)
             e.surface, e.counts = e.rival.outcome, len(seen.columns)
         return e

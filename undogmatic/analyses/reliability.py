@@ -160,21 +160,21 @@ class ReliabilityAnalysis(Limited):
         """All runs at once."""
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
         counts: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
-        n_groups, found = int(groups[rated.index].nunique()), None
+        n_groups, held = int(groups[rated.index].nunique()), None
         if len(rated) >= FEWEST_ITEMS:
             alpha = agreement.krippendorff_alpha(rated.to_numpy().T).estimate
             tell.number(alpha, "alpha")
             if alpha is not None and n_groups >= FEWEST_GROUPS:
                 ratings, names = scores.to_numpy(dtype=np.float64).T, groups[scores.index].tolist()
-                found = limits.alpha(ratings, judged.scale, groups=names, level=self.level)
-            interval = (None, None) if found is None else found.interval
+                held = limits.alpha(ratings, judged.scale, groups=names, level=self.level)
+            interval = (None, None) if held is None else held.interval
             for end, value in zip(("low", "high"), interval, strict=True):
                 tell.number(value, f"alpha_{end}")
             tell.say("alpha", counts, alpha=alpha, interval=interval)
-        evidence = SimpleNamespace(**counts, groups=n_groups, few=FEWEST_GROUPS, alpha=found)
-        if found is not None:
-            evidence.reliable = limits.hold(found, RELIABLE).outcome
-            evidence.tentative = limits.hold(found, TENTATIVE)
+        evidence = SimpleNamespace(**counts, groups=n_groups, few=FEWEST_GROUPS, alpha=held)
+        if held is not None:
+            evidence.reliable = limits.hold(held, RELIABLE).outcome
+            evidence.tentative = limits.hold(held, TENTATIVE)
         return verdict(AGREEMENT, evidence)
 
     def _compare(
@@ -241,12 +241,12 @@ def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> Si
     failed = np.isnan(a) | np.isnan(b)
     fresh = [group for group, lost in zip(groups, failed, strict=True) if not lost]
     scores = np.concatenate([a[~failed], b[~failed]])
-    found = SimpleNamespace(n=len(fresh), n_groups=len(set(fresh)), judged=None, worst=None, best=None)
-    found.n_cached, found.n_failed = int(cached.sum()), int(failed.sum())
-    found.constant = bool(scores.size) and checks.is_constant(scores)
-    if found.n_groups >= FEWEST_GROUPS:
+    moved = SimpleNamespace(n=len(fresh), n_groups=len(set(fresh)), judged=None, worst=None, best=None)
+    moved.n_cached, moved.n_failed = int(cached.sum()), int(failed.sum())
+    moved.constant = bool(scores.size) and checks.is_constant(scores)
+    if moved.n_groups >= FEWEST_GROUPS:
         one = np.where(np.isnan(a), b, a)
         far = np.where(np.isnan(one), margin.span, np.maximum(one - rubric.minimum, rubric.maximum - one))
         claims = bounded(np.abs(b - a), [far, 0.0], margin.value, level, groups, (0.0, margin.span))
-        vars(found).update(claims._asdict())
-    return found
+        vars(moved).update(claims._asdict())
+    return moved

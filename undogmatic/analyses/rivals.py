@@ -199,13 +199,13 @@ def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettin
     between = [surface.contrast(kernel, np.arange(n), np.arange(n, 2 * n)) for kernel in similar]
     guess = surface.predict(between, np.ones(n), codes, rng, intercept=False)
     a, b = numbers(first, "score"), numbers(second, "score")
-    own, rival = ((1 + np.sign(values)) / 2 for values in (settings.sign * (a - b), guess))
+    judge, rival = ((1 + np.sign(values)) / 2 for values in (settings.sign * (a - b), guess))
     ends: dict[str, Any] = {"alpha": alpha, "groups": codes, "bounds": (-1.0, 1.0)}
     share = claim(2 * rival - 1, 0.0, **ends).estimate
     share = share.replace(value=float(np.mean(rival)), low=(share.low + 1) / 2, high=(share.high + 1) / 2)
     against_coin = np.mean(rival) < 0.5 or np.mean((1 - guess) ** 2) >= 1
-    prefers = own != 0.5  # a judge in steps ties where a text lies anywhere in a step: the rival gains nothing by that
-    increment = claim(np.where(prefers, own - (0.5 if against_coin else rival), 0.0), 0.0, **ends).estimate
+    # A judge in steps ties where a text lies anywhere in a step: the rival gains nothing by that.
+    increment = claim(np.where(judge != 0.5, judge - (0.5 if against_coin else rival), 0.0), 0.0, **ends).estimate
     controls = np.column_stack([confound.outcome_difference(similar, a, b, codes, rng), guess])
     shared: dict[str, Any] = {"sign": settings.sign, "alpha": alpha, "groups": codes, "bounds": settings.bounds}
     try:
@@ -396,17 +396,17 @@ def labelled_rival(
         beyond = unexplained.nearly_mean(level, (-1.0, 1.0))
     except ValueError:
         return nothing
-    own = float(_rank_columns(columns)[0])
+    correlation = float(_rank_columns(columns)[0])
     saved = np.abs(label - _mapped(guess, label, codes)) - np.abs(label - _mapped(score, label, codes))
     error = claim(saved, 0.0, alpha=1 - level, groups=codes).estimate
     result: Outcome = "open"
     if increment.low > 0 and beyond.low > SMALL_CORRELATION:
         result = "beyond_surface"
-    elif beyond.high < SMALL_CORRELATION < own:
+    elif beyond.high < SMALL_CORRELATION < correlation:
         result = "surface_explains"
     elif increment.low <= 0:
         result = "surface_as_good"
-    return LabelledRival(result, len(texts), len(read), own - increment.value, increment, beyond, error)
+    return LabelledRival(result, len(texts), len(read), correlation - increment.value, increment, beyond, error)
 
 
 def _rank_columns(columns: Array) -> tuple[float, float, float]:
@@ -417,7 +417,7 @@ def _rank_columns(columns: Array) -> tuple[float, float, float]:
     sizes = np.sqrt(np.sum(ranks**2, axis=0))
     if sizes[0] == 0 or sizes[1] == 0:
         return float("nan"), float("nan"), float("nan")
-    own = float(ranks[:, 0] @ ranks[:, 1] / (sizes[0] * sizes[1]))
+    judge = float(ranks[:, 0] @ ranks[:, 1] / (sizes[0] * sizes[1]))
     rival = float(ranks[:, 2] @ ranks[:, 1] / (sizes[2] * sizes[1])) if sizes[2] else 0.0
     guesses = ranks[:, 2:][:, sizes[2:] > 0]
     left = ranks[:, :2]
@@ -425,7 +425,7 @@ def _rank_columns(columns: Array) -> tuple[float, float, float]:
         left = left - guesses @ np.linalg.lstsq(guesses, left, rcond=None)[0]
     rest = float(np.sqrt(np.sum(left[:, 1] ** 2)))
     part = float(left[:, 0] @ left[:, 1] / (sizes[0] * rest)) if rest > 0 else 0.0
-    return own, own - max(0.0, rival), part
+    return judge, judge - max(0.0, rival), part
 
 
 def _mapped(values: Array, label: Array, codes: NDArray[np.intp]) -> Array:

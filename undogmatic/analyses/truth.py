@@ -108,18 +108,16 @@ def people_apart(judged: LongTable, rows: pd.DataFrame) -> pd.Series:
     one, is at least 2), else from `label` and the metadata `second_label`; NaN where only one person labelled.
     """
 
-    def numbers(name: str) -> pd.Series:
-        column = rows.get(f"metadata.{name}")
-        return pd.Series(np.nan, rows.index) if column is None else pd.to_numeric(column, errors="coerce")
-
-    spread = numbers("label_spread").where(numbers("label_count").fillna(2) >= 2)
-    second = (pd.to_numeric(rows["label"]) - numbers("second_label")).abs()
-    said = [
-        [float(v) for v in judged.said.get(item, {}).get(criterion, {}).values() if not isinstance(v, str)]
-        for item, criterion in zip(rows["item_id"].astype(str), rows["criterion"].astype(str), strict=True)
-    ]
-    apart = [max(labels) - min(labels) if len(labels) > 1 else np.nan for labels in said]
-    return pd.Series(apart, rows.index, dtype=np.float64).fillna(spread).fillna(second)
+    known = rows.reindex(columns=[f"metadata.{name}" for name in ("label_spread", "label_count", "second_label")])
+    spread, n_labels, second = (pd.to_numeric(known[name], errors="coerce") for name in known)
+    apart = []
+    for item, criterion in zip(rows["item_id"].astype(str), rows["criterion"].astype(str), strict=True):
+        labels = judged.said.get(item, {}).get(criterion, {}).values()
+        numbers = [float(label) for label in labels if not isinstance(label, str)]
+        apart.append(max(numbers) - min(numbers) if len(numbers) > 1 else np.nan)
+    of_raters = pd.Series(apart, rows.index, dtype=np.float64)
+    of_two = (pd.to_numeric(rows["label"]) - second).abs()
+    return of_raters.fillna(spread.where(n_labels.fillna(2) >= 2)).fillna(of_two)
 
 
 def check_order(analysis: str, rubric: Rubric) -> None:
@@ -221,11 +219,11 @@ def bounded(
     return Bounded(judged, *(claim(np.where(failed, end, values), margin, groups=groups, **how) for end in ends))
 
 
-def margin_of(rubric: Rubric, own: float | None = None) -> Margin:
+def margin_of(rubric: Rubric, margin: float | None = None) -> Margin:
     """The margin that counts: the analysis' own (`analysis.margin`), else the rubric's, else SHARE of the scale."""
     span = rubric.maximum - rubric.minimum
-    if own is not None:
-        return Margin(own, "analysis", span)
+    if margin is not None:
+        return Margin(margin, "analysis", span)
     return Margin(SHARE * span, "default", span) if rubric.margin is None else Margin(rubric.margin, "rubric", span)
 
 
@@ -250,15 +248,15 @@ def read_runs(judged: LongTable, folders: Sequence[str], key: str = "analysis.ag
         ConfigError: A folder holds no journal.
         DataError: A run is over other items, or on another scale.
     """
-    own, taken, runs = set(judged.frame["item_id"]), {judged.name}, []
+    here, taken, runs = set(judged.frame["item_id"]), {judged.name}, []
     for where, run in itertools.chain(
         ((f"the run {name!r}", OtherRun(name, _first(frame))) for name, frame in judged.others.items()),
         ((f"`{key.format(n)}`: {folder}", _read(folder, judged, key.format(n))) for n, folder in enumerate(folders)),
     ):
         there = set(run.scores.index)
-        if there != own:
+        if there != here:
             raise DataError(
-                f"{where} shares {len(own & there)} items with this run, which has {len(own)}; that one has "
+                f"{where} shares {len(here & there)} items with this run, which has {len(here)}; that one has "
                 f"{len(there)}. Agreement needs the same items: judge the same dataset with both, to the end."
             )
         names = itertools.chain([run.name], (f"{run.name} ({n})" for n in itertools.count(2)))

@@ -201,14 +201,14 @@ def _study(tell: Telling, frame: pd.DataFrame, facets: Sequence[str], level: flo
 def _labels(judged: LongTable, criterion: str, frame: pd.DataFrame) -> pd.DataFrame | None:
     """What each rater said of each item, in the columns that `of_scores` reads; None with fewer than two raters."""
     groups = frame.drop_duplicates("item_id").set_index("item_id")["group"]
-    said = [
+    labels = [
         {"item_id": item, "group": group, "rater": rater, "score": float(label)}
         for item, group in groups.items()
         for rater, label in judged.said.get(str(item), {}).get(criterion, {}).items()
         if not isinstance(label, str)
     ]
-    found = pd.DataFrame(said, columns=["item_id", "group", "rater", "score"])
-    return found if found["rater"].nunique() > 1 else None
+    table = pd.DataFrame(labels, columns=["item_id", "group", "rater", "score"])
+    return table if table["rater"].nunique() > 1 else None
 
 
 def _together(frame: pd.DataFrame, facets: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:

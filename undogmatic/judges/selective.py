@@ -55,7 +55,6 @@ class SelectiveJudge(Judge):
         cheap: Judges every item.
         expensive: Judges the items where a rule fires. If it starts from the score of a judge equal to `cheap`, it is
             handed that score and does not ask again.
-        rubric: The scale.
         rules: The rules with their thresholds; one that is null is off. With `guaranteed` alone, what the cheap judge
             decides alone agrees with the truth at the rate, and with the confidence, that the run it names has promised
             for texts like those of that run.

@@ -149,7 +149,6 @@ class Work(NamedTuple):
 class NoOptimizer:
     """The prompt is used as written."""
 
-    name: ClassVar[str] = "none"
     optimizes: ClassVar[bool] = False
 
     def compile(self, work: Work) -> Task:
@@ -259,18 +258,15 @@ class Mipro(Optimizer):
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        n, shown = (
-            len(work.validation),
-            {"max_bootstrapped_demos": self.bootstrapped, "max_labeled_demos": self.labeled},
-        )
-        settings: dict[str, Any] = {"num_candidates": self.candidates, "metric_threshold": self.threshold, "auto": None}
-        settings |= {"num_threads": work.threads, "seed": work.seed}
-        trials = {"num_trials": self.trials, "minibatch": self.minibatch is not None and self.minibatch < n}
-        trials |= {"minibatch_size": min(self.minibatch or n, n)}
+        n = len(work.validation)
+        size = min(self.minibatch or n, n)
+        settings: dict[str, Any] = {"max_bootstrapped_demos": self.bootstrapped, "max_labeled_demos": self.labeled}
+        settings |= {"metric_threshold": self.threshold, "num_candidates": self.candidates, "auto": None}
+        trials = {"num_trials": self.trials, "minibatch": size < n, "minibatch_size": size}
         trials |= {"program_aware_proposer": False}  # it would read the source of our modules
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # DSPy uses a part that may change
-            optimiser = dspy.MIPROv2(work.measure, work.writer, **shown, **settings)
+            optimiser = dspy.MIPROv2(work.measure, work.writer, **settings, num_threads=work.threads, seed=work.seed)
             return optimiser.compile(work.task, trainset=work.train, valset=work.validation, **trials)
 
 
@@ -310,9 +306,8 @@ class Simba(Optimizer):
             )
         sizes = {"bsize": self.batch, "num_candidates": self.candidates, "max_steps": self.steps}
         settings = {"max_demos": self.demonstrations, "prompt_model": work.writer, "num_threads": work.threads}
-        return dspy.SIMBA(metric=work.measure, **sizes, **settings).compile(
-            work.task, trainset=examples, seed=work.seed
-        )
+        optimiser = dspy.SIMBA(metric=work.measure, **sizes, **settings)
+        return optimiser.compile(work.task, trainset=examples, seed=work.seed)
 
 
 class Copro(Optimizer):

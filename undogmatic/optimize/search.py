@@ -112,9 +112,9 @@ class Search:
     @property
     def identity(self) -> str:
         """Hash of what determines the program and so the judgments: baseline, optimiser, texts, seed."""
-        seen, writer = [items_digest(side) for side in self.data.splits], self.writer and self.writer.name
-        optimizer = self.optimizer.name, self.optimizer.model_dump()
-        return digest([self.parts.identity, *optimizer, seen, self.chosen.seed, writer])
+        optimizer, seen = self.optimizer, [items_digest(side) for side in self.data.splits]
+        writer = None if self.writer is None else self.writer.name
+        return digest([self.parts.identity, optimizer.name, optimizer.model_dump(), seen, self.chosen.seed, writer])
 
     def run(self, engine: LocalEngine, folder: Path) -> Found:
         """Optimise, or take up what this folder holds already.
@@ -148,10 +148,10 @@ class Search:
                 f"{folder / SPENT}: not what a search took (`calls` and `usd`). Delete it: the report leaves it out "
                 "then."
             ) from None
-        where, hashed = self.parts.judges[0].provenance, judge.program_hash()
-        changed = {"prompt": after.name, "prompt_hash": after.digest, "program_hash": hashed}
-        found = where.model_copy(update=changed | {"config_hash": self.identity})
-        steps = JudgeStep(self.baseline, where, BASELINE), JudgeStep(judge, found, OPTIMISED)
+        origin, hashes = self.parts.judges[0].provenance, {"program_hash": judge.program_hash()}
+        hashes |= {"prompt": after.name, "prompt_hash": after.digest, "config_hash": self.identity}
+        optimised = JudgeStep(judge, origin.model_copy(update=hashes), OPTIMISED)
+        steps = JudgeStep(self.baseline, origin, BASELINE), optimised
         kept = after.predictors != before.predictors
         return Found(before, after, self.parts._replace(judges=steps), kept, all_spent)
 

@@ -70,11 +70,19 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
         ConfigError, DataError: Too few examples on a side, nothing to measure by, leakage, or the run's dataset is the
             development split itself.
     """
-    rng = np.random.default_rng(chosen.seed)
-    test, development = list(items), _development(optimizer, chosen, terms.rubric)
-    if development is None:
+    rng, split, test = np.random.default_rng(chosen.seed), chosen.dataset.get("split"), list(items)
+    if optimizer.development is not None:
+        development = _load(optimizer.development, "optimizer.development", chosen, terms.rubric)
+    elif split is None:
         sides = deal(items, {"development": 1 - optimizer.test_share, "test": optimizer.test_share}, rng)
         test, development = sides["test"], sides["development"]
+    elif split == HELD_OUT:
+        development = on_scale(build({**chosen.dataset, "split": OWN_SPLIT}, "dataset").load(), terms.rubric)
+    else:
+        raise ConfigError(
+            f"`dataset.split` is {split!r}: these texts are there to optimise on, and the verdict needs others. Leave "
+            "it at dataset.split=test; the development texts are found by themselves."
+        )
     measure = metric(optimizer.metric, test, terms)
     shown = _examples(optimizer, chosen, terms, development)
     inputs = {item.id: item.inputs for item in development}
@@ -102,19 +110,6 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
     data = Data(Splits(train, validation, test), on_train, measure, *examples)
     _check_sizes(data, terms, optimizer)
     return data
-
-
-def _development(optimizer: Optimizer, chosen: Settings, rubric: Rubric) -> list[Item] | None:
-    """The texts to optimise on, or None where the run's own are to be split."""
-    split = chosen.dataset.get("split")
-    if optimizer.development is not None:
-        return _load(optimizer.development, "optimizer.development", chosen, rubric)
-    if split is not None and split != HELD_OUT:
-        raise ConfigError(
-            f"`dataset.split` is {split!r}: these texts are there to optimise on, and the verdict needs others. Leave "
-            "it at dataset.split=test; the development texts are found by themselves."
-        )
-    return None if split is None else on_scale(build({**chosen.dataset, "split": OWN_SPLIT}, "dataset").load(), rubric)
 
 
 def _examples(optimizer: Optimizer, chosen: Settings, terms: Terms, pool: Sequence[Item]) -> list[Item]:
@@ -279,13 +274,11 @@ def check_leaks(development: Sequence[Item], test: Sequence[Item]) -> None:
 def _ties(items: Sequence[Item], others: Sequence[Item]) -> tuple[dict[str, Item], list[Group]]:
     """The items by names that no other item has (two files may number alike, and then an id says nothing of a text),
     and the groups that hold some of both."""
-    other_ids = {item.id for item in others}
-    taken, named = {*other_ids}, dict[str, Item]()
+    other_ids, named = {item.id for item in others}, dict[str, Item]()
     for n, item in enumerate(items):
         name = item.id
-        while name in taken:
+        while name in other_ids or name in named:
             name = f"{n}, {name}"
-        taken.add(name)
         named[name] = item if name == item.id else item.model_copy(update={"id": name})
     together = groups([*named.values(), *others])
     return named, [group for group in together if other_ids & {*group.ids} and named.keys() & {*group.ids}]

@@ -182,10 +182,8 @@ def values_of(job: Job, measure: str) -> pd.Series | None:
 def units_of(job: Job, measure: str = "score") -> pd.Series:
     """The number of the independent unit of each item, or of each pair of texts."""
     codes = pd.Series(pd.factorize(job.scores["group"])[0], job.scores.index)
-    if measure != "pair_difference":
-        return codes
-    pair = job.scores["pair_id"]
-    return codes[pair.notna()].groupby(pair[pair.notna()].to_numpy(), sort=False).first()
+    by_pair = codes.groupby(job.scores["pair_id"].to_numpy(), sort=False)  # without the texts of no pair
+    return by_pair.first() if measure == "pair_difference" else codes
 
 
 def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], truth: str) -> Iterator[Pair]:

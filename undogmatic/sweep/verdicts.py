@@ -15,7 +15,7 @@ from undogmatic.records.results import Finding, Telling
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.compare import apart, flattery
 from undogmatic.stats.estimate import Estimate
-from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, values_of
+from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, units_of, values_of
 from undogmatic.sweep.jobs import FINAL, STANDINGS, Job, SearchState, reached, worst
 
 QUALITY = {"absolute_error": -1.0, "pair_difference": 1.0}
@@ -67,7 +67,7 @@ def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     criterion, where several were judged: what is high on one says nothing of another. `table` has one row per job, best
     first (`SweepResult.jobs`)."""
     finished = table[table["status"] == "finished"]
-    several = not ("criterion" not in table or finished.empty or sweep.headline is None)
+    several = "criterion" in table and not finished.empty and sweep.headline is not None
     parts = [rows for _, rows in finished.groupby("criterion", sort=False)] if several else [table]
     return [finding for rows in parts for finding in _of_the_first(Lead(rows, sweep), sweep, several)]
 
@@ -200,9 +200,7 @@ class Searched:
             columns = {name: values for name, job in jobs.items() if (values := values_of(job, measure)) is not None}
             table = pd.DataFrame(columns).dropna()
             if len(columns) == len(jobs) > 1 and len(table) >= FEWEST_TEXTS:
-                first = next(iter(jobs.values())).scores
-                keyed = first if sign < 0 else first.drop_duplicates("pair_id").set_index("pair_id")
-                groups = pd.factorize(keyed["group"].reindex(table.index))[0]
+                groups = pd.factorize(units_of(next(iter(jobs.values())), measure).reindex(table.index))[0]
                 effect = flattery(sign * table.to_numpy(dtype=np.float64).T, groups, np.random.default_rng(0))
                 counts = {"texts": len(table), "groups": len(set(groups))}
                 tell.say("flattery", counts, n=self.n, effect=effect, measure=measure)

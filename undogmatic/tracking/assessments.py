@@ -70,7 +70,13 @@ def log_notes(
     try:
         with _logged(folder, uri, "The files on disk are complete.") as (store, run_id):
             marks = {mark_of(store.experiment_id, judgment): judgment for judgment, _ in notes}
-            traced = _traced(store, run_id, items, marks, started, hide)
+            there, texts = _assessments(store, list(map(trace_id, marks))), {item.id for item in items}
+            traced = {mark: there[trace_id(mark)] for mark in marks if trace_id(mark) in there}
+            untraced = {mark: j for mark, j in marks.items() if mark not in traced and j.item_id in texts}
+            if hide:
+                items, untraced = list(map(redact_item, items)), {m: redact_judgment(j) for m, j in untraced.items()}
+            if untraced and log_traces(store, run_id, items, untraced, started):
+                traced |= dict.fromkeys(untraced, ())
             done = _assess(store, [(mark_of(store.experiment_id, j), of_it(hide)) for j, of_it in notes], traced)
             missing = len(marks) - len(traced)
             left = f" {missing} without a trace were left out." if missing else ""
@@ -157,20 +163,6 @@ def _read(address: str, items: Mapping[str, str], by_trace: Mapping[str, Sequenc
 
 def _about(export: Assessment) -> dict[str, str]:
     return {key: value for key, value in (export.metadata or {}).items() if key in {QUEUE, PROBABILITY}}
-
-
-def _traced(
-    store: Store, run_id: str, items: Sequence[Item], marks: Mapping[str, Judgment], started: float, hide: bool
-) -> dict[str, Sequence[Assessment]]:
-    """The assessments so far by mark, of judgments that have a trace; it is written first where it can be."""
-    there, texts = _assessments(store, list(map(trace_id, marks))), {item.id for item in items}
-    traced = {mark: there[trace_id(mark)] for mark in marks if trace_id(mark) in there}
-    missing = {mark: j for mark, j in marks.items() if mark not in traced and j.item_id in texts}
-    if hide:
-        items, missing = list(map(redact_item, items)), {mark: redact_judgment(j) for mark, j in missing.items()}
-    if missing and log_traces(store, run_id, items, missing, started):
-        traced |= dict.fromkeys(missing, ())
-    return traced
 
 
 def _assessments(store: Store, ids: Sequence[str]) -> dict[str, Sequence[Assessment]]:

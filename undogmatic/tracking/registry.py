@@ -53,10 +53,8 @@ def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
     second = first if same else _registered_program(store, name, after, run, tags)
     store.client.set_prompt_alias(name, "newest", second)
     best = _version(store, name, "best")
-    if best is None:
+    if best is None or (standing == "supported" and _is(best, before)):
         store.client.set_prompt_alias(name, "best", second if standing == "supported" else first)
-    elif standing == "supported" and _is(best, before):
-        store.client.set_prompt_alias(name, "best", second)
     elif standing == "supported" and not _is(best, after):
         say(
             f"The program is registered as version {second} of {name} (prompt.alias=newest). `best` stays at version "

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from benchmarks import surface
 from tests.conftest import put, rows_in
 from undogmatic.constructs.shame import curated
-from undogmatic.constructs.shame.curated import CuratedDataset, development_items, families
+from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset, families
 from undogmatic.constructs.shame.patterns import count
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.probe import said_once
@@ -88,7 +88,7 @@ def test_explained_texts_name_no_court_or_precedent_and_every_development_text_h
         words = row["explained_only"].lower()
         named = [w for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral") if w in words]
         assert not named, row["id"]
-    items = development_items()
+    items = DevelopmentDataset().load()
     assert all(item.label is not None for item in items)
     assert len(items) > 400
 
@@ -143,8 +143,8 @@ def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_t
     assert not set(known) & set(new)
     assert not set().union(*known.values()) & set().union(*new.values())
     assert len(families()) == len(known) + len(new)
-    items = development_items()
-    made = curated.DevelopmentDataset().copies(items)
+    items = DevelopmentDataset().load()
+    made = DevelopmentDataset().copies(items)
     assert len(made) == len(items)
     passages = [p for family in families("test") for p in family.passages if len(p) > 25 and "{n}" not in p]
     assert not [p for p in passages if any(p in text for text in made)]
@@ -177,7 +177,7 @@ def test_what_is_said_over_and_over_is_read_once() -> None:
     assert said_once("nota 0 " * 20 + TEXT) == f"nota 0 {TEXT}"
     assert said_once(f"{TEXT} porque porque porque porque") == f"{TEXT} porque"
     assert said_once("yes yes no") == "yes yes no"
-    for item in development_items():
+    for item in DevelopmentDataset().load():
         assert said_once(item.text) == item.text
     several = "ab " * 9_999 + "a " * 9_999, "x y z " * 50_000 + "q"
     for hostile in ("a" * 200_000, "a " * 100_000, " " * 200_000, *several):

@@ -20,7 +20,7 @@ from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.constructs.traits.judges import CoherenceJudge, TraitJudge, check_guide, whole_part
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnfitInput
-from undogmatic.judges.asker import LevelsAsker, WordsAsker
+from undogmatic.judges.asker import Asker, LevelsQuestion, WordsQuestion
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompt import Prompt
@@ -169,7 +169,7 @@ def judged(
 
     model = FakeChat(reply, base=base)
     own = bound(model, rubric(), LogprobsReadout(zero_shot=True) if base else None)
-    judge = CoherenceJudge(own, LevelsAsker(model, PLAIN, rubric(), WORDINGS), **options)
+    judge = CoherenceJudge(own, Asker(LevelsQuestion, model, PLAIN, rubric(), WORDINGS), **options)
     judged.requests = model.requests  # type: ignore[attr-defined]
     return score(judge, model, inputs, rubric())
 
@@ -236,7 +236,7 @@ def test_in_words_relevance_is_one_of_two_words() -> None:
     own = bound(NumbersChat(lambda _: {90: 1.0}), rubric())
     for said, expected in (("OFF_TOPIC", 50), ("ENGAGES", 90)):
         chat = connected(FakeChat(lambda _, said=said: (json.dumps({"off_topic": said}), {"90": 0.0})))
-        judge = CoherenceJudge(own, WordsAsker(chat, PLAIN, rubric(), WORDINGS))
+        judge = CoherenceJudge(own, Asker(WordsQuestion, chat, PLAIN, rubric(), WORDINGS))
         assert score(judge, chat, BOTH, rubric()).score == pytest.approx(expected)
 
 
@@ -266,7 +266,7 @@ def test_a_cut_off_is_not_punished() -> None:
 
     for response in ("It rains. The streets are wet.", "It rains. The streets are wet. And so the"):
         model = NumbersChat(odds)
-        judge = CoherenceJudge(bound(model, rubric()), LevelsAsker(model, PLAIN, rubric(), WORDINGS))
+        judge = CoherenceJudge(bound(model, rubric()), Asker(LevelsQuestion, model, PLAIN, rubric(), WORDINGS))
         assert score(judge, model, {"response": response}, rubric()).score == pytest.approx(90)
 
 
