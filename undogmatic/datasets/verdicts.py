@@ -15,18 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from undogmatic.datasets.base import FEWEST_LABELS, check_scale, make_item
-from undogmatic.datasets.rows import (
-    SUFFIXES,
-    Names,
-    Row,
-    as_detail,
-    empty,
-    listed,
-    repeat_of,
-    table_file,
-    table_rows,
-    why_failed,
-)
+from undogmatic.datasets.rows import SUFFIXES, Names, Row, empty, listed, table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import (
     OVERALL,
@@ -208,7 +197,7 @@ class VerdictsDataset:
         self, row: Row, whole: str, said: dict[_Key, _Said], quoted: Mapping[tuple[str, str], dict[str, str]]
     ) -> None:
         judge, case = (row.get(names) for names in (self.columns.judge, self.columns.case))
-        kept = {name: text for name, names in self.columns.details.items() if (text := as_detail(row.get(names)))}
+        kept = {name: text for name, names in self.columns.details.items() if (text := row.detail(names))}
         for criterion, given, failed, repeat in self._scores(row):
             who = self.judges.get(criterion) or (str(judge) if not empty(judge) else criterion)
             details = kept | (quoted.get((whole, who), {}) if repeat == 0 else {})
@@ -223,17 +212,17 @@ class VerdictsDataset:
 
     def _scores(self, row: Row) -> Iterator[tuple[str, Any, str | None, int]]:
         """Criterion, what was given, why it is no score, and repeat, of every score of a row."""
-        failed, repeat = why_failed(row, self.columns.failed), self.columns.repeat
+        failed, repeat = row.failure(self.columns.failed), self.columns.repeat
         if row.has(self.columns.score):
             criterion = row.get(self.columns.criterion)
             name = OVERALL if empty(criterion) else str(criterion)
-            yield name, row.get(self.columns.score), failed, repeat_of(row, repeat)
+            yield name, row.get(self.columns.score), failed, row.repeat(repeat)
             return
         for criterion, names in self.wide.items():
             if row.has(names):  # a failed judge does not make another's score fail
-                yield criterion, row.get(names), None if criterion in self.judges else failed, repeat_of(row, repeat)
+                yield criterion, row.get(names), None if criterion in self.judges else failed, row.repeat(repeat)
         for n, time in enumerate(self.again, 1):
-            failed = why_failed(row, time.get("failed", ()))
+            failed = row.failure(time.get("failed", ()))
             for criterion, names in time.items():
                 if criterion != "failed" and row.has(names) and (failed or not empty(row.get(names))):
                     yield criterion, row.get(names), failed, n

@@ -116,13 +116,14 @@ class Journals:
         """All items that were to be judged, and the judgments of them that there are, in the order of the items,
         repeat by repeat."""
         reached = [pair for item in items for pair in self.judged(item)]
-        found: list[Judgment] = []
-        for repeat in range(repeats):
-            for (item, failure), judge in itertools.product(reached, judges):
+        judgments: list[Judgment] = []
+        for repeat, (item, failure), judge in itertools.product(range(repeats), reached, judges):
+            if failure is None:
                 keys = ((item.id, judge.name, criterion, repeat) for criterion in judge.criteria)
-                made = [self.judgments.done[key] for key in keys if key in self.judgments.done]
-                found += made if failure is None else judge.unmade(item, failure, repeat)
-        return [item for item, _ in reached], found
+                judgments += [self.judgments.done[key] for key in keys if key in self.judgments.done]
+            else:
+                judgments += judge.judgments(item, repeat, failure)
+        return [item for item, _ in reached], judgments
 
     def __enter__(self) -> Journals:
         with contextlib.ExitStack() as opened:

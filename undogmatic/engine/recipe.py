@@ -21,13 +21,14 @@ import dspy
 from undogmatic.config import groups
 from undogmatic.config.build import Settings, build, resolve, settings
 from undogmatic.config.groups import named
+from undogmatic.engine.journal import Journals
 from undogmatic.engine.step import JudgeStep, Step
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, asker_for
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model, Nobody, SeveralModels
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.chat import LanguageModel
+from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Judgment, Provenance, digest, text_mark
 from undogmatic.records.rubric import Rubric
@@ -133,7 +134,7 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
         raise ConfigError("`judges` is []; name at least one, e.g. judges=[score,debate], or leave it out.")
     judges = [composer.judge(node, f"judges[{n}]") for n, node in enumerate(chosen.judges or ())] or [composer.judge()]
     asked_model = composer.model() or composer.own
-    found = []
+    made = []
     for n, (name, judge) in enumerate(zip(_distinct([judge.name for judge in judges]), judges, strict=True)):
         program = judge.program_hash()
         asked, shown = asked_model.name, prompt
@@ -153,8 +154,8 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
             program_hash=program,
             config_hash=digest(state),
         )
-        found.append(JudgeStep(judge, provenance, name, functools.partial(_in_language, composer, states, n)))
-    return found
+        made.append(JudgeStep(judge, provenance, name, functools.partial(_in_language, composer, states, n)))
+    return made
 
 
 def _in_language(composer: Composer, states: Sequence[Any], place: int, code: str) -> JudgeStep | None:
@@ -175,23 +176,22 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
     for n, node in enumerate(composer.chosen.steps):
         key = f"steps[{n}]"
         arguments = composer.written_out("step", node, key)
-        own: dict[str, Model] = {}
-        several: dict[str, list[Model]] = {}
+        asked: dict[str, Model | list[Model]] = {}
         for name, hint in typing.get_type_hints(resolve(arguments.get("_target_"), key).__init__).items():
             place = f"{key}.{name}"
             if hint is Model:
-                own[name] = composer.model_of(arguments.pop(name, None), place)
+                asked[name] = composer.model_of(arguments.pop(name, None), place)
             elif hint == Sequence[Model]:
                 if not (nodes := arguments.pop(name, None)):
                     raise ConfigError(f"`{place}` names no model. Name one or several, e.g. {name}: [gpt,claude].")
                 listed = nodes if isinstance(nodes, list | tuple) else [nodes]
-                several[name] = [composer.model_of(each, f"{place}[{m}]") for m, each in enumerate(listed)]
-        step: Step = build(arguments, key, **own, **several)
-        step.model = next(iter(own.values()), None)
-        step.models = [*own.values(), *itertools.chain(*several.values())]
+                asked[name] = [composer.model_of(one, f"{place}[{m}]") for m, one in enumerate(listed)]
+        step: Step = build(arguments, key, **asked)
+        step.model = next((model for model in asked.values() if isinstance(model, Model)), None)
+        step.models = list(itertools.chain(*(part if isinstance(part, list) else [part] for part in asked.values())))
         steps.extend(step.stages())
-        names = {name: model.name for name, model in own.items()}
-        states.append(arguments | names | {name: [model.name for model in models] for name, models in several.items()})
+        names = ([m.name for m in part] if isinstance(part, list) else part.name for part in asked.values())
+        states.append(arguments | dict(zip(asked, names, strict=True)))
     for step, name in zip(steps, _distinct([step.name for step in steps]), strict=True):
         step.name = name
     return steps, states
@@ -228,9 +228,9 @@ class Composer:
 
     def judge(self, node: Any = None, key: str = "judge") -> Judge:
         """The run's judge, or the one that `node` describes: a name, or a mapping as a panel's members take it."""
-        found = self._judge(self.chosen.judge if node is None else node, key, self.readout)
-        self.prompt.adapt(found, key)
-        return found
+        judge = self._judge(self.chosen.judge if node is None else node, key, self.readout)
+        self.prompt.adapt(judge, key)
+        return judge
 
     def model_of(self, node: Any, key: str) -> Model:
         """The model that a part asks: the run's own, or the one that its config names."""
@@ -251,9 +251,8 @@ class Composer:
             what = "it must be the name of a judge, or a mapping with `judge: NAME`"
             raise ConfigError(f"`{key}` is {brief(node)}; {what}.")
         arguments = self.written_out("judge", node, key)
-        own = {part: arguments.pop(part) for part in PARTS if part in arguments}
-        if own:
-            readout = self._own_readout(own, key)
+        if own_parts := {part: arguments.pop(part) for part in PARTS if part in arguments}:
+            readout = self._own_readout(own_parts, key)
         wordings = arguments.pop("wordings", {})
         before = len(self.places)
         supplied = self._supplied(resolve(arguments.get("_target_"), key, "judge"), arguments, key, readout, wordings)
@@ -291,9 +290,8 @@ class Composer:
                 elif isinstance(inner, list) and inner:
                     supplied[name] = [self._judge(each, f"{place}[{n}]", readout) for n, each in enumerate(inner)]
                 else:
-                    raise ConfigError(
-                        f"`{place}` is {brief(inner)}; it must be a list of judges, e.g. {place}=[score,debate]."
-                    )
+                    what = f"it must be a list of judges, e.g. {place}=[score,debate]."
+                    raise ConfigError(f"`{place}` is {brief(inner)}; {what}")
         return supplied
 
     def _bound(self, readout: Readout) -> Readout:
@@ -323,26 +321,19 @@ class Composer:
         prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in own else self.prompt
         prompt = prompt.in_language(self.prompt.language) or prompt if self.elsewise else prompt
         model = self._model(nodes["model"], f"{key}.model")
-        node = readout_node(nodes["readout"], model, self.rubric, self.chosen)
+        node = readout_node(nodes["readout"], model, self.rubric, self.chosen, prompted="prompt" in own)
         if "prompt" in own and not resolve(node.get("_target_"), f"{key}.readout").uses_prompt:
-            if nodes["readout"].get("_target_") != "auto":
-                raise ConfigError(
-                    f"`{key}.prompt` is {prompt.id!r}, but the readout chosen reads no prompt; leave it out, or "
-                    f"name a readout that does (e.g. {key}.readout=logprobs)."
+            why = f"the readout chosen reads no prompt; leave it out, or name one that does: {key}.readout=logprobs."
+            if nodes["readout"].get("_target_") == "auto":
+                why = (
+                    f"{model.name} reads no prompt (it serves: {', '.join(model.readouts)}). Take model=local or =gpt."
                 )
-            able = next((name for name in PROMPTED if name in model.readouts), None)
-            if able is None:
-                raise ConfigError(
-                    f"`{key}.prompt` is {prompt.id!r}, but {model.name} reads no prompt (it serves: "
-                    f"{', '.join(model.readouts)}). Use a model that does, e.g. model=local or model=gpt."
-                )
-            node = named("readout", able, f"{key}.readout", self.chosen)
+            raise ConfigError(f"`{key}.prompt` is {prompt.id!r}, but {why}")
         readout: Readout = build(node, f"{key}.readout")
         readout.bind(model, prompt, self.rubric)
         readout.lm = LanguageModel(model)
-        self.places.append(
-            {"key": key, "model": model.name, "prompt": prompt.hash(self.rubric), "readout": readout.identity()}
-        )
+        asked = {"model": model.name, "prompt": prompt.hash(self.rubric), "readout": readout.identity()}
+        self.places.append({"key": key, **asked})
         return readout
 
     def _model(self, node: Mapping[str, Any], key: str) -> Model:
@@ -382,9 +373,6 @@ def readout_node(
 
 def judged(items: Sequence[Item], chosen: Settings) -> list[Judgment]:
     """Judge items with a composed config, without journal, analysis or tracking. In input order."""
-    from undogmatic.engine.journal import Journals
-    from undogmatic.readouts.chat import finished
-
     recipe, engine = Recipe(chosen.model_dump()), build(chosen.engine, "engine")
     judgments: list[Judgment] = finished(engine.arun(recipe, items, Journals(None, recipe.build().steps)))[1]
     return judgments

@@ -138,8 +138,7 @@ class JudgeStep:
             }
 
         result, took = await attempt(outcomes(), repeat)
-        results = dict.fromkeys(self.criteria, result) if isinstance(result, Failure) else result
-        return self._judgments(item, repeat, results, **took)
+        return self.judgments(item, repeat, result, **took)
 
     def for_item(self, item: Item) -> JudgeStep:
         """Itself, or the same judge asking in the language of the item, where the item has one."""
@@ -149,20 +148,22 @@ class JudgeStep:
             self._by_language[code] = self._elsewise(code) or self
         return self._by_language[code]
 
-    def unmade(self, item: Item, failure: Failure, repeat: int) -> list[Judgment]:
-        """The judgments of an item that a step could not make: failed for that step's reason."""
-        return self._judgments(item, repeat, dict.fromkeys(self.criteria, failure), FREE)
-
-    def _judgments(
-        self, item: Item, repeat: int, found: Mapping[str, Verdict | Failure], cost: Cost, calls: tuple[Call, ...] = ()
+    def judgments(
+        self,
+        item: Item,
+        repeat: int,
+        result: Mapping[str, Verdict | Failure] | Failure,  # by criterion, or why there is none of any
+        cost: Cost = FREE,
+        calls: tuple[Call, ...] = (),
     ) -> list[Judgment]:
+        """One judgment per criterion of an item that was judged, or that could not be."""
         return [
             Judgment(
                 item_id=item.id,
                 repeat=repeat,
                 judge=self.name,
                 criterion=criterion,
-                outcome=found[criterion],
+                outcome=result if isinstance(result, Failure) else result[criterion],
                 cost=FREE if n else cost,
                 provenance=self.provenance,
                 calls=() if n else calls,

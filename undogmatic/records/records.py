@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from undogmatic.safety.outside import DEEPEST, LONGEST_INTEGER, brief, has_halves
 
@@ -27,6 +27,13 @@ class Record(BaseModel):
     """Frozen, and an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that is wrong with a record, and the field: `outcome.score: Input should be a valid number`."""
+    problem = error.errors()[0]
+    field, what = ".".join(map(str, problem["loc"])), problem["msg"].removeprefix("Value error, ")
+    return f"{field}: {what}" if field else what
 
 
 def digest(value: Any) -> str:

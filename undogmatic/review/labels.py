@@ -19,10 +19,11 @@ from undogmatic.datasets.base import seem_rescaled
 from undogmatic.datasets.rows import Line, csv_rows, json_lines, listed, table_file
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import Filled, Label
-from undogmatic.records.records import OVERALL, Item
+from undogmatic.records.records import OVERALL, Item, first_problem
 from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.runs.folder import read_records
 from undogmatic.safety import files
-from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, json_value, opened, read_lines
+from undogmatic.safety.outside import brief, opened
 
 FILE, ALL, LABELLED = "labels.jsonl", "with_labels.jsonl", "labelled.jsonl"
 NAMELESS = "anonymous"
@@ -182,24 +183,9 @@ def check(
 
 def read(folder: Path) -> list[Label]:
     """The labels of a run, the last one per item and labeller. Raises DataError naming file and line."""
-    path, labels = folder / FILE, dict[tuple[str, str], Label]()
-    for number, line in read_lines(path, ROW_BYTES) if path.is_file() else ():
-        try:
-            label = Label.model_validate(json_value(line))
-        except (Unreadable, ValidationError) as error:
-            raise DataError(
-                f"{path}:{number}: not a label ({_first(error)}). Delete the line and import the label again."
-            ) from None
-        labels[label.item_id, label.labeller] = label
-    return list(labels.values())
-
-
-def _first(error: Exception) -> str:
-    """The first thing that is wrong with a record."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    problem = error.errors()[0]
-    return f"{'.'.join(map(str, problem['loc']))} {problem['msg'].removeprefix('Value error, ')}"
+    path = folder / FILE
+    labels = read_records(path, Label) if path.is_file() else ()
+    return list({(label.item_id, label.labeller): label for label in labels}.values())
 
 
 def append(folder: Path, labels: Iterable[Label]) -> None:
@@ -263,7 +249,7 @@ def _label(
     try:
         return None if wrong else Label(label=label, **more, **row.origin)
     except ValidationError as error:
-        wrong.append(f"{_first(error)}.")
+        wrong.append(f"{first_problem(error)}.")
         return None
 
 

@@ -20,10 +20,11 @@ from undogmatic.safety.outside import Unreadable, json_value, read_lines, read_t
 if TYPE_CHECKING:
     import pandas as pd
 
+    from undogmatic.records.labels import Label
     from undogmatic.records.records import Item, Judgment, Made
     from undogmatic.records.rubric import Rubric
 
-R = TypeVar("R", "Judgment", "Made")
+R = TypeVar("R", "Judgment", "Made", "Label")
 MANIFEST, SWEEP_MANIFEST, PROGRAM = "run.json", "sweep.json", "program.json"
 JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
 COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
@@ -35,6 +36,11 @@ _NUMBERS = tuple("score revised_score label confidence calls seconds truth right
 _WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
 TABLE_BYTES = 1_000_000_000
 _NEEDED = {SCORES: ("score",), LABELS: ("label",)}
+_RECORDS = {
+    "Judgment": ("a judgment", "to have its item judged again"),
+    "Made": ("what a step made", "to have it made again"),
+    "Label": ("a label", "and import the label again"),
+}
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), str),
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), str),
@@ -127,34 +133,26 @@ class RunFolder:
                 raise self._damaged(name, f"`{key}` is {value!r:.60}")
         return found
 
-    def yaml(self, name: str) -> Any:
-        """What a YAML file holds, None without the file: interpolations stay as they were typed."""
-        if not self.has(name):
-            return None
+    def mapping(self, name: str, kind: type = dict) -> Any:
+        """The mapping in a YAML file (or what of another `kind` is there), interpolations as they were typed; an empty
+        one without the file, or where it says nothing."""
         try:
-            return read_yaml(self.path / name)
+            value = read_yaml(self.path / name) if self.has(name) else None
         except DataError as error:
             raise self._damaged(name, error) from None
-
-    def mapping(self, name: str) -> dict[str, Any]:
-        """The mapping in a YAML file; {} without the file, or where it is empty."""
-        found = self.yaml(name)
-        if found is not None and not (isinstance(found, dict) and all(isinstance(key, str) for key in found)):
-            raise self._damaged(name, "it holds no mapping")
-        return found or {}
+        fits = isinstance(value, kind) and (kind is list or all(isinstance(key, str) for key in value))
+        if value is not None and not fits:
+            raise self._damaged(name, f"it holds no {'list' if kind is list else 'mapping'}")
+        return value or kind()
 
     def noted(self, name: str, *keys: str) -> Any:
         """What stands at the end of these keys in a YAML file; None if nothing does."""
-        start: Any = self.mapping(name)
-        return reduce(lambda node, key: node.get(key) if isinstance(node, dict) else None, keys, start)
+        return reduce(lambda node, key: node.get(key) if isinstance(node, dict) else None, keys, self.mapping(name))
 
     @property
     def overrides(self) -> list[str]:
         """What was set on the command line, without `run.resume`."""
-        found = self.yaml(OVERRIDES) or []
-        if not isinstance(found, list):
-            raise self._damaged(OVERRIDES, "it holds no list")
-        return [str(word) for word in found if not str(word).startswith("run.resume=")]
+        return [str(word) for word in self.mapping(OVERRIDES, list) if not str(word).startswith("run.resume=")]
 
     def value(self, key: str) -> Any:
         """What the composed config says under a key, resolved; None if nothing. Raises ConfigError where it refers to
@@ -321,20 +319,17 @@ class RunFolder:
 
 
 def read_records(path: Path, record: type[R]) -> Iterator[R]:
-    """The records of a journal, in file order. Raises DataError naming file and line."""
+    """The records of a file that only grows, in its order. Raises DataError naming file and line."""
     from pydantic import ValidationError
 
-    from undogmatic.records.records import Judgment
+    from undogmatic.records.records import first_problem
 
-    what = "a judgment" if record is Judgment else "what a step made"
+    what, hint = _RECORDS[record.__name__]
     for number, line in read_lines(path):
         try:
             yield record.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            why = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
-            hint = "Delete the line to have its item judged again."
-            raise DataError(f"{path}:{number}: not {what} ({why}). {hint}") from None
+            raise DataError(f"{path}:{number}: not {what} ({first_problem(error)}). Delete the line {hint}.") from None
 
 
 def _beside(path: Path) -> str:
