@@ -120,10 +120,9 @@ def score_composed(
     noted, results = tuple(map(scrub_words, overrides)), []
     for judgment in judgments:
         outcome, where = judgment.outcome, judgment.provenance
+        fields: dict[str, Any] = dict(outcome)
         if isinstance(outcome, Failure):
-            fields: dict[str, Any] = {"error": f"{outcome.reason}: {outcome.message}"}
-        else:
-            fields = {name: getattr(outcome, name) for name in Verdict.model_fields}
+            fields = {"error": f"{outcome.reason}: {outcome.message}"}
         results.append(ScoreResult(**fields, model=where.model, readout=where.readout, overrides=noted))
     _log(
         {"text": digest(item.inputs)[:12], "error": None if result.error is None else result.error.partition(":")[0]}
@@ -164,16 +163,13 @@ def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
     shown = ", ".join(rubric.inputs)
     if isinstance(text, str):
         if len(rubric.inputs) > 1:
-            raise DataError(
-                f"rubric={rubric.name} judges several inputs: {shown}. Give each by its name: --input "
-                f"{rubric.inputs[0]}=... on the command line, a mapping in Python."
-            )
+            way = f"--input {rubric.inputs[0]}=... on the command line, a mapping in Python"
+            raise DataError(f"rubric={rubric.name} judges several inputs: {shown}. Give each by its name: {way}.")
         text = {rubric.inputs[0]: text}
     if wrong := sorted(set(rubric.inputs).symmetric_difference(text)):
         what = "is missing" if wrong[0] in rubric.inputs else "is none of them"
         raise DataError(f"text {number}: rubric={rubric.name} judges {shown}; `{wrong[0]}` {what}.")
-    inputs = {name: text[name] for name in rubric.inputs}
-    return make_item(f"text {number}", {"id": str(number), "inputs": inputs})
+    return make_item(f"text {number}", {"id": str(number), "inputs": {name: text[name] for name in rubric.inputs}})
 
 
 class Judgments(pd.DataFrame):
@@ -280,9 +276,8 @@ def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:
             choice = given_file("rubric", existing_file(choice, key or group, (".yaml", ".yml")))
         return [f"{group}={choice}"]
     if not isinstance(choice, Mapping) or not isinstance(choice.get("name"), str):
-        raise ConfigError(
-            f"`{group}` is {choice!r}; give an option's name, or a mapping with it: {{'name': NAME, 'key': value}}."
-        )
+        form = "{'name': NAME, 'key': value}"
+        raise ConfigError(f"`{group}` is {choice!r}; give an option's name, or a mapping with it: {form}.")
     changes = {k: v if isinstance(v, str) else json.dumps(v) for k, v in choice.items() if k != "name"}
     return [f"{group}={choice['name']}", *(f"{group}.{k}={v}" for k, v in changes.items())]
 
@@ -332,7 +327,7 @@ def _table(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int, p
     told = [outcomes.get(key) for key in keys]
     words = {name: [getattr(outcome, name, None) for outcome in told] for name in ("rationale", "message")}
     issues = [list(getattr(outcome, "issues", ())) for outcome in told]
-    table = Judgments(frame.assign(**words, issues=issues)[COLUMNS])
-    table.how = {"model": parts.model.name, "readout": parts.readout_name, "rubric": parts.rubric.name}
-    table.how["scale"] = parts.rubric.scale.span()
+    table, rubric = Judgments(frame.assign(**words, issues=issues)[COLUMNS]), parts.rubric
+    table.how = {"model": parts.model.name, "readout": parts.readout_name, "rubric": rubric.name}
+    table.how["scale"] = rubric.scale.span()
     return table

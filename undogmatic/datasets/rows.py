@@ -80,9 +80,7 @@ def csv_rows(path: Path, marks: str = ",") -> Iterator[Line]:
         reader = csv.reader(chain((start,), lines), delimiter=mark, strict=True)
         cells: list[str] | None = []
         while cells is not None:
-            before = csv.field_size_limit(
-                ROW_BYTES
-            )  # the process's; a text is often longer than the module's own limit
+            before = csv.field_size_limit(ROW_BYTES)  # of the process; texts are often longer than its usual limit
             try:
                 cells = next(reader, None)
             except csv.Error as error:
@@ -110,17 +108,15 @@ def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, 
             leaves = [about.schema.column(n) for n in range(about.num_columns)]
             texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.path == leaf.name]
             table = pyarrow.parquet.ParquetFile(file, read_dictionary=texts, **limits)
-            names = table.schema_arrow.names
-            have(str(path), needed, names)
+            have(str(path), needed, table.schema_arrow.names)
             for batch in table.iter_batches(batch_size=_fitting(table.metadata)):
                 if batch.nbytes > 4 * BATCH_BYTES:
                     raise DataError(f"{path}: rows {number + 1} and the next take more memory than a row may.")
                 unpacked += batch.nbytes
                 if unpacked > most:
-                    raise DataError(
-                        f"{path}: up to row {number + 1} it unpacks to more than {most:,} bytes, which is more than "
-                        f"{UNPACKED} times its size. Write it without compression, or leave out what is not judged."
-                    )
+                    much = f"more than {most:,} bytes, which is more than {UNPACKED} times its size"
+                    way = "Write it without compression, or leave out what is not judged."
+                    raise DataError(f"{path}: up to row {number + 1} it unpacks to {much}. {way}")
                 columns = {name: _shared(batch.column(n)) for n, name in enumerate(batch.schema.names)}
                 for n in range(batch.num_rows):
                     number += 1
@@ -195,12 +191,10 @@ def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> I
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
     place, columns = f"{path}:{header.first}", header.cells
     if commas and header.mark != ",":
-        name = "semicolons" if header.mark == ";" else "tabs"
-        raise DataError(
-            f"{place}: {f'no column `{needed[0]}`; ' if needed else ''}the file seems to be separated by {name} "
-            f"({brief(header.mark.join(columns))}). Save it as CSV separated by commas (in a spreadsheet: the field "
-            "separator of the export), or as .jsonl."
-        )
+        name, lacks = "semicolons" if header.mark == ";" else "tabs", f"no column `{needed[0]}`; " if needed else ""
+        seems = f"the file seems to be separated by {name} ({brief(header.mark.join(columns))})"
+        way = "Save it as CSV separated by commas (in a spreadsheet: the field separator of the export), or as .jsonl."
+        raise DataError(f"{place}: {lacks}{seems}. {way}")
     have(place, needed, columns)
     for row in rows:
         if len(row.cells) > len(columns):

@@ -143,11 +143,9 @@ class VerdictsDataset:
                 self._note_facts(row, facts.setdefault(whole, {"place": row.place}))
                 self._note_scores(row, whole, said, quoted)
         if not said:
-            wanted = ", ".join([*self.columns.score, *(n for names in self.wide.values() for n in names)])
-            raise DataError(
-                f"{self.about}: no scores. Columns that would be scores: {wanted or 'none'}; name yours with "
-                "dataset.scores={CRITERION: COLUMN} or dataset.columns.score."
-            )
+            wanted = ", ".join([*self.columns.score, *(n for names in self.wide.values() for n in names)]) or "none"
+            way = "name yours with dataset.scores={CRITERION: COLUMN} or dataset.columns.score"
+            raise DataError(f"{self.about}: no scores. Columns that would be scores: {wanted}; {way}.")
         items = []
         for item_id, case in {key.item_id: each.case for key, each in said.items()}.items():
             known = {**facts.get(case, {}), **facts.get(item_id, {})}
@@ -166,10 +164,8 @@ class VerdictsDataset:
         item, case, system = (row.get(names) for names in (self.columns.item, self.columns.case, self.columns.system))
         if empty(item) and empty(case):
             keys = ", ".join(f"`{name}`" for name in (*self.columns.item, *self.columns.case))
-            raise DataError(
-                f"{row.place}: no {keys}; columns: {listed(list(row.cells))}. Name the column that tells what was "
-                "judged: dataset.columns.item=COLUMN or dataset.columns.case=COLUMN."
-            )
+            way = "Name the one that tells what was judged: dataset.columns.item=COLUMN or dataset.columns.case=COLUMN"
+            raise DataError(f"{row.place}: no {keys}; columns: {listed(list(row.cells))}. {way}.")
         if not empty(item):
             return str(item)
         return str(case) if empty(system) else f"{case}/{system}"
@@ -188,10 +184,8 @@ class VerdictsDataset:
         )
         for name, value in chain(texts, others):
             if known.setdefault(name, value) != value:
-                raise DataError(
-                    f"{row.place}: `{name}` is {brief(value)}, and {brief(known[name])} elsewhere for the same item. "
-                    "Correct one."
-                )
+                other = f"{brief(known[name])} elsewhere for the same item"
+                raise DataError(f"{row.place}: `{name}` is {brief(value)}, and {other}. Correct one.")
 
     def _note_scores(
         self, row: Row, whole: str, said: dict[_Key, _Said], quoted: Mapping[tuple[str, str], dict[str, str]]
@@ -205,10 +199,9 @@ class VerdictsDataset:
             old = said.setdefault(_Key(whole, who, criterion, repeat), new)
             same = criterion in self.judges and old.failed == failed and str(old.given) == str(given)
             if old is not new and not same:
-                raise DataError(
-                    f"{row.place}: {criterion} of {brief(whole)} by {brief(who)} stands there a second time (first: "
-                    f"{old.place}). Give judgments made again a column `repeat` (dataset.columns.repeat)."
-                )
+                twice = f"{criterion} of {brief(whole)} by {brief(who)} stands there a second time (first: {old.place})"
+                way = "Give judgments made again a column `repeat` (dataset.columns.repeat)"
+                raise DataError(f"{row.place}: {twice}. {way}.")
 
     def _scores(self, row: Row) -> Iterator[tuple[str, Any, str | None, int]]:
         """Criterion, what was given, why it is no score, and repeat, of every score of a row."""

@@ -195,10 +195,8 @@ class Ledger(Log):
                 if not isinstance(calls, int) or not isinstance(usd, int | float) or min(calls, usd) < 0:
                     raise Unreadable("it holds no calls and no price")
             except (AttributeError, Unreadable) as error:
-                raise DataError(
-                    f"{path}:{number}: not what a run has spent ({error}). Delete the line, or the file to count by "
-                    "the journal."
-                ) from None
+                why = f"{path}:{number}: not what a run has spent ({error})"
+                raise DataError(f"{why}. Delete the line, or the file to count by the journal.") from None
             self.calls, self.usd = self.calls + calls, self.usd + usd
 
     def note(self, calls: int, usd: float) -> None:

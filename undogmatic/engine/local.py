@@ -225,10 +225,9 @@ class _Agenda:
     def _go_on(self, item: Item, stage: int, record: Made) -> None:
         for made in record.outcome.items if isinstance(record.outcome, Items) else ():
             if (stage, made.id) in self.made:
-                raise DataError(
-                    f"step {record.step!r} made an item {made.id!r} of {item.id!r}, an id that another item of this "
-                    "run bears. Ids must differ: let the step begin them with the id of the item they come from."
-                )
+                what = f"step {record.step!r} made an item {made.id!r} of {item.id!r}, an id that another item bears"
+                way = "Ids must differ: let the step begin them with the id of the item they come from"
+                raise DataError(f"{what}. {way}.")
             self.made.add((stage, made.id))
             self._arrive(made, stage + 1)
 
@@ -261,10 +260,8 @@ class NotingEngine(Engine):
         """How often items were judged at most. Raises ConfigError where `run.repeats` asks for something else."""
         there = 1 + max((judgment.repeat for judgment in self.judgments), default=0)
         if asked not in (1, there):
-            raise ConfigError(
-                f"`run.repeats` is {asked}, and the judgments were made elsewhere, {there} for an item at most; nobody "
-                "is asked again. Leave run.repeats out."
-            )
+            why = f"the judgments were made elsewhere, {there} for an item at most; nobody is asked again"
+            raise ConfigError(f"`run.repeats` is {asked}, and {why}. Leave run.repeats out.")
         return there
 
     async def stream(

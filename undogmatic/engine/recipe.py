@@ -325,9 +325,8 @@ class Composer:
         if "prompt" in own and not resolve(node.get("_target_"), f"{key}.readout").uses_prompt:
             why = f"the readout chosen reads no prompt; leave it out, or name one that does: {key}.readout=logprobs."
             if nodes["readout"].get("_target_") == "auto":
-                why = (
-                    f"{model.name} reads no prompt (it serves: {', '.join(model.readouts)}). Take model=local or =gpt."
-                )
+                serves = ", ".join(model.readouts)
+                why = f"{model.name} reads no prompt (it serves: {serves}). Use another, e.g. model=local or model=gpt."
             raise ConfigError(f"`{key}.prompt` is {prompt.id!r}, but {why}")
         readout: Readout = build(node, f"{key}.readout")
         readout.bind(model, prompt, self.rubric)

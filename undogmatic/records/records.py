@@ -336,7 +336,7 @@ class Verdict(Record):
 
     def replace(self, **fields: Any) -> Verdict:
         """A copy with other values of these fields, checked like a new one."""
-        return Verdict(**{name: getattr(self, name) for name in Verdict.model_fields} | fields)
+        return Verdict(**dict(self) | fields)
 
     def row(self) -> dict[str, Any]:
         """What tables hold of it, by column; None where it says nothing of that."""

@@ -283,10 +283,8 @@ class Rubric(Record):
         if len(set(self.inputs)) != len(self.inputs):
             raise ValueError(f"inputs must differ, got {list(self.inputs)}")
         if self.score_field in ANSWERED or not self.score_field.isidentifier():
-            raise ValueError(
-                f"score_field is {self.score_field!r}; it must be one word that is not the name of another field of "
-                f"the answer ({', '.join(ANSWERED)})"
-            )
+            what = f"one word that is not the name of another field of the answer ({', '.join(ANSWERED)})"
+            raise ValueError(f"score_field is {self.score_field!r}; it must be {what}")
         needed = len(self._guided())
         for language, wording in self.wordings.items():
             count = len(wording.meanings)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from undogmatic.datasets.base import seem_rescaled
-from undogmatic.datasets.rows import Line, csv_rows, json_lines, listed, table_file
+from undogmatic.datasets.rows import Line, csv_rows, empty, json_lines, listed, table_file
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import Filled, Label
 from undogmatic.records.records import OVERALL, Item, first_problem
@@ -147,12 +147,12 @@ def check(
         probability = number(row.cells.get("inclusion_probability"), row.comma)
         if probability is not None and probability < 1:
             drawn.setdefault(item, item in labelled)
-        if _empty(row.cells["label"]):
+        if empty(row.cells["label"]):
             blank += 1
-            only_comment += not _empty(row.cells.get("comment"))
+            only_comment += not empty(row.cells.get("comment"))
             continue
         cell = row.cells.get("labeller")
-        typed = "" if _empty(cell) else str(cell).strip()
+        typed = "" if empty(cell) else str(cell).strip()
         who = typed or named.get(row.origin.get("assessment", "")) or labeller or NAMELESS
         key, wrong = (item, who), list[str]()
         earlier = stand.get(key)
@@ -168,11 +168,9 @@ def check(
                 drawn[item] = True
         problems += [f"{row.place}: {problem[:LONGEST_PROBLEM]}" for problem in wrong]
     if scale is None and not problems and (odd := seem_rescaled(given, rubric)) is not None:
-        tenth = (rubric.maximum - rubric.minimum) / 10
-        problems.append(
-            f"{source}: {odd} If they are on another scale: --scale 0-{tenth:g} maps them (or --scale 1-5, ...). If "
-            f"they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
-        )
+        other = f"--scale 0-{(rubric.maximum - rubric.minimum) / 10:g} maps them (or --scale 1-5, ...)"
+        same = f"If they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
+        problems.append(f"{source}: {odd} If they are on another scale: {other}. {same}")
     if problems:
         more = f"\n... and {len(problems) - SHOWN} more problems." if len(problems) > SHOWN else ""
         raise DataError("\n".join(problems[:SHOWN]) + more + "\nNothing was imported.")
@@ -195,10 +193,6 @@ def append(folder: Path, labels: Iterable[Label]) -> None:
         whole = not path.is_file() or path.read_bytes()[-1:] in (b"", b"\n")
         with files.Log(path) as file:
             file.add(lines if whole else f"\n{lines}")
-
-
-def _empty(cell: Any) -> bool:
-    return cell is None or str(cell).strip() == ""
 
 
 def _still_shown(row: Filled, earlier: Label, rubric: Rubric) -> bool:
@@ -240,11 +234,11 @@ def _label(
     except ValueError as error:
         hint = "" if scale is not None else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
         wrong.append(f"`label` {str(error)[:300]} of rubric={rubric.name}.{hint if isinstance(given, float) else ''}")
-    if not _empty(cell := cells.get("inclusion_probability")):
+    if not empty(cell := cells.get("inclusion_probability")):
         probability = number(cell, row.comma)
         if probability is None or not 0 < probability <= 1:
             wrong.append(f"`inclusion_probability` is {brief(cell)}; it must be above 0 and at most 1, as exported.")
-    texts = {name: None if _empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")}
+    texts = {name: None if empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")}
     more |= texts | {"item_id": item, "given": given, "scale": scale, "inclusion_probability": probability}
     try:
         return None if wrong else Label(label=label, **more, **row.origin)

@@ -68,19 +68,16 @@ class RunFolder:
         path = Path(typed).expanduser()
         found = cls(path, f"{key} is {typed!r}")
         if not path.is_dir():
-            raise ConfigError(
-                f"{found.named}, which is not a folder.{_beside(path)} Name the folder of a run, e.g. "
-                "outputs/2026-01-31/12-00-00."
-            )
+            way = "Name the folder of a run, e.g. outputs/2026-01-31/12-00-00."
+            raise ConfigError(f"{found.named}, which is not a folder.{_beside(path)} {way}")
         if found.has(SWEEP_MANIFEST):
             jobs = sorted((p.parent.name for p in path.glob(f"*/{MANIFEST}")), key=lambda name: (len(name), name))
             listed = ", ".join(str(path / job) for job in jobs[:6] or ["0"])
             raise ConfigError(f"{found.named}, the folder of a sweep. Name one of its jobs: {listed}.")
         if missing := [name for name in needs if not found.has(name)]:
-            raise ConfigError(
-                f"{found.named}, which holds no whole run: it lacks {', '.join(missing)}.{_beside(path)} Name the "
-                "folder of a run, and copy it with its hidden files."
-            )
+            lacks = f"it lacks {', '.join(missing)}.{_beside(path)}"
+            way = "Name the folder of a run, and copy it with its hidden files."
+            raise ConfigError(f"{found.named}, which holds no whole run: {lacks} {way}")
         return found
 
     def has(self, name: str) -> bool:
@@ -195,17 +192,17 @@ class RunFolder:
 
     def by_item(self) -> dict[str, list[Judgment]]:
         """The judgments of each item, repeats in order."""
-        found: dict[str, list[Judgment]] = {}
+        judgments: dict[str, list[Judgment]] = {}
         for judgment in sorted(self.judgments, key=lambda j: j.repeat):
-            found.setdefault(judgment.item_id, []).append(judgment)
-        return found
+            judgments.setdefault(judgment.item_id, []).append(judgment)
+        return judgments
 
     def voices(self) -> dict[tuple[str, str], Judgment]:
         """Judge and criterion of all that it judged, each with its first judgment."""
-        found: dict[tuple[str, str], Judgment] = {}
+        first: dict[tuple[str, str], Judgment] = {}
         for judgment in self.judgments:
-            found.setdefault((judgment.judge, judgment.criterion), judgment)
-        return found
+            first.setdefault((judgment.judge, judgment.criterion), judgment)
+        return first
 
     def first_scores(self, judge: str, criterion: str) -> pd.Series:
         """Score by item id in the first repeat, NaN where the judge failed: of this judge; if the run has another, and
@@ -266,10 +263,9 @@ class RunFolder:
         with contextlib.chdir(start if isinstance(start, str) and start and os.path.isdir(start) else "."):
             items = on_scale(build(node, "dataset").load()[:limit], self.rubric)
         if items_digest(items) != self.facts.get("dataset_digest"):
-            raise DataError(
-                f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed since it was "
-                "judged, so its texts may not be what the judge saw. Put the earlier file back, or judge it again."
-            )
+            what = f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed"
+            why = "since it was judged, so its texts may not be what the judge saw"
+            raise DataError(f"{what} {why}. Put the earlier file back, or judge it again.")
         stopped: list[str] = []  # an item at which a step failed, or never came, stands for itself
         for name in self.facts.get("steps", ()):
             path = self.path / "steps" / f"{name}.jsonl"
@@ -308,10 +304,8 @@ class RunFolder:
     def _check_one(self, voices: Sequence[tuple[str, ...]]) -> None:
         if len(voices) > 1:
             listed = ", ".join(" on ".join(map(str, voice)) for voice in voices)
-            raise DataError(
-                f"{self.named}, a run with several scores per item ({listed}). Name one of a single judge and "
-                "criterion, or judge with one of these."
-            )
+            way = "Name one of a single judge and criterion, or judge with one of these."
+            raise DataError(f"{self.named}, a run with several scores per item ({listed}). {way}")
 
     def _damaged(self, name: str, why: object) -> DataError:
         what = f"its {name} cannot be read ({str(why).splitlines()[0]})"

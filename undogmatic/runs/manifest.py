@@ -75,9 +75,8 @@ def output_folder(resume: str | None, fresh: str) -> str:
             raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
         return max(unfinished, key=Path)
     if not resume.strip() or not any((Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")):
-        raise ConfigError(
-            f"`run.resume` is {resume!r}, which holds no run (no {name}). Give a run's folder, `last`, or leave it out."
-        )
+        way = "Give a run's folder, `last`, or leave it out."
+        raise ConfigError(f"`run.resume` is {resume!r}, which holds no run (no {name}). {way}")
     return resume
 
 
@@ -180,8 +179,7 @@ class Manifest:
         """Start a run in `folder`, or continue the one there if it is the same run. Raises ConfigError where the folder
         holds another run, or journal and manifest do not belong together."""
         identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
-        path = folder / MANIFEST
-        if path.is_file():
+        if (folder / MANIFEST).is_file():
             there = RunFolder(folder)
             differs = "items" if there.facts.get("dataset_digest") != dataset_digest else ""
             if not differs and there.facts.get("identity") != identity:
@@ -190,44 +188,28 @@ class Manifest:
                 if there.facts.get("format") != 2 or not all(_agree(before, now) for before, now in pairs):
                     differs = "model, prompt, judge or seed"
             if differs:
-                raise ConfigError(
-                    f"`run.resume` is {str(folder)!r}, which holds another run ({there.facts.get('name')}): the "
-                    f"{differs} differ. Repeat that run's command with run.resume, or leave run.resume out to start "
-                    "anew."
-                )
+                what = f"which holds another run ({there.facts.get('name')}): the {differs} differ"
+                way = "Repeat that run's command with run.resume, or leave run.resume out to start anew"
+                raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
             locked = there.facts.get("plan")
             if locked is None and plan is not None:
-                raise ConfigError(
-                    f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact. Continue "
-                    "without it, or start anew."
-                )
+                what = f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact"
+                raise ConfigError(f"{what}. Continue without it, or start anew.")
             if locked != plan:
                 now = "there is none" if plan is None else f"its hash is {plan[:12]}"
-                raise ConfigError(
-                    f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}. Continue with the plan as "
-                    "it was, or start anew."
-                )
+                what = f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}"
+                raise ConfigError(f"{what}. Continue with the plan as it was, or start anew.")
             if bool(there.facts.get("redact")) != redact:
                 was = ("with it, so its files hold hashes of", "without it, so its files may quote judged")[redact]
-                raise ConfigError(
-                    f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was} texts. Continue with "
-                    f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew."
-                )
+                what = f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was} texts"
+                way = f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew"
+                raise ConfigError(f"{what}. Continue with {way}.")
         elif (folder / JOURNAL).exists():
-            raise ConfigError(
-                f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out."
-            )
-        data = {
-            "format": FORMAT,
-            "name": name,
-            "identity": identity,
-            "config_hash": config_hash,
-            "dataset_digest": dataset_digest,
-            "started": time.time(),
-            "status": "running",
-            **({} if plan is None else {"plan": plan}),
-            **({"redact": True} if redact else {}),
-        }
+            way = "choose another folder or leave run.resume out"
+            raise ConfigError(f"{folder} holds judgments but no {MANIFEST}; {way}.")
+        data: dict[str, Any] = {"format": FORMAT, "name": name, "identity": identity, "config_hash": config_hash}
+        data |= {"dataset_digest": dataset_digest, "started": time.time(), "status": "running"}
+        data |= ({} if plan is None else {"plan": plan}) | ({"redact": True} if redact else {})
         manifest = cls(folder, data)
         manifest._write()
         accept(folder)
