@@ -215,9 +215,9 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
             mean, known = so_far(frame, parts.rubric), ""
             if mean is not None:
                 value = mean.estimate
-                known = f"By the {value.n} judged texts of whole groups, the mean of all {mean.n_total} would be "
-                known += (
-                    f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%}, whenever one stops). "
+                there = f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%}, whenever one stops)"
+                known = (
+                    f"By the {value.n} judged texts of whole groups, the mean of all {mean.n_total} would be {there}. "
                 )
             raise type(error)(f"{error}\n{progress.reached}. {known}Continue: run.resume={folder}") from None
         raise

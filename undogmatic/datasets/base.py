@@ -90,10 +90,10 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
     """The items with their overall labels as numbers of the rubric's scale; a second call changes nothing. Raises
     DataError for a label that is not on the scale, by its place and rater; or for labels that all seem to be on another
     scale, where the dataset does not say which."""
-    found = []
+    scaled = []
     for item in items:
-        given, read = item.labels.get(OVERALL, {}), {}
-        for rater, value in given.items():
+        labels, read = item.labels.get(OVERALL, {}), {}
+        for rater, value in labels.items():
             try:
                 read[rater] = rubric.read(value, item.label_scale)
             except ValueError as error:
@@ -103,15 +103,15 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
                 raise DataError(f"{place}: {why}. Correct it, or choose the rubric it is on.") from None
         ends = None if item.label_scale is None else (rubric.minimum, rubric.maximum)  # on this scale from now on
         changed = {"labels": item.labels | {OVERALL: read}, "label_scale": ends}
-        found.append(item if read == given else item.model_copy(update=changed))
-    for criterion in dict.fromkeys(name for item in found for name in item.labels):
-        unsaid = [item for item in found if item.labels.get(criterion)]
+        scaled.append(item if read == labels else item.model_copy(update=changed))
+    for criterion in dict.fromkeys(name for item in scaled for name in item.labels):
+        unsaid = [item for item in scaled if item.labels.get(criterion)]
         if len(unsaid) < FEWEST_LABELS or any(item.label_scale is not None for item in unsaid):
             continue
         numbers = [value for item in unsaid for value in item.labels[criterion].values() if not isinstance(value, str)]
         file = (unsaid[0].place or "dataset").rpartition(":")[0] or "dataset"
         check_scale(file, numbers, rubric, criterion, "labels", "dataset.label_scale={ends}")
-    return found
+    return scaled
 
 
 def seem_rescaled(given: Sequence[float], rubric: Rubric, what: str = "labels") -> str | None:

@@ -146,11 +146,8 @@ def unanswered(record: Judgment | Made) -> bool:
 
 
 def written(record: R) -> tuple[R, str]:
-    """The record that can be written and read back, and its line.
-
-    An exchange that would make the line too long is left out of it; a record with something in it that no file takes
-    becomes a Failure.
-    """
+    """The record that can be written and read back, and its line: an exchange that would make the line too long is left
+    out, and a record with something in it that no file takes becomes a Failure."""
     try:
         line = record.model_dump_json()
         if len(line) > LONGEST_LINE:
@@ -161,8 +158,7 @@ def written(record: R) -> tuple[R, str]:
         why = f"its record has {len(line):,} characters"
     except (PydanticSerializationError, RecursionError, ValueError) as error:
         why = f"its record cannot be written ({without_halves(str(error))[:200]})"
-    failed = Failure(reason="fault", message=why)
-    record = record.model_copy(update={"outcome": failed, "calls": ()})
+    record = record.model_copy(update={"outcome": Failure(reason="fault", message=why), "calls": ()})
     return record, record.model_dump_json()
 
 
@@ -201,8 +197,7 @@ class Ledger(Log):
 
     def note(self, calls: int, usd: float) -> None:
         """Add to the sums. Raises StorageError."""
-        self.calls += calls
-        self.usd += usd
+        self.calls, self.usd = self.calls + calls, self.usd + usd
         if self._file is not None:
             self.add(ONE_CALL if calls == 1 and not usd else _spent(calls, usd))
 
@@ -219,10 +214,8 @@ def _spent(calls: int, usd: float) -> str:
 
 
 def cut_torn_line(path: Path) -> None:
-    """Take back what a kill or a power cut left of an unfinished last line; a whole one gets its end.
-
-    Only what begins as our lines do is taken back: another program's file is left to be complained of.
-    """
+    """Take back what a kill or a power cut left of an unfinished last line; a whole one gets its end. Only what begins
+    as our lines do is taken back: another program's file is left to be complained of."""
     try:
         with path.open("r+b") as file:
             if not (end := file.seek(0, 2)):

@@ -32,7 +32,6 @@ from undogmatic.safety.paths import cache_folder
 
 _Task = asyncio.Task[Sequence[Judgment | Made]]
 
-ELSEWHERE = "elsewhere"  # what stands for the model in tables of runs whose judgments were made elsewhere
 MAX_FAILURES = 0.2  # the share of judgments that may fail where nobody set one
 
 
@@ -185,11 +184,9 @@ class _Agenda:
         self.steps, self.judges = parts.steps, parts.judges
         self.journals, self.repeats = journals, repeats
         self.source = iter(items)
-        self.due: deque[tuple[Processes, Item, int]] = deque()
-        """What can be begun: an item for a step, or for a judge at this repeat."""
+        self.due: deque[tuple[Processes, Item, int]] = deque()  # to be begun: an item for a step, or a judge's repeat
         self.later: deque[tuple[Item, int]] = deque()
-        self.under_way: dict[str, tuple[Item, int]] = {}
-        """Items in a step that makes items, and the stage at which they are, by id."""
+        self.under_way: dict[str, tuple[Item, int]] = {}  # items in a step, and the stage at which they are, by id
         self.made: set[tuple[int, str]] = set()
 
     def pending(self) -> bool:
@@ -215,8 +212,7 @@ class _Agenda:
             self._judge(item, 0)
             return
         step = self.steps[stage]
-        settled = self.journals.made[step.name].settled(step, item.id)
-        if settled is None:
+        if (settled := self.journals.made[step.name].settled(step, item.id)) is None:
             self.under_way[item.id] = (item, stage)
             self.due.append((step, item, 0))
         else:
@@ -247,7 +243,7 @@ def parts_of(judgments: Sequence[Judgment], rubric: Rubric) -> Parts:
         judge.criteria = tuple(dict.fromkeys(each.criterion for each in judgments if each.judge == name))
         judges.append(JudgeStep(judge, provenance))
     prompt = Prompt(id="none", language=next(iter(rubric.wordings)))
-    return Parts(rubric, prompt, Nobody(ELSEWHERE), cast(Readout, None), tuple(judges), asks=False)
+    return Parts(rubric, prompt, Nobody("elsewhere"), cast(Readout, None), tuple(judges), asks=False)
 
 
 class NotingEngine(Engine):

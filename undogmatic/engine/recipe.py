@@ -96,10 +96,8 @@ class Parts(NamedTuple):
 
 
 class Recipe:
-    """A composed config as plain data, from which every process that works on the items builds its own parts.
-
-    `parts` are what was built already, for use in this process only.
-    """
+    """A composed config as plain data, from which every process that works on the items builds its own parts. `parts`
+    are what was built already, for use in this process only."""
 
     def __init__(self, config: Mapping[str, Any], parts: Parts | None = None) -> None:
         self.config, self._parts = config, parts
@@ -207,8 +205,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 class Composer:
-    """Builds the judge of a run, and what the judges inside it need, of the run's own parts; the readout is not bound
-    yet."""
+    """Builds the judge of a run, and what the judges inside it need, of the run's own parts, the readout unbound."""
 
     def __init__(self, chosen: Settings, rubric: Rubric, prompt: Prompt, model: Model, readout: Readout) -> None:
         self.chosen, self.rubric, self.prompt, self.readout = chosen, rubric, prompt, readout
@@ -216,8 +213,7 @@ class Composer:
         self.models = {digest(chosen.model): model}
         self._asked = self._given = self.elsewise = False
         self.shared: dict[str, Any] = {}
-        self.places: list[dict[str, Any]] = []
-        """Model, prompt and readout of every judge inside that has its own."""
+        self.places: list[dict[str, Any]] = []  # model, prompt and readout of every judge inside that has its own
 
     def with_prompt(self, prompt: Prompt) -> Composer:
         """A composer of the same judges with another prompt; it shares models and what asks nothing."""
@@ -264,8 +260,7 @@ class Composer:
     def _supplied(
         self, target: Any, arguments: dict[str, Any], key: str, readout: Readout, wordings: Wordings
     ) -> dict[str, Any]:
-        """What a constructor wants of the run, by the types of its parameters; what `arguments` say of it is taken out
-        of them."""
+        """What a constructor wants of the run, by its parameters' types; taken out of `arguments` where it is there."""
         hints = typing.get_type_hints(target.__init__)
         supplied: dict[str, Any] = {}
         for name, parameter in inspect.signature(target.__init__).parameters.items():
@@ -280,10 +275,10 @@ class Composer:
             elif hasattr(hint, "group"):
                 supplied[name] = self._part(hint, arguments.pop(name, None), key, readout)
             elif hint is Judge or hint == Sequence[Judge]:
-                if name not in arguments:
-                    if parameter.default is parameter.empty:
-                        raise ConfigError(f"`{place}` is required. Set it with `{place}=...`.")
+                if name not in arguments and parameter.default is not parameter.empty:
                     continue
+                if name not in arguments:
+                    raise ConfigError(f"`{place}` is required. Set it with `{place}=...`.")
                 inner = arguments.pop(name)
                 if hint is Judge:
                     supplied[name] = self._judge(inner, place, readout)
@@ -311,8 +306,7 @@ class Composer:
         supplied = self._supplied(resolve(arguments.get("_target_"), key, kind), arguments, key, readout, wordings)
         if supplied:
             return build(arguments, key, **supplied)
-        place = digest(node)
-        if place not in self.shared:
+        if (place := digest(node)) not in self.shared:
             self.shared[place] = build(arguments, key)
         return self.shared[place]
 
@@ -363,10 +357,8 @@ def readout_node(
     if prompted and name not in PROMPTED:
         name = next((each for each in PROMPTED if each in model.readouts), name)
     if extra := sorted(set(node) - {"_target_"}):
-        raise ConfigError(
-            f"`readout.{extra[0]}` was given with readout=auto, which has no options. Name the readout, e.g. "
-            f"readout={name} readout.{extra[0]}=..."
-        )
+        way = f"Name the readout, e.g. readout={name} readout.{extra[0]}=..."
+        raise ConfigError(f"`readout.{extra[0]}` was given with readout=auto, which has no options. {way}")
     return named("readout", name, "readout", chosen)
 
 

@@ -17,7 +17,7 @@ from undogmatic.errors import DataError, JudgeFault, ModelError, UndogmaticError
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
 from undogmatic.models.calls import recording, rollout
-from undogmatic.records.records import OVERALL, Call, Cost, Failure, Item, Items, Judgment, Made, Provenance, Verdict
+from undogmatic.records.records import OVERALL, Cost, Failure, Item, Items, Judgment, Made, Provenance, Verdict
 from undogmatic.safety.outside import without_halves
 
 T = TypeVar("T")
@@ -71,8 +71,7 @@ async def attempt(work: Awaitable[T], repeat: int) -> tuple[T | Failure, dict[st
     """Await one item's work with its calls noted; what came of it, and what it took: its `cost` and `calls`.
 
     This is the last door: a ModelError becomes a Failure, and so does any exception that is none of ours. What is wrong
-    with the run as a whole (BudgetExceeded, ConfigError, DataError) passes. Money is None as soon as one made call has
-    no known price.
+    with the whole run (BudgetExceeded, ConfigError, DataError) passes. Money is None where a made call has no price.
     """
     clock = time.perf_counter()
     # DSPy's trace is for optimisers; left on, it keeps the last 10,000 texts in memory.
@@ -149,12 +148,7 @@ class JudgeStep:
         return self._by_language[code]
 
     def judgments(
-        self,
-        item: Item,
-        repeat: int,
-        result: Mapping[str, Verdict | Failure] | Failure,  # by criterion, or why there is none of any
-        cost: Cost = FREE,
-        calls: tuple[Call, ...] = (),
+        self, item: Item, repeat: int, result: Mapping[str, Verdict | Failure] | Failure, **took: Any
     ) -> list[Judgment]:
         """One judgment per criterion of an item that was judged, or that could not be."""
         return [
@@ -164,9 +158,8 @@ class JudgeStep:
                 judge=self.name,
                 criterion=criterion,
                 outcome=result if isinstance(result, Failure) else result[criterion],
-                cost=FREE if n else cost,
                 provenance=self.provenance,
-                calls=() if n else calls,
+                **({"cost": FREE} if n else {"cost": FREE} | took),
             )
             for n, criterion in enumerate(self.criteria)
         ]

@@ -25,10 +25,8 @@ Licence = Mapping[str, str]  # Language -> the sentence that says under which li
 
 def of_this_project(what: str) -> Licence:
     """The licence of what ships with the package."""
-    return {
-        "en": f"The model {what} is part of this project (Apache-2.0).",
-        "pt": f"O modelo {what} é parte deste projeto (Apache-2.0).",
-    }
+    words = {"en": "The model {} is part of this project", "pt": "O modelo {} é parte deste projeto"}
+    return {language: f"{text.format(what)} (Apache-2.0)." for language, text in words.items()}
 
 
 @runtime_checkable

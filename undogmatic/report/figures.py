@@ -150,9 +150,8 @@ class Pen:
 
     def axis_label(self, word: str) -> str:
         if word in SCORES:
-            key = "score_axis" if self.scale is None else "score_axis_with_ends"
-            low, high = self.scale or (None, None)
-            return self.text(key, score=self.words.heading(word), low=low, high=high)
+            ends = {} if self.scale is None else dict(zip(("low", "high"), self.scale, strict=True))
+            return self.text("score_axis_with_ends" if ends else "score_axis", score=self.words.heading(word), **ends)
         return self.words.find(f"figures.axes.{word}") or self.words.heading(word, self.section)
 
     def label(self, ax: Axes, x: str | None = None, y: str | None = None, limits: Any = None) -> None:
@@ -240,8 +239,7 @@ def box(data: Data, pen: Pen) -> Figure:
 
 def _spread(values: np.ndarray) -> np.ndarray:
     """Sideways places of marks, so that equal values lie beside each other; the same every time."""
-    width = (float(np.max(values)) - float(np.min(values))) / 40 or 1.0
-    rows = pd.Series(np.floor(values / width))
+    rows = pd.Series(np.floor(values / (np.ptp(values) / 40 or 1.0)))
     before = rows.groupby(rows).cumcount().to_numpy()  # how many marks of the row have a place already
     return np.clip(np.where(before % 2, 1, -1) * ((before + 1) // 2) * 0.05, -0.32, 0.32)
 
@@ -376,8 +374,7 @@ def _whisker_lengths(values: np.ndarray, data: Data) -> np.ndarray | None:
     """Lengths of whiskers from ends of intervals; a NaN end draws none."""
     if data.get("low") is None or data.get("high") is None:
         return None
-    ends = np.array([values - np.asarray(data["low"], float), np.asarray(data["high"], float) - values])
-    return np.clip(ends, 0, None)
+    return np.clip([values - np.asarray(data["low"], float), np.asarray(data["high"], float) - values], 0, None)
 
 
 def scatter(data: Data, pen: Pen) -> Figure:

@@ -118,10 +118,9 @@ def _as_dataset(folder: RunFolder, standing: Sequence[Label]) -> tuple[list[str]
     except UndogmaticError as error:
         return [f"{folder.path / labels.FILE} is written, but no dataset files: {error}"], []
     meant = f" dataset.label_scale=[{rubric.minimum:g},{rubric.maximum:g}]" if odd else ""
-    every = (
-        f"dataset.path={folder.path / labels.ALL}{meant} (every item; the call cache answers what was judged before)"
-    )
-    lines = [f"To analyse: dataset=texts {every}. To fit on: {folder.path / labels.LABELLED}"]
+    whole = f"dataset.path={folder.path / labels.ALL}{meant}"
+    cached = "every item; the call cache answers what was judged before"
+    lines = [f"To analyse: dataset=texts {whole} ({cached}). To fit on: {folder.path / labels.LABELLED}"]
     if not weighted:
         why = "Some labelled items have no inclusion probability (not from a queue, or from several)"
         lines.append(f"{why}: estimates over all items cannot be weighted with them.")
@@ -141,10 +140,8 @@ def _remarks(said: Said, standing: Sequence[Label]) -> list[str]:
     gone = [one for one in standing if one.store == said.address and one.assessment not in there]
     if gone:
         places = ", ".join(one.place for one in gone[:3]) + (", ..." if len(gone) > 3 else "")
-        way = "To drop one, delete its line in labels.jsonl."
-        lines.append(
-            f"{len(gone)} labels that came from MLflow are not there any more and still count: {places}. {way}"
-        )
+        what = f"{len(gone)} labels that came from MLflow are not there any more and still count"
+        lines.append(f"{what}: {places}. To drop one, delete its line in labels.jsonl.")
     return lines
 
 

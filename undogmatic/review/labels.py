@@ -4,11 +4,13 @@ dataset.path=RUN/with_labels.jsonl`."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -74,8 +76,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any], bool]]:
         if len(row.cells) > len(columns):
             raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
         if any(row.cells):
-            cells = dict(zip(columns, [*row.cells, *[""] * len(columns)], strict=False))
-            yield row.first, cells, row.mark == ";"
+            yield row.first, dict(zip_longest(columns, row.cells, fillvalue="")), row.mark == ";"
 
 
 def item_of(row: Filled, known: Container[str]) -> str:
@@ -151,8 +152,7 @@ def check(
             blank += 1
             only_comment += not empty(row.cells.get("comment"))
             continue
-        cell = row.cells.get("labeller")
-        typed = "" if empty(cell) else str(cell).strip()
+        typed = "" if empty(cell := row.cells.get("labeller")) else str(cell).strip()
         who = typed or named.get(row.origin.get("assessment", "")) or labeller or NAMELESS
         key, wrong = (item, who), list[str]()
         earlier = stand.get(key)
@@ -199,12 +199,11 @@ def _still_shown(row: Filled, earlier: Label, rubric: Rubric) -> bool:
     """Whether a trace shows an earlier label unchanged: as an import put it there, or as it was when it was taken."""
     if "trace" not in row.origin:
         return False
-    given = _given(row, rubric)
-    try:
-        shown = rubric.read(given) == earlier.label
-    except ValueError:
-        shown = False
-    return shown or (earlier.trace is not None and given == earlier.given)
+    there = _given(row, rubric)
+    with contextlib.suppress(ValueError):
+        if rubric.read(there) == earlier.label:
+            return True
+    return earlier.trace is not None and there == earlier.given
 
 
 def _given(row: Filled, rubric: Rubric) -> Any:

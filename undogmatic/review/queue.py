@@ -139,8 +139,8 @@ def rows(queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool) ->
         | ({"judge": queue.names[_voice(entry.judgment)]} if len(queue.names) > 1 else {})
         for rank, entry in enumerate(queue.entries, 1)
     ]
-    name = digest(shown)[:12]
-    return [row | {"queue": name, "label": None, "labeller": None, "comment": None} for row in shown]
+    empty = {"queue": digest(shown)[:12], "label": None, "labeller": None, "comment": None}
+    return [row | empty for row in shown]
 
 
 def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:

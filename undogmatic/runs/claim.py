@@ -51,12 +51,12 @@ def claim(folder: Path, fresh: bool = False) -> Path:
         ConfigError: Another process is at work in it, or it is a file.
         StorageError: It cannot be made or written.
     """
-    for number in itertools.count(1):
-        chosen = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+    made, places = None, itertools.chain([folder], (folder.with_name(f"{folder.name}-{n}") for n in itertools.count(2)))
+    while made is None:
+        chosen = next(places)
         if chosen.resolve() in _held and not fresh:
             return chosen
-        if (made := _make(chosen, fresh)) is not None:
-            break
+        made = _make(chosen, fresh)
     if fresh:  # outputs/DATE/TIME: whoever leaves it empty takes it away
         made = [*reversed([part for part in chosen.parents[:2] if part.name]), chosen]
     try:

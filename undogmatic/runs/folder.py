@@ -86,8 +86,7 @@ class RunFolder:
 
     def check_finished(self) -> None:
         """Raises ConfigError for a run that did not come to its end."""
-        status = self.facts.get("status")
-        if status != "finished" or not self.has(SCORES):
+        if (status := self.facts.get("status")) != "finished" or not self.has(SCORES):
             again = f"Continue it: the same command with run.resume={self.path}"
             raise ConfigError(f"{self.named}, a run that did not finish (status {status}). {again}")
 
@@ -137,7 +136,7 @@ class RunFolder:
             value = read_yaml(self.path / name) if self.has(name) else None
         except DataError as error:
             raise self._damaged(name, error) from None
-        fits = isinstance(value, kind) and (kind is list or all(isinstance(key, str) for key in value))
+        fits = isinstance(value, kind) and not (isinstance(value, dict) and any(type(key) is not str for key in value))
         if value is not None and not fits:
             raise self._damaged(name, f"it holds no {'list' if kind is list else 'mapping'}")
         return value or kind()
@@ -165,8 +164,7 @@ class RunFolder:
             raise ConfigError(f"{self.named}: `{key}` of its {COMPOSED} cannot be resolved here ({why}).") from None
 
     def section(self, key: str) -> dict[str, Any]:
-        """A section of the composed config, resolved. Raises ConfigError as `value` does, and DataError if there is
-        none."""
+        """A section of the composed config, resolved. Raises as `value` does, and DataError where there is none."""
         plain = self.value(key)
         if not isinstance(plain, dict):
             raise self._damaged(COMPOSED, f"it has no section `{key}`")
@@ -185,10 +183,10 @@ class RunFolder:
         from undogmatic.records.records import Judgment
 
         # Of several with one key the last counts: a resumed run asks again what got no answer.
-        found = list({each.key: each for each in read_records(self.path / JOURNAL, Judgment)}.values())
-        if not found:
+        by_key = {each.key: each for each in read_records(self.path / JOURNAL, Judgment)}
+        if not by_key:
             raise DataError(f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged.")
-        return found
+        return list(by_key.values())
 
     def by_item(self) -> dict[str, list[Judgment]]:
         """The judgments of each item, repeats in order."""
@@ -296,8 +294,7 @@ class RunFolder:
                 found = found[found[column] == value]
         voices = found[[column for column in ("judge", "criterion") if column in found]]
         self._check_one(list(dict.fromkeys(voices.itertuples(index=False, name=None))))
-        twice = found.loc[found["item_id"].duplicated(), "item_id"]
-        if len(twice):
+        if len(twice := found.loc[found["item_id"].duplicated(), "item_id"]):
             raise self._damaged(name, f"{twice.iloc[0]!r} is in it twice")
         return found.set_index("item_id")
 

@@ -41,12 +41,10 @@ if TYPE_CHECKING:
     from undogmatic.records.records import Judgment
     from undogmatic.runs.outcome import Repeatability
 
-FORMAT = 3
-"""Of `run.json`. The identity of a run of format 2 was made otherwise; such a run is known again by its config."""
+FORMAT = 3  # of `run.json`; the identity of a run of format 2 was made otherwise, and it is known by its config
+# The parts of a config that determine the judgments, given the items; and keys in them that only verdicts depend on.
 JUDGING = "seed model prompt judge judges readout rubric steps summarizer nli embeddings optimizer".split()
-"""The parts of a config that determine the judgments, given the items."""
 NOT_JUDGING = ("margin", "rivals", "field_words")
-"""Keys in them that decide what verdicts say of the judgments, not the judgments."""
 
 _PACKAGES = "undogmatic dspy hydra-core mlflow numpy pandas scipy scikit-learn xllamacpp".split()
 _held_back: dict[Path, dict[Path, str]] = {}
@@ -88,8 +86,7 @@ def claimed(config: DictConfig, mode: str) -> Path:
     `claim` does, and ConfigError for a `run.resume` that cannot be continued."""
     folder = Path(str(OmegaConf.select(config, f"hydra.{mode}.dir")))
     typed = str(OmegaConf.to_container(config.hydra[mode], resolve=False)["dir"])  # type: ignore[call-overload,index]
-    new = typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None
-    folder = claim(folder, new)
+    folder = claim(folder, typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None)
     with read_write(config.hydra), open_dict(config.hydra):
         config.hydra[mode].dir = str(folder)
     return folder
@@ -140,22 +137,22 @@ def accept(folder: Path) -> None:
 def versions() -> dict[str, str]:
     """What produced the numbers: package -> version; "python" and "git" (commit, with "+changes" if the checkout is
     dirty) besides. As they were when this process first asked: what is installed later is not what it runs."""
-    root, found = Path(__file__).resolve().parents[2], {"python": platform.python_version(), "git": "no checkout"}
+    root, known = Path(__file__).resolve().parents[2], {"python": platform.python_version(), "git": "no checkout"}
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True, timeout=10)
         return done.stdout.strip()
 
     if (root / ".git").exists():
-        found["git"] = "unknown"
+        known["git"] = "unknown"
         with suppress(OSError, subprocess.SubprocessError):
             changes = git("status", "--porcelain", "--untracked-files=no")
-            found["git"] = git("rev-parse", "HEAD") + ("+changes" if changes else "")
+            known["git"] = git("rev-parse", "HEAD") + ("+changes" if changes else "")
     for package in _PACKAGES:
-        found[package] = "not installed"
+        known[package] = "not installed"
         with suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found
+            known[package] = importlib.metadata.version(package)
+    return known
 
 
 class Manifest:
@@ -246,11 +243,10 @@ class Manifest:
                     finished.append((facts.get("ended") or 0, path))
         for _, path in sorted(finished, reverse=True):
             with suppress(DataError):  # what is wrong with another run is no fault of this one
-                earlier = RunFolder(path)
-                kept = earlier.table(SCORES)
+                kept = RunFolder(path).table(SCORES)
                 keys = [key for key in ("item_id", "judge", "criterion") if key in kept]
                 if kept.duplicated(keys).any():
-                    raise DataError(f"{earlier.named}: an item is twice in its {SCORES}.")
+                    continue
                 now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)  # of the first repeat
                 before = kept.set_index(keys)["score"].reindex(now.index)
                 gap = (now - before).abs()
