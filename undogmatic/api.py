@@ -38,10 +38,7 @@ Items: TypeAlias = "pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] |
 Asked = ParamSpec("Asked")
 Choice: TypeAlias = str | Mapping[str, Any] | None
 SHOWN = 20  # rows that a notebook shows of a table
-_HTML = (
-    "<div><p><b>{judged} of {total}</b> judged by {model}, readout {readout}, rubric {rubric} ({scale}).{failed}</p>"
-    "{table}</div>"
-)
+_HTML = "<p><b>{judged} of {total}</b> judged by {model}, readout {readout}, rubric {rubric} ({scale}).{failed}</p>"
 COLUMNS = (
     "item_id judge criterion repeat score category low high confidence uncertainty is_uncertain revised_score doubt "
     "review rationale issues error message calls cached input_tokens output_tokens usd seconds pair_id condition label"
@@ -196,7 +193,8 @@ class Judgments(pd.DataFrame):
         failed = ", ".join(f"{n} {html.escape(str(kind))}" for kind, n in errors.items())
         facts: dict[str, Any] = {name: html.escape(str(value)) for name, value in how.items()}
         facts["failed"] = failed and f" <b>Not judged: {failed}.</b> They have no score; `message` says why."
-        return scrub(_HTML.format(**facts, judged=len(self) - int(errors.sum()), total=len(self), table=shown))
+        about = _HTML.format(**facts, judged=len(self) - int(errors.sum()), total=len(self))
+        return scrub(f"<div>{about}{shown}</div>")
 
 
 async def ajudge(

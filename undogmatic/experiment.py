@@ -159,8 +159,7 @@ def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]
     if chosen.judges is not None or chosen.steps:
         key = "steps" if chosen.steps else "judges"
         raise ConfigError(f"`{key}` is set, and the dataset brings its own judgments: nobody is asked. Leave it out.")
-    kept = {item.id for item in items}
-    rubric = build(chosen.rubric, "rubric")
+    rubric, kept = build(chosen.rubric, "rubric"), {item.id for item in items}
     judgments = [judgment for judgment in dataset.judgments(rubric) if judgment.item_id in kept]
     return Recipe({}, parts_of(judgments, rubric)), NotingEngine(judgments)
 
@@ -317,16 +316,10 @@ def _close(finished: FinishedRun, manifest: Manifest, failed: Failed, allowed: f
     the share `allowed` of the judgments failed."""
     headline = headline_of(finished.results)
     missing = sum(unanswered(judgment) for judgment in finished.judgments)
-    manifest.close(
-        "stopped" if missing else "finished",
-        headline=headline,
-        standing={r.full(r.name): r.standing for r in finished.results if r.standing is not None and not r.relative},
-        seen=finished.fitted,
-        choices=dict(finished.choices),
-        uses_prompt=finished.uses_prompt,
-        model=finished.model_name,
-        texts=[str(path) for path in finished.texts],
-    )
+    standing = {r.full(r.name): r.standing for r in finished.results if r.standing is not None and not r.relative}
+    facts = {"headline": headline, "standing": standing, "seen": finished.fitted, "choices": dict(finished.choices)}
+    facts |= {"uses_prompt": finished.uses_prompt, "model": finished.model_name, "texts": [*map(str, finished.texts)]}
+    manifest.close("stopped" if missing else "finished", **facts)
     if missing:
         what = f"{missing} of {len(finished.frame)} judgments got no answer from {finished.model_name}"
         way = f"To ask for these again: the same command with run.resume={finished.folder}"

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from undogmatic.readouts.base import Readout
     from undogmatic.records.records import Item, Verdict
 
-COUNTED = "Tokens are counted by the model's tokenizer where it has one here, else estimated from above by bytes; "
-COUNTED += "retries and answers from the cache are not counted."
+COUNTED = "Tokens are counted by the model's tokenizer where it has one here, else estimated from above by bytes"
 WORDS = "This answer was made up to show what follows it."
 OTHER_WAYS = ("decide", "rate", "pooled", "pieces", "continue_text")
 """How a model is asked that is not sent messages: what it reads is told, and its readout gives the middle verdict."""
@@ -203,5 +202,8 @@ def price(requests: list[Sent], items: list[Item], repeats: int) -> str:
         usd = model.price.usd(read, most) if hasattr(model, "price") else 0.0
         cost = "no price is known" if usd is None else f"at most {usd:,.2f} USD"
         asked_for = f"{repeats * len(items) * calls:,} calls for {len(items):,} items"
-        lines.append(f"{model.name}: {asked_for}, about {read:,} tokens in and at most {most:,} out: {cost}. {COUNTED}")
+        tokens = f"about {read:,} tokens in and at most {most:,} out: {cost}"
+        lines.append(
+            f"{model.name}: {asked_for}, {tokens}. {COUNTED}; retries and answers from the cache are not counted."
+        )
     return "\n".join(lines)

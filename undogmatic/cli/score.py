@@ -145,5 +145,4 @@ def _in_words(result: ScoreResult) -> str:
         given_by = str(result.details.get("level_from", "")).replace("_", " ")
         level = f"uncertainty {result.uncertainty}{f' (by {given_by})' if given_by else ''}"
         words.append(f"{level}{', for review' if result.review else ''}")
-    words += [*filter(None, [result.rationale]), *result.issues]
-    return "  ".join(words)
+    return "  ".join([*words, *filter(None, [result.rationale]), *result.issues])
