@@ -317,9 +317,9 @@ def _close(finished: FinishedRun, manifest: Manifest, failed: Failed, allowed: f
     headline = headline_of(finished.results)
     missing = sum(unanswered(judgment) for judgment in finished.judgments)
     standing = {r.full(r.name): r.standing for r in finished.results if r.standing is not None and not r.relative}
-    facts = {"headline": headline, "standing": standing, "seen": finished.fitted, "choices": dict(finished.choices)}
-    facts |= {"uses_prompt": finished.uses_prompt, "model": finished.model_name, "texts": [*map(str, finished.texts)]}
-    manifest.close("stopped" if missing else "finished", **facts)
+    facts: dict[str, Any] = {"headline": headline, "standing": standing, "seen": finished.fitted}
+    facts |= {"choices": dict(finished.choices), "uses_prompt": finished.uses_prompt, "model": finished.model_name}
+    manifest.close("stopped" if missing else "finished", **facts, texts=[str(path) for path in finished.texts])
     if missing:
         what = f"{missing} of {len(finished.frame)} judgments got no answer from {finished.model_name}"
         way = f"To ask for these again: the same command with run.resume={finished.folder}"

@@ -120,9 +120,9 @@ def fence(text: str) -> str:
 def _environment(escape: Callable[[str], str], folder: Path) -> Any:
     import jinja2
 
-    blanks = dict.fromkeys(("trim_blocks", "lstrip_blocks", "keep_trailing_newline"), True)
-    strict: dict[str, Any] = {"undefined": jinja2.StrictUndefined, "finalize": _only_escaped}
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), **strict, **blanks)
+    options: dict[str, Any] = dict.fromkeys(("trim_blocks", "lstrip_blocks", "keep_trailing_newline"), True)
+    options |= {"undefined": jinja2.StrictUndefined, "finalize": _only_escaped}
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), **options)
     writers: dict[str, Callable[[str], str]] = {"e": escape, "fence": fence, "raw": visible}
     writers["url"] = lambda text: text if text.startswith("data:image/png;base64,") else quote(text)
     for name, write in writers.items():
