@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from undogmatic.config.build import Settings
     from undogmatic.engine.recipe import Parts
 
-DEFAULT_MODEL = "local"  # of conf/config.yaml
 LOG, LOG_BYTES = "score.log", 10_000_000  # a longer one becomes score.log.1
-_MODEL = re.compile(r"[+~]{0,2}model[=.@]")
 _unlogged: list[str] = []
 
 Items: TypeAlias = "pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] | Sequence[Item]"
@@ -94,8 +92,8 @@ def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
     from undogmatic.models.http import setting
 
     config, choices = composed(overrides, config_dir)
-    own = choices.get("model") != DEFAULT_MODEL or any(_MODEL.match(word) for word in overrides)
-    if own or setting("LLM_PROVIDER") is None:
+    typed = any(re.match(r"[+~]{0,2}model[=.@]", word) for word in overrides)
+    if typed or choices.get("model") != "local" or setting("LLM_PROVIDER") is None:  # the default of conf/config.yaml
         return config
     return compose_config([*overrides, "model=env"], config_dir)
 

@@ -73,7 +73,6 @@ def run(given: argparse.Namespace) -> None:
 
 
 _NAMES_A_FILE = re.compile(r"(?i)[^\s\"'<>|]+\.(csv|docx?|html?|jsonl?|md|odt|parquet|pdf|rtf|tsv|txt|xlsx?|ya?ml)")
-_OVERRIDE = re.compile(r"[+~]{0,2}[a-z_]+([./@][\w./@-]+)*=\S*")
 
 
 def _check_text(text: str) -> None:
@@ -82,7 +81,7 @@ def _check_text(text: str) -> None:
 
     shown, word = brief(text), text.strip()
     anyway = f"To score these very words, send them on standard input: printf '%s' {shown} | undogmatic score -"
-    if _OVERRIDE.fullmatch(word):
+    if re.fullmatch(r"[+~]{0,2}[a-z_]+([./@][\w./@-]+)*=\S*", word):
         way = f'Put the text first: undogmatic score "text" {word}\n{anyway}'
         raise ConfigError(f"the text to score is {shown}, which looks like a setting. {way}")
     exists = bool(word) and "\n" not in word and os.path.exists(word)

@@ -123,12 +123,12 @@ class VerdictsDataset:
                 check_scale(self.about, numbers, rubric, criterion, "scores", option)
         mark = digest([[*key, str(each.given), each.failed, each.details] for key, each in said.items()])
         hashes = {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
-        found = []
+        judgments = []
         for key, each in said.items():
             where = Provenance(model=key.judge, readout="", prompt="", **hashes)
             outcome = self._outcome(each, key.criterion, rubric)
-            found.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
-        return found
+            judgments.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
+        return judgments
 
     @cached_property
     def _tables(self) -> tuple[list[Item], dict[_Key, _Said]]:
@@ -222,13 +222,13 @@ class VerdictsDataset:
 
     def _quoted(self, rows: Sequence[Row]) -> dict[tuple[str, str], dict[str, str]]:
         """Item and judge -> detail -> the rows of quotes, as JSON text."""
-        found: dict[tuple[str, str], dict[str, list[Any]]] = {}
+        quotes_of: dict[tuple[str, str], dict[str, list[Any]]] = {}
         about = {*self.columns.item, *self.columns.case, *self.columns.system, *self.columns.judge}
         for row in rows:
             quote = {name: value for name, value in row.cells.items() if name not in about}
             key = self._item_of(row), str(row.get(self.columns.judge))
-            found.setdefault(key, {}).setdefault(self.quotes[row.stem], []).append(quote)
-        return {key: {name: as_text(quotes) for name, quotes in each.items()} for key, each in found.items()}
+            quotes_of.setdefault(key, {}).setdefault(self.quotes[row.stem], []).append(quote)
+        return {key: {name: as_text(quotes) for name, quotes in each.items()} for key, each in quotes_of.items()}
 
     def _outcome(self, said: _Said, criterion: str, rubric: Rubric) -> Verdict | Failure:
         """A score in units of the rubric; what is none is a Failure, never a number."""
@@ -251,7 +251,7 @@ class VerdictsDataset:
 
 def _table_files(paths: Sequence[str]) -> list[Path]:
     """The files of paths, of folders all that are tables. Raises ConfigError."""
-    found: list[Path] = []
+    files: list[Path] = []
     for typed in paths:
         folder = Path(typed).expanduser()
         if folder.is_dir():
@@ -261,5 +261,5 @@ def _table_files(paths: Sequence[str]) -> list[Path]:
                 raise ConfigError(f"`dataset.path` is {typed!r}, a folder without a table ({kinds}). Name another.")
         else:
             inside = [table_file(typed, "dataset.path")]
-        found += inside
-    return found
+        files += inside
+    return files

@@ -36,8 +36,7 @@ _STRUCTURE = {"role", "type", "model", "finish_reason", "stop_reason", "object"}
 # Details whose words are the program's own: names of rules, judges, sides and sources.
 _OWN_WORDS = {"rules_fired", "rules_not_evaluated", "members", "compelling", "stronger_team", "sources"}
 LONGEST_LINE = LINE_BYTES // 4  # characters; each is four bytes at most
-LONGEST_HELD = 200_000
-"""Characters of a line whose exchange stays in memory as well; parsed, a long one takes nine times its length."""
+LONGEST_HELD = 200_000  # characters of a line whose exchange stays in memory; parsed, it takes nine times its length
 
 
 class Journal(Log, Generic[R]):

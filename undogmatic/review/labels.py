@@ -53,9 +53,8 @@ def read_sheet(path: str) -> tuple[Path, list[Filled]]:
     table = file.suffix == ".csv"
     with opened(file) as content:
         about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
-    rows = _csv_rows(file) if table else ((line, row, False) for line, row in json_lines(file))
     filled = []
-    for line, cells, comma in rows:
+    for line, cells, comma in _csv_rows(file) if table else ((line, row, False) for line, row in json_lines(file)):
         if missing := [column for column in NEEDED if column not in cells]:
             fields = listed(list(cells)) or "none"
             raise DataError(f"{file}:{line}: the field `{missing[0]}` is missing; fields: {fields}.")

@@ -139,8 +139,8 @@ def rows(queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool) ->
         | ({"judge": queue.names[_voice(entry.judgment)]} if len(queue.names) > 1 else {})
         for rank, entry in enumerate(queue.entries, 1)
     ]
-    empty = {"queue": digest(shown)[:12], "label": None, "labeller": None, "comment": None}
-    return [row | empty for row in shown]
+    unfilled = {"queue": digest(shown)[:12], "label": None, "labeller": None, "comment": None}
+    return [row | unfilled for row in shown]
 
 
 def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:

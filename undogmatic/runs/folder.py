@@ -66,19 +66,19 @@ class RunFolder:
         """The run's folder that a user `typed` for a `key`, as messages show it, e.g. "`analysis.against[0]`" or "RUN".
         Raises ConfigError where it is no folder, a sweep's, or lacks one of the files that it `needs`."""
         path = Path(typed).expanduser()
-        found = cls(path, f"{key} is {typed!r}")
+        folder = cls(path, f"{key} is {typed!r}")
         if not path.is_dir():
             way = "Name the folder of a run, e.g. outputs/2026-01-31/12-00-00."
-            raise ConfigError(f"{found.named}, which is not a folder.{_beside(path)} {way}")
-        if found.has(SWEEP_MANIFEST):
+            raise ConfigError(f"{folder.named}, which is not a folder.{_beside(path)} {way}")
+        if folder.has(SWEEP_MANIFEST):
             jobs = sorted((p.parent.name for p in path.glob(f"*/{MANIFEST}")), key=lambda name: (len(name), name))
             listed = ", ".join(str(path / job) for job in jobs[:6] or ["0"])
-            raise ConfigError(f"{found.named}, the folder of a sweep. Name one of its jobs: {listed}.")
-        if missing := [name for name in needs if not found.has(name)]:
+            raise ConfigError(f"{folder.named}, the folder of a sweep. Name one of its jobs: {listed}.")
+        if missing := [name for name in needs if not folder.has(name)]:
             lacks = f"it lacks {', '.join(missing)}.{_beside(path)}"
             way = "Name the folder of a run, and copy it with its hidden files."
-            raise ConfigError(f"{found.named}, which holds no whole run: {lacks} {way}")
-        return found
+            raise ConfigError(f"{folder.named}, which holds no whole run: {lacks} {way}")
+        return folder
 
     def has(self, name: str) -> bool:
         """Whether this file is there; False also where it cannot be looked at."""
