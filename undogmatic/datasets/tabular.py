@@ -20,6 +20,7 @@ from undogmatic.records.records import UNNAMED, Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 
+_FIELDS = ("id", "condition", "pair", "parent", "maker", "label", "labels")
 OPTIONS = "options"  # The one input that a file may give as a list, or by letters
 _RATED = "label."  # `label.CRITERION` and `label.CRITERION.RATER` are columns of labels where a file cannot nest them.
 
@@ -66,7 +67,7 @@ def item_of(
 ) -> Item:
     """A row of a table as an item; other fields are its metadata. Raises DataError naming the place."""
     cells = {str(k): v for k, v in row.items() if v is not None and not (isinstance(v, float) and math.isnan(v))}
-    fields = {k: cells.pop(k) for k in ("id", "condition", "pair", "parent", "maker", "label", "labels") if k in cells}
+    fields = {k: cells.pop(k) for k in _FIELDS if k in cells}
     texts = cells.pop("inputs", {})
     if not isinstance(texts, dict):
         raise DataError(f"{place}: `inputs` is {brief(texts)}; it must be an object of named texts.")
