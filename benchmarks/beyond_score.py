@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from undogmatic.stats.beyond_score import beyond_score
+from undogmatic.stats.review import beyond_score
 
 Array = NDArray[np.float64]
 MIDDLE = 50.0

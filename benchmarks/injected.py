@@ -19,7 +19,7 @@ import numpy as np
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.constructs.shame.curated import CuratedDataset, development_items, families
+from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset, families
 from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_all
 from undogmatic.readouts.probe import Probe, fitting_probe, shipped_probe, text_features, text_pieces
 from undogmatic.records.records import digest
@@ -44,7 +44,7 @@ def main() -> None:
         read = await text_pieces(model, text, VIEWS)
         return np.average(read.states.astype(np.float64), axis=0, weights=read.tokens)
 
-    known = development_items()
+    known = DevelopmentDataset().load()
     features = asyncio.run(read_all(model, [item.text for item in known], engine, whole_text))
     plain = fit_probe(np.stack(features), known, rubric, origin(model, VIEWS))
 

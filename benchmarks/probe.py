@@ -22,8 +22,8 @@ import numpy as np
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, DevelopmentDataset, development_items
-from undogmatic.constructs.shame.patterns import TfidfModel, count, share, tfidf_ridge
+from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, DevelopmentDataset
+from undogmatic.constructs.shame.patterns import count, fitted, share, tfidf_ridge
 from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_all, read_and_sift
 from undogmatic.models.base import Model
 from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped_probe, text_features
@@ -63,14 +63,14 @@ class Scored(NamedTuple):
 
 def development() -> tuple[list[Item], list[Scored]]:
     """Scores of every development text by fits without its author."""
-    items = development_items()
+    items = DevelopmentDataset().load()
     labels = np.array([item.label for item in items], dtype=np.float64)
     folds, how, authors = fold_codes(items)
     print(f"development: {len(items)} texts, {how} ({', '.join(authors)})")
     rubric, model, engine = _opened()
     ends, texts = (rubric.minimum, rubric.maximum), [item.text for item in items]
-    sifted = read_and_sift(model, texts, DevelopmentDataset().copies(items), folds, engine)
-    raw = held_out_raw(sifted.texts, labels, folds, copies=sifted.copies)
+    _, of_texts, of_copies = read_and_sift(model, texts, DevelopmentDataset().copies(items), folds, engine)
+    raw = held_out_raw(of_texts, labels, folds, copies=of_copies)
     scores, limits = held_out(raw, labels, folds, ends)
     mapped = [held_out(raw, labels, folds, ends)[0] for raw in (lexical(texts, labels, folds), _patterns(items))]
     return items, [Scored("probe", scores, *limits), *map(Scored, ("tfidf", "patterns"), mapped)]
@@ -94,8 +94,8 @@ def test() -> tuple[list[Item], list[Scored]]:
     found = [probe.estimate(row, rubric.minimum, rubric.maximum) for row in features]
     sure = [discretised_normal(one.score, one.sd, rubric.levels) for one in found]
     confidence = np.array([1 + (p[p > 0] * np.log(p[p > 0])).sum() / np.log(p.size) for p in sure])
-    counted = 100 * np.array(TfidfModel().pipeline().predict([item.text for item in items]))
-    known = development_items()
+    counted = 100 * np.array(fitted(1.0).predict([item.text for item in items]))
+    known = DevelopmentDataset().load()
     labels = np.array([item.label for item in known], dtype=np.float64)
     # The probe's scores were mapped to the labels' quantiles with held-out development texts; so are the others'.
     maps = [

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.constructs.shame.curated import CuratedDataset, Part, development_items
+from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset, Part
 from undogmatic.constructs.shame.patterns import count, share, tfidf_ridge
 from undogmatic.records.records import Item
 
@@ -107,7 +107,7 @@ def in_direction(high: Array, low: Array) -> float:
 def fitted_elsewhere(high: Sequence[Item], low: Sequence[Item]) -> dict[str, float]:
     """Share of pairs that each judge fitted on development texts orders, without texts of the pairs shown."""
     own = {item.id for item in [*high, *low]}
-    known = [item for item in development_items() if item.id not in own]
+    known = [item for item in DevelopmentDataset().load() if item.id not in own]
     labels = [float(item.label) for item in known if item.label is not None]
     found = {}
     for name, fit in FITS.items():

@@ -1,7 +1,5 @@
 """A fake chat model and small builders that most tests share. Nothing here touches the network or the user's cache."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -26,6 +24,8 @@ from undogmatic.records.rubric import Anchors, NumericScale, Rubric, Wording
 from undogmatic.runs import claim
 from undogmatic.safety import command, secrets
 from undogmatic.safety.paths import conf_folder
+
+Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -6,8 +6,6 @@ n-th is forbidden, or the process is killed there. Whatever opens, renames and m
 folders in Python passes the interpreter's audit hooks, so libraries' writes count as well as our own.
 """
 
-from __future__ import annotations
-
 import builtins
 import errno
 import io

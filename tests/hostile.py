@@ -1,7 +1,5 @@
 """Answers that no server should give, for the stub's fault `hostile`, tests and fuzzers."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Rubrics of every kind of scale, a model that answers whatever form it is asked to fill, and one of known odds."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

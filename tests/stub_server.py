@@ -9,8 +9,6 @@ server misbehave in that way, `times` times per text (then it answers). Answers 
         stub.faults = {"busy": Fault("429", times=2)}
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import hashlib
@@ -21,7 +19,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -95,7 +93,7 @@ class StubServer:
         """How often each text was asked about."""
         return Counter(r.text for r in self.requests)
 
-    def __enter__(self) -> StubServer:
+    def __enter__(self) -> Self:
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
         self._thread.start()

@@ -1,7 +1,5 @@
 """`undogmatic.judge`: a table in, a table out, as in a notebook."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

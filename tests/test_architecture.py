@@ -1,7 +1,5 @@
 """The rooms in their order: imports point one way, and no module grows beyond what can be read at once."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -1,7 +1,5 @@
 """Every file under conf/ composes, passes the schema and names only what may be built."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

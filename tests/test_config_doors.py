@@ -1,8 +1,6 @@
 # ruff: noqa: E501
 """What a config may not do, whoever wrote it: run code that is not allowed, speak to Hydra, stand for a memory's worth."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys
@@ -11,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import put, typed
+from tests.conftest import Patch, put, typed
 from undogmatic.config import groups
 from undogmatic.config.build import build, resolve, settings
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 
-Patch = pytest.MonkeyPatch
 CALL = "{_target_: subprocess.call, args: [touch, ran]}"
 WORDS = ["model=patterns", "prompt=minimal_en", "dataset=pairs", "tracking=none", "analysis=none"]
 

@@ -1,8 +1,6 @@
 """Does with every command in README.md, docs/ and the comments of conf/ what a reader would: runs it on little data
 where nothing slow is asked, and else takes it to where the first question would be asked."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
@@ -96,7 +94,7 @@ WHY_NOT = {
         "undogmatic review import RUN queue.csv",
     ],
     "short for hydra.sweeper.n_jobs=1": ["n_jobs=1"],
-    "serves pages until it is stopped; tests/test_ui.py": ["undogmatic ui"],
+    "serves pages until it is stopped; tests/test_cli.py": ["undogmatic ui"],
     "tests/test_cli.py": ["python -m undogmatic.run --help"],
     "asks the embedded model for minutes; tests/fit": [
         "undogmatic calibrate readout=logprobs ...",

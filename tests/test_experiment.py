@@ -1,7 +1,5 @@
 """The pipeline from a composed config to its outputs, in this process, with the rule-based model."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import json
@@ -16,7 +14,7 @@ import numpy as np
 import pytest
 
 import undogmatic.run
-from tests.conftest import put, rows_in
+from tests.conftest import Capture, Patch, put, rows_in
 from tests.stub_server import Fault, StubServer
 from undogmatic.analyses.independence import withheld
 from undogmatic.api import score_text, score_texts
@@ -32,7 +30,6 @@ from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.safety.secrets import redacted
 
-Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "pairs", "analysis": "ab"}
 
 
@@ -231,13 +228,10 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
     assert (taken.standing, kept) == ("undecided", refuted)
 
 
-def test_worked_examples_in_a_prompt_count_as_seen(tmp_path: Path) -> None:
+def test_judging_worked_examples_or_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
     shown = compose_config(["prompt=demos_pt"])["prompt"]["demonstrations"][0]["text"]
     built = Recipe(compose_config(["prompt=demos_pt", "readout=logprobs"])).build()
     assert built.fitted([Item(id="a", text=shown), Item(id="b", text=f"{shown} E mais.")]) == 1
-
-
-def test_judging_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
     run(tmp_path / "fitted", "model=tfidf", "dataset=controls", "dataset.split=development")
     run(tmp_path / "new", "model=tfidf", "dataset=controls")
     assert "15 of the 15 items were used to fit" in report(tmp_path / "fitted")

@@ -1,7 +1,5 @@
 """What docs/add_your_own.md says, done: its files are written and its commands run, as a newcomer would."""
 
-from __future__ import annotations
-
 import functools
 import io
 import json
@@ -17,7 +15,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.conftest import put, rows_in, typed
+from tests.conftest import Capture, Patch, put, rows_in, typed
 from undogmatic.api import judge, score_text
 from undogmatic.cli import main
 from undogmatic.config.build import resolve, settings
@@ -27,7 +25,6 @@ from undogmatic.errors import ConfigError
 from undogmatic.safety.paths import conf_folder
 
 PACKAGE = conf_folder().parent
-Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 PAGE = (PACKAGE / "docs" / "add_your_own.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^\*\*`(.+?)`\*\*\n\n```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 COMMANDS = "".join(re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)).splitlines()
@@ -225,9 +222,7 @@ def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture)
         (["+folders=[x]"], (), "`folders` is set by the program."),
     ],
 )
-def test_what_is_mistyped_is_named_with_the_users_options(
-    here: Path, overrides: list[str], config_dir: str, said: str
-) -> None:
+def test_a_typing_error_is_named_with_own_options(here: Path, overrides: list[str], config_dir: str, said: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
         compose_config(overrides, config_dir=config_dir)
 
@@ -329,9 +324,7 @@ class TestScore:
 
     WORDS = ("model=team", "prompt=helpful_en")
 
-    def test_inputs_come_from_a_file_and_from_standard_input(
-        self, here: Path, capsys: Capture, monkeypatch: Patch
-    ) -> None:
+    def test_inputs_come_from_files_and_standard_input(self, here: Path, capsys: Capture, monkeypatch: Patch) -> None:
         answer = "word " * 30
         put(here / "chats.csv", f"id,question,answer,label\na,Q,No.,900\nb,Q,{answer},none\n")
         main(["score", "--rubric", "helpful", "--file", "chats.csv", "--json", *self.WORDS])

@@ -1,8 +1,6 @@
 """A full disk, a forbidden file and a kill at each place where a small run writes: one message, and then it goes on to
 the very same results."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import json

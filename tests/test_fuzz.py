@@ -1,7 +1,5 @@
 """Every door of tests/fuzzing: what went wrong once, and some hundred further cases, the same ones each time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

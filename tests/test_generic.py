@@ -1,7 +1,5 @@
 """Generic code does not know what is measured (`constructs/`): neither its subject nor its unit."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

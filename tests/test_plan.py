@@ -1,7 +1,5 @@
 """A locked plan: what it tests, what it refuses, and that it cannot be changed afterwards."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -300,7 +300,7 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
     files.write(finished.folder / METRICS, json.dumps(dict(finished.metrics), indent=2, sort_keys=True) + "\n")
     for result in finished.results:
         if result.items is not None:
-            files.write_table(finished.folder / f"items_{result.full(result.name)}.csv", result.items)
+            files.write(finished.folder / f"items_{result.full(result.name)}.csv", files.csv(result.items))
     with doing("writing the report"):
         contents.write(finished)
     where = None

@@ -37,8 +37,8 @@ from undogmatic.safety.command import (
     say,
     tell,
 )
-from undogmatic.safety.guard import check_words
 from undogmatic.safety.paths import conf_folder
+from undogmatic.safety.secrets import check_words
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

@@ -22,7 +22,7 @@ from benchmarks.coverage.samples import (
     levels,
     related,
 )
-from undogmatic.stats import coefficients, means, proportion, ranking, typical
+from undogmatic.stats import agreement, means, paired, proportion, ranking
 from undogmatic.stats.estimate import Estimate
 
 
@@ -106,14 +106,14 @@ def of_areas() -> Iterator[Question]:
 
 def of_coefficients() -> Iterator[Question]:
     """Correlations, kappa and alpha of two judges, also at the floor (most scores 0) and of lognormal scores."""
-    made: dict[str, Callable[[Sample, Rng], coefficients.jackknife.Estimate | None]] = {
-        "pearson": lambda s, rng: coefficients.correlation_interval("pearson", *s.values.T, rng, groups=s.groups),
-        "spearman": lambda s, rng: coefficients.correlation_interval("spearman", *s.values.T, rng, groups=s.groups),
-        "kendall": lambda s, rng: coefficients.correlation_interval("kendall", *s.values.T, rng, groups=s.groups),
-        "kappa": lambda s, rng: coefficients.kappa_interval(
+    made: dict[str, Callable[[Sample, Rng], agreement.jackknife.Estimate | None]] = {
+        "pearson": lambda s, rng: agreement.correlation_interval("pearson", *s.values.T, rng, groups=s.groups),
+        "spearman": lambda s, rng: agreement.correlation_interval("spearman", *s.values.T, rng, groups=s.groups),
+        "kendall": lambda s, rng: agreement.correlation_interval("kendall", *s.values.T, rng, groups=s.groups),
+        "kappa": lambda s, rng: agreement.kappa_interval(
             *levels(s.values).T, [0, 25, 50, 75, 100], rng, groups=s.groups
         ),
-        "alpha": lambda s, rng: coefficients.alpha(s.values.T, groups=s.groups),
+        "alpha": lambda s, rng: agreement.alpha(s.values.T, groups=s.groups),
     }
     for shape, strength in ((a, b) for a in ("normal", "floor", "lognormal") for b in (0.0, 0.5, 0.9)):
 
@@ -141,8 +141,8 @@ def of_coefficients() -> Iterator[Question]:
 def of_middles() -> Iterator[Question]:
     """Medians, and medians of means of pairs (Hodges and Lehmann)."""
     made: dict[str, Callable[[Sample], Estimate]] = {
-        "median": lambda s: typical.median(s.values, LEVEL, groups=s.groups),
-        "hodges-lehmann": lambda s: typical.hodges_lehmann_interval(s.values, LEVEL, groups=s.groups),
+        "median": lambda s: paired.median(s.values, LEVEL, groups=s.groups),
+        "hodges-lehmann": lambda s: paired.hodges_lehmann_interval(s.values, LEVEL, groups=s.groups),
     }
     pairs = np.random.default_rng(0).random((2, MANY))
     for name, quantile in SHAPES.items():

@@ -1,7 +1,5 @@
 """Small runs made by hand: what was judged, with which score, and which judgments failed."""
 
-from __future__ import annotations
-
 import functools
 import json
 import random

@@ -1,7 +1,5 @@
 """Random state, and reading a result with every wording checked on the way."""
 
-from __future__ import annotations
-
 import functools
 import string
 from collections.abc import Callable

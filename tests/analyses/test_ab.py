@@ -1,7 +1,5 @@
 """The paired experiment against numbers worked out by hand, its symmetry, and judges of known behaviour."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -353,7 +351,7 @@ class TestVerdicts:
         settings = PairSettings(1, Margin(10, "rubric", 100))
         found = PairEvidence(match(judged, (T, B), (H,)), settings, np.random.default_rng(0))
         rule = next(rule for rule in AB.rules if rule.key == key)
-        finding = Ruling(AB, rule, found, ("surface_as_good", "hybrid_open")).finding
+        finding = Ruling(AB, rule, rule.key, rule.standing, found, ("surface_as_good", "hybrid_open")).finding
         for words in map(words_of, ("en", "pt")):
             wording = words.find(finding.key)
             assert wording is not None and placeholders(wording) == set(finding.values)

@@ -1,7 +1,5 @@
 """The worth of uncertainty on simulated judges whose uncertainty is perfect, random, constant or missing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,7 @@ import pytest
 
 from tests.analyses.builders import Told, analysed, labelled_run, refuses, rubric, run_folder, verdict
 from undogmatic.analyses.base import LongTable, Unsuited
-from undogmatic.analyses.calibration import ITEMS
-from undogmatic.analyses.measures import choose, uncertainties
+from undogmatic.analyses.calibration import ITEMS, choose, uncertainties
 from undogmatic.analyses.truth import people_apart
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import ScoreDistribution

@@ -1,7 +1,5 @@
 """Promises on simulated judges: intervals hold on other texts, and so does what is decided alone; few are refused."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 from pathlib import Path
@@ -12,10 +10,11 @@ import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.analyses.builders import analysed, labelled_run, made_up, refuses, rubric
-from tests.engine.parts import TEXTS, run_in, write_texts
+from tests.conftest import put
+from tests.engine.parts import TEXTS, run_in
 from tests.judges.conftest import FixedJudge
 from undogmatic.analyses.base import LongTable, Unsuited
-from undogmatic.analyses.measures import Measure, measured
+from undogmatic.analyses.calibration import Measure, measured
 from undogmatic.analyses.truth import drawn
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
@@ -150,7 +149,7 @@ def test_texts_of_one_precedent_are_one_unit_and_without_doubt_or_truth_it_says_
 
 
 def test_selective_takes_a_promise_from_a_run_that_made_one_only() -> None:
-    write_texts({"id": f"t{n}", "text": made_up(30, str(n)), "label": 50.0} for n in range(40))
+    put(Path("texts.jsonl"), ({"id": f"t{n}", "text": made_up(30, str(n)), "label": 50.0} for n in range(40)))
 
     def run(name: str, *more: str) -> str:
         run_in(Path(name), compose_config([*TEXTS, "engine.cache=false", *more]))

@@ -1,7 +1,5 @@
 """Controls and attacks: bands, separation and success by hand, which attack is the worst, and what failures do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Costs per text against a baseline, and which trigger rules fired."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path

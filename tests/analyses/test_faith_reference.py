@@ -1,7 +1,5 @@
 """Real scores of summaries, made elsewhere: every figure that follows from them, from the tables alone."""
 
-from __future__ import annotations
-
 import functools
 import json
 from typing import Any

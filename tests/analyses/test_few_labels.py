@@ -1,7 +1,5 @@
 """Estimates from few labels on simulated judges whose bias is known."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

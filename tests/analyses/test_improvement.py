@@ -1,7 +1,5 @@
 """The verdict on an optimised program: what counts as better, what does not, and what cannot be told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

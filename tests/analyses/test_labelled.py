@@ -1,7 +1,5 @@
 """Against human labels: hand-worked errors, groups, intervals, calibration, and judges of known behaviour."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Repeats and other runs: hand-worked agreement, cached answers, folders that do not fit."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from functools import partial

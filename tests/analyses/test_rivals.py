@@ -1,7 +1,5 @@
 """Surface and length as rivals: judges of the surface are not believed beyond it, and a judge of something else is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -151,8 +149,8 @@ N = 80
 
 
 def _labelled(texts: Sequence[str], scores: Any, labels: Any, rng: np.random.Generator, **fields: Any) -> LabelledRival:
-    seen = Seen(known=fields["known"]) if "known" in fields else None
-    return labelled_rival(texts, scores, labels, fields.get("groups", range(len(texts))), rng, seen=seen)
+    seen = Seen(known=fields.get("known"))
+    return labelled_rival(list(texts), scores, labels, fields.get("groups", range(len(texts))), rng, seen)
 
 
 def test_a_judge_of_the_surface_where_labels_follow_the_surface() -> None:

@@ -1,7 +1,5 @@
 """The rules of the paired verdict on hand-made evidence: which rule applies first, and what outweighs what."""
 
-from __future__ import annotations
-
 import copy
 import functools
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What belongs together, and what a run says of it."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sources of variance within a run, over runs and in a sweep's table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every finding that an analysis can make has words, and no wording is left over."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

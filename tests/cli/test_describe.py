@@ -1,13 +1,12 @@
 """What `undogmatic describe` prints is what a server receives in a run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import put
 from tests.stub_server import StubServer
 from undogmatic.cli import main
 from undogmatic.cli.describe import described, price
@@ -52,8 +51,7 @@ def test_it_is_what_the_server_receives(style: str) -> None:
 
 
 def test_it_makes_up_answers_and_says_what_a_run_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    texts = tmp_path / "texts.jsonl"
-    texts.write_text("".join(json.dumps({"id": str(n), "text": f"text {n}"}) + "\n" for n in range(3)))
+    texts = put(tmp_path / "texts.jsonl", ({"id": str(n), "text": f"text {n}"} for n in range(3)))
     with StubServer() as stub:
         data = ["dataset=texts", f"dataset.path={texts}", "model.price.input=1000000", "model.price.output=0"]
         main(["describe", "--price", *chosen(stub, "devils_advocate"), *data])

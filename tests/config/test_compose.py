@@ -1,7 +1,5 @@
 """Configs composed by the loader: each job of a sweep once, nothing unchecked, and no part of Hydra replaced."""
 
-from __future__ import annotations
-
 import ast
 import pickle
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a user mistypes on the command line: the message, and how the command ends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -115,9 +113,7 @@ def test_a_fault_of_ours_is_not_blamed_on_the_user() -> None:
 
 
 @pytest.mark.parametrize("words", [["judge=debatte"], ["-m", "tracking=none", "model=patterns", "judge=debatte,score"]])
-def test_the_command_ends_with_2_and_one_line(
-    tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_ends_with_2_and_one_line(tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HYDRA_FULL_ERROR", raising=False)
     ended = run(["run", *words], tmp_path)
     assert ended.status == 2, ended.stderr

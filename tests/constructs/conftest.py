@@ -1,7 +1,5 @@
 """Fixtures of the tests of judges and of analyses, for what is measured."""
 
-from __future__ import annotations
-
 from tests.analyses.conftest import rng, said
 from tests.judges.conftest import bench
 

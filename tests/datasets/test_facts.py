@@ -4,14 +4,11 @@ What was checked is no part of the repository; the figures here are carried from
 everywhere, and a copy of the material holds the figures to it.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
-import json
 from collections.abc import Iterable
 
-from tests.conftest import reference
+from tests.conftest import reference_rows, rows_in
 from undogmatic.safety.paths import data_folder
 
 FACTS = "temas_facts.jsonl"
@@ -30,8 +27,7 @@ def listed() -> dict[str, dict[str, str]]:
 
 
 def theses() -> list[dict[str, str]]:
-    text = (data_folder() / "curated" / "theses.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+    return rows_in(data_folder() / "curated" / "theses.jsonl")
 
 
 def mark(rows: Iterable[tuple[str, str, object, object]]) -> str:
@@ -39,22 +35,13 @@ def mark(rows: Iterable[tuple[str, str, object, object]]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def test_theses_are_of_precedents_in_force_and_of_the_right_court() -> None:
+def test_theses_are_of_precedents_in_force_of_the_right_court_and_a_number_that_one_cites_is_its_own() -> None:
+    """Every thesis whose form is the number, spelled with digits, holds its precedent's number in the bare text."""
     known = listed()
     assert theses()
     for thesis in theses():
         assert thesis["court"] == known[thesis["precedent"]]["court"], thesis["id"]
         assert thesis["precedent"] not in NOT_IN_FORCE, thesis["id"]
-
-
-def test_the_list_of_precedents_is_the_one_that_was_checked() -> None:
-    rows = listed().values()
-    assert mark((r["precedent"], r["court"], r["number"], r["leading_case"]) for r in rows) == CHECKED
-
-
-def test_a_thesis_that_cites_a_number_cites_its_own() -> None:
-    """Every thesis whose form is the number, spelled with digits, holds its precedent's number in the bare text."""
-    known = listed()
     citing = [thesis for thesis in theses() if thesis["authority_form"] in ("number", "sumula")]
     assert citing
     for thesis in citing:
@@ -62,7 +49,12 @@ def test_a_thesis_that_cites_a_number_cites_its_own() -> None:
         assert known[thesis["precedent"]]["number"] in digits, thesis["id"]
 
 
+def test_the_list_of_precedents_is_the_one_that_was_checked() -> None:
+    rows = listed().values()
+    assert mark((r["precedent"], r["court"], r["number"], r["leading_case"]) for r in rows) == CHECKED
+
+
 def test_the_figures_carried_here_are_those_of_the_checked_facts() -> None:
-    facts = [json.loads(line) for line in reference(FACTS).read_text(encoding="utf-8").splitlines()]
+    facts = reference_rows(FACTS)
     assert mark((f["id"], f["court"], f["number"], f["leading_case"]) for f in facts) == CHECKED
     assert {f["id"] for f in facts if f["status"] not in ("vigente", "modulado")} == NOT_IN_FORCE

@@ -1,23 +1,20 @@
 """The shipped cases say what they claim to: each flawed summary differs from the faithful one in what was planted, and
 the faithful one agrees with reference and opinion in every date, vote and number."""
 
-from __future__ import annotations
-
-import importlib.util
-import json
 import re
+import runpy
 from collections import Counter
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests.conftest import rows_in
 from undogmatic.safety.paths import data_folder
 
 FAITH = data_folder() / "faith"
-CASES: list[dict[str, Any]] = [json.loads(x) for x in (FAITH / "cases.jsonl").read_text("utf-8").splitlines()]
-ROWS: list[dict[str, Any]] = [json.loads(x) for x in (FAITH / "summaries.jsonl").read_text("utf-8").splitlines()]
+CASES: list[dict[str, Any]] = rows_in(FAITH / "cases.jsonl")
+ROWS: list[dict[str, Any]] = rows_in(FAITH / "summaries.jsonl")
 PLANTED = (
     "reversed_outcome wrong_vote wrong_date omitted_dissent omitted_concurrence fabricated_citation wrong_holding "
     "invented_detail omitted_facts hedging"
@@ -45,17 +42,6 @@ COUNTS = {
 }
 COUNT = rf"(\d\d?|{'|'.join(COUNTS)})"
 VOTE = re.compile(rf"\b{COUNT}(?:-| to | a | votos? a | votes to ){COUNT}\b", re.IGNORECASE)
-
-
-@cache
-def make() -> ModuleType:
-    """data/faith/make.py, which is no part of a package."""
-    spec = importlib.util.spec_from_file_location("faith_make", FAITH / "make.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @cache
@@ -110,11 +96,6 @@ def test_dates_and_votes_are_read_in_every_form_that_occurs(written: str, said: 
     assert (dates(written), votes(written)) == said
 
 
-def test_both_splits_have_cases_of_both_languages() -> None:
-    split = Counter((case["language"], case["split"]) for case in CASES)
-    assert split == {("en", "dev"): 4, ("pt", "dev"): 4, ("en", "test"): 1, ("pt", "test"): 2}
-
-
 def test_filler_of_test_cases_is_not_that_of_development() -> None:
     added = {
         part: {each for case in CASES if case["split"] == part for each in by_variant(case, "verbose_filler")["added"]}
@@ -125,7 +106,9 @@ def test_filler_of_test_cases_is_not_that_of_development() -> None:
     assert not added["dev"] & added["test"]
 
 
-def test_every_case_has_every_kind_of_summary_once() -> None:
+def test_both_splits_have_cases_of_both_languages_and_each_case_every_kind_of_summary_once() -> None:
+    split = Counter((case["language"], case["split"]) for case in CASES)
+    assert split == {("en", "dev"): 4, ("pt", "dev"): 4, ("en", "test"): 1, ("pt", "test"): 2}
     kinds = ["perfect", *PLANTED, "verbose_filler"]
     for case in CASES:
         own = [row for row in ROWS if row["case"] == case["case"]]
@@ -178,12 +161,12 @@ def test_what_was_planted_is_of_its_kind(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-def test_the_faithful_summary_agrees_with_reference_and_opinion(case: dict[str, Any]) -> None:
-    opinion, reference, good = (
-        text(case["case"], "opinion.md"),
-        text(case["case"], "reference.txt"),
-        perfect(case["case"]),
-    )
+def test_the_faithful_summary_agrees_with_reference_and_opinion_in_its_own_words(case: dict[str, Any]) -> None:
+    def ends(written: str) -> set[str]:
+        return set(re.split(r"(?<=[.?])\s+", re.sub(r"\b(v|J|P|art|Inc|Co)\.", r"\1", written.strip())))
+
+    opinion, reference = (text(case["case"], name) for name in ("opinion.md", "reference.txt"))
+    good = perfect(case["case"])
     assert votes(good) == {case["vote"]}
     assert votes(reference) == {case["vote"]}
     assert case["decided"] in dates(good) & dates(reference) & dates(opinion)
@@ -191,6 +174,8 @@ def test_the_faithful_summary_agrees_with_reference_and_opinion(case: dict[str, 
     assert numbers(good) - {case["vote"]} <= numbers(reference)
     assert numbers(reference) - {case["vote"]} <= numbers(opinion)
     assert case["docket"] in opinion
+    assert not ends(reference) & ends(good)
+    assert 8 <= len(ends(reference)) <= 15
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
@@ -205,29 +190,14 @@ def test_filler_says_nothing_of_the_case(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-def test_the_faithful_summary_has_its_own_words(case: dict[str, Any]) -> None:
-    def ends(written: str) -> set[str]:
-        return set(re.split(r"(?<=[.?])\s+", re.sub(r"\b(v|J|P|art|Inc|Co)\.", r"\1", written.strip())))
-
-    reference, good = text(case["case"], "reference.txt"), perfect(case["case"])
-    assert not ends(reference) & ends(good)
-    assert 8 <= len(ends(reference)) <= 15
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-def test_an_opinion_is_as_long_and_has_the_parts_that_real_ones_have(case: dict[str, Any]) -> None:
+def test_an_opinion_and_its_pdf_are_as_long_and_have_the_parts_that_real_ones_have(case: dict[str, Any]) -> None:
     opinion = text(case["case"], "opinion.md")
     assert 900 <= len(opinion.split()) <= 1800
     assert opinion.count("\n## ") >= 5
     assert opinion.count("[^1]") == 2
     assert opinion.startswith(f"# {case['title']}\n")
     assert case["court"] in opinion
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-def test_a_pdf_has_pages_headers_hyphens_and_a_footnote(case: dict[str, Any]) -> None:
-    """Its streams are not compressed, so that what is shown can be looked for."""
-    pdf = (FAITH / case["pdf"]).read_bytes()
+    pdf = (FAITH / case["pdf"]).read_bytes()  # not compressed, so that what is shown can be looked for
     assert 2 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 4
     assert pdf.count(case["title"].upper().encode("cp1252")) >= 1
     assert len(re.findall(rb"[a-z]-\) Tj", pdf)) >= 3, "words broken at line ends"
@@ -236,5 +206,5 @@ def test_a_pdf_has_pages_headers_hyphens_and_a_footnote(case: dict[str, Any]) ->
 
 
 def test_all_that_is_made_is_what_the_program_makes() -> None:
-    for name, content in make().made().items():
+    for name, content in runpy.run_path(str(FAITH / "make.py"))["made"]().items():
         assert (FAITH / name).read_bytes() == content, f"{name}: run `python data/faith/make.py`"

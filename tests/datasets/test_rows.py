@@ -1,10 +1,7 @@
 """What a data file may be: one message with its place for what cannot be read, and good rows one after another."""
 
-from __future__ import annotations
-
 import csv
 import datetime
-import json
 import os
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.conftest import put
 from undogmatic.datasets.rows import csv_rows
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
@@ -118,8 +116,6 @@ def test_metadata_that_cannot_be_written_is_refused_where_it_enters(value: dict[
 
 
 def test_true_is_a_category_and_no_number() -> None:
-    Path("a.jsonl").write_text(
-        "".join(json.dumps({"text": "a", "label": label}) + "\n" for label in (True, "7", "nan"))
-    )
+    put(Path("a.jsonl"), ({"text": "a", "label": label} for label in (True, "7", "nan")))
     found = [item.labels["overall"]["unnamed"] for item in TextsDataset("a.jsonl").load()]
     assert found == ["true", 7.0, "nan"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -9,6 +7,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from tests.conftest import Patch
 from undogmatic.datasets.base import SubsetDataset, on_scale
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
@@ -22,10 +21,8 @@ def lines(path: Path, *rows: object) -> str:
 
 
 def test_the_three_formats_give_the_same_items(tmp_path: Path) -> None:
-    rows = [
-        {"id": "a", "text": "Tema 69.", "condition": "x", "pair": "p", "label": 90.0, "court": "STF"},
-    ]
-    rows.append(rows[0] | {"id": "b", "text": "não; porque\nhá «aspas», vírgulas", "condition": "y", "label": 3.5})
+    first = {"id": "a", "text": "Tema 69.", "condition": "x", "pair": "p", "label": 90.0, "court": "STF"}
+    rows = [first, first | {"id": "b", "text": "não; porque\nhá «aspas», vírgulas", "condition": "y", "label": 3.5}]
     jsonl = lines(tmp_path / "t.jsonl", *rows)
     pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
     pd.DataFrame(rows).to_parquet(tmp_path / "t.parquet")
@@ -103,9 +100,7 @@ def test_a_text_that_a_parquet_file_repeats_is_in_memory_once(tmp_path: Path) ->
     assert len({id(text) for text in texts}) == 1
 
 
-def test_a_parquet_file_that_unpacks_to_far_more_than_it_holds_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_parquet_file_that_unpacks_to_far_too_much_is_refused(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr("undogmatic.datasets.rows.BATCH_BYTES", 500_000)
     path = tmp_path / "t.parquet"
     table = pyarrow.table({"text": ["a"] * 200, "noted": [{"n": "x" * 10**5}] * 200})
@@ -134,8 +129,6 @@ class TestLabelScale:
         meant = on_scale(SubsetDataset(TextsDataset(file, label_scale=(0, 100)), 10).load(), rubric)
         assert sorted(item.label or 0 for item in meant) == list(range(1, 11))
         assert on_scale(meant, rubric) == meant
-
-    def test_five_labels_on_another_scale_are_asked_about(self, tmp_path: Path, rubric: Rubric) -> None:
         with pytest.raises(DataError, match="all 5 labels lie between 1 and 5"):
             on_scale(TextsDataset(self.ten(tmp_path, 1, 2, 5, 4, 3)).load(), rubric)
 

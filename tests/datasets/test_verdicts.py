@@ -1,13 +1,13 @@
 """Tables of scores made elsewhere: long, wide, joined; what is no score is a failure, and what is wrong is named."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from tests.conftest import put
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.verdicts import VerdictsDataset
@@ -44,14 +44,9 @@ def outcomes(found: VerdictsDataset) -> dict[tuple[str, str, str, int], float | 
     return {judgment.key: of(judgment) for judgment in found.judgments(rubric())}
 
 
-def written(path: Path, *rows: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 def table(*rows: dict[str, Any], **changes: Any) -> VerdictsDataset:
     """A dataset of these rows, in a file of the folder of the test."""
-    return dataset(written(Path("t.jsonl"), *rows), **changes)
+    return dataset(put(Path("t.jsonl"), rows), **changes)
 
 
 def test_a_wide_table(tmp_path: Path) -> None:
@@ -84,31 +79,26 @@ def test_the_bucket_is_kept_beside_the_score() -> None:
     assert (judgment.outcome.raw_score, judgment.provenance.model) == (4.0, "j")
 
 
-def test_a_long_table_with_repeats_counted_from_one() -> None:
+def test_a_long_table_with_repeats_counted_from_one_and_parquet() -> None:
     rows = [
         {"item": "t", "judge": "j", "criterion": "nli", "score": 0.25 * n, "repeat": n, "system": "s"} for n in (1, 2)
     ]
     found = table(*rows, judges={})
     assert outcomes(found) == {("t", "j", "nli", 0): 0.25, ("t", "j", "nli", 1): 0.5}
     assert found.load()[0].inputs == {"item": "t"}
-
-
-def test_parquet_is_read_like_the_others(tmp_path: Path) -> None:
-    import pandas as pd
-
-    pd.DataFrame({"case": ["a"], "system": ["x"], "nli": [0.5]}).to_parquet(tmp_path / "t.parquet")
-    assert outcomes(dataset(tmp_path / "t.parquet")) == {("a/x", "nli", "nli", 0): 0.5}
+    pd.DataFrame({"case": ["a"], "system": ["x"], "nli": [0.5]}).to_parquet("t.parquet")
+    assert outcomes(dataset(Path("t.parquet"))) == {("a/x", "nli", "nli", 0): 0.5}
 
 
 def test_several_files_are_joined_by_item_and_by_case(tmp_path: Path) -> None:
     judge = {"case": "a", "model": "x", "judge": "j", "factual_accuracy": 5, "completeness": 5}
-    written(tmp_path / "1.jsonl", judge)
-    written(tmp_path / "2.jsonl", {"case": "a", "model": "x", "text": "Two words", "rouge1_f": 0.3})
-    written(tmp_path / "3.jsonl", {"case": "a", "reference_summary": "What was held."})
+    put(tmp_path / "1.jsonl", [judge])
+    put(tmp_path / "2.jsonl", [{"case": "a", "model": "x", "text": "Two words", "rouge1_f": 0.3}])
+    put(tmp_path / "3.jsonl", [{"case": "a", "reference_summary": "What was held."}])
     again = {"retest": {"factual_accuracy": 1, "completeness": 1}, "retest_parse_error": False}
-    written(tmp_path / "4.jsonl", {"case": "a", "model": "x", "judge": "j"} | again)
+    put(tmp_path / "4.jsonl", [{"case": "a", "model": "x", "judge": "j"} | again])
     quotes = [{"case": "a", "model": "x", "judge": "j", "omission": each} for each in ("dissent", "vote")]
-    written(tmp_path / "taxonomy_omissions.jsonl", *quotes)
+    put(tmp_path / "taxonomy_omissions.jsonl", quotes)
     for given in (tmp_path, [str(path) for path in sorted(tmp_path.iterdir())]):
         found = dataset(given)
         (item,) = found.load()
@@ -163,9 +153,8 @@ def test_scores_that_seem_to_be_on_another_scale_are_asked_about(values: tuple[i
     """Taken for points of 0 to 100, five stars would be five points."""
     rows = [{"item": f"i{n}", "judge": "j", "score": values[n % len(values)]} for n in range(20)]
     shame = build(compose_config(["rubric=shame"])["rubric"], "rubric")
-    with pytest.raises(
-        DataError, match=rf"t\.jsonl: all 20 scores lie between .*scales\.overall=\{{ends: {other}\}}"
-    ) as caught:
+    said = rf"t\.jsonl: all 20 scores lie between .*scales\.overall=\{{ends: {other}\}}"
+    with pytest.raises(DataError, match=said) as caught:
         table(*rows).judgments(shame)
     assert "{ends: [0,100]}" in str(caught.value)
     for ends, last in (([min(values), max(values)], 100.0), ([0, 100], float(values[19 % len(values)]))):

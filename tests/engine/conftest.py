@@ -1,7 +1,5 @@
 """A run over the stub server, and what tests of steps and judges of their own leave behind."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -46,11 +44,6 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Halve, "down", False)
     Halve.asked.clear()
     TraitsJudge.asked.clear()
-
-
-@pytest.fixture
-def run(stub: Any, prompt: Prompt, rubric: Rubric, provenance: Provenance, tmp_path: Path) -> Run:
-    return Run(stub, prompt, rubric, provenance, tmp_path)
 
 
 def right(judgments: list[Judgment]) -> None:
@@ -99,3 +92,8 @@ class Run:
             time.sleep(0.002)
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def run(stub: Any, prompt: Prompt, rubric: Rubric, provenance: Provenance, tmp_path: Path) -> Run:
+    return Run(stub, prompt, rubric, provenance, tmp_path)

@@ -1,11 +1,9 @@
 """Steps, a judge of several criteria and an analysis of all, as a user would write them; configs in tests name them."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,16 +31,8 @@ def table(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def metrics(folder: Path) -> dict[str, float]:
     return json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-
-
-def write_texts(rows: Iterable[Mapping[str, Any]]) -> None:
-    Path("texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def run_in(folder: Path, config: dict[str, Any], typed: Sequence[str] = ()) -> float | None:

@@ -1,7 +1,5 @@
 """Judges composed from configs, as a user types them: names within names, options, errors, runs without a key."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A whole run against a server or a judge that misbehaves: nothing judged is lost, nothing is paid for twice."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math
@@ -46,9 +44,7 @@ UNREADABLE = ("wrong-fields", "prose", "cut-json", "truncated", "empty")
         (Fault("slow-body", times=None, after=2), "timeout", 3),
     ],
 )
-def test_a_lasting_fault_is_one_typed_failure_and_never_a_number(
-    run: Run, stub: StubServer, fault: Fault, reason: str, asked: int
-) -> None:
+def test_a_lasting_fault_is_a_typed_failure(run: Run, stub: StubServer, fault: Fault, reason: str, asked: int) -> None:
     stub.faults = {"number 5.": fault}
     judgments = run(timeout=0.15)
     outcome = judgments[5].outcome
@@ -91,9 +87,7 @@ def test_settled_failures_stay_and_lost_items_are_asked_again_on_resume(run: Run
 
 
 @pytest.mark.parametrize("status", [302, 401, 403, 404, 418])
-def test_a_resume_of_which_every_open_text_is_refused_ends_as_the_run_did(
-    run: Run, stub: StubServer, status: int
-) -> None:
+def test_a_resume_whose_open_texts_are_all_refused_ends_as_the_run_did(run: Run, stub: StubServer, status: int) -> None:
     stub.faults = {"number 8.": Fault("status", times=None, body="{}")}
     run()
     stub.faults = {"number 8.": Fault("status", times=None, status=status, body="{}")}
@@ -118,9 +112,7 @@ def test_the_cache_answers_a_rerun_without_a_single_call(run: Run, stub: StubSer
         ({"max_usd": 0.3, "concurrency": 1}, r"`engine\.max_usd` is 0\.3 .* 0\.3000 USD", 3),
     ],
 )
-def test_a_budget_stops_exactly_and_the_rest_follows(
-    run: Run, stub: StubServer, budget: dict[str, Any], said: str, made: int
-) -> None:
+def test_a_budget_stops_exactly_there(run: Run, stub: StubServer, budget: dict[str, Any], said: str, made: int) -> None:
     with pytest.raises(BudgetExceeded, match=said):
         run(**budget)
     assert len(stub.requests) == len(run.kept()) == made

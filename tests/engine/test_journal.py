@@ -1,7 +1,5 @@
 """Journal, ledger, resume, cache and budgets: what a run has spent is known also of calls whose item got no record."""
 
-from __future__ import annotations
-
 import functools
 import json
 import sqlite3
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from tests.conftest import Capture, Patch
 from tests.engine.conftest import ITEMS, Run, right
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.build import build
@@ -145,7 +144,7 @@ def test_a_record_that_no_file_takes_is_a_failure_that_says_so(provenance: Prove
     assert [r.outcome for r in read_records(journal.path or tmp_path, Judgment)][-1] == whole.outcome
 
 
-def test_an_exchange_too_long_for_a_line_is_left_out(provenance: Provenance, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exchange_too_long_for_a_line_is_left_out(provenance: Provenance, monkeypatch: Patch) -> None:
     monkeypatch.setattr("undogmatic.engine.journal.LONGEST_LINE", 2000)
     long = record(provenance, request={"a": "x" * 3000}, reply="y" * 3000, attempts=2)
     kept, line = written(long)
@@ -183,9 +182,7 @@ def test_only_what_a_kill_left_of_a_line_of_ours_is_taken_back(tmp_path: Path, t
         assert path.read_bytes() == before + left
 
 
-def test_a_damaged_row_is_a_miss_that_is_said_once_and_replaced(
-    run: Run, stub: StubServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_row_is_a_miss_that_is_said_once_and_replaced(run: Run, stub: StubServer, capsys: Capture) -> None:
     first = run()
     cache = ReplyCache(run.folder / "cache")
     cache._database.execute("UPDATE replies SET reply = replace(reply, 'choices', 'voices')")

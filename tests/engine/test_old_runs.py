@@ -1,7 +1,5 @@
 """Runs of format 2 (tests/golden/old_runs, killed when half of their items were judged) go on, or are told apart."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Several judges and criteria in one run: journal, long table, files and report, and what reads them afterwards."""
 
-from __future__ import annotations
-
 import csv
 import json
 from functools import partial
@@ -10,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.engine.parts import OUT, TEXTS, TRAITS, TraitsJudge, lines, metrics, run_in, table, write_texts
+from tests.conftest import put, rows_in
+from tests.engine.parts import OUT, TEXTS, TRAITS, TraitsJudge, metrics, run_in, table
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError
@@ -41,7 +40,7 @@ def run(
     folder: Path, judges: list[Any] | None, *overrides: str, rows: Any = ROWS, reads: str = "none", **changed: Any
 ) -> float | None:
     """A run over texts, with the files that Hydra leaves."""
-    write_texts(rows)
+    put(Path("texts.jsonl"), rows)
     words = [*TEXTS, f"analysis={reads}", "engine.max_failures=1", *overrides]
     config = compose_config(words) | {"judges": judges} | changed
     return run_in(folder, config, [f"judges={json.dumps(judges)}", *overrides])
@@ -64,7 +63,7 @@ def test_judges_of_one_name_are_told_apart_everywhere() -> None:
     assert list(rows[0])[:3] == ["item_id", "judge", "criterion"]
     assert [(r["item_id"], r["judge"]) for r in rows] == [(i, j) for i in "abc" for j in ("score", "score-2")]
     assert all(one["score"] == two["score"] for one, two in zip(rows[::2], rows[1::2], strict=True))
-    assert len(lines(OUT / JOURNAL)) == metrics(OUT)["judged"] == 12
+    assert len(rows_in(OUT / JOURNAL)) == metrics(OUT)["judged"] == 12
     assert metrics(OUT)["score.none.mean"] == metrics(OUT)["score-2.none.mean"]
     headings = [line for line in (OUT / "report.md").read_text(encoding="utf-8").splitlines() if line[:2] == "##"]
     assert len([line for line in headings if line.endswith((": score", ": score-2"))]) == 2
@@ -83,7 +82,7 @@ def test_a_judge_of_several_criteria_notes_its_cost_once_and_each_failure_where_
     assert [float(scores["a", "traits", criterion]) for criterion in ("length", "calm")] == [6, 99]
     failed = [errors[item, "traits", criterion] for item in "bc" for criterion in ("length", "calm")]
     assert failed == ["", "unparseable", "refusal", "refusal"]
-    kept = [line for line in lines(OUT / JOURNAL) if line["judge"] == "traits"]
+    kept = [line for line in rows_in(OUT / JOURNAL) if line["judge"] == "traits"]
     assert all((line["cost"]["seconds"] > 0) == (line["criterion"] == "length") for line in kept)
     places = [("a", "traits", "calm"), ("b", "traits", "length"), ("a", "score", "overall")]
     assert [labels[place] for place in places] == ["85.0", "6.0", ""]
@@ -92,6 +91,7 @@ def test_a_judge_of_several_criteria_notes_its_cost_once_and_each_failure_where_
     assert numbers["traits.calm.none.mean"] == 99
     assert "score.none.mean" in numbers
     assert "no calm in it" in (OUT / "report.md").read_text(encoding="utf-8")
+    assert run(OUT, ["score", TRAITS], analysis={"_target_": "tests.engine.parts.Whole"}) == 3.0, "it reads all at once"
 
 
 def test_an_item_is_settled_when_all_its_criteria_are() -> None:
@@ -104,10 +104,6 @@ def test_an_item_is_settled_when_all_its_criteria_are() -> None:
     run(OUT, [TRAITS])
     assert dict(TraitsJudge.asked) == {each: 1 for each in "abc" if each != whole} and cut in TraitsJudge.asked
     assert list(cells("scores", "score").items()) == list(before.items())
-
-
-def test_an_analysis_may_read_all_at_once() -> None:
-    assert run(OUT, ["score", TRAITS], analysis={"_target_": "tests.engine.parts.Whole"}) == 3.0
 
 
 def built(*judges: str) -> Parts:
@@ -173,7 +169,7 @@ def test_a_panel_is_weighted_by_the_judges_of_one_run(tmp_path: Path) -> None:
     labelled(tmp_path / "both", ["score", TFIDF])
     panel = {"judge": "panel", "aggregate": "weighted", "members": [TFIDF, "score"]}
     labelled(tmp_path / "panel", [panel | {"history": ["both", "both"]}])
-    members = lines(tmp_path / "panel" / "judgments.jsonl")[0]["outcome"]["details"]
+    members = rows_in(tmp_path / "panel" / "judgments.jsonl")[0]["outcome"]["details"]
     errors = [metrics(tmp_path / "both")[f"{name}.labelled.rmse"] ** 2 for name in ("score-2", "score")]
     share = 1 / errors[0] / (1 / errors[0] + 1 / errors[1])
     assert f"x{share:.4f}" in members["members"].split(",")[0]
@@ -185,17 +181,17 @@ def test_a_panel_is_weighted_by_the_judges_of_one_run(tmp_path: Path) -> None:
 def test_a_flag_of_any_judge_puts_an_item_into_the_queue_once(tmp_path: Path) -> None:
     labelled(tmp_path / "both", ["score", TFIDF])
     journal = tmp_path / "both" / "judgments.jsonl"
-    judged = lines(journal)
+    judged = rows_in(journal)
     for line in judged:
         outcome, n = line["outcome"], int(line["item_id"][1:])
         if line["judge"] == "score":  # the same for all: it does not tell them apart
             outcome |= {"confidence": 50.0, "doubt": None, "interval": None, "review": n == 3, "uncertainty": None}
         else:
             outcome |= {"doubt": n / N, "review": n in (3, 7), "uncertainty": None}
-    journal.write_text("".join(json.dumps(line) + "\n" for line in judged), encoding="utf-8")
+    put(journal, judged)
     told = export("both", "queue")
     assert "by procedure of score-2" in told
-    rows = lines(Path("queue.jsonl"))
+    rows = rows_in(Path("queue.jsonl"))
     assert [(row["item_id"], row["judge"]) for row in rows] == [("t7", "score-2"), ("t3", "score")]
     assert rows[1]["uncertainty_value"] == 3 / N
     with Path("queue.csv").open(encoding="utf-8-sig") as file:
@@ -231,5 +227,5 @@ def test_the_items_that_a_step_made_can_be_reviewed(tmp_path: Path) -> None:
     labelled(tmp_path / "made", ["score", TFIDF], "steps=[{_target_: tests.engine.parts.Halve}]", reads="none")
     told = export("made", "queue", everything=True)
     assert f"{2 * N} of {2 * N} judged items" in told
-    rows = lines(Path("queue.jsonl"))
+    rows = rows_in(Path("queue.jsonl"))
     assert {row["item_id"] for row in rows} == {f"t{n}.{half}" for n in range(N) for half in (0, 1)}

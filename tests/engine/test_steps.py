@@ -1,7 +1,5 @@
 """Steps that make items from items: from a config to scores, with failures, resumption, one budget and laziness."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import itertools
@@ -14,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.engine.parts import CHOICES, HALVE, OUT, Halve, lines, metrics, table, write_texts
+from tests.conftest import put, rows_in
+from tests.engine.parts import CHOICES, HALVE, OUT, Halve, metrics, table
 from tests.engine.parts import TEXTS as OVER_TEXTS
 from undogmatic.api import judge_items
 from undogmatic.config.door import compose_config
@@ -33,7 +32,7 @@ SCORES, MADE = OUT / "scores.csv", OUT / "steps" / "halve.jsonl"
 
 def config(*steps: Any, overrides: Sequence[str] = (), texts: str = "abc") -> dict[str, Any]:
     """A composed config over these TEXTS with these steps, given as a user's YAML would."""
-    write_texts({"id": name, "text": TEXTS[name]} for name in texts)
+    put(Path("texts.jsonl"), [{"id": name, "text": TEXTS[name]} for name in texts])
     return compose_config([*OVER_TEXTS, "analysis=none", "engine.concurrency=2", *overrides]) | {"steps": list(steps)}
 
 
@@ -46,11 +45,11 @@ def ran(*steps: Any, **changed: Any) -> list[dict[str, str]]:
 def test_items_that_a_step_makes_are_judged_and_a_failed_one_is_counted() -> None:
     judged = [(name, "") for name in ("a.0", "a.1", "b.0", "b.1")]
     assert [(row["item_id"], row["error"]) for row in ran(HALVE)] == [*judged, ("c", "unparseable")]
-    made = {line["item_id"]: line["outcome"] for line in lines(MADE)}
+    made = {line["item_id"]: line["outcome"] for line in rows_in(MADE)}
     assert "%%%" in json.dumps(made)
     assert (made["a"]["items"][1]["parent"], made["a"]["items"][1]["maker"]) == ("a", "halve")
     assert made["c"]["reason"] == "unparseable"
-    assert len(lines(OUT / JOURNAL)) == 4
+    assert len(rows_in(OUT / JOURNAL)) == 4
     assert (metrics(OUT)["judged"], metrics(OUT)["failed"]) == (4, 1)
     assert "no words in it" in (OUT / "report.md").read_text(encoding="utf-8")
 
@@ -89,7 +88,7 @@ def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget() -> None:
         twice(overrides=["engine.max_calls=3"])
     assert [row["item_id"] for row in twice(overrides=["engine.max_calls=4"])] == ["a", "b"]
     first, second = (
-        [line["outcome"]["items"][0] for line in lines(OUT / "steps" / f"{name}.jsonl")]
+        [line["outcome"]["items"][0] for line in rows_in(OUT / "steps" / f"{name}.jsonl")]
         for name in ("summarise", "summarise-2")
     )
     assert {made["inputs"]["text"] for made in first} == {"Tema 69", "Não deve,"}
@@ -109,7 +108,7 @@ def test_other_steps_are_another_run() -> None:
 def test_items_are_made_once_however_often_they_are_judged() -> None:
     ran(HALVE, overrides=["run.repeats=3"])
     assert set(Halve.asked.values()) == {1}
-    judged = [(line["repeat"], line["item_id"]) for line in lines(OUT / JOURNAL)]
+    judged = [(line["repeat"], line["item_id"]) for line in rows_in(OUT / JOURNAL)]
     assert sorted(judged) == [(n, name) for n in range(3) for name in ("a.0", "a.1", "b.0", "b.1")]
     assert [n for n, _ in judged] == sorted(n for n, _ in judged)  # a run that is stopped has its first repeat
 

@@ -5,8 +5,6 @@ alone are `undogmatic.models.fake.KINDS`, which users can run as well (`model=fa
 need to know what they are tested on.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 

@@ -1,10 +1,9 @@
-"""Good judges are believed, copies are no evidence, and the list of fakes is whole."""
-
-from __future__ import annotations
+"""Good judges are believed, copies are no evidence, fakes are found out, and the list of them is whole."""
 
 import numpy as np
 import pytest
 
+from benchmarks import arranged
 from benchmarks.fakes import WORLDS, on_items, one_world
 from tests.fakes.judges import EXPRESSIONS, FAKES, GOOD
 from tests.fakes.worlds import made_up, shipped, verdict_of
@@ -57,3 +56,8 @@ def test_there_are_forty_and_the_experiment_has_all_that_read_the_text_alone() -
     assert len(FAKES) >= 40
     listed = (conf_folder() / "experiment" / "fakes.yaml").read_text(encoding="utf-8")
     assert {*KINDS, *EXPRESSIONS} == set(listed.rsplit("model.kind: ", 1)[1].strip().split(","))
+
+
+@pytest.mark.parametrize("kind", arranged.KINDS)
+def test_a_judge_that_reads_one_arrangement_is_not_believed(kind: str) -> None:
+    assert {arranged.verdict(kind, 46, seed) for seed in range(2)} <= {"surface_as_good", "surface_explains"}

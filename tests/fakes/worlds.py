@@ -1,7 +1,5 @@
 """Texts to try judges on: the shipped pairs, and made-up pairs with surfaces alike, or not."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """`undogmatic calibrate`: what it refuses, and how the folds of its cross-validation are drawn."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -31,9 +29,7 @@ def judged(item: Item, score: float | None) -> Judgment:
     )
 
 
-def test_too_few_labelled_texts_are_refused_before_anything_is_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_few_labelled_texts_are_refused_before_judging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     data = tmp_path / "few.jsonl"
     data.write_text("".join(json.dumps({"text": f"t{n}", "label": 1}) + "\n" for n in range(LEAST - 1)))

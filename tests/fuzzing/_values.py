@@ -1,13 +1,14 @@
 """Values that a well-meaning program does not expect, good values with one thing in them replaced by such a one, and
 what a door owes: items that every later file takes, or one message that names the file."""
 
+import contextlib
 import copy
 import csv
 import functools
 import io
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -135,25 +136,28 @@ def json_or_nothing(value: Any) -> str:
 LONGEST_MESSAGE = 2000
 
 
-def one_message(error: BaseException, places: Sequence[Path | str] = (), lines: int = 8) -> None:
-    """It is an error of ours with a status of its own, in a short paragraph that names one of the places."""
-    assert isinstance(error, UndogmaticError), f"{type(error).__name__}: {error}"
-    message = str(error)
-    assert error.exit_status in (2, 3), (error.exit_status, message)
-    assert message.strip() and len(message) < LONGEST_MESSAGE and len(message.splitlines()) <= lines, message[:3000]
-    assert "Traceback" not in message, message
-    assert not places or any(str(place) in message for place in places), message
-    message.encode("utf-8", "strict")
+@contextlib.contextmanager
+def one_message(places: Sequence[Path | str] = (), lines: int = 8) -> Iterator[None]:
+    """What fails inside fails with an error of ours and a status of its own, in a short paragraph that names one of the
+    places."""
+    try:
+        yield
+    except Exception as error:
+        assert isinstance(error, UndogmaticError), f"{type(error).__name__}: {error}"
+        message = str(error)
+        assert error.exit_status in (2, 3), (error.exit_status, message)
+        assert message.strip() and len(message) < LONGEST_MESSAGE and len(message.splitlines()) <= lines, message[:3000]
+        assert "Traceback" not in message, message
+        assert not places or any(str(place) in message for place in places), message
+        message.encode("utf-8", "strict")
 
 
 def named_or_writable(path: Path, read: Callable[[], Sequence[Item]]) -> None:
     """Read items; they can be written, or the message names the file."""
-    try:
+    items: Sequence[Item] = ()
+    with one_message([path]):
         items = read()
-    except UndogmaticError as error:
-        one_message(error, [path])
-    else:
-        writable(items)
+    writable(items)
 
 
 def writable(items: Sequence[Item]) -> None:

@@ -59,7 +59,7 @@ def enter(case: Case) -> None:
         path = Path(folder, case.group, f"fuzz{suffix}")
         path.parent.mkdir()
         path.write_bytes(case.content)
-        try:
+        with one_message():
             if case.group == "texts":
                 read(path)
                 return
@@ -78,8 +78,6 @@ def enter(case: Case) -> None:
 
                 language("fuzz")
             built(config)
-        except Exception as error:
-            one_message(error)
 
 
 @functools.cache

@@ -32,12 +32,10 @@ def enter(content: bytes | None) -> None:
         else:
             file.write_bytes(content)
         assert NAME not in os.environ
-        try:
+        with one_message((NAME, ".env")):
             value = setting(NAME)
             assert value is None or value.strip()
             find_key(NAME, "model=gpt")
-        except Exception as error:
-            one_message(error, (NAME, ".env"))
 
 
 EXAMPLES: list[bytes | None] = [

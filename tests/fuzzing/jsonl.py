@@ -25,34 +25,23 @@ def strategy() -> st.SearchStrategy[bytes]:
 
 
 enter = reading("fuzzed.jsonl")
+_ROWS = (
+    r'"text": "a\u0000b"|"text": "\ud800"|"text": "a", "x": {"\ud800": 1}|"text": "a", "label": 1e400|'
+    '"text": "a", "label": NaN|"text": "a", "labels": [1], "label": 2|"text": "a", "labels": [1], "label.a": 2|'
+    '"text": "a", "labels": {"overall": [1]}, "label": 2|"text": "a", "inputs": [1]|"text": "a", "text": "b"|'
+    r'"id": "", "text": "a"|"id": null, "text": "a"|"id": true, "text": "a"|"id": "a\nb", "text": "a"'
+)
 EXAMPLES: list[bytes] = [
-    b"",
-    b"\xef\xbb\xbf",
-    b'{"text": "caf\xe9"}',
-    '{"text": "a"}'.encode("utf-16"),
-    '{"text": "a"}'.encode("utf-16-le"),
-    b'{"text": "a\x00b"}',
-    b'{"text": "a\\u0000b"}',
-    b'{"text": "\\ud800"}',
-    b'{"text": "a", "x": {"\\ud800": 1}}',
+    *(f"{{{row}}}".encode() for row in _ROWS.split("|")),
+    *('{"text": "a"}'.encode(code) for code in ("utf-16", "utf-16-le")),
+    *(b"", b"\xef\xbb\xbf", b'{"text": "caf\xe9"}', b'{"text": "a\x00b"}'),
     b'{"text": "a", "label": ' + b"1" * 5000 + b"}",
-    b'{"text": "a", "label": 1e400}',
-    b'{"text": "a", "label": NaN}',
     b'{"text": "a", "label": true}\n{"text": "b", "label": "7"}\n{"text": "c", "label": [7]}',
-    b'{"text": "a", "labels": [1], "label": 2}',
-    b'{"text": "a", "labels": {"overall": [1]}, "label": 2}',
-    b'{"text": "a", "labels": [1], "label.a": 2}',
-    b'{"text": "a", "inputs": [1]}',
-    b'{"text": "a", "text": "b"}',
     b'{"text": "a", "x": ' + b"[" * 150 + b"]" * 150 + b"}",
     b'{"text": "a", "x": ' + b"[" * 100_000,
     b'{"text": "a", "x": [' + b"{}," * 300_000 + b"{}]}",
     b'{"text": "a", "x": "' + b'\\"' * 300_000 + b"[" * 300_000,
     b'{"id": "' + b"x" * 1_000_000 + b'", "text": "a"}',
-    b'{"id": "", "text": "a"}',
-    b'{"id": null, "text": "a"}',
-    b'{"id": true, "text": "a"}',
-    b'{"id": "a\\nb", "text": "a"}',
     b'{"id": "../../x", "text": "a"}\n{"id": "=1+1", "text": "b"}\n{"id": "\'=1+1", "text": "c"}',
     b'{"text": "a"}\r{"text": "b"}\r',
     b'{"text": "a"}\r\n{"text": "b"}\n\n{"text": "c"}',

@@ -4,21 +4,14 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from tests.conftest import RUBRIC
 from tests.fuzzing._values import lines, one_message, sheet
 from tests.fuzzing.csv import ENCODINGS
 from tests.fuzzing.jsonl import odd
-from undogmatic.errors import UndogmaticError
-from undogmatic.records.rubric import NumericScale, Rubric, Wording
 from undogmatic.review import labels
 
 ITEMS = dict.fromkeys(["a", "=1+1", "'=1+1", "'a", "-5", "é"])
 COLUMNS = ("item_id", "label", "labeller", "comment", "inclusion_probability", "queue", "x")
-RUBRIC = Rubric(
-    name="toy",
-    scale=NumericScale(minimum=0, maximum=100),
-    direction="higher_is_worse",
-    wordings={"en": Wording(definition="d", question="q")},
-)
 Case = tuple[str, bytes, str | None, str | None]
 """The file's suffix, its bytes, --scale, --labeller."""
 
@@ -49,51 +42,42 @@ def enter(case: Case) -> None:
     kept = folder / labels.FILE
     kept.unlink(missing_ok=True)
     path.write_bytes(content)
-    try:
+    checked = None
+    with one_message(["--scale"]):
         ends = None if scale is None else labels.parse_scale(scale)
-    except UndogmaticError as error:
-        one_message(error, ["--scale"])
-        return
-    try:
-        source, rows = labels.read_sheet(str(path))
-        options = {"scale": ends, "labeller": labeller, "revise": False}
-        checked = labels.check(str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], **options)
-    except UndogmaticError as error:
-        one_message(error, [path], lines=20)
+        with one_message([path], lines=20):
+            source, rows = labels.read_sheet(str(path))
+            options = {"scale": ends, "labeller": labeller, "revise": False}
+            checked = labels.check(str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], **options)
+    if checked is None:
         return
     labels.append(folder, checked.new)
     found = labels.read(folder)
     assert found == checked.new
     assert all(one.item_id in ITEMS and 0 <= one.label <= 100 for one in found)
     kept.write_bytes(content)  # and as what a folder holds already
-    try:
+    with one_message([kept]):
         labels.read(folder)
-    except UndogmaticError as error:
-        one_message(error, [kept])
 
 
 def _csv(*rows: str) -> bytes:
     return "\n".join(("item_id,label,queue", *rows)).encode()
 
 
+_LONG = ("a," + "9" * 5000 + ",", 'a,"' + "9" * 300_000 + '",', "x" * 1_000_000 + ",5,")
+_LABELS = (b"[" * 100_000, b"[" * 90 + b"]" * 90 + b"}", b"[" + b"1," * 100_000 + b"1]}")
+_MORE = (b'"labeller": {"x": 1}, "comment": [1], "queue": 7}', b'"labeller": "a\\nb"}')
+
+
 EXAMPLES: list[Case] = [
-    (".csv", b"", None, None),
     (".csv", _csv("a,50,"), "0-" + "9" * 400, None),
-    (".csv", _csv("a,50,"), None, "\ud800"),
-    (".csv", _csv("a,50,"), None, "x" * 5000),
+    *((".csv", _csv("a,50,"), None, name) for name in ("\ud800", "x" * 5000)),
     (".csv", _csv("=1+1,1,q", "'=1+1,2,q", "''=1+1,99,q", "'a,3,"), "0-100", None),
-    (".csv", _csv("a," + "9" * 5000 + ","), None, None),
-    (".csv", _csv('a,"' + "9" * 300_000 + '",'), None, None),
-    (".csv", _csv("x" * 1_000_000 + ",5,"), None, None),
-    (".csv", _csv("a,50,", "a,60,"), None, None),
+    *((".csv", _csv(row), None, None) for row in _LONG),
+    *((".csv", content, None, None) for content in (b"", _csv("a,50,", "a,60,"), b"item_id,label\na,5\0\n")),
     (".csv", "item_id,label\né,5\n".encode("latin-1"), None, None),
     (".csv", "item_id,label\na,5\n".encode("utf-16"), None, None),
-    (".csv", b"item_id,label\na,5\0\n", None, None),
-    (".jsonl", b'{"item_id": "a", "label": ' + b"[" * 100_000, None, None),
-    (".jsonl", b'{"item_id": "a", "label": ' + b"[" * 90 + b"]" * 90 + b"}", None, None),
-    (".jsonl", b'{"item_id": ["a"], "label": {"b": 1}}', None, None),
-    (".jsonl", b'{"item_id": "a", "label": [' + b"1," * 100_000 + b"1]}", None, None),
-    (".jsonl", b'{"item_id": "a", "label": 5, "labeller": {"x": 1}, "comment": [1], "queue": 7}', None, None),
-    (".jsonl", b'{"item_id": "a", "label": 5, "labeller": "a\\nb"}', None, None),
-    (".jsonl", b"\x80\x04\x95", None, None),
+    *((".jsonl", b'{"item_id": "a", "label": ' + label, None, None) for label in _LABELS),
+    *((".jsonl", b'{"item_id": "a", "label": 5, ' + more, None, None) for more in _MORE),
+    *((".jsonl", content, None, None) for content in (b'{"item_id": ["a"], "label": {"b": 1}}', b"\x80\x04\x95")),
 ]

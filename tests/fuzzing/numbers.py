@@ -40,10 +40,8 @@ def enter(case: Case) -> None:
     for step in case.key[:-1]:
         node = node[step] if isinstance(node[step], dict) else node.setdefault(step, {})
     node[case.key[-1]] = case.value
-    try:
+    with one_message((*case.key, "judge")):
         built(whole)
-    except Exception as error:
-        one_message(error, (*case.key, "judge"))
 
 
 def strategy() -> st.SearchStrategy[Case]:

@@ -33,10 +33,8 @@ def strategy() -> st.SearchStrategy[Words]:
 
 def enter(words: Words) -> None:
     """Compose the words as the commands do, and check what comes of it."""
-    try:
+    with one_message():
         settings(compose_config(words))
-    except Exception as error:
-        one_message(error)
 
 
 EXAMPLES: list[Words] = [

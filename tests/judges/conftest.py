@@ -1,7 +1,5 @@
 """Judges over a fake chat model, in words (one JSON answer per step) or in levels (one number per question)."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math
@@ -14,7 +12,7 @@ import yaml
 
 from tests.conftest import FakeChat
 from undogmatic.engine.step import JudgeStep
-from undogmatic.judges.asker import LevelsAsker, WordsAsker
+from undogmatic.judges.asker import Asker, LevelsQuestion, WordsQuestion
 from undogmatic.judges.base import Judge
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.chat import LanguageModel
@@ -59,14 +57,14 @@ class Bench:
     def __init__(self, prompt: Prompt, rubric: Rubric, provenance: Provenance) -> None:
         self.prompt, self.rubric, self.provenance = prompt, rubric, provenance
 
-    def words(self, *answers: Any) -> WordsAsker:
+    def words(self, *answers: Any) -> Asker:
         """Answers in this order: objects become JSON, texts stay as they are. The last one repeats."""
         texts = [a if isinstance(a, str) else json.dumps(a) for a in answers]
         self.chat = FakeChat(lambda _: (texts.pop(0) if len(texts) > 1 else texts[0], None))
         self.chat.connect(Gateway())
-        return WordsAsker(self.chat, self.prompt, self.rubric, WORDINGS)
+        return Asker(WordsQuestion, self.chat, self.prompt, self.rubric, WORDINGS)
 
-    def levels(self, answer: Callable[[str], dict[int, float]], base: bool = True) -> LevelsAsker:
+    def levels(self, answer: Callable[[str], dict[int, float]], base: bool = True) -> Asker:
         """`answer` gives the odds of the labels for a question (the last message)."""
 
         def reply(question: str) -> tuple[str, dict[str, float]]:
@@ -74,7 +72,7 @@ class Bench:
 
         self.chat = FakeChat(reply, base=base)
         self.chat.connect(Gateway())
-        return LevelsAsker(self.chat, self.prompt, self.rubric, WORDINGS)
+        return Asker(LevelsQuestion, self.chat, self.prompt, self.rubric, WORDINGS)
 
     def judge(self, judge: Judge, text: str | Mapping[str, str] = "Tema 69.", **metadata: Any) -> Judgment:
         item = Item(id="a", inputs={"text": text} if isinstance(text, str) else text, metadata=metadata)

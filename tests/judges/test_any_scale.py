@@ -1,7 +1,5 @@
 """Every readout and every judge style on every kind of scale, and as DSPy modules on which its own tools work."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Panels and selective judges over judges that need no model."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """A panel's weights from earlier runs: what they are, which runs they may come from, and who is told."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Each style in words and in levels: its wording, what it yields, how many calls it makes, what bad answers get."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -12,17 +10,11 @@ from tests.conftest import FakeChat
 from tests.judges.conftest import WORDINGS, Bench, FixedJudge
 from undogmatic.config.build import build
 from undogmatic.errors import ConfigError
-from undogmatic.judges.asker import Asker, WordsAsker
+from undogmatic.judges import devils_advocate
+from undogmatic.judges.asker import Asker, WordsQuestion
 from undogmatic.judges.base import Judge
 from undogmatic.judges.debate import Advocate, Critic, Debate, DebateJudge, Decision, RedBlue, RedBlueJudge, balance
-from undogmatic.judges.devils_advocate import (
-    Accuracy,
-    CalibrationProbeJudge,
-    Critique,
-    DevilsAdvocateJudge,
-    SinglePass,
-    SinglePassJudge,
-)
+from undogmatic.judges.devils_advocate import CalibrationProbeJudge, Critique, DevilsAdvocateJudge, SinglePassJudge
 from undogmatic.judges.questions import Answer, StepWording, numbers, repeats, schema
 from undogmatic.judges.score import DistributionalJudge, points_answer
 from undogmatic.readouts.prompt import Prompt
@@ -86,9 +78,7 @@ STYLES: list[tuple[Callable[[Asker], Judge], dict[str, Any]]] = [
 ]
 
 
-def test_the_initial_score_stands_the_critique_says_how_sure_it_is_and_a_strength_of_one_is_a_tenth(
-    bench: Bench,
-) -> None:
+def test_the_initial_score_stands_the_critique_says_how_sure_it_is_and_a_strength_of_1_is_a_tenth(bench: Bench) -> None:
     found = bench.verdict(devil(bench.words(CRITIQUE)))
     assert (found.score, found.interval, found.uncertainty, found.review) == (80, (50, 65), "medium", False)
     assert (found.confidence, found.confidence_source) == (60, "procedure")
@@ -110,9 +100,7 @@ def test_the_initial_score_stands_the_critique_says_how_sure_it_is_and_a_strengt
         ({"critique_strength": 7, "range_low": 20, "range_high": 65}, "strength, width"),
     ],
 )
-def test_strength_major_issues_or_a_wide_range_ask_for_review(
-    bench: Bench, changes: dict[str, Any], level_from: str
-) -> None:
+def test_strength_major_issues_or_width_ask_for_review(bench: Bench, changes: dict[str, Any], level_from: str) -> None:
     """The confidence comes from the strength alone, so the verdict says what else made the level."""
     found = bench.verdict(devil(bench.words(CRITIQUE | changes)))
     assert (found.uncertainty, found.review) == ("high", True)
@@ -135,9 +123,7 @@ def test_the_critic_is_told_the_score_and_the_text_stays_fenced(bench: Bench) ->
     assert '"severity": "minor" | "moderate" | "major"' in bench.chat.requests[0]["system"]
 
 
-def test_points_are_the_distribution_and_where_they_do_not_sum_to_100_are_scaled_and_the_defect_is_named(
-    bench: Bench,
-) -> None:
+def test_points_are_the_distribution_and_are_scaled_where_they_do_not_sum_to_100_which_is_named(bench: Bench) -> None:
     found = bench.verdict(DistributionalJudge(bench.words(POINTS)))
     assert found.distribution.probabilities == pytest.approx((0, 0, 0.1, 0.8, 0.1))
     assert (found.score, found.interval, found.uncertainty) == (pytest.approx(75), (50, 100), "medium")
@@ -356,8 +342,8 @@ STEPS: dict[str, type[Answer]] = {
     "critic": Critic,
     "arbiter": Decision,
     "red_blue": RedBlue,
-    "single_pass": SinglePass,
-    "accuracy": Accuracy,
+    "single_pass": devils_advocate.SinglePass,
+    "accuracy": devils_advocate.Accuracy,
 }
 
 
@@ -373,7 +359,7 @@ def test_every_field_is_worded_in_every_language(step: str, language: str, rubri
 
 
 def test_a_language_without_wording_names_those_that_have_one(prompt: Prompt, rubric: Rubric) -> None:
-    spoken = WordsAsker(FakeChat(lambda _: ("", None)), prompt, rubric, {"pt": WORDINGS["pt"]})
+    spoken = Asker(WordsQuestion, FakeChat(lambda _: ("", None)), prompt, rubric, {"pt": WORDINGS["pt"]})
     with pytest.raises(ConfigError, match=r"no wording in 'en' \(it has: pt\)"):
         spoken.question("critique", Critique)
 

@@ -1,7 +1,5 @@
 """The gateway alone: cache, budget, retries, waiting, and the record of what was said."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
@@ -119,9 +117,7 @@ def test_the_cache_answers_and_keeps_models_requests_and_repeats_apart(cache: Re
     assert gateway.budget.calls == 4 and gateway.budget.usd == pytest.approx(0.4)
 
 
-def test_failures_are_not_cached_and_from_the_second_retry_on_every_attempt_is_a_call_of_its_own(
-    cache: ReplyCache,
-) -> None:
+def test_failures_are_not_cached_and_from_the_second_retry_on_each_attempt_is_its_own_call(cache: ReplyCache) -> None:
     send, times = sender(UnparseableAnswer("rubbish"), Reply("fine"))
     with pytest.raises(UnparseableAnswer):
         call(Gateway(cache), send)
@@ -135,9 +131,7 @@ def test_failures_are_not_cached_and_from_the_second_retry_on_every_attempt_is_a
     assert len(times) == 3
 
 
-def test_caches_on_one_folder_share_replies_with_infinities_and_one_that_cannot_be_used_names_the_key(
-    cache: ReplyCache, tmp_path: Path
-) -> None:
+def test_caches_on_one_folder_share_replies_and_a_bad_one_names_the_key(cache: ReplyCache, tmp_path: Path) -> None:
     reply = Reply({"logprob": -math.inf, "text": "não"}, 1, 2, 0.5)
     cache.put("k", reply)
     with contextlib.closing(ReplyCache(tmp_path / "c")) as other:
@@ -184,9 +178,7 @@ def test_the_budget_counts_retries_stops_before_the_next_call_and_takes_a_hidden
         (0, 3, "bf8a9a5d9d6cfa5805ad79a6d68adf8aa9d13cb8a3afabcf9ede1340a90835a8"),
     ],
 )
-def test_the_keys_of_the_cache_stay_the_same_so_that_kept_answers_are_found(
-    cache: ReplyCache, repeat: int, again: int, key: str
-) -> None:
+def test_keys_stay_the_same_and_kept_answers_are_found(cache: ReplyCache, repeat: int, again: int, key: str) -> None:
     cache.put(key, Reply("kept"))
     send, _ = sender(Reply("new"))
     request = {"messages": [{"role": "user", "content": "não"}], "temperature": 0.0}
@@ -212,9 +204,7 @@ def test_what_the_model_does_not_give_is_no_answer_and_not_kept(cache: ReplyCach
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_the_same_call_that_is_under_way_is_waited_for_and_paid_once_with_a_cache(
-    cache: ReplyCache, cached: bool
-) -> None:
+def test_a_call_that_is_under_way_is_waited_for_and_paid_once_with_a_cache(cache: ReplyCache, cached: bool) -> None:
     sent: list[int] = []
     gateway = Gateway(cache if cached else None, Budget(max_calls=100))
 
@@ -264,7 +254,7 @@ def test_who_waits_for_a_call_that_fails_or_is_given_up_asks_anew(cache: ReplyCa
     assert isinstance(cancelled, asyncio.CancelledError) and fine.data == "fine"
 
 
-def test_a_cache_that_is_locked_or_full_loses_no_answer_and_is_said_once(
+def test_a_locked_or_full_cache_loses_no_answer_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("undogmatic.models.calls.BUSY_SECONDS", 0.05)

@@ -1,7 +1,5 @@
 """Decision models against the stub: the wire, the readout, DSPy's Predict, and every malformed answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +7,7 @@ import dspy
 import pytest
 from dspy.adapters.types.decision import Score
 
+from tests.conftest import Patch
 from tests.models.conftest import run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, score_of
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, TransportError, UnparseableAnswer
@@ -58,9 +57,7 @@ def test_a_score_question_goes_out_as_agreed_and_the_distribution_comes_back(stu
     assert calls[0].reply["model"] == "stub-1.0"
 
 
-def test_the_key_is_optional_on_this_machine_and_needed_elsewhere(
-    stub: StubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_is_optional_on_this_machine_and_needed_elsewhere(stub: StubServer, monkeypatch: Patch) -> None:
     local = decision(stub)
     run_once(local, lambda: local.decide("state", NOUL))
     assert "Authorization" not in stub.requests[0].headers
@@ -105,7 +102,7 @@ def test_variants_of_a_good_reply_are_understood(stub: StubServer, judge: Judged
         (Fault("html", times=None), TransportError, "answered 502"),
     ],
 )
-def test_malformed_answers_are_typed_failures(
+def test_bad_answers_are_typed(
     stub: StubServer, judge: Judged, fault: Fault, expected: type[ModelError], message: str
 ) -> None:
     stub.faults = {"um texto": fault}

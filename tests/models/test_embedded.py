@@ -1,7 +1,5 @@
 """The embedded model itself. These tests load it (a second or two) from the user's cache."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import reading_of
+from tests.conftest import Patch, reading_of
 from undogmatic.config.build import build
 from undogmatic.config.groups import plain
 from undogmatic.errors import ConfigError, ModelError
@@ -79,9 +77,7 @@ def test_the_pieces_of_a_text_together_are_the_text(model: EmbeddedModel) -> Non
         asyncio.run(model.pieces("", VIEW))
 
 
-def test_words_before_the_text_change_its_states_last_pools_one_token_and_an_unknown_block_is_named(
-    model: EmbeddedModel,
-) -> None:
+def test_words_before_a_text_change_its_states_and_last_pools_one_token_of_a_known_block(model: EmbeddedModel) -> None:
     assert not np.array_equal(pooled(model, "texto"), pooled(model, "texto", View(blocks=(2, 3), before="Pergunta: ")))
     asked = View(blocks=(2, 3), after=" Explica ou só cita?")
     last = pooled(model, "texto", asked.model_copy(update={"pool": "last"}))
@@ -141,9 +137,7 @@ def test_a_continuation_begins_with_the_likeliest_token_and_is_the_same_again(mo
         asyncio.run(model.continue_text("word " * 600, 6))
 
 
-def test_an_interrupt_ends_a_continuation_at_the_next_token(
-    model: EmbeddedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_ends_a_continuation_at_the_next_token(model: EmbeddedModel, monkeypatch: Patch) -> None:
     before = pooled(model, "texto")
     third, interrupted, count, own = threading.Event(), threading.Event(), [0], Llama._logits
 
@@ -181,9 +175,7 @@ def test_an_interrupt_ends_a_pass_and_leaves_nothing_of_it(model: EmbeddedModel)
     assert llama.next_token(texts, 3) == right
 
 
-def test_whole_numbers_are_put_together_from_digits_and_a_reason_ends_with_its_line(
-    model: EmbeddedModel, rubric: Rubric
-) -> None:
+def test_whole_numbers_are_made_of_digits_and_a_reason_ends_with_its_line(model: EmbeddedModel, rubric: Rubric) -> None:
     prompt = shown((97, "Só cita."), (4, "Explica."))
     readings = {}
     for reasoning in (False, True, False):

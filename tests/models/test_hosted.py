@@ -1,6 +1,4 @@
-"""Hosted chat models: what reaches the wire, what comes back, what faults mean, and servers that speak no HTTP."""
-
-from __future__ import annotations
+"""Hosted chat models: what reaches the wire, what comes back, what faults mean, odd servers, and `model=env`."""
 
 import contextlib
 import json
@@ -15,10 +13,15 @@ import dspy
 import pytest
 from dspy.lm15 import Request, Response, request_from_openai_chat
 
+from tests.conftest import Capture, Patch
 from tests.fuzzing import watched
 from tests.models.conftest import KEYS, folder_of, run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, level_of, score_of
+from undogmatic import api
+from undogmatic.api import score_text
+from undogmatic.cli import main
 from undogmatic.errors import AnswerTimeout, ConfigError, ModelError, RefusedAnswer, TransportError, UnparseableAnswer
+from undogmatic.models.base import Chats
 from undogmatic.models.calls import Budget, Gateway, recording
 from undogmatic.models.hosted import ChatModel
 from undogmatic.readouts.chat import LanguageModel, ask
@@ -52,9 +55,7 @@ def chat(stub: StubServer, **options: Any) -> ChatModel:
 # What reaches the wire
 
 
-def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_own_word_for_the_limit(
-    stub: StubServer,
-) -> None:
+def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_own_limit(stub: StubServer) -> None:
     settings = {"temperature": 0.0, "top_p": 0.9, "max_tokens": 77, "seed": 3, "stop": ["X"], "response_format": FORM}
     complete(chat(stub), request(**settings))
     sent = stub.requests[0]
@@ -89,9 +90,7 @@ class PromptAdapter(dspy.Adapter):
         return {"answer": completion}
 
 
-def test_log_probabilities_come_back_to_predict_and_the_synchronous_way_leaves_no_connection_open(
-    stub: StubServer,
-) -> None:
+def test_log_probabilities_come_back_to_predict_and_no_connection_stays_open(stub: StubServer) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5)
@@ -110,9 +109,7 @@ def test_log_probabilities_come_back_to_predict_and_the_synchronous_way_leaves_n
 
 
 @pytest.mark.parametrize("settings", [{"logprobs": True, "top_logprobs": 3}, {"response_format": FORM}])
-def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
-    stub: StubServer, settings: dict[str, Any]
-) -> None:
+def test_the_short_way_and_that_of_dspy_send_and_give_the_same(stub: StubServer, settings: dict[str, Any]) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, top_p=1.0, max_tokens=50, **settings)
@@ -132,9 +129,7 @@ def test_the_short_way_through_dspy_and_its_own_way_send_and_give_the_same(
         assert tops[0] == tops[1] and len(tops[0]) == 3
 
 
-def test_azure_puts_the_deployment_in_the_address_and_the_key_in_its_own_header(
-    stub: StubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_azure_has_the_deployment_in_the_address_and_a_header_for_the_key(stub: StubServer, monkeypatch: Patch) -> None:
     stub.key = KEY
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     model = shipped("azure", name="my-deploy", api_base=stub.url, prices_like="gpt-4.1-mini")
@@ -144,7 +139,7 @@ def test_azure_puts_the_deployment_in_the_address_and_the_key_in_its_own_header(
     assert model.price.input and "2024-10-21" in model.name
 
 
-def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: Patch) -> None:
     stub.key = KEY
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     model = shipped("claude", api_base=stub.url)
@@ -172,9 +167,7 @@ def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: pytest.Mo
         ("openai_compatible", {"name": "m", "api_base": "http://host:1/v1/"}),
     ],
 )
-def test_every_shipped_choice_builds_and_names_its_server(
-    monkeypatch: pytest.MonkeyPatch, choice: str, changes: dict[str, Any]
-) -> None:
+def test_each_shipped_choice_names_its_server(monkeypatch: Patch, choice: str, changes: dict[str, Any]) -> None:
     for variable in KEYS:
         monkeypatch.setenv(variable, KEY)
     model = shipped(choice, **changes)
@@ -186,9 +179,7 @@ def test_every_shipped_choice_builds_and_names_its_server(
 # Keys and prices
 
 
-def test_a_key_comes_from_dotenv_without_touching_the_environment(
-    stub: StubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_in_dotenv_does_not_touch_the_environment(stub: StubServer, tmp_path: Path, monkeypatch: Patch) -> None:
     stub.key = KEY
     folder_of(tmp_path, OPENAI_API_KEY=KEY)
     complete(shipped("gpt", api_base=stub.url + "/v1"))
@@ -199,7 +190,7 @@ def test_a_key_comes_from_dotenv_without_touching_the_environment(
         complete(shipped("gpt", api_base=stub.url + "/v1"))
 
 
-def test_a_key_that_is_missing_or_has_a_line_break_is_refused_unshown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_missing_or_has_a_line_break_is_refused_unshown(monkeypatch: Patch) -> None:
     said = r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
     with pytest.raises(ConfigError, match=said):
         shipped("gpt")
@@ -209,7 +200,7 @@ def test_a_key_that_is_missing_or_has_a_line_break_is_refused_unshown(monkeypatc
     assert "sk-secret" not in str(error.value)
 
 
-def test_the_key_shows_nowhere_even_if_the_server_echoes_it(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_shows_nowhere_even_if_the_server_echoes_it(stub: StubServer, monkeypatch: Patch) -> None:
     secret = "sk-" + 9 * "wr0ng"
     monkeypatch.setenv("OPENAI_API_KEY", secret)
     stub.key = KEY
@@ -233,9 +224,7 @@ def test_an_address_that_is_no_plain_address_is_refused(base: str) -> None:
     assert "hunter2" not in str(error.value)
 
 
-def test_prices_are_looked_up_overridden_or_unknown_and_the_servers_own_figure_wins_over_them(
-    stub: StubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prices_are_looked_up_given_or_unknown_and_the_servers_own_wins(stub: StubServer, monkeypatch: Patch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert shipped("gpt", name="gpt-4o-mini").price.usd(1_000_000, 1_000_000) == pytest.approx(0.75)
     assert shipped("gpt", name="no-such-model").price.input is None
@@ -290,9 +279,7 @@ def test_these_statuses_are_retried_and_end_as_transport_errors(stub: StubServer
         (301, "", "redirects; set model.api_base"),
     ],
 )
-def test_what_only_the_user_can_mend_ends_the_run_at_once(
-    stub: StubServer, status: int, body: str, expected: str
-) -> None:
+def test_what_only_a_user_can_mend_ends_the_run(stub: StubServer, status: int, body: str, expected: str) -> None:
     stub.faults = {"hello": Fault("status", times=None, status=status, body=body)}
     with pytest.raises(ConfigError, match=expected) as error:
         complete(chat(stub))
@@ -318,9 +305,7 @@ def test_what_only_the_user_can_mend_ends_the_run_at_once(
         (Fault("hang", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
     ],
 )
-def test_one_bad_answer_is_one_typed_failure(
-    stub: StubServer, fault: Fault, expected: type[ModelError], message: str
-) -> None:
+def test_a_bad_answer_is_one_failure(stub: StubServer, fault: Fault, expected: type[ModelError], message: str) -> None:
     stub.faults = {"hello": fault}
     with recording() as calls, pytest.raises(expected, match=message) as error:
         complete(chat(stub), gateway=Gateway(timeout=0.1, retries=1, backoff=0.001))
@@ -337,9 +322,7 @@ def test_claudes_bad_answers(stub: StubServer, kind: str, expected: type[ModelEr
         complete(shipped("claude", api_base=stub.url, key_env=None), request(response_format=FORM))
 
 
-def test_nobody_listening_is_named_with_address_and_next_step_and_images_are_refused_rather_than_dropped(
-    stub: StubServer,
-) -> None:
+def test_nobody_listening_is_named_with_the_next_step_and_images_are_refused(stub: StubServer) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -419,3 +402,103 @@ def test_whatever_comes_through_the_wire_is_a_typed_failure(name: str, serve: Ca
     with watched(), pytest.raises(ModelError) as caught:
         run_once(model, lambda: model.complete(request), gateway)
     assert caught.value.kind in ("transport", "timeout", "unparseable")
+
+
+@pytest.fixture
+def served(stub: StubServer, tmp_path: Path) -> StubServer:
+    """A provider that `.env` names."""
+    stub.key = KEY
+    folder_of(tmp_path, LLM_PROVIDER="openai", LLM_MODEL="my-model", LLM_API_KEY=KEY, LLM_BASE_URL=stub.url + "/v1")
+    return stub
+
+
+def test_four_variables_make_a_model_of_the_one_they_name(
+    served: StubServer, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    model = shipped("env")
+    assert isinstance(model, Chats)
+    run_once(model, lambda: model.complete(request()))
+    assert served.requests[0].body["model"] == "my-model"
+    assert str(shipped("env").name).startswith(f"my-model@{served.url}/v1")
+    folder_of(tmp_path, LLM_PROVIDER="anthropic", LLM_API_KEY=KEY)
+    assert shipped("env").readouts == ("structured", "samples")
+    said = {"max_concurrency": 3, "context": 1234, "fitted_on": frozenset({"a mark"}), "rubric": "other"}
+    for name, value in said.items():
+        monkeypatch.setattr(ChatModel, name, value)
+    monkeypatch.setattr("undogmatic.models.hosted.listed", lambda *_: [{"max_input_tokens": 1234}])
+    monkeypatch.setattr(ChatModel, "count_tokens", lambda self, text: 77)
+    folder_of(tmp_path, LLM_PROVIDER="openai", LLM_API_KEY=KEY)
+    model = shipped("env")
+    assert {name: getattr(model, name) for name in said} == said
+    assert model.count_tokens("some words") == 77
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ({}, "LLM_PROVIDER is not set.*openai, anthropic"),
+        ({"LLM_PROVIDER": "skynet"}, r"LLM_PROVIDER is 'skynet'.*openai, anthropic.*model=NAME"),
+        ({"LLM_PROVIDER": "vllm"}, "needs LLM_MODEL"),
+        ({"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "m"}, "needs LLM_BASE_URL"),
+        ({"LLM_PROVIDER": "openai"}, "needs OPENAI_API_KEY"),
+    ],
+)
+def test_what_is_missing_is_named(tmp_path: Path, env: dict[str, str], message: str) -> None:
+    folder_of(tmp_path, **env)
+    with pytest.raises(ConfigError, match=message):
+        shipped("env")
+
+
+def logged(tmp_path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (tmp_path / "cache" / "score.log").read_text("utf-8").splitlines()]
+
+
+def test_scoring_asks_the_named_model_and_writes_a_log(served: StubServer, tmp_path: Path, capsys: Capture) -> None:
+    text = "Aplica-se o Tema 69."
+    found = score_text(text)
+    assert (found.score, found.model.split("@")[0]) == (score_of(text), "my-model")
+    main(["score", text, "engine.cache=false"])
+    out, err = capsys.readouterr()
+    assert f"{score_of(text):.1f}" in out and "my-model@" in err
+    assert [request.body["model"] for request in served.requests] == ["my-model", "my-model"]
+    log = tmp_path / "cache" / "score.log"
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert [(line["score"], line["model"]) for line in logged(tmp_path)] == [(found.score, found.model)] * 2
+    assert KEY not in out + err + found.model_dump_json() + log.read_text("utf-8")
+    assert "Tema" not in log.read_text("utf-8")
+
+
+@pytest.mark.parametrize("words", [["model=patterns"], ["experiment=fakes", "model=patterns"]])
+def test_a_model_that_is_chosen_wins(served: StubServer, words: list[str]) -> None:
+    assert score_text("Aplica-se o Tema 69.", words).model.startswith("patterns")
+    assert served.requests == []
+
+
+def test_an_unknown_provider_is_an_error_with_the_options(tmp_path: Path, capsys: Capture) -> None:
+    folder_of(tmp_path, LLM_PROVIDER="skynet", LLM_API_KEY=KEY)
+    with pytest.raises(SystemExit) as end:
+        main(["score", "um texto"])
+    assert end.value.code == 2
+    assert "openai, anthropic" in capsys.readouterr().err
+
+
+def test_a_broken_log_costs_no_score(served: StubServer, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(api, "_unlogged", [])
+    (tmp_path / "cache").mkdir()
+    os.mkfifo(tmp_path / "cache" / "score.log")
+    texts = ["Tema 1", "Tema 2"]
+    assert [score_text(text).score for text in texts] == [score_of(text) for text in texts]
+    assert capsys.readouterr().err.count("score.log cannot be written") == 1
+
+
+def test_what_ended_the_scoring_is_in_the_log_and_no_answer_of_a_model(served: StubServer, tmp_path: Path) -> None:
+    served.key = "another"
+    with pytest.raises(ConfigError):
+        score_text("Tema 1")
+    assert logged(tmp_path)[-1]["error"] == "ConfigError"
+    served.key = KEY  # a refusal may quote the text, and the error quotes the refusal
+    served.faults = {"Tema 69": Fault("refusal", times=None)}
+    found = score_text("Aplica-se o Tema 69.", ["engine.cache=false"])
+    assert found.score is None and "I cannot judge" in str(found.error)
+    assert logged(tmp_path)[-1]["error"] == "refusal"
+    assert "I cannot judge" not in (tmp_path / "cache" / "score.log").read_text("utf-8")

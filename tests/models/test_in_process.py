@@ -1,7 +1,5 @@
 """An instruction model in this process: what is put together from its pieces, and that an interrupt ends it."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Iterator

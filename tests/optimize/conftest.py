@@ -1,7 +1,5 @@
 """Optimisations of a scripted model on texts that only one instruction judges well."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json
@@ -14,6 +12,7 @@ import pytest
 import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.conftest import put
 from tests.optimize import scripted
 from undogmatic.config.door import compose_config
 from undogmatic.experiment import run_experiment
@@ -33,10 +32,6 @@ def texts(n: int, seed: int = 0) -> list[dict[str, Any]]:
     return rows
 
 
-def write_rows(file: Path, rows: list[Any]) -> None:
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
 @functools.cache
 def composed(optimizer: str) -> dict[str, Any]:
     """The config of an optimisation, composed once: that takes longer than the optimisation."""
@@ -52,13 +47,13 @@ def optimise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., d
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
     scripted.REQUESTS.clear()
     file = tmp_path / "texts.jsonl"
-    write_rows(file, texts(60))
+    put(file, texts(60))
 
     def run(
         optimizer: str, *overrides: str, folder: str = "outputs/a/b", rows: list[Any] | None = None, **model: Any
     ) -> dict[str, Any]:
         if rows is not None:
-            write_rows(file, rows)
+            put(file, rows)
         config = copy.deepcopy(composed(optimizer))
         config["dataset"]["path"] = str(file)
         for override in overrides:

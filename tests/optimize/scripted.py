@@ -1,7 +1,5 @@
 """A chat model by script: as a judge it is right only under one instruction, as a writer it may propose that one."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Programs as files and in the registry: what is read back is what was written, and nothing else is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -22,16 +20,8 @@ from undogmatic.judges.asker import asker_for
 from undogmatic.judges.devils_advocate import SinglePassJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.calls import Gateway
-from undogmatic.optimize.programs import (
-    Lineage,
-    Program,
-    ProgramPrompt,
-    changes,
-    load,
-    parse,
-    predictors,
-    rubric_digest,
-)
+from undogmatic.optimize import programs
+from undogmatic.optimize.programs import Program, ProgramPrompt, changes, load, parse, predictors
 from undogmatic.optimize.splits import check_leaks
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
@@ -58,9 +48,9 @@ def program(**more: Any) -> Program:
     predictor = own.readout.predict
     predictor.signature = predictor.signature.with_instructions("Be strict.\nBe brief.")
     predictor.demos = [dspy.Example(**DEMO, the_items=("no", "part"), the_rubric="long").with_inputs("text")]
-    lineage = Lineage(parent="toy", optimizer="gepa", metric="error", seed=3, data="d", before=0.5, after=0.7)
+    lineage = programs.Lineage(parent="toy", optimizer="gepa", metric="error", seed=3, data="d", before=0.5, after=0.7)
     fields = {"judge": "score", "readout": "structured", "language": "en", "model": "m", "lineage": lineage}
-    about = {"rubric": FIVE.name, "rubric_digest": rubric_digest(FIVE), "predictors": predictors(own)}
+    about = {"rubric": FIVE.name, "rubric_digest": programs.rubric_digest(FIVE), "predictors": predictors(own)}
     return Program(**({"name": "five-score-optimised"} | fields | about | more))
 
 

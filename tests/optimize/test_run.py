@@ -1,8 +1,6 @@
 """An optimisation from the command to its report: what is sent, saved, loaded again, resumed, counted and refused; of
 every judge style, whichever of its questions has the instruction that is needed."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +11,8 @@ import pytest
 import yaml
 
 from tests import stub_server
-from tests.optimize.conftest import CHOICES, composed, texts, write_rows
+from tests.conftest import Patch, put, rows_in
+from tests.optimize.conftest import CHOICES, composed, texts
 from tests.optimize.scripted import MAGIC, REQUESTS, WORD, Scripted
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
@@ -47,10 +46,6 @@ SHOWING = {
 """Settings of the optimisers that write instructions, and of those that show examples."""
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def sent_for(requests: list[str], text: str) -> set[str]:
     """What was asked about this text; demonstrations quote texts too, so only the last message counts."""
     return {each for each in requests if text in json.loads(each)["messages"][-1]["content"]}
@@ -74,7 +69,7 @@ def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
     REQUESTS.clear()
     chosen = tmp_path / "chosen.jsonl"
     rows = [{"id": id_, "text": by_id[id_]} for id_ in splits["validation"]["ids"]]
-    write_rows(chosen, rows)
+    put(chosen, rows)
     config = compose_config(
         ["model=patterns", "prompt=program", f"prompt.path={folder}/program.json", "analysis=none", "tracking=none",
          "dataset=texts", f"dataset.path={chosen}", "engine.cache=false"]
@@ -112,9 +107,7 @@ def test_the_worked_examples_of_a_prompt_may_be_shown(optimise: Optimise, tmp_pa
         optimise("labeled_fewshot", "optimizer.examples={prompt: minimal_pt}", folder="outputs/a/c")
 
 
-def test_a_search_that_was_killed_goes_on_without_paying_twice_and_says_what_it_took(
-    optimise: Optimise, tmp_path: Path
-) -> None:
+def test_a_killed_search_goes_on_without_paying_twice_and_says_what_it_took(optimise: Optimise, tmp_path: Path) -> None:
     folder = tmp_path / "outputs/a/b"
     with pytest.raises(KeyboardInterrupt):
         optimise("copro", *COPRO, dies_after=14)
@@ -123,7 +116,7 @@ def test_a_search_that_was_killed_goes_on_without_paying_twice_and_says_what_it_
     taken = optimise("copro", *COPRO)["program.search_calls"]
     after = len(REQUESTS)
     assert len(set(REQUESTS[before:]) & set(REQUESTS[:14])) <= 1  # what was under way when it died is asked again
-    spent = sum(each.get("calls", 0) for each in lines(folder / "spent.jsonl"))
+    spent = sum(each.get("calls", 0) for each in rows_in(folder / "spent.jsonl"))
     assert 14 < taken <= spent == after
     first, report = (folder / "program.json").read_text(encoding="utf-8"), (folder / "report.md").read_text("utf-8")
     assert f"The search took {taken:.0f} calls to the model" in report
@@ -143,7 +136,7 @@ def test_a_full_budget_stops_the_search_and_says_how_to_go_on(optimise: Optimise
         optimise("copro", *COPRO, "engine.max_calls=9")
 
 
-def test_a_search_leaves_the_budget_of_the_engine_alone(optimise: Optimise, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_leaves_the_budget_of_the_engine_alone(optimise: Optimise, monkeypatch: Patch) -> None:
     budgets, search = [], Search.run
 
     def run(self: Search, engine: LocalEngine, folder: Path) -> Found:
@@ -184,9 +177,7 @@ def test_what_is_a_further_look(tmp_path: Path) -> None:
         looked(folder, one, "r.overall", ("p", "auc"))
 
 
-def test_an_optimiser_that_finds_nothing_leaves_the_program_and_looks_at_nothing(
-    optimise: Optimise, tmp_path: Path
-) -> None:
+def test_an_optimiser_that_finds_nothing_leaves_all_and_looks_at_nothing(optimise: Optimise, tmp_path: Path) -> None:
     found = optimise("copro", *COPRO, writes="Judge as you please.")
     assert found["improvement.gain"] == 0
     assert not (tmp_path / "outputs/looks.jsonl").exists()
@@ -244,17 +235,17 @@ def test_no_optimiser_sees_the_test_texts_by_another_name(optimise: Optimise, tm
     for rows in (texts(60), [{"text": row["text"], "label": row["label"]} for row in texts(60)]):
         for key in ("development", "examples"):
             other = tmp_path / "other.jsonl"
-            write_rows(other, rows)
+            put(other, rows)
             named = f"optimizer.{key}={{dataset: texts, path: {other}}}"
             with pytest.raises(DataError, match="on both sides of the split"):
                 optimise("labeled_fewshot", named, rows=rows)
     unknown = [{"text": row["text"], "label": row["label"]} for row in texts(40, seed=1)]  # numbered as the test texts
-    write_rows(other, unknown)
+    put(other, unknown)
     optimise("labeled_fewshot", f"optimizer.development={{dataset: texts, path: {other}}}", "optimizer.k=3")
     assert json.loads((tmp_path / "outputs/a/b/splits.json").read_text())["test"]["n"] == 60
 
 
-def test_the_development_split_cannot_be_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_development_split_cannot_be_the_test(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
     config = compose_config(["optimizer=random_search", "dataset.split=development", "tracking=none"])
     config["model"] = {"_target_": "tests.optimize.scripted.Scripted"}
@@ -297,17 +288,13 @@ def test_a_program_knows_the_texts_that_it_was_optimised_on(optimise: Optimise, 
 @pytest.mark.parametrize(
     ("writes", "said"), [("", "gepa tried no other program"), ("Be kind.", "Nothing that optimizer")]
 )
-def test_proposals_that_cannot_be_read_are_not_called_worse(
-    writes: str, said: str, optimise: Optimise, tmp_path: Path
-) -> None:
+def test_proposals_nobody_can_read_are_not_worse(writes: str, said: str, optimise: Optimise, tmp_path: Path) -> None:
     optimise("gepa", *WRITING["gepa"], writes=writes)
     assert said in (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["mipro", "copro"])
-def test_a_writer_that_cannot_be_read_at_all_ends_with_a_plain_message(
-    name: str, optimise: Optimise, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_whom_nobody_can_read_ends_with_a_message(name: str, optimise: Optimise, monkeypatch: Patch) -> None:
     monkeypatch.setattr(Scripted, "_written", lambda self, payload: "blah")
     with pytest.raises(DataError, match=r"a proposal that cannot be read.*optimizer\.prompt_model=NAME"):
         optimise(name, *WRITING[name])
@@ -343,7 +330,7 @@ class Knowing(stub_server.StubServer):
 
 
 @pytest.fixture
-def knowing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Knowing]:
+def knowing(monkeypatch: Patch) -> Iterator[Knowing]:
     by_hash = stub_server.score_of
     with Knowing() as server:
 
@@ -357,7 +344,7 @@ def knowing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Knowing]:
 @pytest.mark.parametrize("style", STYLES)
 def test_what_a_style_asks_is_optimised_saved_and_loaded(style: str, knowing: Knowing, tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"
-    write_rows(file, texts(48))
+    put(file, texts(48))
     run = [
         "model=openai_compatible", f"model.api_base={knowing.url}/v1", "model.name=stub", "readout=structured",
         f"judge={style}", "analysis=none", "tracking=none", "dataset=texts", f"dataset.path={file}",

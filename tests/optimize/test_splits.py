@@ -1,8 +1,6 @@
 """Groups stay whole, strata are alike on all sides, and what is known from two sides is refused; and what an optimiser
 is given for answers at the ends of the scale, for none, and for a cheaper program."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 
@@ -28,7 +26,7 @@ def items(n: int, **more: object) -> list[Item]:
     ]
 
 
-def test_pairs_stay_whole_and_shares_are_kept() -> None:
+def test_pairs_stay_whole_shares_are_kept_and_the_seed_decides() -> None:
     shares = {"train": 0.5, "validation": 0.3, "test": 0.2}
     dealt = deal(items(80), shares, np.random.default_rng(1))
     assert sorted(i.id for side in dealt.values() for i in side) == sorted(i.id for i in items(80))
@@ -37,9 +35,6 @@ def test_pairs_stay_whole_and_shares_are_kept() -> None:
         pairs = [item.pair for item in own]
         assert all(pairs.count(pair) == 2 for pair in pairs)
         assert {np.digitize(float(item.label or 0), [80 / 3, 160 / 3]) for item in own} == {0, 1, 2}
-
-
-def test_the_seed_decides() -> None:
     one, same, other = (deal(items(40), {"a": 0.5, "b": 0.5}, np.random.default_rng(seed)) for seed in (3, 3, 4))
     assert one == same and one["a"] != other["a"]
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from undogmatic.errors import ModelError, OffScaleAnswer, UnparseableAnswer

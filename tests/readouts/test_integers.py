@@ -1,7 +1,5 @@
 """Whole numbers as answers: one call where they are tokens, a bounded number where they are split into digits."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

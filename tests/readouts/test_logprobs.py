@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 import json
 import math
@@ -133,6 +131,5 @@ def test_what_is_shown_holds_the_demonstrations_in_their_order(base: bool) -> No
         shown.append(bound(FakeChat(lambda text: ("2", None), base=base), prompt).shown())
     assert all(f"demo {n}" in text for n in range(4) for text in shown)
     assert shown[0] != shown[1]
-    assert shown[0].index("Judge the text.") < shown[0].index(
-        "demo 0"
-    )  # a base model reads the instructions first, too
+    # A base model reads the instructions first, too.
+    assert shown[0].index("Judge the text.") < shown[0].index("demo 0")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path
@@ -106,7 +104,7 @@ def test_scores_beyond_the_scale_are_clipped_and_far_from_every_fitted_text_is_t
     assert found.interval[0] < found.score < found.interval[1]
 
 
-def test_the_same_fit_writes_the_same_bytes_and_the_probe_that_ships_is_found_by_the_rubric(
+def test_a_fit_writes_the_same_bytes_and_the_shipped_one_is_found(
     fitted: Probe, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(fitted, tmp_path / "again.safetensors")
@@ -157,9 +155,7 @@ def test_another_model_or_rubric_is_refused(file: Path, model: type[Model], chan
         ("sieve", {"piece": np.zeros(WIDTH + 1)}, r"`piece` has shape \(7,\); the other arrays need \(6,\)"),
     ],
 )
-def test_wrong_arrays_are_refused(
-    fitted: Probe, tmp_path: Path, part: str, change: dict[str, Any], message: str
-) -> None:
+def test_bad_arrays_are_refused(fitted: Probe, tmp_path: Path, part: str, change: dict[str, Any], message: str) -> None:
     fitted = fitted._replace(sieve=sieve() if part == "sieve" else None)
     save(fitted._replace(**{part: getattr(fitted, part)._replace(**change)}), tmp_path / "bad.safetensors")
     with pytest.raises(ConfigError, match=message):

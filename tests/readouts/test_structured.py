@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import hashlib
 import itertools
 import re
@@ -11,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tests.conftest import PROMPT, RUBRIC, FakeChat, good_answer, reading_of
+from tests.conftest import PROMPT, RUBRIC, FakeChat, Patch, good_answer, reading_of
 from undogmatic.config.build import build
 from undogmatic.config.groups import plain
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer
@@ -120,9 +118,7 @@ def test_the_judged_text_cannot_close_its_fence() -> None:
     assert "<</text-CODE>>" in request["system"] and "<</text>>" not in request["system"]
 
 
-def test_only_who_has_the_key_can_know_the_name_of_a_fence_which_is_never_in_the_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_who_has_the_key_can_know_a_fence_which_is_never_in_the_text(tmp_path: Path, monkeypatch: Patch) -> None:
     def fence(folder: str, text: str) -> str:
         monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path / folder))
         name = str(asked(text=text)["messages"][-1]["content"].splitlines()[0])
@@ -202,9 +198,7 @@ def test_the_spread_of_the_answers_is_the_distribution_failures_are_named_and_to
         ((0, 50, 100, 50), 29.3),
     ],
 )
-def test_the_confidence_says_how_far_answers_agree_not_how_many_differ(
-    answers: tuple[int, ...], confidence: float
-) -> None:
+def test_the_confidence_says_how_far_answers_agree_not_how_many(answers: tuple[int, ...], confidence: float) -> None:
     reading, _ = sampled(answers, n=len(answers))
     assert (reading.confidence, reading.confidence_source) == (pytest.approx(confidence, abs=0.05), "procedure")
 

@@ -1,6 +1,4 @@
-"""What a judge or a readout is constructed with is its identity, whatever its author did not think of."""
-
-from __future__ import annotations
+"""What a judge or a readout is constructed with is its identity; what was rendered says what reaches a model."""
 
 import copy
 from typing import Any
@@ -8,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conftest import FakeChat
-from undogmatic.judges.asker import WordsAsker, asker_for
-from undogmatic.judges.base import Judge
+from tests.conftest import FakeChat, good_answer
+from undogmatic.judges.asker import WordsQuestion, asker_for
+from undogmatic.judges.base import Judge, ways
+from undogmatic.models.calls import Gateway
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.prompt import Prompt
+from undogmatic.readouts.logprobs import LogprobsReadout
+from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.rubric import Rubric
 
@@ -59,11 +59,31 @@ class OwnReadout(Readout):
         super().__init__()
 
 
-def test_further_questions_are_asked_at_the_temperature_of_a_readout_of_ones_own(
-    prompt: Prompt, rubric: Rubric
-) -> None:
+def test_further_questions_have_the_temperature_of_a_readout_of_ones_own(prompt: Prompt, rubric: Rubric) -> None:
     readout = OwnReadout(temperature=0.7)
     readout.bind(FakeChat(lambda _: ("", None)), prompt, rubric)
     asker = asker_for(readout, {})
-    assert isinstance(asker, WordsAsker)
+    assert asker.asks is WordsQuestion
     assert (asker.options, asker.deterministic) == ({"temperature": 0.7, "top_p": 1.0}, False)
+
+
+@pytest.mark.parametrize("base", [False, True], ids=["a chat model", "a base model"])
+def test_a_prompt_says_whether_its_instructions_reach_the_model(prompt: Prompt, rubric: Rubric, base: bool) -> None:
+    """Two prompts "strict" and "kind" once sent a base model the same requests, and each was said to reach it."""
+    model = FakeChat(lambda _: (good_answer(1), None))
+    model.base = base
+    model.connect(Gateway())
+    shown = (Demonstration(inputs={"text": "Tema 69."}, score=100, rationale="cita"),)
+    strict, kind = (
+        prompt.model_copy(update={"id": name, "instructions": words, "demonstrations": shown})
+        for name, words in (("strict", "Be severe with every citation."), ("kind", "Be kind to who cites."))
+    )
+    asked = []
+    for each in (strict, kind):
+        readout: Any = LogprobsReadout() if base else StructuredReadout()
+        readout.bind(model, each, rubric)
+        asked += ways([readout])
+    assert [way.without for way in asked] == [(), ()]
+    assert "Be severe" in asked[0].text and "Be kind" in asked[1].text
+    readout.predict.signature = readout.predict.signature.with_instructions("Another question.")
+    assert ways([readout])[0].without == ("instructions",)

@@ -1,7 +1,5 @@
 """The order of asking has nothing to do with file order or condition, keeps pairs together and never changes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from undogmatic.records.records import turns

@@ -1,7 +1,5 @@
 """Tests what an analysis has to tell: names, sentences, and the result that comes of them."""
 
-from __future__ import annotations
-
 from undogmatic.records.results import Finding, Telling
 from undogmatic.stats.estimate import Estimate
 

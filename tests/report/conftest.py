@@ -1,7 +1,5 @@
 """A finished run as the pipeline hands it over, without a model: scores are made up, everything else is real."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Rendering: whatever a judged text or an answer contains stays text, in Markdown and in HTML."""
 
-from __future__ import annotations
-
 import html.parser
 from collections import Counter
 from pathlib import Path

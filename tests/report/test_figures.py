@@ -1,7 +1,5 @@
 """Every kind draws in both languages, with n in its caption and no pyplot behind it."""
 
-from __future__ import annotations
-
 import struct
 import sys
 from pathlib import Path
@@ -56,11 +54,8 @@ def drawn(kind: str, data: dict[str, Any], pen: Pen | None = None) -> Figure:
 @pytest.mark.parametrize("kind", DATA)
 def test_a_figure_is_drawn_and_its_caption_counts(kind: str, language: str, tmp_path: Path) -> None:
     data, n = DATA[kind]
-    words, figure, before = (
-        Words(language, strict=True),
-        FigureData("it", kind, data),
-        "matplotlib.pyplot" in sys.modules,
-    )
+    words, figure = Words(language, strict=True), FigureData("it", kind, data)
+    before = "matplotlib.pyplot" in sys.modules
     figures.draw(figure, words, "trial", shame(), tmp_path / "figures" / "it.png")
     assert ("matplotlib.pyplot" in sys.modules) == before
     head = (tmp_path / "figures" / "it.png").read_bytes()[:24]
@@ -84,7 +79,7 @@ def test_an_unknown_kind_is_named_with_the_known_ones_which_are_all_tried(tmp_pa
         figures.draw(FigureData("it", "pie", {}), Words("en"), "trial", shame(), tmp_path / "it.png")
 
 
-def test_axes_say_the_unit_and_run_over_the_scale_in_the_language() -> None:
+def test_axes_say_the_unit_and_run_over_the_scale_in_the_language_with_its_decimal_mark() -> None:
     five = shame().model_copy(update={"scale": NumericScale(minimum=1, maximum=5)})
     own = Pen(Words("pt", texts_beside(CuratedDataset), "pontos"), "trial", five)
     ax = drawn("box", DATA["box"][0], own).axes[0]
@@ -92,9 +87,6 @@ def test_axes_say_the_unit_and_run_over_the_scale_in_the_language() -> None:
     low, high = ax.get_ylim()
     assert low < 1 and high > 5
     assert [t.get_text() for t in ax.get_xticklabels()] == ["só autoridade\nn = 3", "só explicação\nn = 2"]
-
-
-def test_ticks_have_a_decimal_comma_in_portuguese() -> None:
     data = {"labels": ["a"], "estimate": [0.5], "low": [0.25], "high": [0.75], "x_label": "auc"}
     figure = drawn("forest", data, Pen(Words("pt"), "trial", shame()))
     figure.draw_without_rendering()
@@ -121,13 +113,10 @@ def test_names_of_two_hundred_letters_leave_the_axes_their_room(kind: str, tmp_p
     assert len(told) == len(set(told)) == len(data[rows]) and max(map(len, told)) < 70
 
 
-def test_equal_points_lie_beside_each_other() -> None:
+def test_equal_points_lie_beside_each_other_and_thousands_of_pairs_are_one_object() -> None:
     figure = drawn("box", {"groups": {"a": [5.0] * 4}, "y_label": "score"})
     points = next(line for line in figure.axes[0].lines if line.get_marker() == "o")
     assert len(set(np.asarray(points.get_xdata()).tolist())) == 4
-
-
-def test_thousands_of_pairs_are_one_object_and_not_thousands() -> None:
     pairs = [(float(n % 97), float(n % 89)) for n in range(3000)]
     (ax,) = drawn("slope", {"left": "a", "right": "b", "pairs": pairs, "y_label": "score"}).axes
     shown = sum(len(collection.get_segments()) for collection in ax.collections)  # type: ignore[attr-defined]

@@ -1,26 +1,34 @@
-"""The report and the terminal of a finished run and of a sweep."""
-
-from __future__ import annotations
+"""The report and the terminal of a finished run and of a sweep, also with an analysis or a rubric of a user's own."""
 
 import dataclasses
+import importlib.util
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from tests.report.conftest import asked, trial_result, verdict
+from tests.conftest import Capture, Patch
+from tests.report.conftest import Build, asked, trial_result, verdict
 from tests.report.test_document import HOSTILE, Page, read
-from undogmatic.records.records import Failure, Item
+from undogmatic.analyses.ab import AbAnalysis
+from undogmatic.analyses.base import LongTable, analyse
+from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.constructs.shame.patterns import PatternsModel
+from undogmatic.datasets.base import SubsetDataset
+from undogmatic.datasets.tabular import TextsDataset
+from undogmatic.models.base import Model
+from undogmatic.records.records import Failure, Item, Verdict
 from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.rubric import Rubric
+from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.report import contents, sweep, terminal
 from undogmatic.runs.outcome import FinishedRun, Repeatability, SweepResult
 from undogmatic.safety.outside import visible
-
-Build = Callable[..., FinishedRun]
-Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 
 
 def as_lines(printed: str) -> list[str]:
@@ -173,7 +181,9 @@ def test_licences_are_printed_as_their_owners_declare_them(finished: Build) -> N
     assert "Mine." in shown and "À moi." in shown and "Ours." in shown and "Nosso." not in shown
 
 
-def test_terminal_says_verdict_numbers_readout_and_paths(finished: Build, capsys: Capture) -> None:
+def test_terminal_says_verdict_numbers_readout_and_paths_and_no_markup_of_a_finding(
+    finished: Build, capsys: Capture
+) -> None:
     run = finished()
     terminal.show(run, "mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db")
     out = capsys.readouterr().out
@@ -189,16 +199,13 @@ def test_terminal_says_verdict_numbers_readout_and_paths(finished: Build, capsys
         "Tracking mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db",
     } <= set(lines)
     assert any(line.startswith("Repeatability: there is no earlier") for line in lines)
-
-
-def test_terminal_prints_no_markup_of_a_finding_and_no_missing_tracking(finished: Build, capsys: Capture) -> None:
     hostile = dataclasses.replace(trial_result(), verdict=Finding("trial.none", {"x": "[bold]\x1b[31m[/] :smile:"}))
     terminal.show(finished(results=[hostile]), None)
     out = capsys.readouterr().out
     assert "[bold]\ufffd[31m[/] :smile:" in out and "Tracking" not in out
 
 
-def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepResult) -> None:
+def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepResult, capsys: Capture) -> None:
     swept.folder.mkdir()
     (swept.folder / "multirun.yaml").write_text("hydra:\n  overrides:\n    task: ['model=local,tfidf,gpt']\n")
     sweep.write(swept, swept.folder)
@@ -208,6 +215,13 @@ def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepR
     assert "gpt-a model=gpt needs OPENAI_API_KEY <script>" in shown and "script" not in page.tags
     assert "local-a tfidf-a 6,5 1,0 12,0 32 0,012 0,012" in shown
     assert "python -m undogmatic.run -m model=local,tfidf,gpt" in shown
+    terminal.show_sweep(swept, None)
+    lines = as_lines(capsys.readouterr().out)
+    assert "Diferença média de 6,5 pontos." in lines
+    assert any(re.fullmatch(r"1 local \w+ 97% \[90%; 100%\]", line) for line in lines)
+    assert "3 tarefas, 1 sem resultado" in lines
+    assert any("OPENAI_API_KEY" in line for line in lines)
+    assert any(line.endswith(" sweep/report.html") for line in lines)
 
 
 def test_folders_elsewhere_are_whole(finished: Build, swept: SweepResult, capsys: Capture, monkeypatch: Patch) -> None:
@@ -218,16 +232,6 @@ def test_folders_elsewhere_are_whole(finished: Build, swept: SweepResult, capsys
     out = capsys.readouterr().out
     assert str(swept.folder / "report.html") in out
     assert str(finished().folder / "metrics.json") in out
-
-
-def test_the_terminal_of_a_sweep(swept: SweepResult, capsys: Capture) -> None:
-    terminal.show_sweep(swept, None)
-    lines = as_lines(capsys.readouterr().out)
-    assert "Diferença média de 6,5 pontos." in lines
-    assert any(re.fullmatch(r"1 local \w+ 97% \[90%; 100%\]", line) for line in lines)
-    assert "3 tarefas, 1 sem resultado" in lines
-    assert any("OPENAI_API_KEY" in line for line in lines)
-    assert any(line.endswith(" sweep/report.html") for line in lines)
 
 
 def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: Capture) -> None:
@@ -250,3 +254,117 @@ def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys
     terminal.show(run, None)
     assert note in capsys.readouterr().out
     assert "Marked for review:" not in written(finished())[1]
+
+
+MODULE = """
+from undogmatic.analyses.ab import AbAnalysis
+from undogmatic.records.results import AnalysisResult, Finding
+
+class Spread:
+    name = "spread"
+
+    def check(self, judged):
+        pass
+
+    def __call__(self, judged, rng):
+        said = [Finding("spread.range", {"low": 1.0, "high": 9.5}), Finding("spread.odd", {"n": 3})]
+        return [AnalysisResult("spread", {"spread.range": 8.5}, findings=said, headline="spread.range")]
+
+class OwnPairs(AbAnalysis):
+    pass
+"""
+TEXTS = """
+en:
+  spread:
+    question: How far apart does {model} score?
+    title: Spread
+    range: "From {low:.1f} to {high:.1f} {units}."
+    metrics: {range: Range}
+pt:
+  spread:
+    range: "De {low:.1f} a {high:.1f} {units}."
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Iterator[Any]:
+    """A module in a folder of the user's, with its words beside it."""
+    path = tmp_path / "mine.py"
+    path.write_text(MODULE)
+    (tmp_path / "mine.texts.yaml").write_text(TEXTS)
+    spec = importlib.util.spec_from_file_location("mine_of_a_user", path)
+    assert spec is not None and spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    # `inspect` finds a class's file by its module.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "mine_of_a_user", found)
+        spec.loader.exec_module(found)
+        yield found
+
+
+def test_an_analysis_brings_its_words_and_an_unworded_finding_shows_its_values(module: Any, finished: Build) -> None:
+    run = finished()
+    results = analyse(module.Spread(), LongTable(run.frame, run.rubric), np.random.default_rng(0))
+    markdown, shown = written(finished(results=results, texts=results[0].texts))
+    assert markdown.startswith("# How far apart does local score?\n")
+    assert "From 1.0 to 9.5 points." in shown and "[spread.odd] n = 3" in shown and "Range" in shown
+    _, shown = written(finished(results=results, texts=results[0].texts, language="pt"))
+    assert "De 1,0 a 9,5 pontos." in shown and "Spread" in shown  # a title in English, where there is no other
+
+
+def test_who_inherits_an_analysis_inherits_its_words(module: Any) -> None:
+    beside = texts_beside(module.OwnPairs)
+    assert [path.name for path in beside] == ["mine.texts.yaml", "ab.texts.yaml", "base.texts.yaml"]
+    assert texts_beside(AbAnalysis) == beside[1:]
+    assert texts_beside(dict) == ()
+
+
+def test_the_shipped_datas_names_are_theirs_alone(finished: Build, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": "1", "text": "x"}\n')
+    own = TextsDataset(str(tmp_path / "a.jsonl"))
+    assert texts_beside(own) == () and not isinstance(own, Licensed)
+    shipped = CuratedDataset(["controls"])
+    part = SubsetDataset(shipped, 5)
+    assert texts_beside(part) == texts_beside(shipped) and part.licence == shipped.licence is not None
+    assert SubsetDataset(own, 1).licence is None
+    assert CuratedDataset(["controls"], path=str(own.path)).licence is None
+    assert "Apache-2.0" in (PatternsModel().licence or {})["pt"] and Model.licence is None
+    for texts, named in (((), "authority_only"), (texts_beside(shipped), "authority only")):
+        assert f":authority_only ({named}): score" in written(finished(results=[], texts=texts))[1]
+
+
+def rubric(scale: dict[str, Any], wording: dict[str, Any] | None = None, **fields: Any) -> Rubric:
+    own = {"definition": "Help.", "question": "Does it help?"} | (wording or {})
+    better = {"direction": "higher_is_better"} if scale["kind"] == "numeric" else {}
+    return Rubric.model_validate({"name": "own", "scale": scale, "wordings": {"en": own}} | better | fields)
+
+
+NUMBERS = {"kind": "numeric", "minimum": 1, "maximum": 10, "step": 1}
+NAMES = {"kind": "unordered", "categories": ["no", "yes", "partly"]}
+BANDS = [{"name": "LOW", "low": 1, "high": 4}, {"name": "HIGH", "low": 5, "high": 10}]
+OF_USE = {"meanings": ["of no use", "of use"], "unit": "stars"}
+CASES = {
+    "step": (rubric(NUMBERS), ["1–10 units in steps of 1.", "A high score is good."]),
+    "bands": (
+        rubric(NUMBERS, OF_USE, guide={"kind": "bands", "bands": BANDS}),
+        ["1–10 stars in steps of 1.", "LOW (1-4) of no use", "HIGH (5-10) of use"],
+    ),
+    "categories": (
+        rubric(NAMES, {"meanings": ["it does not", "it does", "a bit"]}),
+        ["Scale: no / yes / partly.", "no it does not", "yes it does"],
+    ),
+    "inputs": (
+        rubric(NUMBERS, {"headings": {"question": "The question"}}, inputs=["question", "response"]),
+        ["Judged are: The question; response.", "The question: Why? response: Because."],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_any_rubric_is_shown_with_its_scale_its_meanings_and_its_inputs(case: str, finished: Build) -> None:
+    own, said = CASES[case]
+    item = Item(id="a", inputs={"question": "Why?", "response": "Because."})
+    outcomes = [(item, Verdict(score=1.0, category="yes" if case == "categories" else None))]
+    _, shown = written(finished(outcomes, [], rubric=own, texts=()))
+    assert [sentence for sentence in said if sentence not in shown] == []
+    assert ("category yes" in shown) == (case == "categories")

@@ -1,7 +1,5 @@
 """Findings and numbers in words."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run's folder made by hand, with or without its traces in MLflow; reading and filling its queue as a person does."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

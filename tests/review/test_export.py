@@ -1,7 +1,5 @@
 """The review queue: which items are listed, in which order, and what is refused."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path

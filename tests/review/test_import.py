@@ -1,7 +1,5 @@
 """Labels come back from files: what is taken, what is refused, and where it goes."""
 
-from __future__ import annotations
-
 import shutil
 import unicodedata
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whose a run's folder is: commands of one second, a second process, a sweep and its jobs, and what fails early."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -12,13 +10,12 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from tests.conftest import environment
 from tests.faults import run
 from undogmatic.errors import ConfigError
 from undogmatic.runs.claim import LOCK, claim, held, let_go, own
-from undogmatic.safety.paths import data_folder
 from undogmatic.tracking.store import address_of, check_store, database
 
-CHECKOUT = os.environ | {"PYTHONPATH": str(data_folder().parent)}
 TEXTS = "".join(json.dumps({"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."}) + "\n" for n in range(3))
 WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
 
@@ -143,9 +140,8 @@ def test_four_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -
         """
     )
     words = [*WORDS[:-1], "tracking.traces=0"]
-    fresh = CHECKOUT | {"UNDOGMATIC_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-c", program, "run", *words]
-    done = subprocess.run(command, cwd=tmp_path, env=fresh, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     folders = [path.parent for path in tmp_path.glob("outputs/*/*/run.json")]
     assert len(folders) == 4

@@ -1,7 +1,5 @@
 """A run's folder read back: its tables, its items, and what is said of one that cannot be read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -25,12 +23,14 @@ def write(folder: Path, **files: str) -> RunFolder:
     return RunFolder(folder, "`analysis.reference` is 'x'")
 
 
-def test_ids_stay_text_and_only_an_empty_cell_is_missing(tmp_path: Path) -> None:
+def test_ids_stay_text_and_only_an_empty_cell_is_missing_or_failed(tmp_path: Path) -> None:
     run = write(tmp_path, scores_csv="item_id,score\nNA,1\n007,\n1e3,2.5\n", labels_csv="item_id,label\nNA,\n007,3\n")
     assert run.scores()["score"].dropna().to_dict() == {"NA": 1.0, "1e3": 2.5}
     labels = run.labels()
     assert labels is not None and labels["label"].dropna().to_dict() == {"007": 3.0}
     assert write(tmp_path / "bare").labels() is None
+    run = write(tmp_path, scores_csv="item_id,score,uncertainty,error\na,,,refusal\nb,2,low,\n")
+    assert run.scores()["error"].to_dict() == {"a": "refusal", "b": pytest.approx(float("nan"), nan_ok=True)}
 
 
 def test_one_of_several_judges_is_chosen_by_name_and_none_by_chance(tmp_path: Path) -> None:
@@ -108,21 +108,14 @@ def test_a_damaged_manifest_is_not_the_last_unfinished_run() -> None:
     assert output_folder("last", "outputs/2026-01-02/1") == "outputs/2026-01-01/1"
 
 
-def test_a_run_with_failures_is_read_back(tmp_path: Path) -> None:
-    run = write(tmp_path, scores_csv="item_id,score,uncertainty,error\na,,,refusal\nb,2,low,\n")
-    assert run.scores()["error"].to_dict() == {"a": "refusal", "b": pytest.approx(float("nan"), nan_ok=True)}
-
-
 def test_a_damaged_job_fails_alone_in_its_sweep(rubric: Rubric, tmp_path: Path) -> None:
     where = dict.fromkeys(("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x")
     verdict = {"kind": "verdict", "score": 1}
     one = {"item_id": "a", "judge": "score", "outcome": verdict, "cost": {}, "provenance": where}
     for n, score in enumerate(("1", "high")):
         files = {"run_json": json.dumps({"status": "finished"}), "metrics_json": "{}"}
-        files |= {
-            "scores_csv": f"item_id,group,score,seconds\na,a,{score},0\n",
-            "judgments_jsonl": json.dumps(one) + "\n",
-        }
+        files["scores_csv"] = f"item_id,group,score,seconds\na,a,{score},0\n"
+        files["judgments_jsonl"] = json.dumps(one) + "\n"
         write(tmp_path / str(n), **files)
         composed = tmp_path / str(n) / COMPOSED
         composed.parent.mkdir()
@@ -130,11 +123,9 @@ def test_a_damaged_job_fails_alone_in_its_sweep(rubric: Rubric, tmp_path: Path) 
         composed.write_text(json.dumps({"rubric": node}), encoding="utf-8")
     whole, damaged = read_jobs(tmp_path)
     assert (whole.status, whole.scores["score"].to_dict()) == ("finished", {"a": 1.0})
-    assert damaged.status == "failed"
-    assert "scores.csv cannot be read" in str(damaged.message)
+    assert damaged.status == "failed" and "scores.csv cannot be read" in str(damaged.message)
     (tmp_path / "0" / JOURNAL).unlink()
     assert "judgments.jsonl: cannot be read" in str(read_jobs(tmp_path)[0].message)
     (tmp_path / "0" / COMPOSED).write_text("rubric: [1]\n", encoding="utf-8")
     cut = read_jobs(tmp_path)[0]
-    assert cut.status == "failed"
-    assert "it has no section `rubric`" in str(cut.message)
+    assert cut.status == "failed" and "it has no section `rubric`" in str(cut.message)

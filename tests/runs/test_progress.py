@@ -1,26 +1,17 @@
 """What is said while a run computes and judges nothing."""
 
-from __future__ import annotations
-
 import io
 import sys
 import time
 
 import pytest
 
+from tests.conftest import Capture, Patch
 from undogmatic.runs import progress
 from undogmatic.runs.progress import doing
 
 
-def test_what_is_quickly_done_is_not_mentioned(capfd: pytest.CaptureFixture[str]) -> None:
-    with doing("drawing"):
-        pass
-    assert capfd.readouterr().err == ""
-
-
-def test_what_takes_long_is_said_again_and_again_the_innermost_step_first(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_takes_long_is_said_again_and_again_the_innermost_step_first(capfd: Capture, monkeypatch: Patch) -> None:
     monkeypatch.setattr(progress, "LINE_EVERY", 0.02)
     said = ""
 
@@ -49,7 +40,10 @@ def test_what_takes_long_is_said_again_and_again_the_innermost_step_first(
     assert capfd.readouterr().err == ""  # and it stops
 
 
-def test_an_error_ends_it(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_quickly_done_is_not_mentioned_and_an_error_ends_it(capfd: Capture, monkeypatch: Patch) -> None:
+    with doing("drawing"):
+        pass
+    assert capfd.readouterr().err == ""
     monkeypatch.setattr(progress, "LINE_EVERY", 0.01)
     with pytest.raises(RuntimeError), doing("one"), doing("two"):
         raise RuntimeError
@@ -58,7 +52,7 @@ def test_an_error_ends_it(capfd: pytest.CaptureFixture[str], monkeypatch: pytest
     assert capfd.readouterr().err == ""
 
 
-def test_on_a_terminal_there_is_one_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_there_is_one_live_line(monkeypatch: Patch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True

@@ -1,7 +1,5 @@
 """Files are written whole, for their owner's eyes, without formulas; a disk that takes no more stops the run."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

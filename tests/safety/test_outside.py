@@ -1,7 +1,5 @@
 """Whatever bytes come from outside: plain data, or one sentence with its place."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

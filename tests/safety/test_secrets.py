@@ -1,7 +1,5 @@
 """Where a key can be typed, and everything that exists afterwards: no key is in it, however it is written."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html
@@ -23,6 +21,7 @@ from aiohttp import web
 from omegaconf import OmegaConf
 
 import undogmatic
+from tests.conftest import Capture, Patch, environment, put
 from tests.stub_server import Fault, StubServer
 from undogmatic.api import score_text
 from undogmatic.cli import main
@@ -30,8 +29,18 @@ from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.http import setting
-from undogmatic.safety.guard import check_config, check_words, guarded
-from undogmatic.safety.secrets import keep, learn, scrub, scrub_data, scrub_words, secret_name, shown_address
+from undogmatic.safety.command import guarded
+from undogmatic.safety.secrets import (
+    check_config,
+    check_words,
+    keep,
+    learn,
+    scrub,
+    scrub_data,
+    scrub_words,
+    secret_name,
+    shown_address,
+)
 from undogmatic.tracking.store import WithoutSecrets, check_uri
 
 KEY = "sk-proj/Canary+3f9Za81-x7"
@@ -246,7 +255,7 @@ class TestDoors:
         check_words([word])
         assert scrub("max_completion_tokens classified postgresql") == "max_completion_tokens classified postgresql"
 
-    def test_config_files_go_through_the_same_door(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_config_files_go_through_the_same_door(self, monkeypatch: Patch) -> None:
         monkeypatch.setenv("MY_GATEWAY", f"https://host/{of(3)}/v1?k=1")
         config = OmegaConf.create({"model": {"api_base": "${oc.env:MY_GATEWAY}", "extra": {"api_key": of(4)}}})
         check_config(config)
@@ -256,9 +265,11 @@ class TestDoors:
         with pytest.raises(ConfigError, match=r"`model\.api_base` is an address with a user"):
             compose_config([f"model=gpt model.api_base=http://{of(6)}@h/v1".split()[1]])
 
-    def test_the_environment_and_dotenv_are_known_by_their_names(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_environment_and_dotenv_are_known_by_their_names(self, tmp_path: Path, monkeypatch: Patch) -> None:
+        secret = {"PGPASSWORD": "correct horse 1", "SMTP_PASS": "aaaabbbb", "TOKEN_X": "hunter2hunter2"}
+        ordinary = {"KEY_BINDINGS": "emacs-mode of the shell", "TOKEN_BUDGET": "100000000", "KEY_WORD": "argument"}
+        for name, value in (secret | ordinary | {"OPENAI_API_KEYS": f"{of(17)},{of(18)}"}).items():
+            monkeypatch.setenv(name, value)
         (tmp_path / ".env").write_text(f"MY_TOKEN={of(7)}\nMY_NAME=somebody-else\n", encoding="utf-8")
         monkeypatch.setenv("DB_PASSWORD", of(8))
         monkeypatch.setenv("DATABASE_URL", f"postgresql://me:{of(9)}@host/db")
@@ -266,15 +277,8 @@ class TestDoors:
         check_words([])
         assert scrub(f"{of(7)} {of(8)} {of(9)}") == "<MY_TOKEN> <DB_PASSWORD> <DATABASE_URL>"
         assert scrub(f"somebody-else {tmp_path}") == f"somebody-else {tmp_path}"
-
-    def test_variables_of_other_programs_are_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        secret = {"PGPASSWORD": "correct horse 1", "SMTP_PASS": "aaaabbbb", "TOKEN_X": "hunter2hunter2"}
-        ordinary = {"KEY_BINDINGS": "emacs-mode of the shell", "TOKEN_BUDGET": "100000000", "KEY_WORD": "argument"}
-        for name, value in (secret | ordinary | {"OPENAI_API_KEYS": f"{of(7)},{of(8)}"}).items():
-            monkeypatch.setenv(name, value)
-        check_words([])
         assert {name: scrub(value) for name, value in secret.items()} == {name: f"<{name}>" for name in secret}
-        assert scrub(f"{of(7)} {of(8)}") == "<OPENAI_API_KEYS> <OPENAI_API_KEYS>"
+        assert scrub(f"{of(17)} {of(18)}") == "<OPENAI_API_KEYS> <OPENAI_API_KEYS>"
         assert {name: scrub(value) for name, value in ordinary.items()} == ordinary
 
     @pytest.mark.parametrize(
@@ -298,7 +302,7 @@ class TestDoors:
         assert names[0].startswith("m@http://host/***/v1~")
         assert ChatModel("m", "http://host/v1").name == "m@http://host/v1"
 
-    def test_a_store_with_a_password_is_named_without_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_store_with_a_password_is_named_without_it(self, monkeypatch: Patch) -> None:
         with pytest.raises(ConfigError, match="holds a password") as error:
             check_uri(f"mysql://h/db?password={of(12)}")
         assert of(12) not in str(error.value)
@@ -307,7 +311,7 @@ class TestDoors:
 
 
 class TestSinks:
-    def test_the_terminal_and_the_logs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_terminal_and_the_logs(self, monkeypatch: Patch) -> None:
         keep(KEY, "MY_KEY")
         out, err = io.StringIO(), io.StringIO()
         monkeypatch.setattr(sys, "stdout", out)
@@ -348,12 +352,6 @@ class TestSinks:
         assert list(received[3]["text"]) == ["<MY_KEY>", "x"]
         assert received[3]["n"].dtype == "float64"
         assert table["text"][0] == KEY
-
-
-def environment(**variables: str) -> dict[str, str]:
-    """A process's environment that imports this checkout."""
-    own = {"PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "UNDOGMATIC_CACHE": str(Path("cache").resolve())}
-    return os.environ | own | {"HYDRA_FULL_ERROR": "0"} | variables
 
 
 class Echo(StubServer):
@@ -400,9 +398,7 @@ def leaks(found: Mapping[str, bytes], keys: Mapping[str, str]) -> list[str]:
     return [f"{file}: {leak}" for file, raw in found.items() for leak in traces(raw, keys)]
 
 
-def test_no_key_is_in_what_a_run_leaves(
-    echo: Echo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_key_is_in_what_a_run_leaves(echo: Echo, tmp_path: Path, monkeypatch: Patch, capfd: Capture) -> None:
     keys = {
         name: of(100 + n)
         for n, name in enumerate("key_env dotenv path extra header note name file variable query address flag".split())
@@ -423,18 +419,13 @@ def test_no_key_is_in_what_a_run_leaves(
         encoding="utf-8",
     )
     rows = [{"id": str(n), "text": f"a text, {how}"} for n, how in enumerate(("fine", "long", "busy", "rubbish"))]
-    (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    put(tmp_path / "texts.jsonl", rows)
     words = [
         *("run", "--config-dir", "mine", "experiment=probe", "model=gpt", "dataset=texts", "dataset.path=texts.jsonl"),
         *("analysis=none", f"model.api_base={echo.url}/{keys['path']}/v1", f"+model.extra.api_key={keys['extra']}"),
         f"+model.extra.headers.Authorization='Bearer {keys['header']}'",
-        *(
-            f"+model.extra.metadata.note={keys['note']}",
-            f"run.name=of-{keys['name']}",
-            "model.price.input=1",
-            "model.price.output=1",
-            "prompt=anchored_en",
-        ),
+        *(f"+model.extra.metadata.note={keys['note']}", f"run.name=of-{keys['name']}", "prompt=anchored_en"),
+        *("model.price.input=1", "model.price.output=1"),
         *(f"++model.extra.private-token={keys['flag']}", "engine.concurrency=1", "engine.max_failures=1"),
     ]
     status, printed = ended(words, OPENAI_API_KEY=keys["key_env"], PLAIN=keys["variable"])
@@ -505,7 +496,7 @@ def test_a_refused_key_leaves_nothing(words: list[str], file: str, tmp_path: Pat
     assert not (tmp_path / "outputs").exists()
 
 
-def test_no_key_is_in_what_a_notebook_shows(echo: Echo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_in_what_a_notebook_shows(echo: Echo, tmp_path: Path, monkeypatch: Patch) -> None:
     keys = {"key_env": of(400), "extra": of(401), "path": of(402)}
     echo.keys = tuple(keys.values())
     monkeypatch.setenv("OPENAI_API_KEY", keys["key_env"])

@@ -13,16 +13,15 @@ from undogmatic.stats import (
     calibration,
     checks,
     claims,
+    compare,
+    conformal,
     confound,
-    escalation,
     few_labels,
     means,
     paired,
     proportion,
     ranking,
     review,
-    selection,
-    typical,
     uncertainty,
     variance,
 )
@@ -36,7 +35,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (paired.wilcoxon, {"differences": GOOD}),
     (paired.rank_biserial, {"differences": GOOD}),
     (paired.share_in_direction, {"differences": GOOD}),
-    (typical.hodges_lehmann, {"differences": GOOD}),
+    (paired.hodges_lehmann, {"differences": GOOD}),
     (paired.summary, {"values": GOOD}),
     (paired.holm, {"p_values": LABELS01}),
     (confound.length_auc, {"lengths_a": GOOD, "lengths_b": GOOD}),
@@ -74,7 +73,7 @@ def test_labels_become_codes_in_order_of_appearance() -> None:
 NA, ONE_TO_4, TEN, RNG = float("nan"), [1, 2, 3, 4], np.arange(10.0), np.random.default_rng(0)
 CORRELATION = agreement.correlation
 KAPPA, LENGTHS, ALPHA = agreement.weighted_kappa, confound.at_equal, agreement.krippendorff_alpha
-APPLY, FIT, MDE, FIND = calibration.apply, calibration.fit, claims.minimum_detectable_effect, escalation.find_threshold
+APPLY, FIT, MDE, FIND = calibration.apply, calibration.fit, claims.minimum_detectable_effect, conformal.find_threshold
 QUANTILES, CRITIQUE = uncertainty.quantile_interval, uncertainty.critique_uncertainty
 JOINED, ISOTONIC = uncertainty.aggregate_uncertainty, partial(few_labels.estimate_mean, calibration="isotonic")
 SO_FAR = partial(means.mean_so_far, values=[1.0, 2.0], n_total=5, minimum=0, maximum=10)
@@ -85,7 +84,7 @@ REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] =
     ("`a` holds 4 values and `b` 5", CORRELATION, ("pearson", GOOD[1:], GOOD), {}),
     ("`differences` holds an infinite value", paired.wilcoxon, ([1.0, np.inf],), {}),
     (r"`values` must be one-dimensional; its shape is \(2, 1\)", paired.summary, ([[1.0], [2.0]],), {}),
-    ("`differences` holds 0 values; at least 1", typical.hodges_lehmann, ([],), {}),
+    ("`differences` holds 0 values; at least 1", paired.hodges_lehmann, ([],), {}),
     *(("`groups` holds a missing label", checks.labels, (["a", missing], "groups", 2), {}) for missing in (None, NA)),
     ("`groups` holds 1 labels for 2 values", checks.labels, (["a"], "groups", 2), {}),
     *(("`level` is", paired.share_in_direction, (GOOD,), {"level": level}) for level in (0.0, 1.0, 95.0, NA)),
@@ -151,10 +150,10 @@ REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] =
     ("error", review.pair, ([1, 2], [-1, 1]), {}),
     ("nothing", review.curve, ("caught", [1, 2], [0, 0], RNG), {}),
     ("constant", review.review_gain_interval, ([1, 2], [1, 1], RNG), {}),
-    ("'w'", selection.letter_display, (["x", "y"], [("x", "w")]), {}),
-    ("at least 2 systems", selection.ranks, (np.zeros((3, 1)), RNG), {}),
-    ("at least 2 systems", selection.ranks, (np.zeros(3), RNG), {}),
-    ("NaN", selection.ranks, ([[1.0, NA]], RNG), {}),
+    ("'w'", compare.letter_display, (["x", "y"], [("x", "w")]), {}),
+    ("at least 2 systems", compare.ranks, (np.zeros((3, 1)), RNG), {}),
+    ("at least 2 systems", compare.ranks, (np.zeros(3), RNG), {}),
+    ("NaN", compare.ranks, ([[1.0, NA]], RNG), {}),
     *(("is no probability", uncertainty.expected_score, ({"5": p}, 0, 100, 0.25), {}) for p in (-0.1, 1.5, NA)),
     ("range", uncertainty.expected_score, ({}, 5, 4, 0.25), {}),
     ("`probabilities` sum to 0.9", QUANTILES, ([0.5, 0.4], [0, 1]), {}),

@@ -65,22 +65,22 @@ class TestOutcome:
     )
     def test_it_follows_the_interval_and_the_sign(self, shift: float, sign: int, outcome: str) -> None:
         found = claims.claim(SPREAD + shift, 10, sign=sign)
-        assert found.outcome == outcome and found.reason == ""
+        assert found.outcome == outcome and not found.few
 
     def test_an_interval_across_the_margin_leaves_it_open(self) -> None:
         found = claims.claim(SPREAD + 12, 10)
-        assert (found.outcome, found.reason) == ("open", "interval")
+        assert (found.outcome, found.few) == ("open", False)
         assert found.estimate.low < 10 < found.estimate.high and sure(found.n_needed) > 12
 
     def test_fewer_units_than_could_ever_decide(self) -> None:
         found = claims.claim([50.0, 51, 52, 53, 54], 10)
-        assert (found.outcome, found.reason, found.fewest, found.n_needed) == ("open", "too_few", 6, 6)
+        assert (found.outcome, found.few, found.fewest, found.n_needed) == ("open", True, 6, 6)
         copied = claims.claim(np.repeat([50.0, 51, 52, 53, 54], 9), 10, groups=np.repeat(range(5), 9))
         assert copied.outcome == "open" and copied.estimate.n_groups == 5
 
     def test_equal_values_say_nothing_without_bounds_and_little_with_them(self) -> None:
         nothing = claims.claim(np.full(40, 50.0), 10)
-        assert (nothing.outcome, nothing.reason, nothing.n_needed) == ("open", "no_spread", None)
+        assert (nothing.outcome, nothing.estimate.method, nothing.n_needed) == ("open", "unlimited", None)
         assert claims.claim(np.full(40, 50.0), 10, bounds=(-100, 100)).outcome == "beyond"
         few = claims.claim(np.zeros(10), 10, bounds=(-100, 100))
         assert (few.outcome, few.estimate.level) == ("open", pytest.approx(0.98))

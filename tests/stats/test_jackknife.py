@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from tests.stats.conftest import Rng, held, peak_memory, refuses, sure, width
-from undogmatic.stats import agreement, calibration, coefficients, jackknife, means, ranking, review
+from undogmatic.stats import agreement, calibration, jackknife, means, ranking, review
 from undogmatic.stats.estimate import Estimate
 
 Array = np.ndarray
@@ -22,7 +22,7 @@ def _scores(n: int, seed: int = 1) -> tuple[Array, Array]:
 
 
 def pearson_interval(*columns: ArrayLike) -> Estimate:
-    return jackknife.interval(np.column_stack(columns), coefficients.PEARSON, np.random.default_rng(0))
+    return jackknife.interval(np.column_stack(columns), agreement.PEARSON, np.random.default_rng(0))
 
 
 class TestInterval:
@@ -47,9 +47,9 @@ class TestInterval:
         assert found.low <= np.tanh(np.arctanh(found.value) - 1.9599 / np.sqrt(13))
 
     def test_copies_in_groups_are_no_evidence(self, rng: Rng) -> None:
-        alone = sure(coefficients.correlation_interval("spearman", *_scores(10), rng))
+        alone = sure(agreement.correlation_interval("spearman", *_scores(10), rng))
         x, y, groups = (np.repeat(own, 7) for own in (*_scores(10), np.arange(10)))
-        copied = sure(coefficients.correlation_interval("spearman", x, y, rng, groups=groups))
+        copied = sure(agreement.correlation_interval("spearman", x, y, rng, groups=groups))
         assert (copied.n_groups, copied.interval) == (10, pytest.approx(alone.interval, abs=0.03))
 
     def test_many_units_are_left_out_by_groups(self, rng: Rng) -> None:
@@ -71,18 +71,18 @@ class TestEstimates:
     @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
     def test_correlations(self, kind: agreement.Kind, rng: Rng) -> None:
         x, y = (np.round(v, -1) for v in _scores(25))
-        found = sure(coefficients.correlation_interval(kind, x, y, rng))
+        found = sure(agreement.correlation_interval(kind, x, y, rng))
         assert found.value == pytest.approx(agreement.correlation(kind, x, y).estimate)
         assert found.low < found.value < found.high
-        assert coefficients.correlation_interval(kind, x, np.zeros(25), rng) is None
+        assert agreement.correlation_interval(kind, x, np.zeros(25), rng) is None
 
     @pytest.mark.parametrize("weights", ["quadratic", "linear", "none"])
     def test_kappa(self, weights: Any, rng: Rng) -> None:
         levels = np.arange(0, 101, 25.0)
         x, y = (25 * np.clip(np.round(v / 25), 0, 4) for v in _scores(40))
-        found = sure(coefficients.kappa_interval(x, y, levels, rng, weights))
+        found = sure(agreement.kappa_interval(x, y, levels, rng, weights))
         assert found.value == pytest.approx(agreement.weighted_kappa(x, y, levels, weights).estimate)
-        assert coefficients.kappa_interval([25.0] * 5, [25.0] * 5, levels, rng) is None
+        assert agreement.kappa_interval([25.0] * 5, [25.0] * 5, levels, rng) is None
 
 
 class TestNearlyMean:
@@ -119,13 +119,13 @@ def test_it_holds_the_correlation_as_often_as_it_says(floor: bool, grouped: bool
 
     def found() -> Estimate | None:
         groups = np.repeat(np.arange(10), rng.integers(2, 5, 10)) if grouped else np.arange(10)
-        return coefficients.correlation_interval("spearman", *draw(10, groups), rng, groups=groups)
+        return agreement.correlation_interval("spearman", *draw(10, groups), rng, groups=groups)
 
     truth = stats.spearmanr(*draw(100_000, np.arange(100_000))).statistic
     assert held(truth, 300, found) >= 0.92
 
 
-def left_out(columns: Array, statistic: Any = coefficients.PEARSON, groups: Any = None) -> jackknife.LeftOut:
+def left_out(columns: Array, statistic: Any = agreement.PEARSON, groups: Any = None) -> jackknife.LeftOut:
     return jackknife.LeftOut(columns, statistic, np.random.default_rng(0), groups)
 
 
@@ -292,17 +292,17 @@ class TestAlpha:
     def test_the_estimate_is_that_of_the_definition_whatever_is_missing(self, rng: Rng) -> None:
         ratings = rng.uniform(0, 100, 30) + rng.normal(0, [[0], [20], [20]], (3, 30))
         ratings[0, :4] = ratings[1, 2] = ratings[:2, 7] = np.nan
-        found = sure(coefficients.alpha(ratings, groups=np.arange(30) // 2))
+        found = sure(agreement.alpha(ratings, groups=np.arange(30) // 2))
         assert found.value == pytest.approx(agreement.krippendorff_alpha(ratings).estimate)
         assert found.low < found.value < found.high
         assert found.n_groups == 15
 
     def test_what_cannot_be_said(self) -> None:
-        assert coefficients.alpha(np.ones((2, 9))) is None
-        assert sure(coefficients.alpha([[1.0, 2, 3, 4], [1.0, 2, 4, 4]])).interval == (-1, 1)
+        assert agreement.alpha(np.ones((2, 9))) is None
+        assert sure(agreement.alpha([[1.0, 2, 3, 4], [1.0, 2, 4, 4]])).interval == (-1, 1)
 
     def test_ten_texts_on_which_all_agree_show_little_and_many_show_much(self) -> None:
-        found = [sure(coefficients.alpha(np.tile(np.linspace(0, 100, 10), (2, n)))) for n in (1, 5, 40)]
+        found = [sure(agreement.alpha(np.tile(np.linspace(0, 100, 10), (2, n)))) for n in (1, 5, 40)]
         assert {(each.value, each.high) for each in found} == {(1, 1)}
         assert found[0].low < 0.8 < found[1].low < 0.95 < found[2].low
 
@@ -314,27 +314,27 @@ class TestAlpha:
             return np.stack([first, np.where(rng.random(n) < 0.05, rng.uniform(0, 100, n), first)])
 
         truth = sure(agreement.krippendorff_alpha(draw(200_000)).estimate)
-        assert held(truth, 150, lambda: coefficients.alpha(draw(20))) >= 0.95
+        assert held(truth, 150, lambda: agreement.alpha(draw(20))) >= 0.95
 
     @pytest.mark.parametrize("shape", ["floor", "lognormal"])
     @pytest.mark.parametrize("strength", [0.0, 0.9])
     def test_it_holds_alpha_as_often_as_it_says(self, shape: str, strength: float, rng: Rng) -> None:
         """The jackknife held it in 80 % of samples of ten at the floor, 88 % of lognormal ones."""
         truth = sure(agreement.krippendorff_alpha(_two(rng, 400_000, shape, strength)).estimate)
-        assert held(truth, 200, lambda: coefficients.alpha(_two(rng, 10, shape, strength))) >= 0.93
+        assert held(truth, 200, lambda: agreement.alpha(_two(rng, 10, shape, strength))) >= 0.93
 
 
 class TestPearson:
     def test_normal_scores_have_nearly_fishers_interval(self) -> None:
         x, y = _two(np.random.default_rng(3), 300, "normal", 0.6)
         r = float(np.corrcoef(x, y)[0, 1])
-        found = sure(coefficients.pearson(x, y))
+        found = sure(agreement.pearson(x, y))
         assert found.value == pytest.approx(r)
         ends = np.tanh(np.arctanh(r) + np.array([-1, 1]) * 1.96 / np.sqrt(297))
         assert found.interval == pytest.approx(ends, abs=0.02)
-        assert coefficients.pearson(x, np.zeros(300)) is None
+        assert agreement.pearson(x, np.zeros(300)) is None
 
     @pytest.mark.parametrize("shape", ["floor", "lognormal"])
     def test_it_holds_r_as_often_as_it_says(self, shape: str, rng: Rng) -> None:
         truth = float(np.corrcoef(_two(rng, 400_000, shape, 0.9))[0, 1])
-        assert held(truth, 200, lambda: coefficients.pearson(*_two(rng, 10, shape, 0.9))) >= 0.9
+        assert held(truth, 200, lambda: agreement.pearson(*_two(rng, 10, shape, 0.9))) >= 0.9

@@ -12,7 +12,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from tests.stats.conftest import Rng, held, peak_memory, refuses, sure, width
-from undogmatic.stats import paired, typical
+from undogmatic.stats import paired
 from undogmatic.stats.estimate import Estimate
 
 # Whole differences: distinct from rounding noise, and free to tie.
@@ -240,21 +240,21 @@ def averages(d: np.ndarray) -> np.ndarray:
 class TestHodgesLehmann:
     @given(DIFFERENCES, st.integers(-20, 20))
     def test_it_moves_with_the_data(self, d: np.ndarray, shift: int) -> None:
-        here = typical.hodges_lehmann(d)
-        assert (typical.hodges_lehmann(d + shift), typical.hodges_lehmann(-d)) == pytest.approx((here + shift, -here))
+        here = paired.hodges_lehmann(d)
+        assert (paired.hodges_lehmann(d + shift), paired.hodges_lehmann(-d)) == pytest.approx((here + shift, -here))
 
     @given(hnp.arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e9, 1e9) | st.integers(-3, 3).map(float)))
     def test_selecting_finds_the_median_of_all_averages(self, d: np.ndarray) -> None:
-        assert typical.hodges_lehmann(d) == np.median(averages(d))
+        assert paired.hodges_lehmann(d) == np.median(averages(d))
 
     @pytest.mark.parametrize("n", [200, 201, 700])
     def test_many_differences_give_what_all_averages_give(self, n: int, rng: Rng) -> None:
         for d in (rng.normal(size=n), np.round(rng.normal(size=n), 1), rng.integers(-4, 5, n).astype(float)):
-            assert typical.hodges_lehmann(d) == np.median(averages(d))
+            assert paired.hodges_lehmann(d) == np.median(averages(d))
 
     def test_fifty_thousand_differences_take_no_gigabytes(self, rng: Rng) -> None:
         d = rng.normal(3, 1, size=50_000)
-        found, peak = peak_memory(lambda: typical.hodges_lehmann(d))
+        found, peak = peak_memory(lambda: paired.hodges_lehmann(d))
         assert found == pytest.approx(3, abs=0.03)
         assert peak < 60e6  # all averages would take 10 GB
 
@@ -263,11 +263,11 @@ class TestHodgesLehmann:
         d = rng.normal(5, 10, 60)
         out = int(60 * 61 / 4 - 1.96 * np.sqrt(60 * 61 * 121 / 24))
         ends = np.sort(averages(d))[[out, -1 - out]]
-        assert typical.hodges_lehmann_interval(d).interval == pytest.approx(tuple(ends), abs=0.5)
+        assert paired.hodges_lehmann_interval(d).interval == pytest.approx(tuple(ends), abs=0.5)
 
     @given(DIFFERENCES)
     def test_the_interval_mirrors_and_holds_the_estimate(self, d: np.ndarray) -> None:
-        here, there = (typical.hodges_lehmann_interval(own, bounds=(-100, 100)) for own in (d, -d))
+        here, there = (paired.hodges_lehmann_interval(own, bounds=(-100, 100)) for own in (d, -d))
         assert here.low <= here.value <= here.high
         assert here.interval == pytest.approx((-there.high, -there.low), abs=1e-4)
 
@@ -277,7 +277,7 @@ class TestHodgesLehmann:
 
         def draw() -> Estimate:
             groups = np.repeat(np.arange(20), rng.integers(1, 4, 20)) if grouped else np.arange(20)
-            return typical.hodges_lehmann_interval(rng.exponential(size=20)[groups], groups=groups)
+            return paired.hodges_lehmann_interval(rng.exponential(size=20)[groups], groups=groups)
 
         assert held(truth, 200, draw) >= 0.91
 
@@ -285,15 +285,15 @@ class TestHodgesLehmann:
 class TestMedian:
     def test_ends_are_the_ordered_values_of_the_sign_test(self) -> None:
         # Conover (1999), table A3: of 10 values at most one may be left out at each end (P = .0107 < .025).
-        found = typical.median(np.arange(10.0))
+        found = paired.median(np.arange(10.0))
         assert (found.value, found.low, found.high) == (4.5, 1, 8)
         out = int(stats.binom.ppf(0.025, 50, 0.5)) - 1
-        assert typical.median(np.arange(50.0)).interval == (out, 49 - out)
+        assert paired.median(np.arange(50.0)).interval == (out, 49 - out)
 
     def test_five_values_limit_nothing_and_copies_in_groups_are_no_evidence(self, rng: Rng) -> None:
-        assert typical.median([1.0, 2, 3, 4, 5]).interval == (-np.inf, np.inf)
-        assert typical.median([1.0, 2, 3, 4, 5], bounds=(-9, 9)).interval == (-9, 9)
+        assert paired.median([1.0, 2, 3, 4, 5]).interval == (-np.inf, np.inf)
+        assert paired.median([1.0, 2, 3, 4, 5], bounds=(-9, 9)).interval == (-9, 9)
 
         values = rng.normal(size=12)
-        alone, copied = typical.median(values), typical.median(np.tile(values, 7), groups=np.tile(np.arange(12), 7))
+        alone, copied = paired.median(values), paired.median(np.tile(values, 7), groups=np.tile(np.arange(12), 7))
         assert (copied.low, copied.high, copied.n_groups) == (alone.low, alone.high, 12)

@@ -14,8 +14,8 @@ from sklearn.metrics import roc_auc_score
 
 from tests.stats.conftest import Rng, held, width
 from undogmatic.stats import quality, ranking
+from undogmatic.stats.compare import letter_display, ranks
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.selection import letter_display, ranks
 
 GROUP = hnp.arrays(np.float64, st.integers(2, 15), elements=st.integers(0, 20).map(float))
 

@@ -14,9 +14,9 @@ from scipy import stats
 
 from tests.stats.conftest import Rng, held, refuses, sure, width
 from undogmatic.stats import jackknife, review
-from undogmatic.stats.beyond_score import FEWEST, Beyond, beyond_score, error_by_score
 from undogmatic.stats.compare import exchange_p
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.review import FEWEST, Beyond, beyond_score, error_by_score
 
 
 def of(statistic: jackknife.Prepared, uncertainty: ArrayLike, error: ArrayLike) -> float:

@@ -1,11 +1,7 @@
 """Folders of jobs as runs leave them, and what a sweep over them says."""
 
-from __future__ import annotations
-
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +10,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-import undogmatic
 from tests.analyses.builders import verdict
+from tests.conftest import typed
 from undogmatic.records.records import Cost
 from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words
@@ -38,10 +34,7 @@ RUBRIC = {
 
 def multirun(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A sweep as it is started from the command line, in a process of its own."""
-    checkout = {"PYTHONPATH": str(Path(undogmatic.__file__).parent.parent), "HYDRA_FULL_ERROR": "0"}
-    env = os.environ | checkout | {"OPENAI_API_KEY": "none"}
-    command = [sys.executable, "-m", "undogmatic.run", "-m", "tracking=none", *words]
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
+    return typed("undogmatic.run", "-m", "tracking=none", *words, folder=folder, OPENAI_API_KEY="none")
 
 
 class OwnRubric(Rubric):

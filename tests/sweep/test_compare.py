@@ -1,8 +1,5 @@
 """Sweeps: what is read from the jobs' folders, what is concluded from it, and how the command ends."""
 
-from __future__ import annotations
-
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -12,20 +9,9 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
-from tests.sweep.builders import (
-    PAIRS,
-    RUBRIC,
-    change_config,
-    doubting,
-    keys,
-    metrics,
-    multirun,
-    result_of,
-    said,
-    scored,
-    sweep_of,
-    write_job,
-)
+from tests.conftest import Capture, Patch, put
+from tests.sweep import builders
+from tests.sweep.builders import doubting, keys, metrics, multirun, result_of, said, scored, sweep_of, write_job
 from undogmatic.errors import ConfigError
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.manifest import output_folder
@@ -88,9 +74,7 @@ class TestLeaderboard:
         result = result_of(tmp_path)
         assert result.choices == (key,) and sorted(result.jobs["name"]) == names
 
-    def test_a_sweep_in_which_nothing_ended_says_so_and_other_metrics_with_intervals_come_along(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_sweep_in_which_nothing_ended_says_so_and_metrics_with_intervals_come_along(self, tmp_path: Path) -> None:
         result = sweep_of(tmp_path / "none", (None, 0), (None, 0), error=["no server", None])
         assert keys(result) == ["sweep.verdict_none"]
         assert [message for _, message in result.failed] == ["no server", "it did not come to its end (killed?)"]
@@ -135,12 +119,12 @@ class TestVerdict:
         result = sweep_of(tmp_path / "open", ALIKE[0], (scored(67, 48, seed=1), 0.92))
         assert keys(result)[0] == "sweep.verdict_open_needed"
         values = result.findings[0].values
-        assert values["needed"] > values["units_n"] == PAIRS
+        assert values["needed"] > values["units_n"] == builders.PAIRS
         # A difference is there, and it is not known to be large enough.
         row = result.comparisons.set_index("measure").loc["pair_difference"]
         assert row["p_holm"] < 0.05 and abs(row["difference"]) > 10 and row["shown"] == "open"
         sweep_of(tmp_path / "alike", *ALIKE)
-        change_config(tmp_path / "alike", rubric={k: v for k, v in RUBRIC.items() if k != "margin"})
+        builders.change_config(tmp_path / "alike", rubric={k: v for k, v in builders.RUBRIC.items() if k != "margin"})
         assert keys(result_of(tmp_path / "alike"))[0] == "sweep.verdict_open_margin"
 
 
@@ -195,8 +179,8 @@ class TestComparisons:
         holes = scored(80, 60)
         holes.loc[[0, 3], "score"] = np.nan
         counts = sweep_of(tmp_path / "holes", (holes, 0.5), jobs[1]).comparisons.set_index("measure")["n"]
-        assert counts["score"] == PAIRS  # pairs are the unit; two of them have one text left
-        assert counts["pair_difference"] == PAIRS - 2
+        assert counts["score"] == builders.PAIRS  # pairs are the unit; two of them have one text left
+        assert counts["pair_difference"] == builders.PAIRS - 2
 
     def test_agreement_of_a_job_with_itself_and_with_a_constant(self, tmp_path: Path) -> None:
         one = (scored(90, 10), 0.5)
@@ -217,7 +201,7 @@ class TestJobs:
         assert [job.status for job in read_jobs(tmp_path)] == ["stopped", "failed", "stopped"]
 
     def test_a_rubric_may_refer_to_the_config_and_be_of_a_class_of_ones_own(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: Patch
     ) -> None:
         monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
         own = {"_target_": "tests.sweep.builders.OwnRubric", "author": "me", "margin": "${rubric.levels[1]}"}
@@ -236,9 +220,7 @@ def composed(folder: Path, *overrides: str) -> Any:
 
 
 class TestCallback:
-    def test_jobs_are_told_where_they_belong_and_nothing_is_left_behind(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_jobs_are_told_where_they_belong_and_leave_nothing_behind(self, tmp_path: Path, capsys: Capture) -> None:
         callback, config = SweepCallback(), composed(tmp_path, "model=a,b")
         callback.on_multirun_start(config)
         assert os.environ[SWEEP_FOLDER] == str(tmp_path)
@@ -252,7 +234,7 @@ class TestCallback:
         assert "a leads" in capsys.readouterr().out
 
     def test_a_sweep_is_continued_only_by_its_own_command(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, capsys: Capture, monkeypatch: Patch
     ) -> None:
         monkeypatch.setenv(SWEEP_FOLDER, "")  # restored afterwards: this sweep has no end
         callback = SweepCallback()
@@ -263,7 +245,7 @@ class TestCallback:
         assert ended.value.code == 2
         assert "holds another sweep: model=a,b" in capsys.readouterr().err
 
-    def test_what_cannot_be_swept_ends_the_command(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_what_cannot_be_swept_ends_the_command(self, tmp_path: Path, capsys: Capture) -> None:
         (tmp_path / "run.json").write_text("{}")
         for word, told in (
             ("model=a,b", "which holds a single run, not a sweep. Continue it without -m."),
@@ -286,8 +268,8 @@ class TestCallback:
 
 
 def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(tmp_path: Path) -> None:
-    lines = [json.dumps({"id": str(n), "text": f"Conforme o Tema {n} do STF, porque sim."}) for n in range(4)]
-    (tmp_path / "good.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    rows = [{"id": str(n), "text": f"Conforme o Tema {n} do STF, porque sim."} for n in range(4)]
+    put(tmp_path / "good.jsonl", rows)
     (tmp_path / "bad.jsonl").write_text("not json", encoding="utf-8")
     settings = "model=patterns dataset=texts dataset.path=good.jsonl,bad.jsonl analysis=none hydra.sweep.dir=swept"
     first = multirun(tmp_path, *settings.split())
@@ -296,7 +278,7 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     assert f"{Path('swept/0/report.html')}\n" in first.stdout and str(tmp_path) not in first.stdout
     assert first.stderr.rstrip().endswith("run.resume=swept")
     assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "failed"]
-    (tmp_path / "bad.jsonl").write_text(lines[0], encoding="utf-8")
+    put(tmp_path / "bad.jsonl", rows[:1])
     again = multirun(tmp_path, *settings.split())
     assert again.returncode == 0, again.stderr
     assert "0 judged" in again.stderr  # the first job is answered from its journal

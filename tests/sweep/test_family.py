@@ -4,8 +4,6 @@ Copies of a job change nothing, letters say exactly what their caption says, and
 are compared by their correlations.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,18 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
-from tests.sweep.builders import (
-    change_config,
-    doubting,
-    keys,
-    metrics,
-    result_of,
-    said,
-    scored,
-    sweep_of,
-    texts,
-    write_job,
-)
+from tests.sweep import builders
+from tests.sweep.builders import keys, metrics, result_of, said, scored, sweep_of, texts, write_job
 from undogmatic.analyses.truth import Margin
 from undogmatic.records.wordings import read
 from undogmatic.report import sweep as report
@@ -170,7 +158,7 @@ def test_groups_of_the_run_are_the_units_and_texts_without_pair_stand_for_themse
 def test_conditions_may_be_named_as_lists_also_in_a_suite(tmp_path: Path, of_several: bool) -> None:
     chosen = {"treatment": ["imitation", "naked"], "baseline": ["explanation", "explained"], "margin": 5}
     sweep_of(tmp_path, *((scored(60 + 20 * n, 50, seed=n), 0.9) for n in range(2)))
-    change_config(tmp_path, analysis={"suite": {"ab": chosen}} if of_several else {"ab": chosen})
+    builders.change_config(tmp_path, analysis={"suite": {"ab": chosen}} if of_several else {"ab": chosen})
     result = result_of(tmp_path)
     assert "pair_difference" in set(result.comparisons["measure"])
     margins = {f.values["measure"]: f.values["margin"] for f in result.findings if f.key == "sweep.tests_margin"}
@@ -227,7 +215,7 @@ def of_arms(folder: Path, arms: str) -> SweepResult:
         frame = scored(60 + seed % 3 * 10, 40, seed=seed, labels=True)
         seconds = np.random.default_rng(n).uniform(1, 2 + n, len(frame))
         write_job(folder / str(n), [f"arm={arm}", f"seed={n}"], frame.assign(seconds=seconds), **facts)
-        doubting(seed, informed=False).to_csv(folder / str(n) / "items_calibration.csv", index=False)
+        builders.doubting(seed, informed=False).to_csv(folder / str(n) / "items_calibration.csv", index=False)
     return result_of(folder)
 
 
@@ -266,9 +254,7 @@ def by_pair(table: pd.DataFrame, of: dict[str, str]) -> dict[tuple[str, str, str
 
 @settings(deadline=None)
 @given(st.fixed_dictionaries(dict.fromkeys(PAIRS, P)), st.permutations(ARMS))
-def test_two_jobs_share_a_letter_exactly_if_their_test_was_not_significant(
-    p: dict[tuple[str, str], float], order: list[str]
-) -> None:
+def test_jobs_share_a_letter_exactly_if_not_told_apart(p: dict[tuple[str, str], float], order: list[str]) -> None:
     groups = letters(p, order)
     for (one, other), value in p.items():
         assert bool(set(groups[one]) & set(groups[other])) == (not value < ALPHA)

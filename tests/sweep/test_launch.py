@@ -1,7 +1,5 @@
 """Before a sweep asks anything: what does not reach the model is refused; and jobs side by side share the cores."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

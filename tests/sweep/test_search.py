@@ -1,7 +1,5 @@
 """Searches: the space, what is tried, what is not tried twice, and what is said of the winner."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
@@ -11,13 +9,14 @@ import pytest
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 
+from tests.conftest import put
 from tests.sweep.builders import metrics, multirun, result_of, scored, write_job
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import conf_folder
+from undogmatic.stats.compare import apart, flattery, front
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.selection import apart, flattery, front
 from undogmatic.sweep.jobs import SearchState, Trial, read_search
 from undogmatic.sweep.search import Space, read_space
 
@@ -135,7 +134,7 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
         "test": [f"{same}!", "Mais um texto alheio a tudo."],
     }
     for name, texts in files.items():  # without ids: both files number alike
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+        put(tmp_path / f"{name}.jsonl", ({"text": text} for text in texts))
     of_files = (
         "dataset=texts hydra.sweeper.search={dataset.path:dev.jsonl} hydra.sweeper.final={dataset.path:test.jsonl}"
     )

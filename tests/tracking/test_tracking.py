@@ -1,10 +1,7 @@
 """Logging to MLflow: what arrives, what never does, and what a user is told when nothing can."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import undogmatic
+from tests.conftest import Patch, environment
 from tests.report.conftest import Build, asked
 from tests.report.conftest import finished as reported  # noqa: F401  the fixture
 from undogmatic.analyses.base import tabulate
@@ -30,7 +27,6 @@ from undogmatic.safety.secrets import redacted
 from undogmatic.tracking import MlflowTracker, NoTracker
 from undogmatic.tracking.tracker import compared, rounded, run_name, tags
 
-CHECKOUT = {**os.environ, "PYTHONPATH": str(Path(undogmatic.__file__).parent.parent)}
 Make = Callable[..., FinishedRun]
 SECRET_TEXT = "o texto que ninguém de fora deve ler"
 
@@ -164,7 +160,7 @@ class TestLog:
         assert [t.info.tags["reviewed"] for t in again if t.info.trace_id == trace] == ["by a person"]
 
     def test_jobs_of_a_sweep_point_to_their_parent_and_the_folder_is_found_from_anywhere(
-        self, finished: Make, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, finished: Make, client: Any, tmp_path: Path, monkeypatch: Patch
     ) -> None:
         run = finished(folder="here")
         monkeypatch.setenv(SWEEP_RUN, "the-parent")
@@ -197,9 +193,7 @@ class TestTraces:
         assert traces["item-0"].info.tags["cached"] == "True"
 
     @pytest.mark.parametrize(("most", "traced"), [(2, {"item-4", "item-0"}), (0, set())])
-    def test_failures_come_first_where_not_all_are_traced(
-        self, finished: Make, client: Any, most: int, traced: set[str]
-    ) -> None:
+    def test_failures_are_traced_before_others(self, finished: Make, client: Any, most: int, traced: set[str]) -> None:
         MlflowTracker(traces=most).log(finished(5))
         run = only_run(client)
         assert run.data.tags["undogmatic.traces"] == f"{most} of 5"
@@ -207,9 +201,7 @@ class TestTraces:
 
 
 class TestPrompts:
-    def test_one_version_per_content_and_a_deleted_one_hides_none_of_those_after_it(
-        self, finished: Make, client: Any
-    ) -> None:
+    def test_one_version_per_content_and_a_deleted_one_hides_none_after_it(self, finished: Make, client: Any) -> None:
         for folder, text in (("a", "Judge."), ("b", "Judge."), ("c", "Judge otherwise.")):
             MlflowTracker().log(finished(folder=folder, asked=[asked(text, uses_prompt=True)]))
         assert client.get_prompt_version("shame-anchored_pt", 1).template == "Judge."
@@ -271,9 +263,7 @@ class TestSweep:
 
 
 class TestErrors:
-    def test_an_address_that_cannot_work_is_refused_before_anything_is_judged(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_address_that_cannot_work_is_refused_before_all_else(self, monkeypatch: Patch) -> None:
         for uri in ("./mlruns", "file:///tmp/mlruns", "htp://host"):
             with pytest.raises(ConfigError, match=r"`tracking\.uri` is"):
                 MlflowTracker(uri=uri)
@@ -294,9 +284,7 @@ class TestErrors:
         assert "not a database" in str(error.value)
         assert f"run.resume={run.folder}" in str(error.value)
 
-    def test_an_unreachable_server_is_given_up_without_its_password(
-        self, finished: Make, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_unreachable_server_is_given_up_without_its_password(self, finished: Make, monkeypatch: Patch) -> None:
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
         monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://user:sesame@127.0.0.1:9/")
         with pytest.raises(ConfigError) as error:
@@ -337,19 +325,21 @@ def test_four_processes_may_meet_at_a_fresh_store(tmp_path: Path) -> None:
         sys.exit(any(os.waitpid(child, 0)[1] for child in children))
         """
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=CHECKOUT, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert len({file.read_text() for file in tmp_path.glob("*.id")}) == 4
 
 
 def test_importing_the_package_does_not_import_mlflow() -> None:
     program = "import sys, undogmatic.tracking; sys.exit('mlflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], env=CHECKOUT, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], env=environment(), check=False).returncode == 0
 
 
 class TestComparing:
     def test_jobs_are_named_by_what_sets_them_apart_and_a_headline_keeps_its_name(
-        self, finished: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, finished: Make, tmp_path: Path, monkeypatch: Patch
     ) -> None:
         result = AnalysisResult("ab", {"ab.share": 0.9, "ab.share_low": 0.8}, headline="ab.share")
         run = finished(results=[result], metrics={"judged": 2.0, "ab.share": 0.9, "ab.share_low": 0.8})

@@ -1,7 +1,5 @@
 """The paired experiment: do texts that differ only in how they argue get different scores, and is it nothing else?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -9,21 +7,19 @@ from typing import Annotated, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
 from undogmatic.analyses import rivals
-from undogmatic.analyses.base import FEWEST_DRAWN, Limited, LongTable, NotNegative, Share, count, distributions, too_few
+from undogmatic.analyses.base import FEWEST_DRAWN, Limited, LongTable, Share, count, too_few
 from undogmatic.analyses.pairs import Names, Pairs, contrast, listed, match, numbers
 from undogmatic.analyses.rivals import PairSettings
 from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import check_order, margin_of, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import claims, means, paired, ranking, typical
+from undogmatic.stats import claims, means, paired, ranking
+from undogmatic.stats.checks import Rng
 from undogmatic.stats.confound import AtEqual
-
-COVARIATES = ["characters", "words"]
-"""What is known of a text whose judgment failed."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ class AbAnalysis(Limited):
     treatment: Names
     baseline: Names
     hybrid: Names | None = None
-    margin: NotNegative | None = None
+    margin: NonNegativeFloat | None = None
     level: Share = 0.95
     zero_method: paired.ZeroMethod = "pratt"
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05  # 1 - 2 alpha is a level
@@ -84,22 +80,19 @@ class AbAnalysis(Limited):
         pairs, tell = self.matched(judged), Telling(self.name)
         treatment, baseline, *_ = conditions = list(pairs.sides)
         first, second = pairs.between(treatment, baseline)
-        total = len(pairs.sides[treatment])
-        left_out = total - len(first)
+        left_out = len(pairs.sides[treatment]) - len(first)
         tell.number(len(first), "pairs")
         tell.number(left_out, "pairs_left_out")
         failed = count(tell, judged.first(*conditions), conditions)
         scores = {c: numbers(side.dropna(subset="score"), "score") for c, side in pairs.sides.items()}
-        rows = [
-            {"condition": c, **paired.summary(values)._asdict(), "failed": pairs.failed(c)}
-            for c, values in scores.items()
-            if values.size
-        ]
+        rows = []
+        for condition, values in scores.items():
+            if values.size:
+                summary = paired.summary(values)
+                rows.append({"condition": condition, **summary._asdict(), "failed": pairs.failed(condition)})
+                tell.number(summary.mean, "mean", condition)
+                tell.number(summary.median, "median", condition)
         tell.tables["groups"] = pd.DataFrame(rows, columns=["condition", *paired.Summary._fields, "failed"])
-        for row in rows:
-            tell.number(row["mean"], "mean", row["condition"])
-            tell.number(row["median"], "median", row["condition"])
-
         e = PairEvidence(pairs, self._settings(judged), rng)
         sides = {"treatment": treatment, "baseline": baseline}
         tell.number(e.margin.value, "margin")
@@ -111,10 +104,10 @@ class AbAnalysis(Limited):
             tell.say("margin_zero")
         tell.findings += failed
         if left_out:
-            tell.say("left_out", n=left_out, total=total)
+            tell.say("left_out", n=left_out, total=len(first) + left_out)
         if e.n_pairs and pairs.failed(treatment, baseline):
             _say_failures(tell, judged, e, rng)
-        ruling = _at_worst(judged, verdict(AB, e), rng)
+        ruling = _ruled(judged, e, rng)
         if e.main is not None:
             self._describe(tell, e, e.main)
             tell.tables["length"] = rivals.table_of_lengths(pairs)
@@ -124,18 +117,18 @@ class AbAnalysis(Limited):
                 if by is not None and by.notna().any():
                     grouped = d.groupby(by.to_numpy(dtype=object)).agg(n="size", mean_difference="mean")
                     tell.tables[f"by_{key}"] = grouped.rename_axis(key).reset_index()
-            table = pd.DataFrame({"pair_id": first.index, "group": units(first)})
-            for condition, side in pairs.sides.items():
-                table[condition] = side["score"].reindex(first.index).to_numpy()
+            scored = {c: side["score"].reindex(first.index).to_numpy() for c, side in pairs.sides.items()}
+            table = pd.DataFrame({"pair_id": first.index, "group": units(first)} | scored)
             table["difference"] = table[treatment] - table[baseline]
             tell.tables["pairs"] = table.sort_values("difference", kind="stable").reset_index(drop=True)
-        distributions(tell, judged, scores, "box", "histogram")
+        judged.draw(tell, scores, "box", "histogram")
         if len(first) < FEWEST_DRAWN:
             tell.findings.append(too_few("slope", len(first)))
         else:
             lines = list(zip(numbers(second, "score").tolist(), numbers(first, "score").tolist(), strict=True))
-            ends = {"left": baseline, "right": treatment, "limits": judged.scale}
-            tell.draw("slope", "slope", pairs=lines, y_label="score", **ends)
+            tell.draw(
+                "slope", "slope", pairs=lines, y_label="score", left=baseline, right=treatment, limits=judged.scale
+            )
         return [tell.result(*ruling.decided, headline="ab.share_expected" if len(first) else None)]
 
     def matched(self, judged: LongTable) -> Pairs:
@@ -148,14 +141,13 @@ class AbAnalysis(Limited):
 
     def ruling(self, judged: LongTable, pairs: Pairs, rng: np.random.Generator) -> Ruling:
         """The verdict alone, by the same rules, without what only a report needs; scores are those of `pairs`."""
-        evidence = PairEvidence(pairs, self._settings(judged), rng, for_report=False)
-        return _at_worst(judged, verdict(AB, evidence), rng)
+        return _ruled(judged, PairEvidence(pairs, self._settings(judged), rng, for_report=False), rng)
 
     def _settings(self, judged: LongTable) -> PairSettings:
         margin, seen = margin_of(judged.rubric, self.margin), rivals.Seen(judged.rubric.field_words)
         return PairSettings(judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen)
 
-    def _describe(self, tell: Telling, e: PairEvidence, main: PairComparison) -> None:
+    def _describe(self, tell: Telling, e: "PairEvidence", main: "PairComparison") -> None:
         """Tell all that was examined, in the order in which the rules look at it, and the smallest true difference that
         so many groups of this spread would show to be beyond the margin."""
         settings, margin = e.settings, e.margin.value
@@ -166,14 +158,14 @@ class AbAnalysis(Limited):
             _say_hybrid(tell, e)
         elif self.hybrid is not None:
             tell.say("no_hybrid", hybrid=listed(self.hybrid))
-        rivals.say_lengths(tell, *e.pairs.between(main.a, main.b), e.lengths, settings)
+        rivals.say_lengths(tell, e.pairs.between(main.a, main.b), e.lengths, settings)
         if e.matched is not None:
             rivals.say_matched(tell, e.matched, settings)
         tell.number(main.auc, "auc")
         tell.say("auc", main.auc.values("auc"), level=settings.level, treatment=main.a, baseline=main.b)
         if main.claim is not None:
             d, bounds = main.differences, settings.bounds
-            usual = typical.hodges_lehmann_interval(d, settings.level, groups=main.groups, bounds=bounds)
+            usual = paired.hodges_lehmann_interval(d, settings.level, groups=main.groups, bounds=bounds)
             tell.number(usual, "hodges_lehmann")
             tell.say("hodges_lehmann", usual.values("estimate"), level=settings.level)
         d = of_groups(main.differences, main.groups)
@@ -261,9 +253,7 @@ class PairEvidence:
     matched: rivals.Matched | None = None
     length: rivals.Control | None = None
 
-    def __init__(
-        self, pairs: Pairs, settings: PairSettings, rng: np.random.Generator, *, for_report: bool = True
-    ) -> None:
+    def __init__(self, pairs: Pairs, settings: PairSettings, rng: Rng, *, for_report: bool = True) -> None:
         treatment, baseline, *others = conditions = list(pairs.sides)
         both, self.main = pairs.between(treatment, baseline), compare(pairs, treatment, baseline, settings)
         self.pairs, self.settings, self.margin = pairs, settings, settings.margin
@@ -292,11 +282,6 @@ class PairEvidence:
         beyond = self.over is not None and self.over.claim is not None and self.over.claim.outcome == "beyond"
         if beyond and self.rival is not None:
             self.over_rival = rivals.paired_rival(*pairs.between(treatment, self.hybrid), settings, rng)
-
-    @property
-    def unjudged(self) -> list[str]:
-        """The conditions of which no text was judged."""
-        return [condition for condition, n in self.judged.items() if n == 0]
 
     @property
     def seen(self) -> str:
@@ -339,11 +324,8 @@ class PairEvidence:
 
 
 def withheld(ruling: Ruling, at_worst: Ruling) -> Ruling:
-    """The verdict where judgments failed.
-
-    It stands if it stands, too, with all of them set to the end of the scale that speaks against it (`at_worst`); else
-    they could turn it, and it is none.
-    """
+    """The verdict, which stands if it stands, too, with all failed judgments set to the end of the scale that speaks
+    against it (`at_worst`); else they could turn it, and it is none."""
     if ruling.standing in ("undecided", at_worst.standing):
         return ruling
     return ruling.again(otherwise=f"alone_{ruling.key}")
@@ -356,16 +338,16 @@ def _filled(judged: LongTable, pairs: Pairs) -> list[Pairs]:
     return [pairs.filled(treatment, *ends), pairs.filled(treatment, *ends[::-1])]
 
 
-def _at_worst(judged: LongTable, ruling: Ruling, rng: np.random.Generator) -> Ruling:
-    """What is left of a verdict with failed judgments at their worst for it."""
-    e = ruling.evidence
+def _ruled(judged: LongTable, e: PairEvidence, rng: Rng) -> Ruling:
+    """The verdict, or what is left of it with failed judgments at their worst for it."""
+    ruling = verdict(AB, e)
     if ruling.standing == "undecided" or not e.failed or not e.n_pairs:
         return ruling
     filled = _filled(judged, e.pairs)[ruling.standing != "supported"]
     return withheld(ruling, verdict(AB, PairEvidence(filled, e.settings, rng, for_report=False)))
 
 
-def _say_failures(tell: Telling, judged: LongTable, e: PairEvidence, rng: np.random.Generator) -> None:
+def _say_failures(tell: Telling, judged: LongTable, e: PairEvidence, rng: Rng) -> None:
     """Tell what failed judgments of the two sides could do: bounds, whether they depend on the condition, the estimate
     over all pairs."""
     settings, first = e.settings, e.pairs.sides[e.treatment]
@@ -382,11 +364,12 @@ def _say_failures(tell: Telling, judged: LongTable, e: PairEvidence, rng: np.ran
     test = paired.failure_test(a, b, groups)
     values = {"treatment": e.treatment, "baseline": e.baseline, "n_a": test.n_a, "n_b": test.n_b}
     tell.number(test.p_value, "failures_p")
-    if test.p_value is None:
+    if (p := test.p_value) is None:
         tell.say("failures_even", values)
     else:
-        tell.say("failures_depend" if test.p_value < settings.alpha else "failures_unclear", values, p=test.p_value)
-    known = first[COVARIATES].to_numpy(dtype=np.float64), second[COVARIATES].to_numpy(dtype=np.float64)
+        tell.say("failures_depend" if p < settings.alpha else "failures_unclear", values, p=p)
+    # Of a text whose judgment failed, its length is known.
+    known = [side[list(rivals.UNITS)].to_numpy(dtype=np.float64) for side in (first, second)]
     robust = paired.robust_difference(a, b, known, rng, groups=groups, level=settings.level)
     tell.number(robust, "robust_difference")
     if robust is None:
@@ -401,7 +384,7 @@ def _say_main(tell: Telling, main: PairComparison, settings: PairSettings) -> No
     share, ties, test, level = main.share.estimate, main.share.n_ties, main.test, settings.level
     if main.claim is not None:
         mean = settings.turned(main.claim.estimate)
-        middle = typical.median(main.differences, level, groups=main.groups, bounds=settings.bounds)
+        middle = paired.median(main.differences, level, groups=main.groups, bounds=settings.bounds)
         tell.number(mean, "mean_difference")
         values = mean.values("mean", "mean_") | middle.values("median", "median_")
         tell.say("difference", values, mean_level=1 - settings.alpha, level=level)

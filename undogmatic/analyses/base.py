@@ -4,19 +4,16 @@ An analysis never calls a model and never draws: it turns a table of judgments i
 figure data. `report/` gives them words and pictures.
 """
 
-from __future__ import annotations
-
 import copy
-import functools
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_type_hints
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import Field, ValidationError, create_model
 
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import explain
@@ -37,11 +34,16 @@ COLUMNS = (
     *"error characters words".split(),
 )
 
+MOST_GROUPS = 50
+"""Most groups that an analysis holds against one another, in rows and metrics of their own: two thousand conditions are
+rather a column of ids in the wrong place, and two million comparisons find something whatever the judge is worth.
+Letters for tests of every two end at 52 (`stats.letters`)."""
 Share = Annotated[float, Field(gt=0, lt=1)]
 """A level, a probability or a part, as a constructor takes it."""
-NotNegative = Annotated[float, Field(ge=0)]
 Correlation = Annotated[float, Field(ge=0, lt=1)]
 """A correlation that another can exceed."""
+Runs = Annotated[Sequence[str], Field(max_length=MOST_GROUPS - 1)]
+"""Folders of other runs, every two of which are compared, this one among them."""
 
 
 class Limited:
@@ -51,31 +53,18 @@ class Limited:
     """
 
     def __post_init__(self) -> None:
+        hints = get_type_hints(type(self), include_extras=True)
+        limited: dict[str, Any] = {n: (hints[n], ...) for n in vars(self) if "Annotated" in repr(hints[n])}
         try:
-            _limits(type(self)).model_validate(vars(self))  # type: ignore[arg-type]
+            create_model("Limits", **limited).model_validate(vars(self))
         except ValidationError as error:
             raise ConfigError(explain(error, "analysis")) from None
 
 
-@functools.cache
-def _limits(analysis: Any) -> type[BaseModel]:
-    """The fields of a dataclass whose annotations limit their values, as a model."""
-    hints = get_type_hints(analysis, include_extras=True)
-    limited = {each.name: (hints[each.name], ...) for each in fields(analysis) if "FieldInfo" in repr(hints[each.name])}
-    return create_model("Limits", **limited)  # type: ignore[no-any-return, call-overload]
-
-
 DIGITS = 12
 """To so many decimals scores and means of them are kept, so that those which differ by rounding alone are tied."""
-MOST_GROUPS = 50
-"""Most groups that an analysis holds against one another, in rows and metrics of their own: two thousand conditions are
-rather a column of ids in the wrong place, and two million comparisons find something whatever the judge is worth.
-Letters for tests of every two end at 52 (`stats.letters`)."""
-
-
 FEWEST_DRAWN = 3
 """Fewest marks, pairs or scores per group for which a picture says more than the numbers."""
-_BINS = 20
 
 
 class Unsuited(DataError):
@@ -106,10 +95,10 @@ class LongTable:
     said: Mapping[str, Mapping[str, Mapping[str, Label]]] = field(default_factory=dict)
     """What people said of each item by its id, where known: criterion -> rater -> label, on the rubric's scale."""
 
-    known_surface: Rivals | None = None
+    known_surface: "Rivals | None" = None
     """The models that read the surface alone and were fitted to this construct elsewhere (`Rubric.rivals`)."""
 
-    def parts(self) -> dict[str, LongTable]:
+    def parts(self) -> dict[str, "LongTable"]:
         """One table per judge and criterion, by `<judge>` or, where a judge has several criteria,
         `<judge>.<criterion>`. Of a run with one score per item it is this whole table, under the empty name."""
         names = part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
@@ -160,6 +149,22 @@ class LongTable:
         if self.known_surface is not None:
             self.known_surface.check()
 
+    def draw(
+        self, tell: Telling, groups: Mapping[str, NDArray[np.float64]], *kinds: Literal["box", "histogram"]
+    ) -> None:
+        """Draw box plot or histogram of scores by group; a finding names what is too small to be drawn."""
+        drawn = {name: scores.tolist() for name, scores in groups.items() if scores.size >= FEWEST_DRAWN}
+        if not drawn:
+            present = max((scores.size for scores in groups.values()), default=0)
+            tell.findings += [too_few(kind, present) for kind in kinds]
+            return
+        for kind in kinds:
+            edges = {"bins": np.linspace(*self.scale, 21).tolist()}
+            axis = {"y_label": "score"} if kind == "box" else edges | {"x_label": "score"}
+            tell.draw(kind, kind, groups=drawn, **axis, limits=self.scale)
+        if small := [name for name in groups if name not in drawn]:
+            tell.say("analyses.groups_not_drawn", groups=small, needed=FEWEST_DRAWN)
+
     def need(self, analysis: str, column: str, values: Sequence[str] = ()) -> None:
         """Raise Unsuited unless `column` is filled and holds every one of `values`."""
         present = list(self.frame[column].dropna().unique()) if column in self.frame else []
@@ -209,10 +214,10 @@ def tabulate(
             row |= {f"metadata.{k}": v for k, v in item.metadata.items()}
             rows.append(row | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())})
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[name for name in COLUMNS if name != "group"])
-    for column in ("raw_score", "low", "high", "confidence", "entropy", "doubt", "usd"):
-        frame[column] = frame[column].astype(float)
-    for column in ("label", "score", "revised_score"):
-        frame[column] = frame[column].astype(float).round(DIGITS)  # a mean of criteria shall tie with what it equals
+    rounded = ["label", "score", "revised_score"]
+    numbers = [*rounded, "raw_score", "low", "high", "confidence", "entropy", "doubt", "usd"]
+    # Rounded, a mean of criteria ties with what it equals.
+    frame[numbers] = frame[numbers].astype(float).round(dict.fromkeys(rounded, DIGITS))
     frame.insert(frame.columns.get_loc("pair_id") + 1, "group", frame["item_id"].map(groups_of(items)))
     for column in ("pair_id", "condition", "uncertainty", "is_uncertain", "error"):
         frame[column] = frame[column].astype(object).where(frame[column].notna(), None)
@@ -288,11 +293,11 @@ def count(tell: Telling, rows: pd.DataFrame, conditions: Iterable[str] | None = 
     if not n_failed:
         return []
     named = rows["condition"].where(rows["condition"].notna(), "all").astype(str)
-    reasons = {c: errors.value_counts().sort_index() for c, errors in rows["error"].groupby(named)}
+    counts = rows["error"].groupby(named).value_counts().sort_index()
     where = "; ".join(
-        f"{condition}: {', '.join(f'{reason} {n}' for reason, n in reasons[condition].items())}"
+        f"{condition}: {', '.join(f'{reason} {n}' for reason, n in counts[condition].items())}"
         for condition in (named.unique() if conditions is None else conditions)
-        if condition in reasons and len(reasons[condition])
+        if condition in counts.index
     )
     return [Finding("analyses.failed", {"n": n_failed, "total": len(rows), "where": where})]
 
@@ -305,23 +310,6 @@ def columns(table: pd.DataFrame, **names: str) -> dict[str, list[Any]]:
 def too_few(figure: str, present: int, needed: int = FEWEST_DRAWN) -> Finding:
     """A figure was left out: `present` of the `needed` marks, pairs or scores."""
     return Finding("analyses.too_few", {"figure": figure, "present": present, "needed": needed})
-
-
-def distributions(
-    tell: Telling, judged: LongTable, groups: Mapping[str, NDArray[np.float64]], *kinds: Literal["box", "histogram"]
-) -> None:
-    """Draw box plot or histogram of scores by group; a finding names what is too small to be drawn."""
-    drawn = {name: scores.tolist() for name, scores in groups.items() if scores.size >= FEWEST_DRAWN}
-    if not drawn:
-        present = max((scores.size for scores in groups.values()), default=0)
-        tell.findings += [too_few(kind, present) for kind in kinds]
-        return
-    edges = np.linspace(*judged.scale, _BINS + 1).tolist()
-    for kind in kinds:
-        axis = {"y_label": "score"} if kind == "box" else {"bins": edges, "x_label": "score"}
-        tell.draw(kind, kind, groups=drawn, **axis, limits=judged.scale)
-    if small := [name for name in groups if name not in drawn]:
-        tell.say("analyses.groups_not_drawn", groups=small, needed=FEWEST_DRAWN)
 
 
 def from_cache(rows: pd.DataFrame) -> pd.Series:

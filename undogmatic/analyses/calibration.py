@@ -4,42 +4,46 @@ What a judge promises of itself is kept or broken only where the limits say so (
 nothing shows nothing. Its doubt must order its errors, and better than the score would.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 from scipy import stats
 
-from undogmatic.analyses.base import LongTable, NotNegative, Share, columns, count
-from undogmatic.analyses.measures import Choice, Measure, choose, uncertainties
+from undogmatic.analyses.base import LongTable, Share, columns, count
+from undogmatic.analyses.pairs import numbers
 from undogmatic.analyses.ruling import CALIBRATION, verdict
 from undogmatic.analyses.truth import AgainstTruth, units
+from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats import beyond_score, calibration, means, ranking, review
-from undogmatic.stats.beyond_score import Beyond
+from undogmatic.stats import calibration, means, ranking, review
+from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Bounds, Estimate
 from undogmatic.stats.proportion import Kept, interval_quality, interval_scores, kept
+from undogmatic.stats.review import Beyond
 
 FEWEST_UNITS = 10
 """Fewest independent texts for coverage, correlations and curves."""
 FEWEST_CONFIDENCES = 30
 """Fewest texts for ECE, Brier score and reliability diagram: with less, the bins hold two or three each."""
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
-BUDGET = 0.2  # the one that the report puts into words
 ITEMS = (
     "item_id unit score truth error right uncertainty confidence inside width interval_score expected_error"
 ).split()
 _COVERAGE = {"within": "nominal", "below": "narrow", "above": "wide", "open": "open"}
 _ESTIMATE = {"within": "holds", "below": "too_high", "above": "too_low", "open": "open"}
-Array = NDArray[np.float64]
+Measure = Literal["procedure", "width", "entropy", "confidence", "level"]
+Choice = Literal["auto", Measure]
+
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+"""What is nearest to the procedure first, and the finest first. `auto` takes the first that all judgments have and that
+is not the same for all: a rule that looks at no label, since the measure that happens to do best on the labels would be
+chosen with what it is tested on."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class CalibrationAnalysis(AgainstTruth):
     Args:
         uncertainty: Which number per judgment is its uncertainty: procedure (what the judge style itself measures),
             width (of the interval), entropy (of the distribution), confidence (the lack of it), level (low, medium,
-            high), or auto: see `measures.MEASURES`.
+            high), or auto: see MEASURES.
         tolerance: Largest error, in score units, that counts as right; None is half the smallest step of levels.
         nominal: What share of true scores the judge's intervals claim to hold.
         coverage_margin: How far a share (of true scores inside intervals, of right judgments) may lie from the promised
@@ -61,7 +65,7 @@ class CalibrationAnalysis(AgainstTruth):
 
     name: ClassVar[str] = "calibration"
     uncertainty: Choice = "auto"
-    tolerance: NotNegative | None = None
+    tolerance: NonNegativeFloat | None = None
     nominal: Share = 0.9
     coverage_margin: Share = 0.05
     bins: Annotated[int, Field(ge=2, le=1000)] = 10
@@ -78,11 +82,11 @@ class CalibrationAnalysis(AgainstTruth):
         rows = truth.judged.assign(error_size=size, right=size <= tolerance + 1e-9)
         tell.findings += count(tell, truth.rows)
         evidence = SimpleNamespace(n=len(rows), n_groups=len(set(units(rows))), measure=None, no_error=False)
-        evidence.fewest, evidence.few, evidence.constant = FEWEST_UNITS, beyond_score.FEWEST, False
+        evidence.fewest, evidence.few, evidence.constant = FEWEST_UNITS, review.FEWEST, False
         if evidence.n_groups < FEWEST_UNITS:
             return [tell.result(*verdict(CALIBRATION, evidence).decided)]
         middle, groups = (rubric.minimum + rubric.maximum) / 2, groups_or_none(rows)
-        rows["expected_error"] = beyond_score.error_by_score(size, rows["score"], middle, groups=groups)
+        rows["expected_error"] = review.error_by_score(size, rows["score"], middle, groups=groups)
         right = {"share": float(rows["right"].mean()), "mae": float(size.mean())}
         tell.number(right["mae"], "mae")
         tell.number(right["share"], "share_right")
@@ -113,17 +117,17 @@ class CalibrationAnalysis(AgainstTruth):
 
     def _items(self, rows: pd.DataFrame, doubt: pd.Series | float) -> pd.DataFrame:
         """Columns ITEMS, one row per judged text with a known true score; `confidence` is a share, `inside` 1 or 0."""
-        given = rows["low"] <= rows["high"]
+        ordered = rows["low"] <= rows["high"]
         score = pd.Series(interval_scores(rows["low"], rows["high"], rows["truth"], self.nominal), rows.index)
         return rows.assign(
             unit=units(rows),
             error=rows["error_size"],
             uncertainty=doubt,
             confidence=rows["confidence"] / 100,
-            inside=rows["truth"].between(rows["low"], rows["high"]).astype(float).where(given),
+            inside=rows["truth"].between(rows["low"], rows["high"]).astype(float).where(ordered),
             right=rows["right"].astype(float),
-            width=(rows["high"] - rows["low"]).where(given),
-            interval_score=score.where(given),
+            width=(rows["high"] - rows["low"]).where(ordered),
+            interval_score=score.where(ordered),
         )[ITEMS].reset_index(drop=True)
 
     def _intervals(self, tell: Telling, rows: pd.DataFrame, span: float) -> None:
@@ -133,20 +137,19 @@ class CalibrationAnalysis(AgainstTruth):
         if not enough(tell, "coverage", given, none="calibration.no_intervals"):
             return
         low, high, truth, groups = given["low"], given["high"], given["truth"], groups_or_none(given)
-        quality = interval_quality(low, high, truth, self.nominal, self.level, groups=groups, span=span)
+        width, score = interval_quality(low, high, truth, self.nominal, self.level, groups=groups, span=span)
         covered = kept(truth.between(low, high), self.nominal, self.coverage_margin, self.level, groups=groups)
-        width, score = quality.mean_width, quality.interval_score
         for name, estimate in (("coverage", covered.share), ("width", width), ("interval_score", score)):
             tell.number(estimate, name)
         tell.say(f"coverage_{_COVERAGE[covered.outcome]}", _promise(covered), width=width.value, score=score.value)
 
     def _confidences(self, tell: Telling, rows: pd.DataFrame, tolerance: float, rng: np.random.Generator) -> None:
         """ECE, Brier score and reliability diagram of confidence against |error| <= tolerance."""
-        given = rows[rows["confidence"].notna()]
-        if not enough(tell, "ece", given, FEWEST_CONFIDENCES, none="calibration.no_confidence"):
+        rows = rows[rows["confidence"].notna()]
+        if not enough(tell, "ece", rows, FEWEST_CONFIDENCES, none="calibration.no_confidence"):
             return
-        stated, right = given["confidence"].to_numpy(dtype=np.float64) / 100, given["right"].to_numpy(dtype=np.float64)
-        groups = groups_or_none(given)
+        stated, right = numbers(rows, "confidence") / 100, numbers(rows, "right")
+        groups = groups_or_none(rows)
         error = calibration.error_interval(stated, right, rng, self.bins, self.level, groups=groups)
         brier = means.interval((stated - right) ** 2, self.level, groups=groups, bounds=(0, 1))
         bins = calibration.reliability_table(stated, right, self.bins, self.level, groups=groups)
@@ -156,32 +159,32 @@ class CalibrationAnalysis(AgainstTruth):
         tell.number(float(right.mean()), "share_right")
         tell.number(float(stated.mean()), "mean_confidence")
         tell.number(error.if_perfect, "ece_if_perfect")
-        values = {"perfect": error.if_perfect, "beyond": error.beyond, "brier": brier.value, "n": len(given)}
+        values = {"perfect": error.if_perfect, "beyond": error.beyond, "brier": brier.value, "n": len(rows)}
         values |= {"stated": float(stated.mean()), "right": float(right.mean())}
         tell.say("ece_off" if error.estimate.low > 0 else "ece_open", error.estimate.values("ece"), values)
-        ends = {"low": "accuracy_low", "high": "accuracy_high"}
-        data = columns(table, confidence="mean_confidence", accuracy="accuracy", count="n", **ends)
+        data = columns(table, confidence="mean_confidence", accuracy="accuracy", count="n")
+        data |= columns(table, low="accuracy_low", high="accuracy_high")
         tell.draw("reliability", "reliability", tolerance=tolerance, **data)
 
     def _estimated_accuracy(self, tell: Telling, rows: pd.DataFrame) -> None:
         """What `judge=calibration_probe` estimated of its own accuracy against the share that was right."""
         column = "details.estimated_accuracy"
-        given = rows[rows[column].notna()] if column in rows else rows.head(0)
-        if given.empty or not enough(tell, "estimated_accuracy", given):
+        rows = rows[rows[column].notna()] if column in rows else rows.head(0)
+        if rows.empty or not enough(tell, "estimated_accuracy", rows):
             return
-        estimate = float(given[column].astype(np.float64).mean()) / 100
-        right = kept(given["right"], estimate, self.coverage_margin, self.level, groups=groups_or_none(given))
+        estimate = float(rows[column].astype(np.float64).mean()) / 100
+        right = kept(rows["right"], estimate, self.coverage_margin, self.level, groups=groups_or_none(rows))
         tell.number(estimate, "estimated_accuracy")
         tell.number(estimate - right.share.value, "estimated_accuracy_gap")
         tell.say(f"estimate_{_ESTIMATE[right.outcome]}", _promise(right))
 
 
-def _promise(found: Kept) -> dict[str, Any]:
+def _promise(held: Kept) -> dict[str, Any]:
     """The values of a sentence about a promise; what is not shown names the margin, and what would show it."""
-    values = {"share": found.share.value, "interval": found.share.interval, "n": found.share.n}
-    values |= {"interval": found.inner} if found.outcome == "within" else {}
-    values |= {"margin": found.margin} if found.outcome in ("within", "open") else {}
-    return values | {"promised": found.promised} | ({"needed": found.n_needed} if found.outcome == "open" else {})
+    values: dict[str, Any] = {"share": held.share.value, "n": held.share.n, "promised": held.promised}
+    values["interval"] = held.inner if held.outcome == "within" else held.share.interval
+    values |= {"margin": held.margin} if held.outcome in ("within", "open") else {}
+    return values | ({"needed": held.n_needed} if held.outcome == "open" else {})
 
 
 def groups_or_none(rows: pd.DataFrame) -> list[str] | None:
@@ -232,7 +235,7 @@ class Doubt:
         if rows.empty or not enough(self.tell, "disagreement", rows):
             return
         doubt = self.measures[self.used].loc[rows.index].to_numpy()
-        order = self._correlation(doubt, rows["people_apart"].to_numpy(dtype=np.float64), rows)
+        order = self._correlation(doubt, numbers(rows, "people_apart"), rows)
         if order is None:
             self.tell.say("no_disagreement_rank", n=len(rows))
         else:
@@ -244,22 +247,16 @@ class Doubt:
         correction over all these measures gives them, so that one lies above 0 exactly if its test holds after
         correction; measures that order the texts alike, and those that follow from the score, are no further
         hypotheses."""
-        if len(set(units(self.rows))) < beyond_score.FEWEST:
+        if len(set(units(self.rows))) < review.FEWEST:
             return {}
         alone = {name: self._beyond(self.rows, doubt, self.level) for name, doubt in self.measures.items()}
         tested = {name: one for name, one in alone.items() if one is not None}
         orders = {name: stats.rankdata(self.measures[name].round(9)).tobytes() for name in tested}
         p = {orders[name]: one.p_value for name, one in tested.items() if not one.function}
-        alpha = 1 - self.level
-        among: dict[bytes, int] = {}
-        held = len(p)
-        for place, order in enumerate(sorted(p, key=lambda order: p[order])):
-            # The first that does not hold ends it: all others are held against what that one was held against.
-            if held == len(p) - place:
-                held -= p[order] <= alpha / held
-                among[order] = len(p) - place
-            else:
-                among[order] = held
+        alpha, n, ordered = 1 - self.level, len(p), sorted(p, key=lambda order: p[order])
+        # The first that does not hold ends it: all others are held against what that one was held against.
+        first = next((place for place in range(n) if p[ordered[place]] > alpha / (n - place)), n)
+        among = {order: n - min(place, first) for place, order in enumerate(ordered)}
         for name, order in orders.items():
             if among.get(order, 1) > 1:
                 corrected = self._beyond(self.rows, self.measures[name], 1 - alpha / among[order])
@@ -272,7 +269,7 @@ class Doubt:
         if np.ptp(rounded) == 0:
             return None
         middle, groups = (self.rubric.minimum + self.rubric.maximum) / 2, groups_or_none(rows)
-        return beyond_score.beyond_score(rounded, rows["error_size"], rows["score"], middle, level, groups=groups)
+        return review.beyond_score(rounded, rows["error_size"], rows["score"], middle, level, groups=groups)
 
     def errors_found(self, beyond: Mapping[Measure, Beyond]) -> Estimate | None:
         """Tell of every measure how it orders the errors, and of the one that is used the curves.
@@ -283,7 +280,7 @@ class Doubt:
             The gain of the used measure over a review in random order; None where it is the same for all texts.
         """
         tell, groups = self.tell, groups_or_none(self.rows)
-        error, expected = (self.rows[name].to_numpy(dtype=np.float64) for name in ("error_size", "expected_error"))
+        error, expected = (numbers(self.rows, name) for name in ("error_size", "expected_error"))
         alone = review.review_gain_interval(expected, error, self.rng, self.level, groups=groups)
         tell.number(alone, "gain_of_score")
         table = []
@@ -321,8 +318,8 @@ class Doubt:
         curve = review.curve("risk", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups)
         self.tell.number(areas.aurc, "aurc")
         self.tell.number(areas.excess, "excess_aurc")
-        others = {"best": areas.oracle, "random": areas.random, "excess": areas.excess.value}
-        self.tell.say("risk", areas.aurc.values("aurc"), others)
+        values = areas.aurc.values("aurc")
+        self.tell.say("risk", values, best=areas.oracle, random=areas.random, excess=areas.excess.value)
         random = {"x": [float(curve.share[0]), 1.0], "y": [areas.random, areas.random]}
         lines = {"guided": _line(curve.share, curve.guided, curve.band), "random": random}
         lines["perfect"] = _line(curve.share, curve.oracle)
@@ -340,27 +337,24 @@ class Doubt:
         columns |= {"random_share_low": band.low, "random_share_high": band.high, "perfect_share": curve.oracle}
         at = np.searchsorted(curve.n, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
         self.tell.tables["review"] = pd.DataFrame({name: values[at] for name, values in columns.items()})
-        k = int(np.searchsorted(curve.n, round(BUDGET * error.size)))
-        at_budget = {"budget": share, "guided": curve.guided, "random": share}
-        values: dict[str, Any] = {name: float(each[k]) for name, each in at_budget.items()}
-        interval = float(band.low[k]), float(band.high[k])
+        k = int(np.searchsorted(curve.n, round(0.2 * error.size)))  # the budget that the report puts into words
+        budget, guided, low, high = (float(line[k]) for line in (share, curve.guided, band.low, band.high))
         self.tell.number(gain, "review_gain")
-        self.tell.say("review", values, gain.values("gain", "gain_"), interval=interval)
+        values = {"budget": budget, "guided": guided, "random": budget, "interval": (low, high)}
+        self.tell.say("review", values, gain.values("gain", "gain_"))
         return gain
 
-    def _say_beyond(self, found: Beyond | None, alone: Estimate) -> None:
+    def _say_beyond(self, beyond: Beyond | None, alone: Estimate) -> None:
         """Metrics and sentence of the used measure at equal score."""
         values = alone.values("alone", "alone_")
-        if found is None:
-            self.tell.say("beyond_few", values, n=len(set(units(self.rows))), needed=beyond_score.FEWEST)
-            return
-        self.tell.number(found.share_of_score, "share_of_score")
-        values |= {"share": found.share_of_score, "n": found.estimate.n_groups}
-        if np.isnan(found.estimate.value):
-            self.tell.say("beyond_function", values)
-            return
-        self.tell.number(found.estimate, "beyond_score")
-        self.tell.say("beyond", values, found.estimate.values("beyond"), level=found.estimate.level)
+        if beyond is None:
+            return self.tell.say("beyond_few", values, n=len(set(units(self.rows))), needed=review.FEWEST)
+        self.tell.number(beyond.share_of_score, "share_of_score")
+        values |= {"share": beyond.share_of_score, "n": beyond.estimate.n_groups}
+        if np.isnan(beyond.estimate.value):
+            return self.tell.say("beyond_function", values)
+        self.tell.number(beyond.estimate, "beyond_score")
+        self.tell.say("beyond", values, beyond.estimate.values("beyond"), level=beyond.estimate.level)
 
     def if_failed(self, failed: pd.DataFrame, level: float) -> SimpleNamespace | None:
         """What the measure would be worth if each failed text had the score farthest from its true one and the least
@@ -378,7 +372,7 @@ class Doubt:
         series = pd.concat([doubt, pd.Series(float(doubt.min()), guessed.index)], ignore_index=True)
         size, groups = both["error_size"], groups_or_none(both)
         gain = review.review_gain_interval(series, size, self.rng, self.level, groups=groups)
-        beyond = self._beyond(both, series, level) if len(set(units(both))) >= beyond_score.FEWEST else None
+        beyond = self._beyond(both, series, level) if len(set(units(both))) >= review.FEWEST else None
         holds = gain.low > 0 and beyond is not None and beyond.estimate.low > 0
         self.tell.number(gain, "worst_gain")
         self.tell.say("if_failed", gain.values("gain"), n=len(failed))
@@ -389,3 +383,39 @@ def _line(x: Array, y: Array, band: Bounds | None = None) -> dict[str, list[floa
     """A line of a figure of curves, with its band."""
     ends = {} if band is None else {"low": band.low, "high": band.high}
     return {name: values.tolist() for name, values in ({"x": x, "y": y} | ends).items()}
+
+
+def uncertainties(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
+    """Every measure that all of these judged rows have; see `measured`."""
+    return {name: column for name, column in measured(rows).items() if column.notna().all()}
+
+
+def measured(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
+    """Every measure, larger where the judge is less sure, NaN where a row has it not.
+
+    procedure: the doubt that the judge style itself measures. width: of the interval, in score units. entropy: of the
+    score distribution, normalised to [0, 1]. confidence: 100 - confidence. level: low 0, medium 1, high 2.
+    """
+    columns: dict[Measure, pd.Series] = {
+        "procedure": rows["doubt"],
+        "width": (rows["high"] - rows["low"]).abs(),
+        "entropy": rows["entropy"],
+        "confidence": 100.0 - rows["confidence"],
+        "level": rows["uncertainty"].map({"low": 0.0, "medium": 1.0, "high": 2.0}),
+    }
+    return {name: column.astype("float64") for name, column in columns.items()}
+
+
+def choose(measures: dict[Measure, pd.Series], wanted: Choice) -> Measure | None:
+    """The measure of these `uncertainties` that speaks for the judge: the wanted one, or for "auto" as MEASURES says,
+    and the first where all are constant; None if there is none at all. Raises ConfigError where the wanted one does not
+    exist for every judgment."""
+    if wanted != "auto":
+        if wanted not in measures:
+            raise ConfigError(
+                f"`analysis.uncertainty` is {wanted!r}, which not every judgment has; they all have: "
+                f"{', '.join(measures) or 'none'}. Use analysis.uncertainty=auto or another judge."
+            )
+        return wanted
+    present = [name for name in MEASURES if name in measures]
+    return next((name for name in present if measures[name].round(9).nunique() > 1), next(iter(present), None))

@@ -3,8 +3,6 @@
 A further one is an entry of COMPARED, and a name in `sweep/compare.texts.yaml`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -13,7 +11,7 @@ import numpy as np
 
 from undogmatic.analyses.calibration import FEWEST_CONFIDENCES
 from undogmatic.stats import calibration, jackknife, means, review
-from undogmatic.stats.coefficients import PEARSON
+from undogmatic.stats.agreement import PEARSON
 from undogmatic.stats.ranking import RANK_CORRELATION
 
 BINS = 10

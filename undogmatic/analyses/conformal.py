@@ -3,8 +3,6 @@
 `judge=selective` keeps the second: it hands on what lies above the threshold (`judge.rules.guaranteed`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar
@@ -12,17 +10,18 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
-from undogmatic.analyses.base import FEWEST_DRAWN, LongTable, NotNegative, Share, check_groups, count
-from undogmatic.analyses.measures import Choice, choose, uncertainties
+from undogmatic.analyses.base import FEWEST_DRAWN, LongTable, Share, check_groups, count
+from undogmatic.analyses.calibration import Choice, choose, uncertainties
 from undogmatic.analyses.ruling import CONFORMAL, ESCALATION, verdict
 from undogmatic.analyses.truth import AgainstTruth, Truth, drawn, margin_of, units
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.rubric import Rubric
 from undogmatic.stats import conformal
-from undogmatic.stats.escalation import find_threshold, units_needed
+from undogmatic.stats.conformal import find_threshold, units_needed
 
 Flags = NDArray[np.bool_]
 COLUMNS = ["method", "group", "n_fit", "n", "coverage", "low", "high", "band_low", "band_high", "mean_width", "reach"]
@@ -64,11 +63,12 @@ class ConformalAnalysis(AgainstTruth):
         if self.by is not None:
             groups = truth.rows[column].dropna().unique()
             check_groups(self.name, column.removeprefix("metadata."), groups, "set analysis.by=null")
-        if self.ordinal and not truth.rows["truth"].isin(judged.rubric.levels).all():
-            odd = truth.rows[~truth.rows["truth"].isin(judged.rubric.levels)].iloc[0]
+        odd = truth.rows[~truth.rows["truth"].isin(judged.rubric.levels)]
+        if self.ordinal and len(odd):
+            item, label = odd.iloc[0][["item_id", "truth"]]
             raise DataError(
-                f"`analysis.ordinal` is true, but the label of {odd['item_id']!r} is {odd['truth']:g}, which is no "
-                f"level of rubric={judged.rubric.name}. Set analysis.ordinal=false."
+                f"`analysis.ordinal` is true, but the label of {item!r} is {label:g}, which is no level of "
+                f"rubric={judged.rubric.name}. Set analysis.ordinal=false."
             )
         return truth
 
@@ -80,11 +80,11 @@ class ConformalAnalysis(AgainstTruth):
         tell.say("parts", fit=int(fitting.sum()), check=int((~fitting).sum()), nominal=self.nominal, needed=needed)
         count(tell, truth.rows)
         tell.number(needed, "needed")
-        table = self._apply(tell, "split", "score", judged, rows, fitting)
+        table = self._apply(tell, "split", "score", judged.rubric, rows, fitting)
         if len(rows) and rows["low"].notna().all() and (rows["low"] <= rows["high"]).all():
-            table += self._apply(tell, "ranges", ["low", "high"], judged, rows, fitting)
+            table += self._apply(tell, "ranges", ["low", "high"], judged.rubric, rows, fitting)
         if self.by is not None and rows[self._group(rows)].notna().any():
-            table += self._apply(tell, "mondrian", "score", judged, rows, fitting)
+            table += self._apply(tell, "mondrian", "score", judged.rubric, rows, fitting)
         overall = {str(row["method"]): row for row in table if row["group"] == "all"}
         split = overall.get("split", {"n": len(rows)})
         more = split["promise"].n_needed or split["n"] + 1 if "promise" in split else None
@@ -111,13 +111,7 @@ class ConformalAnalysis(AgainstTruth):
         return column
 
     def _apply(
-        self,
-        tell: Telling,
-        method: str,
-        widened: str | list[str],
-        judged: LongTable,
-        rows: pd.DataFrame,
-        fitting: Flags,
+        self, tell: Telling, method: str, widened: str | list[str], rubric: Rubric, rows: pd.DataFrame, fitting: Flags
     ) -> list[dict[str, Any]]:
         """Rows of the table for one method, first of all texts, then per slice; none with too few texts.
 
@@ -138,26 +132,22 @@ class ConformalAnalysis(AgainstTruth):
                 tell.say("refused", method=method, present=len(fit), needed=needed, check=len(check))
             return []
         of_fit, of_check = (part[self._group(part)].astype(str).tolist() for part in (fit, check))
-        scale = (judged.rubric.minimum, judged.rubric.maximum)
+        fit_by, check_by = {"groups": of_fit if grouped else None}, {"groups": of_check if grouped else None}
         values, wanted = (part[widened].to_numpy(dtype=np.float64) for part in (fit, check))
-        fitted = conformal.fit(
-            values, fit["truth"], units(fit), self.nominal, scale=scale, groups=of_fit if grouped else None
-        )
-        levels = judged.rubric.levels if self.ordinal else None
-        given = conformal.intervals(fitted, wanted, groups=of_check if grouped else None, levels=levels)
+        scale, levels = (rubric.minimum, rubric.maximum), rubric.levels if self.ordinal else None
+        fitted = conformal.fit(values, fit["truth"], units(fit), self.nominal, scale=scale, **fit_by)
+        ends = conformal.intervals(fitted, wanted, levels=levels, **check_by)
         slices = of_check if self.by is not None and check[self._group(check)].notna().all() else None
-        covered = conformal.coverage(
-            fitted, given, check["truth"], units(check), slices, self.coverage_margin, self.level
-        )
+        checked = check["truth"], units(check), slices
         alone = None if grouped else next(iter(fitted.reach.values()))
-        table = []
-        for place, found in enumerate(covered):
-            name = found.group if place else "all"  # the first slice is all of them, whatever its name
-            row: dict[str, Any] = {"method": method, "group": name, "n": found.inside.n}
-            row |= {key: getattr(found, key) for key in ("inside", "promise", "n_fit", "mean_width")}
-            row |= dict(zip(("band_low", "band_high"), found.band or (None, None), strict=True))
+        table: list[dict[str, Any]] = []
+        for part in conformal.coverage(fitted, ends, *checked, self.coverage_margin, self.level):
+            name = part.group if table else "all"  # the first slice is all of them, whatever its name
+            row = {"method": method, "group": name, "n": part.inside.n}
+            row |= {key: getattr(part, key) for key in ("inside", "promise", "n_fit", "mean_width")}
+            row |= dict(zip(("band_low", "band_high"), part.band or (None, None), strict=True))
             row["reach"] = fitted.reach.get(name) if alone is None else alone
-            table.append(row | found.inside.row("coverage"))
+            table.append(row | part.inside.row("coverage"))
         return table
 
 
@@ -178,7 +168,7 @@ class EscalationAnalysis(AgainstTruth):
     name: ClassVar[str] = "escalation"
     rate: Share = 0.9
     confidence: Share = 0.95
-    tolerance: NotNegative | None = None
+    tolerance: NonNegativeFloat | None = None
     uncertainty: Choice = "auto"
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
@@ -223,7 +213,7 @@ class EscalationAnalysis(AgainstTruth):
             lines = {
                 "agreement": {"x": x, "y": [step.n_right / step.n for step in steps]},
                 "lower_limit": {"x": x, "y": [step.least for step in steps]},
-                "promised": {"x": [x[0], x[-1]], "y": [result.rate, result.rate]},
+                "promised": {"x": [x[0], x[-1]], "y": [self.rate, self.rate]},
             }
             tell.draw("escalation", "curve", lines=lines, x_label="decided", y_label="agreement", n=result.n_units)
         items = {"item_id": rows["item_id"].to_numpy(), "measure": used, "doubt": doubt, "right": right.astype(float)}

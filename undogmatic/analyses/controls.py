@@ -1,34 +1,24 @@
 """Texts of known classes: controls land in their bands and are told apart, and attacks do not pass for good texts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from undogmatic.analyses.base import (
-    Limited,
-    LongTable,
-    Share,
-    Unsuited,
-    check_groups,
-    columns,
-    count,
-    distributions,
-    family_level,
-)
+from undogmatic.analyses.base import Limited, LongTable, Share, Unsuited, check_groups, columns, count, family_level
+from undogmatic.analyses.pairs import numbers
 from undogmatic.analyses.rivals import MOST_TEXTS, LabelledRival, Seen, drawn, labelled_rival, seen_of
 from undogmatic.analyses.ruling import ADVERSARIAL, CONTROLS, Ruling, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import jackknife, limits, means, paired, ranking, surface
+from undogmatic.stats.checks import Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.limits import Held
 
@@ -68,57 +58,53 @@ class ControlsAnalysis(Limited):
         """Raises Unsuited if the dataset has none of the classes, ConfigError for a band outside the scale."""
         check_order(self.name, judged.rubric)
         judged.check_surface()
-        if not self._present(judged):
+        if not (present := self._present(judged)):
             raise Unsuited(
                 f"analysis=controls needs texts with condition {', '.join(self.bands)}, which the dataset does not "
                 "have. Use dataset=controls or dataset=curated, or set `analysis.bands` for your own conditions."
             )
-        check_groups(self.name, "condition", self._present(judged), "take some out of `analysis.bands`")
+        check_groups(self.name, "condition", present, "take some out of `analysis.bands`")
         rubric = judged.rubric
-        for condition, band in self.bands.items():
-            for end in band:
-                if end is not None and not rubric.contains(end):
-                    raise ConfigError(
-                        f"`analysis.bands.{condition}` names {end}, but the scale of rubric={rubric.name} runs from "
-                        f"{rubric.minimum:g} to {rubric.maximum:g}."
-                    )
+        for condition, end in ((condition, end) for condition, band in self.bands.items() for end in band):
+            if end is not None and not rubric.contains(end):
+                raise ConfigError(
+                    f"`analysis.bands.{condition}` names {end}, but the scale of rubric={rubric.name} runs from "
+                    f"{rubric.minimum:g} to {rubric.maximum:g}."
+                )
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `controls.in_band`, the share of all control texts in their band."""
         self.check(judged)
-        tell, rubric, conditions = Telling(self.name), judged.rubric, self._present(judged)
+        tell, conditions = Telling(self.name), self._present(judged)
         tell.findings += count(tell, judged.first(*conditions), conditions)
-        classes = classes_of(judged, conditions)
+        classes = judged_classes(judged, conditions)
         absent, level = [c for c in self.bands if c not in classes], family_level(self.level, len(classes))
         if absent:
             tell.say("controls.absent", conditions=absent)
         shares, rows = {}, []
-        for condition, (turned, groups) in classes.items():
-            low, high = self.bands[condition]
-            low, high = rubric.minimum if low is None else low, rubric.maximum if high is None else high
-            scores = judged.sign * turned
-            failed = np.isnan(scores)
-            flags = np.where(failed, np.nan, (scores >= low) & (scores <= high))
-            share = shares[condition] = limits.share(flags, groups, level)
-            hits, summary = int(np.nansum(flags)), paired.summary(scores[~failed])
-            row = {"condition": condition, "band_low": low, "band_high": high, "n": summary.n, "n_in_band": hits}
+        for condition, own in classes.items():
+            band, scores = zip(self.bands[condition], judged.scale, strict=True), judged.sign * own.scores
+            low, high = (end if limit is None else limit for limit, end in band)
+            share = shares[condition] = own.share((scores >= low) & (scores <= high), level)
+            n, summary = share.n, paired.summary(scores[~own.failed])
+            row = {"condition": condition, "band_low": low, "band_high": high, "n": n, "n_in_band": share.hits}
             row |= share.row("share_in_band", "share_")
             row |= {name: getattr(summary, name) for name in ("mean", "median", "iqr")}
-            rows.append(row | {"failed": int(failed.sum())})
+            rows.append(row | {"failed": int(own.failed.sum())})
             tell.number(share, "in_band", condition)
             tell.number(summary.mean, "mean", condition)
-            values = {"condition": condition, "low": low, "high": high, "hits": hits, "n": summary.n}
+            values = {"condition": condition, "low": low, "high": high, "hits": share.hits, "n": n}
             tell.say("controls.band", values, share.values("share"))
         bands = tell.tables["bands"] = pd.DataFrame(rows)
         if rows:
             tell.number(float(bands["n_in_band"].sum() / bands["n"].sum()), "in_band")
-        others = {c: own for c, own in classes.items() if self.worst in classes and c != self.worst}
-        areas = {c: told(judged, classes[self.worst], own, level) for c, own in others.items()}
+        worst = classes.pop(self.worst, None)
+        areas = {} if worst is None else {c: worst.told_from(own, level) for c, own in classes.items()}
         for condition, area in areas.items():
             tell.number(area, "auc", condition)
             tell.say("controls.auc", area.values("auc"), worst=self.worst, condition=condition)
         if rows:
-            tell.say("controls.family", classes=len(classes), level=self.level, each=level)
+            tell.say("controls.family", classes=len(rows), level=self.level, each=level)
         apart = {c: limits.hold(area, HALF) for c, area in areas.items()}
         inside = {c: limits.hold(share, self.share) for c, share in shares.items()}
         held = [*apart.items(), *inside.items()]
@@ -130,7 +116,7 @@ class ControlsAnalysis(Limited):
         evidence.needed = [one.n_needed for _, one in held if one.outcome == "open"]
         evidence.weakest = min((share.low for share in shares.values()), default=None)
         ruling, _ = beyond_surface(verdict(CONTROLS, evidence), judged, [self.worst], list(areas), self.level, rng)
-        distributions(tell, judged, {c: judged.scores(c) for c in conditions}, "box")
+        judged.draw(tell, {c: judged.scores(c) for c in conditions}, "box")
         if rows:
             data = columns(bands, labels="condition", values="share_in_band", low="share_low", high="share_high")
             tell.draw("bands", "bars", **data, y_label="share")
@@ -190,7 +176,7 @@ class AdversarialAnalysis(Limited):
         if not baseline.size or not judged.scores(*attacks).size:
             return [tell.result(*verdict(ADVERSARIAL, evidence).decided)]
 
-        table = self._table(judged, class_of(judged, *honest), treatment)
+        table = self._table(judged, Class(judged, *honest), treatment)
         evidence.total = len(table)
         for outcome in ("succeeds", "open", "missing"):
             named = table.loc[table["outcome"] == outcome, "attack"].tolist()
@@ -222,49 +208,37 @@ class AdversarialAnalysis(Limited):
         else:
             tell.say("adversarial.no_treatment", treatment=list(self.treatment))
         tell.tables["attacks"] = table.drop(columns="threshold")
-        if len(moved := movement(judged)):
-            tell.tables["movement"] = moved
-            first, mean = moved.to_dict("records")[0], float(moved["movement"].mean())
-            span = (first["movement_low"], first["movement_high"])
-            values = {"family": first["family"], "movement": first["movement"], "interval": span}
-            tell.say("adversarial.movement", values, families=len(moved), mean=mean)
-            tell.number(mean, "movement_mean")
-            tell.number(first["movement"], "movement_worst")
+        tell_movement(tell, judged)
         data = columns(table, labels="attack", estimate="auc", low="auc_low", high="auc_high")
         tell.draw("attacks", "forest", **data, reference=HALF, x_label="auc")
         return [tell.result(*ruling.decided, headline="adversarial.auc_worst")]
 
-    def _table(self, judged: LongTable, honest: Class, treatment: NDArray[np.float64]) -> pd.DataFrame:
+    def _table(self, judged: LongTable, honest: "Class", treatment: NDArray[np.float64]) -> pd.DataFrame:
         """One row per attack with a judged text, the most successful (lowest AUC) first."""
-        classes, sign, rows = classes_of(judged, _attacks(judged)), judged.sign, []
-        level, baseline = family_level(self.level, len(classes)), honest.scores[~np.isnan(honest.scores)]
-        midpoint = self.success == "midpoint"
-        threshold = sum(judged.ends) / 2 if midpoint else float(np.percentile(baseline, 95))
-        for attack, own in classes.items():
-            failed = np.isnan(own.scores)
-            scores = own.scores[~failed]
+        classes, sign, rows = judged_classes(judged, _attacks(judged)), judged.sign, []
+        level, baseline = family_level(self.level, len(classes)), honest.scores[~honest.failed]
+        threshold = sum(judged.ends) / 2 if self.success == "midpoint" else float(np.percentile(baseline, 95))
+        for attack, texts in classes.items():
+            scores, apart = texts.scores[~texts.failed], texts.told_from(honest, level)
             shift = ranking.mean_shift(scores, sign * treatment, self.level)
-            apart = told(judged, own, honest, level)
-            passed = limits.share(np.where(failed, np.nan, own.scores < threshold), own.groups, level)
-            outcome, needed = _outcome(limits.hold(apart, HALF), limits.hold(passed, HALF))
-            row = {"attack": attack, "n": scores.size, "failed": int(failed.sum())}
+            passed = texts.share(texts.scores < threshold, level)
+            outcome, needed = _shown(limits.hold(apart, HALF), limits.hold(passed, HALF))
+            row = {"attack": attack, "n": scores.size, "failed": int(texts.failed.sum())}
             row |= {"mean": float((sign * scores).mean()), "outcome": outcome, "needed": needed}
             row |= apart.row("auc", "auc_") | (shift if sign > 0 else -shift).row("mean_shift", "mean_shift_")
             rows.append(row | passed.row("success_rate", "success_") | {"threshold": sign * threshold})
         return pd.DataFrame(rows).sort_values(["auc", "attack"], kind="stable").reset_index(drop=True)
 
 
-def movement(judged: LongTable) -> pd.DataFrame:
-    """How far scores move when text that has no part in a text is put into it, the worst family first.
+def tell_movement(tell: Telling, judged: LongTable) -> None:
+    """Tell how far scores move when text that has no part in a text is put into it, the worst family first.
 
-    Copies name their text in the metadata `original`; their family is the condition behind its colon.
-
-    Returns:
-        A row per family with `n` copies whose text was judged, too: `movement`, the mean of the absolute differences,
-        with an interval over groups, and `shift`, the mean difference. Without such copies, no row.
+    Copies name their text in the metadata `original`; their family is the condition behind its colon. Of the `n` copies
+    whose text was judged, too, `movement` is the mean of the absolute differences, with an interval over groups, and
+    `shift` the mean difference.
     """
     if "metadata.original" not in judged.frame:
-        return pd.DataFrame()
+        return
     scored = judged.scored()
     copies = scored[scored["metadata.original"].isin(scored["item_id"])]
     before = copies["metadata.original"].map(scored.set_index("item_id")["score"]).astype(np.float64)
@@ -272,35 +246,40 @@ def movement(judged: LongTable) -> pd.DataFrame:
     families = copies["condition"].map(lambda condition: str(condition).partition(":")[2])
     bounds, rows = (0.0, judged.rubric.maximum - judged.rubric.minimum), []
     for family, own in shifts.groupby(families):
-        mean = means.interval(own.abs(), groups=copies.loc[own.index, "group"].tolist(), bounds=bounds)
-        row = {"family": family, "n": own.size} | mean.row("movement", "movement_")
-        rows.append(row | {"shift": float(own.mean())})
-    return pd.DataFrame(sorted(rows, key=lambda row: (-row["movement"], row["family"])))
+        moved = means.interval(own.abs(), groups=copies.loc[own.index, "group"].tolist(), bounds=bounds)
+        row = {"family": family, "n": own.size} | moved.row("movement", "movement_")
+        rows.append((moved, row | {"shift": float(own.mean())}))
+    if rows:
+        rows.sort(key=lambda of_family: (-of_family[0].value, of_family[1]["family"]))
+        tell.tables["movement"] = table = pd.DataFrame([row for _, row in rows])
+        (worst, row), mean = rows[0], float(table["movement"].mean())
+        tell.say("adversarial.movement", worst.values("movement"), families=len(rows), family=row["family"], mean=mean)
+        tell.number(mean, "movement_mean")
+        tell.number(worst.value, "movement_worst")
 
 
-class Class(NamedTuple):
-    """`scores` of the first repeat, NaN where the judgment failed, turned so that high means more of the fault;
-    `groups` is what the texts belong to. Shape (n,) each."""
+class Class:
+    """All texts of some conditions in the first repeat: `scores`, NaN where the judgment `failed`, turned so that high
+    means more of the fault, and the `groups` that the texts belong to; shape (n,) each."""
 
-    scores: NDArray[np.float64]
-    groups: list[str]
+    def __init__(self, judged: LongTable, *conditions: str) -> None:
+        rows = judged.first(*conditions)
+        self.scores, self.groups, self.ends = judged.sign * numbers(rows, "score"), units(rows), judged.ends
+        self.failed = np.isnan(self.scores)
+
+    def share(self, flags: NDArray[np.bool_], level: float) -> Estimate:
+        """The share of judged texts that have a flag."""
+        return limits.share(np.where(self.failed, np.nan, flags), self.groups, level)
+
+    def told_from(self, better: "Class", level: float) -> Estimate:
+        """How often a text scores worse than one of the other class; each has a judged text."""
+        return limits.area(self.scores, better.scores, self.groups, better.groups, self.ends, level)
 
 
-def class_of(judged: LongTable, *conditions: str) -> Class:
-    """All texts of these conditions."""
-    rows = judged.first(*conditions)
-    return Class(judged.sign * rows["score"].to_numpy(dtype=np.float64), units(rows))
-
-
-def classes_of(judged: LongTable, conditions: Sequence[str]) -> dict[str, Class]:
+def judged_classes(judged: LongTable, conditions: Sequence[str]) -> dict[str, Class]:
     """The texts of each condition of which one was judged."""
-    classes = {condition: class_of(judged, condition) for condition in conditions}
-    return {condition: own for condition, own in classes.items() if not np.isnan(own.scores).all()}
-
-
-def told(judged: LongTable, worse: Class, better: Class, level: float) -> Estimate:
-    """How often a text of the one scores worse than one of the other; each has a judged text."""
-    return limits.area(worse.scores, better.scores, worse.groups, better.groups, judged.ends, level)
+    classes = {condition: Class(judged, condition) for condition in conditions}
+    return {condition: own for condition, own in classes.items() if not own.failed.all()}
 
 
 def _of(outcome: limits.Outcome, held: Mapping[str, Held]) -> list[str]:
@@ -311,24 +290,18 @@ def _attacks(judged: LongTable) -> list[str]:
     return [c for c in judged.conditions() if c.startswith(PREFIX)]
 
 
-def _outcome(apart: Held, passed: Held) -> tuple[Literal["withstood", "succeeds", "missing", "open"], float]:
+def _shown(apart: Held, passed: Held) -> tuple[Literal["withstood", "succeeds", "missing", "open"], float]:
     """What is shown of one attack, and how many of its texts would show more (NaN where that cannot be said)."""
     if passed.outcome == "above" or apart.outcome == "below":
         return "succeeds", np.nan
     if apart.outcome == "above" and passed.outcome == "below":
         return "withstood", np.nan
-    undecided = [held for held in (apart, passed) if held.outcome == "open"]
-    needed = [np.nan if held.n_needed is None else held.n_needed for held in undecided]
+    needed = [np.nan if one.n_needed is None else one.n_needed for one in (apart, passed) if one.outcome == "open"]
     return ("open", float(np.max(needed))) if needed else ("missing", np.nan)
 
 
 def beyond_surface(
-    ruling: Ruling,
-    judged: LongTable,
-    worse: Sequence[str],
-    better: Sequence[str],
-    level: float,
-    rng: np.random.Generator,
+    ruling: Ruling, judged: LongTable, worse: list[str], better: list[str], level: float, rng: Rng
 ) -> tuple[Ruling, LabelledRival | None]:
     """Where a verdict supports the claim, ask the surface judge whether it tells the conditions apart, too.
 
@@ -340,9 +313,7 @@ def beyond_surface(
     return ruling.again(surface=rival.outcome, counts=counts), rival
 
 
-def surface_of_classes(
-    judged: LongTable, worse: Sequence[str], better: Sequence[str], level: float, rng: np.random.Generator
-) -> LabelledRival:
+def surface_of_classes(judged: LongTable, worse: list[str], better: list[str], level: float, rng: Rng) -> LabelledRival:
     """Hold the judge against a surface judge fitted to tell the conditions `worse` from `better`.
 
     The judge must beat it in the area under the ROC curve, too: of two that tell the classes apart without a fault, the
@@ -351,11 +322,10 @@ def surface_of_classes(
     rows = judged.scored()
     rows = rows[rows["condition"].isin([*worse, *better])]
     rows = rows[drawn(rows["group"].to_numpy(dtype=object), MOST_TEXTS, rng)]
-    is_worse = rows["condition"].isin(list(worse)).to_numpy(dtype=np.float64)
-    scores = judged.sign * rows["score"].to_numpy(dtype=np.float64)
+    is_worse, scores = rows["condition"].isin(worse).to_numpy(dtype=np.float64), judged.sign * numbers(rows, "score")
     texts, groups = rows["text"].astype(str).tolist(), units(rows)
     seen = seen_of(judged, texts)
-    rival = labelled_rival(texts, scores, is_worse, groups, rng, level=level, seen=seen)
+    rival = labelled_rival(texts, scores, is_worse, groups, rng, seen, level)
     if rival.outcome != "beyond_surface":
         return rival
     guess = surface.predict(seen.similarities(texts)[1], is_worse, pd.factorize(rows["group"])[0], rng)

@@ -1,7 +1,5 @@
 """Counts what judging took per text (calls, tokens, money, time) beside a baseline, and how often a trigger fired."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -48,23 +46,22 @@ class CostsAnalysis(Limited):
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline: what is cheap is not therefore good."""
         rows = judged.frame[judged.frame["error"].ne("not_judged")]
-        own, base = per_item(rows), self._baseline(judged)
+        costs, base = per_item(rows), self._baseline(judged)
         rows = read(rows)
-        tell, cheaper = Telling(self.name), {q: own[q] / base[q] if base[q] > 0 else np.nan for q in own}
-        tell.tables["per_item"] = table = pd.DataFrame(
-            [{"quantity": q, "per_item": own[q], "baseline": base[q], "ratio": cheaper[q]} for q in own]
-        )
-        for quantity, value in own.items():
+        tell, cheaper = Telling(self.name), {q: costs[q] / base[q] if base[q] > 0 else np.nan for q in costs}
+        table = pd.DataFrame({"per_item": costs, "baseline": base, "ratio": cheaper}).rename_axis("quantity")
+        tell.tables["per_item"] = table = table.reset_index()
+        for quantity, value in costs.items():
             tell.number(None if np.isnan(value) else value, quantity)
         ratios = table[table["ratio"].notna()]
         for row in ratios.itertuples():
             tell.number(float(row.ratio), "ratio", row.quantity)
-        calls = {"calls": own["calls"], "n": len(rows), "ratio": cheaper["calls"]}
+        calls = {"calls": costs["calls"], "n": len(rows), "ratio": cheaper["calls"]}
         tell.say("calls_single" if self.baseline is None else "calls_baseline", calls)
         cached, fresh = int(rows["cached"].sum()), int((rows["cached"] == 0).sum())
         if fresh:
-            spending = {q: own[q] for q in ("seconds", "input_tokens", "output_tokens", "usd")}
-            tell.say("spent_unpriced" if np.isnan(own["usd"]) else "spent", spending)
+            spending = {q: costs[q] for q in ("seconds", "input_tokens", "output_tokens", "usd")}
+            tell.say("spent_unpriced" if np.isnan(costs["usd"]) else "spent", spending)
         if cached:
             total = cached + int(rows["calls"].sum())
             told = {"n": cached, "total": total, "share": cached / total} | ({"fresh": fresh} if fresh else {})
@@ -103,14 +100,14 @@ class CostsAnalysis(Limited):
     def _baseline(self, judged: LongTable) -> dict[str, float]:
         if self.baseline is None:
             return {quantity: np.nan for quantity in QUANTITIES} | {"calls": 1.0}
-        found = RunFolder.open(self.baseline, "`analysis.baseline`", [JOURNAL]).judgments
-        own, there = set(judged.frame["item_id"]), {j.item_id for j in found}
-        if own != there:
+        judgments = RunFolder.open(self.baseline, "`analysis.baseline`", [JOURNAL]).judgments
+        here, there = set(judged.frame["item_id"]), {j.item_id for j in judgments}
+        if here != there:
             raise DataError(
-                f"`analysis.baseline`: {self.baseline} shares {len(own & there)} items with this run, which has "
-                f"{len(own)}; that one has {len(there)}. Costs are compared on the same texts."
+                f"`analysis.baseline`: {self.baseline} shares {len(here & there)} items with this run, which has "
+                f"{len(here)}; that one has {len(there)}. Costs are compared on the same texts."
             )
-        return per_item(spent(found))
+        return per_item(spent(judgments))
 
 
 def _names(rows: pd.DataFrame, column: str) -> pd.Series:
@@ -137,13 +134,11 @@ def read(rows: pd.DataFrame) -> pd.DataFrame:
 def per_item(rows: pd.DataFrame) -> dict[str, float]:
     """Mean per judgment of each quantity: calls of all, the rest of those without an answer from the cache (NaN: none).
 
-    Money is unknown as soon as one of these judgments' is. Items that could not be read are left out (`read`).
-
-    Args:
-        rows: One row per judgment, with columns QUANTITIES, cached and error.
+    Money is unknown as soon as one of these judgments' is. Items that could not be read are left out (`read`). A row is
+    a judgment, with columns QUANTITIES, cached and error.
     """
     rows = read(rows)
     costs = rows[list(QUANTITIES)].astype("float64")
     fresh = costs[rows["cached"] == 0]
-    found = {quantity: float(fresh[quantity].mean(skipna=False)) for quantity in QUANTITIES}
-    return found | {"calls": float((costs["calls"] + rows["cached"]).mean())}
+    means = {quantity: float(fresh[quantity].mean(skipna=False)) for quantity in QUANTITIES}
+    return means | {"calls": float((costs["calls"] + rows["cached"]).mean())}

@@ -1,32 +1,28 @@
 """Estimates the mean score and the pair difference of all judged texts from a few human labels, and how many to buy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pydantic import Field
 
 from undogmatic.analyses.base import Limited, LongTable, Share, Unsuited
-from undogmatic.analyses.pairs import Names, contrast, listed, refuse_twice
+from undogmatic.analyses.pairs import Names, contrast, listed, numbers, refuse_twice
 from undogmatic.analyses.ruling import FEW_LABELS, verdict
 from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import DataError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import few_labels, means
 from undogmatic.stats.few_labels import FEWEST_EFFECTIVE, FEWEST_ISOTONIC, Calibration, FewLabelsEstimate
+from undogmatic.stats.means import Bounds
 
 FEWEST_LABELS = 10
 """Fewest labels for an estimate: with less, its own spread is guesswork."""
 
 INCLUSION = "metadata.inclusion_probability"
 """The probability with which a text was chosen for labelling, where labels were not drawn evenly (a review queue)."""
-
-MAPS: tuple[Calibration, ...] = get_args(Calibration)
 
 
 @dataclass(frozen=True)
@@ -71,8 +67,7 @@ class FewLabelsAnalysis(Limited):
                     f"item {row['item_id']!r}: `inclusion_probability` is {row[INCLUSION]}; every labelled text needs "
                     "a number above 0 and at most 1, or none of them any."
                 )
-        first = judged.frame[judged.frame["repeat"] == 0]
-        refuse_twice(first[first["condition"].isin([*listed(self.treatment), *listed(self.baseline)])])
+        refuse_twice(judged.first(*listed(self.treatment), *listed(self.baseline)))
         if len(labelled["item_id"].unique()) < FEWEST_LABELS:
             raise Unsuited(
                 f"analysis={self.name} needs at least {FEWEST_LABELS} labelled texts; the dataset has {len(labelled)}."
@@ -81,34 +76,21 @@ class FewLabelsAnalysis(Limited):
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline: an estimate of the texts, not a merit of the judge."""
         self.check(judged)
-        rows = judged.scored().reset_index(drop=True)
-        labelled = np.flatnonzero(rows["label"].notna())
-        tell = Telling(self.name)
+        rows, tell = judged.scored().reset_index(drop=True), Telling(self.name)
+        n_labels = int(rows["label"].notna().sum())
         tell.number(len(rows), "judged")
-        tell.number(len(labelled), "labels")
-        inclusion = rows[INCLUSION].to_numpy(dtype=np.float64)[labelled] if INCLUSION in rows else None
-        groups = rows["group"].to_numpy()
+        tell.number(n_labels, "labels")
         fewest = {"fewest": FEWEST_LABELS, "fewest_effective": FEWEST_EFFECTIVE, "fewest_for_map": FEWEST_ISOTONIC}
         asked = {"map": self.calibration, "level": self.level}
-        evidence = SimpleNamespace(n=len(rows), labels=len(labelled), mean=None, **asked, **fewest)
-        evidence.effective = 0.0
-        if len(labelled) >= FEWEST_LABELS:
-            evidence.effective = few_labels.effective_labels(inclusion, groups[labelled])
-        maps = _maps_for(evidence.effective)
-        if self.calibration not in maps:
+        evidence = SimpleNamespace(n=len(rows), labels=n_labels, mean=None, **asked, **fewest)
+        evidence.effective, of_all = self._estimates(rows, judged.scale)
+        if self.calibration not in of_all:
             return [tell.result(verdict(FEW_LABELS, evidence).finding)]
-        scores, labels = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)[labelled]
-        bounds = bottom, top = judged.scale
-        known: dict[str, Any] = {"inclusion": inclusion, "groups": rows["group"], "level": self.level, "bounds": bounds}
-        of_all = {
-            calibration: few_labels.estimate_mean(scores, labelled, labels, calibration=calibration, **known)
-            for calibration in maps
-        }
         mean = evidence.mean = of_all[self.calibration]
         tell.number(mean.estimate, "mean")
         tell.number(mean.judge_mean, "judge_mean")
         table = [_row("all", one) for one in of_all.values()]
-        tell.say("even" if inclusion is None else "weighted")
+        tell.say("weighted" if INCLUSION in rows else "even")
         # What the other maps would say: the choice is the reader's, and is made before the figures are seen.
         others = [one for name, one in of_all.items() if name != self.calibration]
         told: dict[str, Any] = {"used": self.calibration} | ({"needed": FEWEST_ISOTONIC} if len(others) == 1 else {})
@@ -116,15 +98,20 @@ class FewLabelsAnalysis(Limited):
             told |= {place: other.calibration} | other.estimate.values(f"{place}_estimate", f"{place}_")
         tell.say("maps_but_isotonic" if len(others) == 1 else "maps", told)
         treatment, baseline = contrast(self.treatment, self.baseline, rows)
-        differences = self._pairs(rows, treatment, baseline, top - bottom)
+        paired = (rows[(rows["condition"] == c) & rows["pair_id"].notna()] for c in (treatment, baseline))
+        both, (bottom, top) = pd.merge(*paired, on="pair_id", suffixes=("_a", "_b")), judged.scale
+        # A pair is labelled as one: its two texts carry the same probability.
+        apart = both.rename(columns={"group_a": "group", f"{INCLUSION}_a": INCLUSION})
+        apart = apart.assign(**{name: both[f"{name}_a"] - both[f"{name}_b"] for name in ("score", "label")})
+        _, differences = self._estimates(apart, (bottom - top, top - bottom))
         if self.calibration in differences:
             one = differences[self.calibration]
             tell.number(one.estimate, "difference")
             table += [_row("difference", each) for each in differences.values()]
             sides = {"treatment": treatment, "baseline": baseline, "n": one.n_items, "labels": one.n_labels}
             tell.say("difference", sides, one.estimate.values("estimate"), level=self.level)
-        if inclusion is None:
-            self._while_labelling(tell, rows, labels, bounds)
+        if INCLUSION not in rows:
+            self._while_labelling(tell, rows, judged.scale)
         shown = {name if name != "none" else "corrected": each.estimate for name, each in of_all.items()}
         shown["only_labels"] = mean.labels_only
         data = {"labels": list(shown), "estimate": [each.value for each in shown.values()]}
@@ -133,39 +120,30 @@ class FewLabelsAnalysis(Limited):
         tell.tables["estimates"] = pd.DataFrame(table)
         return [tell.result(verdict(FEW_LABELS, evidence).finding)]
 
-    def _pairs(
-        self, rows: pd.DataFrame, treatment: str, baseline: str, span: float
-    ) -> dict[Calibration, FewLabelsEstimate]:
-        """The difference within pairs by each map; none without pairs, or with too few labelled on both sides."""
-        sides = [rows[(rows["condition"] == c) & rows["pair_id"].notna()] for c in (treatment, baseline)]
-        both = sides[0].merge(sides[1], on="pair_id", suffixes=("_a", "_b"))
-        known = np.flatnonzero(both["label_a"].notna() & both["label_b"].notna())
-        if len(known) < FEWEST_LABELS:
-            return {}
-        # A pair is labelled as one: its two texts carry the same probability.
-        joint = both[f"{INCLUSION}_a"].to_numpy(dtype=np.float64)[known] if f"{INCLUSION}_a" in both else None
-        scores, groups = both["score_a"] - both["score_b"], both["group_a"]
-        labels = (both["label_a"] - both["label_b"]).to_numpy()[known]
-        shared: dict[str, Any] = {"inclusion": joint, "groups": groups, "level": self.level, "bounds": (-span, span)}
-        return {
-            calibration: few_labels.estimate_mean(scores, known, labels, calibration=calibration, **shared)
-            for calibration in _maps_for(few_labels.effective_labels(joint, groups.to_numpy()[known]))
-        }
+    def _estimates(self, rows: pd.DataFrame, bounds: Bounds) -> tuple[float, dict[Calibration, FewLabelsEstimate]]:
+        """How many labelled groups there are in effect, and the estimate by each map that so many allow; none with too
+        few labels."""
+        labelled, groups = np.flatnonzero(rows["label"].notna()), rows["group"].to_numpy()
+        if len(labelled) < FEWEST_LABELS:
+            return 0.0, {}
+        inclusion = numbers(rows, INCLUSION)[labelled] if INCLUSION in rows else None
+        texts = numbers(rows, "score"), labelled, numbers(rows, "label")[labelled]
+        shared: dict[str, Any] = {"inclusion": inclusion, "groups": groups, "level": self.level, "bounds": bounds}
+        effective = few_labels.effective_labels(inclusion, groups[labelled])
+        needed = {name: FEWEST_ISOTONIC if name == "isotonic" else FEWEST_EFFECTIVE for name in get_args(Calibration)}
+        allowed: list[Calibration] = [name for name, least in needed.items() if effective >= least]
+        return effective, {name: few_labels.estimate_mean(*texts, calibration=name, **shared) for name in allowed}
 
-    def _while_labelling(
-        self, tell: Telling, rows: pd.DataFrame, labels: NDArray[np.float64], bounds: tuple[float, float]
-    ) -> None:
+    def _while_labelling(self, tell: Telling, rows: pd.DataFrame, bounds: Bounds) -> None:
         """How many labels the wanted width takes, and the interval that holds at every look while labels come in, in
         the order of the dataset; of these texts alone.
 
         Where every labelled group is labelled whole, groups were drawn and are the looks; else texts were.
         """
         width = (bounds[1] - bounds[0]) / 10 if self.target_width is None else self.target_width
-        scores, groups = rows["score"].to_numpy(dtype=np.float64), rows["group"].to_numpy()
-        labelled = np.flatnonzero(rows["label"].notna())
-        budget = few_labels.label_budget(
-            scores, labelled, labels, width, level=self.level, groups=groups.tolist(), bounds=bounds
-        )
+        labelled, groups = np.flatnonzero(rows["label"].notna()), rows["group"].to_numpy()
+        labels, shared = numbers(rows, "label")[labelled], {"groups": groups.tolist(), "bounds": bounds}
+        budget = few_labels.label_budget(numbers(rows, "score"), labelled, labels, width, level=self.level, **shared)
         if budget is None:
             tell.say("budget_unknown", labels=len(labelled), few=means.FEW)
         elif budget.with_judge is None:
@@ -180,12 +158,6 @@ class FewLabelsAnalysis(Limited):
         if found is not None and found.estimate.n != found.n_total:
             counts = {"n": found.estimate.n, "total": found.n_total}
             tell.say("whenever", counts, found.estimate.values("mean"), level=self.level)
-
-
-def _maps_for(effective: float) -> list[Calibration]:
-    """The maps that so many effective labelled groups allow."""
-    needed = {name: FEWEST_ISOTONIC if name == "isotonic" else FEWEST_EFFECTIVE for name in MAPS}
-    return [name for name in MAPS if effective >= needed[name]]
 
 
 def _row(of: str, found: FewLabelsEstimate) -> dict[str, Any]:

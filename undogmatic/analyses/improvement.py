@@ -1,7 +1,5 @@
 """Is the optimised program better than what it was made from, on texts that neither of them has seen?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -74,47 +72,45 @@ class Gain(NamedTuple):
 
 
 def improvement(
-    found: Measured, rng: np.random.Generator, alpha: float = 0.05, target: float = 0.8, looks: int = 1
+    earned: Measured, rng: np.random.Generator, alpha: float = 0.05, target: float = 0.8, looks: int = 1
 ) -> AnalysisResult:
     """The verdict on an optimised program.
 
     Better or worse: the whole interval of the gain lies beyond the margin, and the signed-rank test of the groups'
     means against it (of a metric that ranks: exchanging the two programs' scores group by group) has p below the level;
     the interval alone found a gain that was none in up to 6.8 % of 600 trials. The level is that of the look
-    (`level_of`). A failed judgment leaves its text or pair out; a verdict that does not
-    stand with every failed judgment set to what speaks against it is withheld.
+    (`level_of`). A failed judgment leaves its text or pair out; a verdict that does not stand with every failed
+    judgment set to what speaks against it is withheld.
 
     Args:
-        found: What was earned.
-        rng: Of the exchanges.
         alpha: Level of the first look.
         target: Power at which the detectable gain is given.
         looks: How many programs were judged on these test texts, this one included; one that is the baseline itself
             is no look.
     """
-    own = level_of(alpha, looks)
-    complete = found.values.dropna(subset=[BEFORE, AFTER])
-    ruling = _ruling(found, complete, rng, own, target)
-    if ruling.key in ("better", "worse") and len(complete) < len(found.values):
+    level = level_of(alpha, looks)
+    complete = earned.values.dropna(subset=[BEFORE, AFTER])
+    ruling = _ruling(earned, complete, rng, level, target)
+    if ruling.key in ("better", "worse") and len(complete) < len(earned.values):
         # Every failed judgment is set to what speaks against the difference; of a metric that ranks, to the end of the
         # scale that is farthest from where the label would put the text.
-        low, high = found.ends if ruling.key == "better" else found.ends[::-1]
-        rows, upper = found.values, np.ones(len(found.values), dtype=np.bool_)
-        if found.ranks:
+        low, high = earned.ends if ruling.key == "better" else earned.ends[::-1]
+        rows, upper = earned.values, np.ones(len(earned.values), dtype=np.bool_)
+        if earned.ranks:
             upper = (rows["label"] > rows["label"].median()).to_numpy()
         ends = {AFTER: np.where(upper, low, high), BEFORE: np.where(upper, high, low)}
         worst = rows.assign(**{side: rows[side].fillna(pd.Series(end, rows.index)) for side, end in ends.items()})
-        if _ruling(found, worst, rng, own, target).key != ruling.key:
-            ruling.evidence.turned = True
-            ruling = verdict(IMPROVEMENT, ruling.evidence)
+        if _ruling(earned, worst, rng, level, target).key != ruling.key:
+            ruling = ruling.again(turned=True)
     gain = ruling.evidence.gain
     values: dict[str, Any] = {
-        "metric": found.metric, "margin": found.margin.value, "alpha": own, "power": target,
-        "n": len(complete), "left_out": len(found.values) - len(complete), "looks": looks, "first": alpha,
+        "metric": earned.metric, "margin": earned.margin.value, "alpha": level, "power": target,
+        "n": len(complete), "left_out": len(earned.values) - len(complete), "looks": looks, "first": alpha,
     }  # fmt: skip
     values["strict"] = Finding("improvement.strict", dict(values)) if looks > 1 else ""
     tell = Telling(NAME)
-    rows = [{"measure": row["cost"]} | _sides(row[BEFORE], row[AFTER]) for row in found.costs.to_dict("records")]
+    table = earned.costs.rename(columns={"cost": "measure"}).assign(low=np.nan, high=np.nan, p=np.nan)
+    rows = table.to_dict("records")
     if gain is not None:
         estimate, numbers = gain.gain, {name: getattr(gain, name) for name in ("before", "after", "p", "detectable")}
         values |= numbers | estimate.values("gain") | {"n_groups": estimate.n_groups, "level": estimate.level}
@@ -122,30 +118,24 @@ def improvement(
         numbers |= {"n_groups": estimate.n_groups, "detectable": gain.detectable} | estimate.metrics("gain")
         for name, value in numbers.items():
             tell.number(None if value is None else float(value), name)
-        low, high = (-estimate if found.falls else estimate).interval
-        told = {"measure": found.metric} | _sides(gain.before, gain.after) | {"low": low, "high": high, "p": gain.p}
+        low, high = (-estimate if earned.falls else estimate).interval
+        told = {"measure": earned.metric, BEFORE: gain.before, AFTER: gain.after, "low": low, "high": high, "p": gain.p}
         rows.insert(0, told)
     tell.number(float(looks), "looks")
     if rows:
-        tell.tables["before_after"] = pd.DataFrame(rows)
+        tell.tables["before_after"] = table = pd.DataFrame(rows)
+        table.insert(3, "change", table[AFTER] - table[BEFORE])
     tell.say("looks_again" if looks > 1 else "looks_first", values)
     if gain is not None and gain.detectable is not None:
         tell.say("detectable", values)
     if values["left_out"]:
         tell.say("left_out", values)
-    return tell.result(
-        Finding(f"improvement.verdict_{ruling.key}", values),
-        ruling.standing,
-        headline="improvement.gain" if gain is not None else None,
-        relative=True,
-        texts=(Path(__file__).with_name("improvement.texts.yaml"),),
+    sentence = Finding(f"improvement.verdict_{ruling.key}", values)
+    headline, texts = (
+        None if gain is None else "improvement.gain",
+        (Path(__file__).with_name("improvement.texts.yaml"),),
     )
-
-
-def _sides(before: float, after: float) -> dict[str, float]:
-    """The columns of a row of `before_after` that has neither interval nor test."""
-    change = {BEFORE: before, AFTER: after, "change": after - before}
-    return change | dict.fromkeys(("low", "high", "p"), np.nan)
+    return tell.result(sentence, ruling.standing, headline=headline, relative=True, texts=texts)
 
 
 def level_of(alpha: float, looks: int) -> float:
@@ -158,31 +148,32 @@ def level_of(alpha: float, looks: int) -> float:
     return alpha if looks <= 1 else alpha / (looks * (looks - 1))
 
 
-def _ruling(found: Measured, complete: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Ruling:
+def _ruling(earned: Measured, complete: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Ruling:
     few = complete["group"].nunique() < claims.fewest_pairs(alpha)
-    gain = None if few else (_ranked if found.ranks else _mean)(found, complete, rng, alpha, target)
+    gain = None if few else (_ranked if earned.ranks else _mean)(earned, complete, rng, alpha, target)
     identical = bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy()))
-    return verdict(
-        IMPROVEMENT, SimpleNamespace(gain=gain, identical=identical, margin=found.margin, alpha=alpha, turned=False)
-    )
+    evidence = SimpleNamespace(gain=gain, identical=identical, margin=earned.margin, alpha=alpha, turned=False)
+    return verdict(IMPROVEMENT, evidence)
 
 
-def _mean(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
+def _mean(earned: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
     """The gain of a metric that is a mean over texts or pairs."""
-    margin = found.margin.value
+    margin = earned.margin.value
     differences = Differences(rows[AFTER] - rows[BEFORE], rows["group"].tolist())
-    said = differences.claim(margin, alpha, found.ends[1] - found.ends[0], target)
-    assert said is not None, "there are as many groups as a verdict needs"
+    claimed = differences.claim(margin, alpha, earned.ends[1] - earned.ends[0], target)
+    assert claimed is not None, "there are as many groups as a verdict needs"
     p = differences.p_beyond(margin)
-    before, after = (float(rows[side].mean()) * (-1 if found.falls else 1) for side in (BEFORE, AFTER))
-    reach, se = (said.estimate.high - said.estimate.low) / 2, said.sd / said.estimate.n_groups**0.5
+    before, after = (float(rows[side].mean()) * (-1 if earned.falls else 1) for side in (BEFORE, AFTER))
+    reach, se = (claimed.estimate.high - claimed.estimate.low) / 2, claimed.sd / claimed.estimate.n_groups**0.5
     detectable = None
     if np.isfinite(reach) and reach > 0:
         distance = reach + float(special.ndtri(target)) * se
-        share = found.ends == (0.0, 1.0)
-        detectable = _of_share(distance, margin, said.sd, said.estimate.value) if share else margin + BOTH * distance
-        detectable = detectable if detectable <= found.ends[1] - float(rows[BEFORE].mean()) else None
-    return Gain(said.outcome, before, after, said.estimate, p, detectable)
+        share = earned.ends == (0.0, 1.0)
+        detectable = (
+            _of_share(distance, margin, claimed.sd, claimed.estimate.value) if share else margin + BOTH * distance
+        )
+        detectable = detectable if detectable <= earned.ends[1] - float(rows[BEFORE].mean()) else None
+    return Gain(claimed.outcome, before, after, claimed.estimate, p, detectable)
 
 
 def _of_share(distance: float, margin: float, sd: float, mean: float) -> float:
@@ -208,14 +199,14 @@ def _of_ranks(distance: float, margin: float, old: jackknife.LeftOut, new: jackk
     """
     spread, before, after = np.cov([new.values, old.values]), old.estimate, new.estimate
     two = len(np.unique(new.data[:, 2])) == 2
-    own = max(_variance(after, two), 1 / len(new.values) ** 2)
+    variance_now = max(_variance(after, two), 1 / len(new.values) ** 2)
     observed = spread[0, 0] + spread[1, 1] - 2 * spread[0, 1]
     # Where nothing moves, or it is not known without one of the groups, the spread says nothing.
     if not observed > checks.SAME**2:
         return margin + distance if margin + distance <= 1 - before else None
 
     def lacking(gain: float) -> float:
-        scale = (_variance(before + gain, two) / own) ** 0.5
+        scale = (_variance(before + gain, two) / variance_now) ** 0.5
         variance = scale**2 * spread[0, 0] + spread[1, 1] - 2 * scale * spread[0, 1]
         return float(margin + distance * max(0.0, variance / observed) ** 0.5 - gain)
 
@@ -237,7 +228,7 @@ def _variance(concordance: float, two: bool) -> float:
     return max(0.0, float(1 / 9 - 4 / np.pi**2 * half**2))
 
 
-def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
+def _ranked(earned: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
     """The gain of a metric that ranks texts: the difference of two concordances, by leaving out groups."""
     data = rows[[BEFORE, AFTER, "label"]].to_numpy(dtype=np.float64)
     codes = checks.labels(rows["group"].tolist(), "groups", len(rows))
@@ -247,16 +238,16 @@ def _ranked(found: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha
 
     seed = rng.integers(2**32)  # both sides leave out the same groups
     old, new = (jackknife.LeftOut(data, of(side), np.random.default_rng(seed), codes) for side in (0, 1))
-    said = jackknife.mean_of(new, 1 - alpha, (-1.0, 1.0), less=old)
-    margin = found.margin.value
-    outcome = said.against(margin)
+    gain = jackknife.mean_of(new, 1 - alpha, (-1.0, 1.0), less=old)
+    margin = earned.margin.value
+    outcome = gain.against(margin)
     start, by_text = quality.exchange(data[:, 0], data[:, 1], data[:, 2])
     by_group = np.bincount(codes, by_text)
     turned = rng.integers(2, size=(max(EXCHANGES, math.ceil(2 / alpha)), len(by_group)))
-    beyond = np.abs(start + turned @ by_group) >= abs(said.value) - checks.SAME
+    beyond = np.abs(start + turned @ by_group) >= abs(gain.value) - checks.SAME
     p = float((1 + beyond.sum()) / (1 + len(beyond)))
-    reach = (said.high - said.low) / 2
+    reach = (gain.high - gain.low) / 2
     quantile = float(special.ndtri(1 - alpha / 2))
     distance = reach * (1 + float(special.ndtri(target)) / quantile)
     detectable = _of_ranks(distance, margin, old, new) if reach > 0 else None
-    return Gain("open" if outcome == "within" else outcome, old.estimate, new.estimate, said, p, detectable)
+    return Gain("open" if outcome == "within" else outcome, old.estimate, new.estimate, gain, p, detectable)

@@ -1,7 +1,5 @@
 """Finds which texts belong together: what was sampled is the group, and tests and intervals take groups as units."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -61,7 +59,7 @@ def groups(items: Sequence[Item]) -> list[Group]:
         members.setdefault(head, []).append(place)
     sides = {(mark, head) for marks, head in zip(copied, apart, strict=True) for mark in marks}
     crossing = {mark for mark, n in Counter(mark for mark, _ in sides).items() if n > 1}
-    found = []
+    in_order = []
     for places in members.values():
         times = Counter(mark for place in places for mark in dict.fromkeys([*designed[place], *copied[place]]))
         ties = tuple(dict.fromkeys(kind for (kind, _), n in times.items() if n > 1))
@@ -70,8 +68,8 @@ def groups(items: Sequence[Item]) -> list[Group]:
         likenesses.sort(key=lambda place: place not in firsts)
         alike, ids = (tuple(items[place].id for place in chosen) for chosen in (likenesses, places))
         pair = items[places[0]].pair
-        found.append(Group(f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike))
-    return found
+        in_order.append(Group(f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike))
+    return in_order
 
 
 def _copied(items: Sequence[Item]) -> list[list[Mark]]:
@@ -110,22 +108,22 @@ MOST_GROUPS, MOST_NAMED = 10, 4
 def units(items: Sequence[Item]) -> AnalysisResult:
     """How many independent groups the texts form and by what; the copies and near-copies among them; the largest
     groups that are more than a pair. Its findings are said once per run, whatever is analysed."""
-    found = groups(items)
-    copied = [group for group in found if group.copied]
+    all_groups = groups(items)
+    copied = [group for group in all_groups if group.copied]
     tell, n_copied = Telling(NAME), sum(len(group.copied) for group in copied)
-    for name, value in (("texts", len(items)), ("groups", len(found)), ("copies", n_copied)):
+    for name, value in (("texts", len(items)), ("groups", len(all_groups)), ("copies", n_copied)):
         tell.number(value, name)
-    values = {"texts": len(items), "groups": len(found)}
-    tell.say("apart" if len(found) == len(items) else "groups", values)
+    values = {"texts": len(items), "groups": len(all_groups)}
+    tell.say("apart" if len(all_groups) == len(items) else "groups", values)
     if copied:
         one, other = max(copied, key=lambda group: len(group.copied)).copied[:2]
         tell.say("copies", values, n=n_copied, one=one, other=other)
     else:
         tell.say("no_copies")
-    if len(found) == 1 < len(items):
+    if len(all_groups) == 1 < len(items):
         tell.say("one", values)
     largest = []
-    for group in sorted(found, key=lambda group: -len(group.ids)):
+    for group in sorted(all_groups, key=lambda group: -len(group.ids)):
         # Copies first: all else was known to whoever made the dataset.
         tie = "copies" if group.copied else next((t for t in group.ties if t not in ("copies", "pair")), "pair")
         texts = ", ".join(group.ids[:MOST_NAMED])
@@ -136,12 +134,9 @@ def units(items: Sequence[Item]) -> AnalysisResult:
 
 
 def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[AnalysisResult]:
-    """The results, none of which supports a judge by texts that it has seen.
+    """The results of all analyses of a run, none of which supports a judge by texts that it has seen.
 
-    Args:
-        results: Of all analyses of a run.
-        seen: How many of the judged texts were used to fit what judged them, or are shown to it as examples.
-        texts: How many were judged.
+    Of so many `texts` that were judged, `seen` were used to fit what judged them, or are shown to it as examples.
     """
     ruling = verdict(SEEN, SimpleNamespace(seen=seen, texts=texts))
     return [_overruled(each, ruling) if seen and each.standing == "supported" else each for each in results]
@@ -161,7 +156,7 @@ class Failed(NamedTuple):
     n_reason: int
 
     @classmethod
-    def of(cls, errors: pd.Series) -> Failed:
+    def of(cls, errors: pd.Series) -> "Failed":
         """From the column `error` of the long table."""
         reasons = errors.dropna().value_counts()
         reason, n_reason = ("", 0) if reasons.empty else (str(reasons.index[0]), int(reasons.iloc[0]))
@@ -173,17 +168,11 @@ class Failed(NamedTuple):
 
 
 def too_many_failed(results: Sequence[AnalysisResult], failed: Failed, allowed: float) -> list[AnalysisResult]:
-    """The results without a verdict other than that too many judgments failed; the first result says so if none has.
-
-    Args:
-        results: Of all analyses of a run, `units` first.
-        failed: Of the run.
-        allowed: The share of judgments that may fail (`engine.max_failures`).
-    """
+    """The results of all analyses of a run, `units` first, without a verdict other than that more judgments failed than
+    the share `allowed` (`engine.max_failures`), where they did; the first result says so if none has one."""
     if not failed.too_many(allowed):
         return list(results)
     share, words = failed.n / failed.total, {"reason": f"failed_{failed.reason}", "advice": f"advice_{failed.reason}"}
     ruling = verdict(FAILED, SimpleNamespace(failed=failed, share=share, allowed=allowed, **words))
-    none = all(each.verdict is None for each in results)
-    overruled = [place == 0 if none else each.verdict is not None for place, each in enumerate(results)]
-    return [_overruled(each, ruling) if one else each for each, one in zip(results, overruled, strict=True)]
+    first = next((result for result in results if result.verdict is not None), results[0])
+    return [_overruled(each, ruling) if each is first or each.verdict is not None else each for each in results]

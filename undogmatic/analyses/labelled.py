@@ -1,7 +1,5 @@
 """Against human labels: does the score follow them, in order and in size, and what did calibration change?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -9,31 +7,18 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import NonNegativeFloat
 
 from undogmatic.analyses import rivals
-from undogmatic.analyses.base import (
-    FEWEST_DRAWN,
-    Correlation,
-    Limited,
-    LongTable,
-    NotNegative,
-    Share,
-    columns,
-    count,
-    too_few,
-)
+from undogmatic.analyses.base import FEWEST_DRAWN, Correlation, Limited, LongTable, Share, columns, count, too_few
 from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
 from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, Finding, Telling
-from undogmatic.stats import agreement, checks, coefficients, limits, ranking
+from undogmatic.stats import agreement, checks, limits, ranking
 
-_TENTHS = 10
 FEWEST_GROUPS = 10
 """Fewest independent groups of labelled texts for a verdict and for intervals."""
-_FOLDS = 50
 Array = NDArray[np.float64]
-
-
 _BIAS = {"within": "bias_none", "beyond": "bias_matters", "against": "bias_matters", "open": "bias_open"}
 _ERROR = {"beyond": "error_smaller", "against": "error_larger"}
 
@@ -54,7 +39,7 @@ class LabelledAnalysis(Limited):
     name: ClassVar[str] = "labelled"
     prefix: str | None = None
     order: Correlation = 0.5
-    margin: NotNegative | None = None
+    margin: NonNegativeFloat | None = None
     level: Share = 0.95
     nominal: Share | None = 0.9
 
@@ -93,9 +78,8 @@ class LabelledAnalysis(Limited):
         tell.say("constant", mae=constant, median=float(np.median(label)))
         _tell_evidence(tell, evidence)
         # Per tenth of the scale that the label lies in: where on the scale the score is too high or too low.
-        edges = np.linspace(*judged.scale, _TENTHS + 1)
-        tenth = np.clip(np.searchsorted(edges, label, side="right") - 1, 0, _TENTHS - 1)
-        table = _errors(rows, tenth)
+        edges = np.linspace(*judged.scale, 11)
+        table = _errors(rows, np.clip(np.searchsorted(edges, label, side="right") - 1, 0, 9))
         ends = {"label_from": edges[table.index], "label_to": edges[table.index + 1]}
         tell.tables["by_label"] = pd.DataFrame(ends, table.index).join(table).reset_index(drop=True)
         for column in ("condition", "metadata.register"):
@@ -107,9 +91,11 @@ class LabelledAnalysis(Limited):
         if self._intervals(tell, rows):
             sentence = Finding("labelled.verdict_promise", {"verdict": sentence} | dict(tell.findings[-1].values))
         if len(rows) >= FEWEST_DRAWN:
-            grouped = {"groups": "condition"} if rows["condition"].notna().all() else {}
-            data, axes = columns(rows, x="label", y="score", **grouped), {"x_label": "label", "y_label": "score"}
-            tell.draw("scatter", "scatter", **data, **axes, identity=True, limits=judged.scale)
+            data = columns(rows, x="label", y="score")
+            data |= columns(rows, groups="condition") if rows["condition"].notna().all() else {}
+            tell.draw(
+                "scatter", "scatter", **data, x_label="label", y_label="score", identity=True, limits=judged.scale
+            )
         self._calibration(tell, judged, rows, rng)
         if len(rows) < FEWEST_DRAWN:
             tell.findings.append(too_few("scatter", len(rows)))
@@ -123,42 +109,35 @@ class LabelledAnalysis(Limited):
 
         score, label = rows[column].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
         groups = units(rows)
-        kinds: tuple[agreement.Kind, ...] = ("spearman", "pearson")
-        order, linear = (
-            agreement.correlation(kind, score, label).estimate if score.size >= 3 else None for kind in kinds
-        )
-        ranks = error = lines = None
+        order = linear = ranks = error = lines = None
+        if score.size >= 3:
+            order = agreement.correlation("spearman", score, label).estimate
+            linear = agreement.correlation("pearson", score, label).estimate
         if len(set(groups)) >= FEWEST_GROUPS:
-            lines = coefficients.correlation_interval("pearson", score, label, rng, self.level, groups=groups)
+            lines = agreement.correlation_interval("pearson", score, label, rng, self.level, groups=groups)
             error = ranking.mean_absolute_error(label, score, self.level, groups=groups)
             if order is not None:
                 ranks = limits.order(score, label, rng, groups=groups, level=self.level)
-        found: dict[str, Any] = {"n": score.size}
-        values = (order, linear, float(np.mean(np.abs(score - label))))
-        for name, value, interval in zip(("spearman", "pearson", "mae"), values, (ranks, lines, error), strict=True):
-            low, high = (None, None) if interval is None else interval.interval
-            found |= {name: value, f"{name}_low": low, f"{name}_high": high}
-        return found | {"rmse": float(root_mean_squared_error(label, score)), "bias": float(np.mean(score - label))}
+        row: dict[str, Any] = {"n": score.size}
+        size = float(np.mean(np.abs(score - label)))
+        for name, value, held in (("spearman", order, ranks), ("pearson", linear, lines), ("mae", size, error)):
+            low, high = (None, None) if held is None else held.interval
+            row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+        return row | {"rmse": float(root_mean_squared_error(label, score)), "bias": float(np.mean(score - label))}
 
     def _intervals(self, tell: Telling, rows: pd.DataFrame) -> bool:
-        """Tell whether the judge's own intervals hold the label, and how wide they are.
-
-        Returns:
-            Whether it is shown that they hold it less often than they promise.
-        """
-        given = rows[rows["low"].notna() & rows["high"].notna()]
-        if given.empty:
+        """Tell whether the judge's own intervals hold the label, and how wide they are. Returns whether it is shown
+        that they hold it less often than they promise."""
+        rows = rows.dropna(subset=["low", "high"])
+        if rows.empty:
             return False
-        covered = limits.share(given["label"].between(given["low"], given["high"]), units(given), self.level)
-        width = float((given["high"] - given["low"]).mean())
+        covered = limits.share(rows["label"].between(rows["low"], rows["high"]), units(rows), self.level)
+        width = float((rows["high"] - rows["low"]).mean())
         tell.number(covered, "coverage")
         tell.number(width, "interval_width")
-        values = covered.values("coverage") | {"n": len(given), "width": width}
-        if self.nominal is None:
-            tell.say("coverage", values)
-            return False
-        tell.say("coverage_promised", values, nominal=self.nominal)
-        return covered.high < self.nominal
+        values = covered.values("coverage") | ({} if self.nominal is None else {"nominal": self.nominal})
+        tell.say("coverage" if self.nominal is None else "coverage_promised", values, n=len(rows), width=width)
+        return self.nominal is not None and covered.high < self.nominal
 
     def _calibration(self, tell: Telling, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator) -> None:
         """Raw and calibrated score on the texts that have both."""
@@ -187,65 +166,63 @@ class LabelledAnalysis(Limited):
         scored = rows["error"].isna().to_numpy()
         done, margin = rows[scored], margin_of(judged.rubric, self.margin)
         score, label = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
-        found = SimpleNamespace(order=self.order, margin=margin, level=self.level, n=len(done))
-        found.follows, found.rival, found.gain, found.same = None, None, None, False
-        found.failed, found.n_groups = len(rows) - len(done), len(set(units(done)))
-        found.few, found.small, found.counts = FEWEST_GROUPS, rivals.SMALL_CORRELATION, 0
-        found.same_score, found.same_label = (
+        e = SimpleNamespace(order=self.order, margin=margin, level=self.level, n=len(done))
+        e.follows, e.rival, e.gain, e.same = None, None, None, False
+        e.failed, e.n_groups = len(rows) - len(done), len(set(units(done)))
+        e.few, e.small, e.counts = FEWEST_GROUPS, rivals.SMALL_CORRELATION, 0
+        e.same_score, e.same_label = (
             float(values[scored][0]) if len(done) and checks.is_constant(values[scored]) else None
             for values in (score, label)
         )
-        if found.n_groups < FEWEST_GROUPS:
-            return found
+        if e.n_groups < FEWEST_GROUPS:
+            return e
         # The error smaller than that of the constant answer, and the bias, each against its margin.
         groups, (bottom, top) = units(rows), judged.scale
         constant, bounds = constant_errors(label, groups), (bottom - top, top - bottom)
         farthest = np.where(label - bottom > top - label, bottom, top)
         ends = [constant - np.abs(farthest - label), constant]
-        found.gain = bounded(constant - np.abs(score - label), ends, 0.0, self.level, groups, bounds)
-        found.bias = bounded(score - label, [bottom - label, top - label], margin.value, self.level, groups, bounds)
-        found.error = _ERROR.get(found.gain.judged.outcome, "error_open")
-        found.size = verdict(SIZE, found).key
-        found.same = found.same_label is None and found.same_score is not None
-        if found.same:
-            found.enough_same = limits.most_order(found.n_groups, self.level) < self.order
-            found.fewest_same = limits.fewest_same(self.order, self.level)
-        if found.same_score is None and found.same_label is None:
-            found.follows = limits.order(score, label, rng, groups=groups, level=self.level)
-        if found.follows is None:
-            return found
-        found.held = limits.hold(found.follows, self.order)
-        if found.held.outcome == "above":
+        e.gain = bounded(constant - np.abs(score - label), ends, 0.0, self.level, groups, bounds)
+        e.bias = bounded(score - label, [bottom - label, top - label], margin.value, self.level, groups, bounds)
+        e.error = _ERROR.get(e.gain.judged.outcome, "error_open")
+        e.size = verdict(SIZE, e).key
+        e.same = e.same_label is None and e.same_score is not None
+        if e.same:
+            e.enough_same = limits.most_order(e.n_groups, self.level) < self.order
+            e.fewest_same = limits.fewest_same(self.order, self.level)
+        if e.same_score is None and e.same_label is None:
+            e.follows = limits.order(score, label, rng, groups=groups, level=self.level)
+        if e.follows is None:
+            return e
+        e.held = limits.hold(e.follows, self.order)
+        if e.held.outcome == "above":
             texts = done["text"].tolist()
-            seen = rivals.seen_of(judged, texts)
-            found.rival = rivals.labelled_rival(
-                texts, score[scored], label[scored], units(done), rng, level=self.level, seen=seen
-            )
-            found.surface, found.counts = found.rival.outcome, len(seen.columns)
-        return found
+            seen, of_texts = rivals.seen_of(judged, texts), (texts, score[scored], label[scored], units(done))
+            e.rival = rivals.labelled_rival(*of_texts, rng, seen, self.level)
+            e.surface, e.counts = e.rival.outcome, len(seen.columns)
+        return e
 
 
-def _tell_evidence(tell: Telling, evidence: SimpleNamespace) -> None:
+def _tell_evidence(tell: Telling, e: SimpleNamespace) -> None:
     """Metrics and sentences of what the verdict rests on: errors, bias, failures, surface."""
-    follows, margin = evidence.follows, evidence.margin
-    if evidence.gain is not None:
-        gain, bias = evidence.gain, evidence.bias
-        for name, held in (("gain", gain), ("bias", bias)):
-            tell.number(held.judged.estimate, name)
+    follows, margin = e.follows, e.margin
+    if e.gain is not None:
+        gain, bias = e.gain, e.bias
+        tell.number(gain.judged.estimate, "gain")
+        tell.number(bias.judged.estimate, "bias")
         tell.say("gain", gain.judged.estimate.values("gain"))
         outcome = bias.judged.outcome
         said = "bias_no_margin" if outcome == "within" and not margin.equivalence else _BIAS[outcome]
         tell.say("bias", bias.judged.estimate.values("bias"), margin=margin.value, said=said)
-        if evidence.failed:
+        if e.failed:
             both = {"gain": gain, "bias": bias}
             ends = {name: (held.worst.estimate.value, held.best.estimate.value) for name, held in both.items()}
-            tell.say("bounds", ends, failed=evidence.failed)
+            tell.say("bounds", ends, failed=e.failed)
             if follows is not None:
                 tell.number(follows.worst_low, "spearman_worst")
                 tell.number(follows.best_high, "spearman_best")
                 tell.say("bounds_order", worst=follows.worst_low, best=follows.best_high)
-    if evidence.rival is not None:
-        rivals.tell_labelled(tell, evidence.rival)
+    if e.rival is not None:
+        rivals.tell_labelled(tell, e.rival)
 
 
 def _errors(rows: pd.DataFrame, groups: NDArray[Any]) -> pd.DataFrame:
@@ -261,7 +238,7 @@ def _errors(rows: pd.DataFrame, groups: NDArray[Any]) -> pd.DataFrame:
 def constant_errors(labels: Array, groups: list[str]) -> Array:
     """The absolute error of always answering the median of the labels of other groups, shape (n,)."""
     codes = pd.factorize(np.asarray(groups, dtype=object))[0]
-    folds = codes % min(_FOLDS, int(codes.max()) + 1)
+    folds = codes % min(50, int(codes.max()) + 1)
     errors = np.empty(labels.size)
     for fold in np.unique(folds):
         own = folds == fold

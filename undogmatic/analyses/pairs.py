@@ -1,7 +1,5 @@
 """Matched pairs: the rows of a run arranged so that the texts of one pair stand side by side."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Sequence
@@ -13,8 +11,6 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses.base import LongTable
 from undogmatic.errors import DataError
-
-_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ class Pairs:
         """How many texts of these conditions have no score."""
         return sum(int(self.sides[condition]["score"].isna().sum()) for condition in conditions)
 
-    def filled(self, condition: str, here: float, elsewhere: float) -> Pairs:
+    def filled(self, condition: str, here: float, elsewhere: float) -> "Pairs":
         """The same pairs with every failed judgment of a condition given one score, and those of the others another:
         what they might have been at worst."""
         sides = self.sides.items()
@@ -82,17 +78,12 @@ def contrast(treatments: Names, baselines: Names, rows: pd.DataFrame) -> tuple[s
 
 
 def match(judged: LongTable, needed: Sequence[str], optional: Sequence[str] = ()) -> Pairs:
-    """Arrange the first repeat by pair.
+    """Arrange the first repeat by pair: rows of the conditions that every pair must have and of those that it may have.
 
-    Args:
-        judged: The run; rows of other conditions are ignored.
-        needed: Conditions that every pair must have.
-        optional: Conditions that a pair may have.
     Raises:
         DataError: A pair lacks a needed condition or has one twice, or a text of such a condition has no pair id.
     """
-    first = judged.frame[judged.frame["repeat"] == 0]
-    rows = first[first["condition"].isin([*needed, *optional])]
+    rows = judged.first(*needed, *optional)
     alone = rows[rows["pair_id"].isna()]
     if len(alone):
         verb = "the condition is" if len(alone) == 1 else "the conditions are"
@@ -123,5 +114,5 @@ def refuse_twice(rows: pd.DataFrame) -> None:
 
 
 def _named(ids: pd.Series) -> str:
-    named = ", ".join(repr(str(i)) for i in ids[:_MOST_NAMED])
-    return named + (f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else "")
+    named = ", ".join(repr(str(i)) for i in ids[:5])
+    return named + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")

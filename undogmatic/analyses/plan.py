@@ -1,7 +1,5 @@
 """A plan that was locked before anything was judged: its hypotheses, tested as one family; all else is exploratory."""
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Mapping, Sequence
@@ -33,13 +31,7 @@ LEVEL = 0.95
 def check_plan(plan: Plan, analysis: Analysis, judged: LongTable, seed: int) -> None:
     """Raise ConfigError for a hypothesis on a number that this analysis does not give of such data.
 
-    What it gives is found in a rehearsal, on scores drawn by chance.
-
-    Args:
-        plan: The plan.
-        analysis: The run's.
-        judged: The table of what is to be judged, without scores.
-        seed: Of the drawn scores.
+    What it gives is found in a rehearsal: on the table of what is to be judged, with scores drawn by chance.
     """
     rng = np.random.default_rng(seed)
     rubric, frame = judged.rubric, judged.frame.copy()
@@ -51,29 +43,25 @@ def check_plan(plan: Plan, analysis: Analysis, judged: LongTable, seed: int) -> 
         metrics = _metrics(analyse(analysis, rehearsed, rng))
     except (UndogmaticError, ValueError, KeyError):
         return  # it needs what only a judge's answers have; the report says what could not be tested
-    for n, each in enumerate(plan.hypotheses):
-        if not _testable(each, metrics):
-            known = [name for name in metrics if _testable(each.model_copy(update={"test": name}), metrics)]
-            close = difflib.get_close_matches(each.test, known, 1)
-            kind = "a p-value" if each.null is None else "a number with an interval"
+    for n, hypothesis in enumerate(plan.hypotheses):
+        if not _testable(hypothesis, metrics):
+            known = [name for name in metrics if _testable(hypothesis.model_copy(update={"test": name}), metrics)]
+            close = difflib.get_close_matches(hypothesis.test, known, 1)
+            kind = "a p-value" if hypothesis.null is None else "a number with an interval"
             hint = f" Did you mean {close[0]}?" if close else ""
             raise ConfigError(
-                f"`plan.hypotheses[{n}].test` is {each.test!r}, and analysis={analysis.name} gives no such number as "
-                f"{kind} of these data.{hint} It gives: {', '.join(known[:20]) or 'none of this kind'}."
+                f"`plan.hypotheses[{n}].test` is {hypothesis.test!r}, and analysis={analysis.name} gives no such "
+                f"number as {kind} of these data.{hint} It gives: {', '.join(known[:20]) or 'none of this kind'}."
             )
 
 
 def of_plan(plan: Plan, results: Sequence[AnalysisResult], level: float, digest: str) -> AnalysisResult:
     """The hypotheses of a plan by what the analyses found, with Holm's correction over all of them.
 
-    A hypothesis is supported where its corrected p-value is below alpha and the limit of its interval lies beyond the
-    bound; one that could not be tested stays in the family with p = 1.
+    A hypothesis is supported where its corrected p-value is below alpha and the limit of its interval, which has
+    `level`, lies beyond the bound; one that could not be tested stays in the family with p = 1. `digest` is that of the
+    plan as it was locked.
 
-    Args:
-        plan: The plan.
-        results: Of the run's analyses.
-        level: Of their intervals.
-        digest: Of the plan, as it was locked.
     References:
         Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
     """
@@ -91,11 +79,10 @@ def of_plan(plan: Plan, results: Sequence[AnalysisResult], level: float, digest:
         values |= {key: len(names), f"{key}_names": "; ".join(names) or "—"}
     tell.tables["hypotheses"] = pd.DataFrame(rows)
     tell.say("plan.locked", digest=digest[:12], n=len(rows))
-    for each in plan.hypotheses:
-        if each.says:
-            tell.say("plan.says", name=each.name, says=each.says)
-    untested = [row["hypothesis"] for row in rows if row["p"] is None]
-    if untested:
+    for hypothesis in plan.hypotheses:
+        if hypothesis.says:
+            tell.say("plan.says", name=hypothesis.name, says=hypothesis.says)
+    if untested := [row["hypothesis"] for row in rows if row["p"] is None]:
         tell.say("plan.untested", names="; ".join(untested), n=len(untested))
     return tell.result(*verdict(PLAN, SimpleNamespace(**values)).decided, texts=(OWN_TEXTS,))
 
@@ -104,45 +91,38 @@ def _metrics(results: Sequence[AnalysisResult]) -> dict[str, float]:
     return {result.full(key): float(value) for result in results for key, value in result.metrics.items()}
 
 
-def _testable(each: Hypothesis, metrics: Mapping[str, float]) -> bool:
-    if each.null is None:
-        return each.test in metrics and (each.test.endswith(".p") or ".p_" in each.test)
-    return all(f"{each.test}{end}" in metrics for end in ("", "_low", "_high"))
+def _testable(hypothesis: Hypothesis, metrics: Mapping[str, float]) -> bool:
+    if hypothesis.null is None:
+        return hypothesis.test in metrics and (hypothesis.test.endswith(".p") or ".p_" in hypothesis.test)
+    return all(f"{hypothesis.test}{end}" in metrics for end in ("", "_low", "_high"))
 
 
-def _tested(each: Hypothesis, metrics: Mapping[str, float], level: float) -> dict[str, Any]:
+def _tested(hypothesis: Hypothesis, metrics: Mapping[str, float], level: float) -> dict[str, Any]:
     """A row of the table: estimate, limits and p-value; `against` and `beyond`: whether the interval lies
     wholly on the other side, or on the expected one."""
-    row: dict[str, Any] = {"hypothesis": each.name, "test": each.test, "expects": each.expects, "estimate": math.nan}
-    row |= {"low": math.nan, "high": math.nan, "p": None, "against": False, "beyond": True}
-    if not _testable(each, metrics):
+    row: dict[str, Any] = {"hypothesis": hypothesis.name, "test": hypothesis.test, "expects": hypothesis.expects}
+    row |= dict.fromkeys(("estimate", "low", "high"), math.nan) | {"p": None, "against": False, "beyond": True}
+    if not _testable(hypothesis, metrics):
         return row
-    value = metrics[each.test]
-    if each.null is None:
+    value = metrics[hypothesis.test]
+    if hypothesis.null is None:
         return row | {"estimate": value, "p": value if 0 <= value <= 1 else None}
-    low, high = metrics[f"{each.test}_low"], metrics[f"{each.test}_high"]
+    low, high = metrics[f"{hypothesis.test}_low"], metrics[f"{hypothesis.test}_high"]
     row |= {"estimate": value, "low": low, "high": high}
     if not all(map(math.isfinite, (value, low, high))):
         return row
-    up, down = low > each.null, high < each.null
-    row["against"] = (each.above is not None and down) or (each.below is not None and up)
-    row["beyond"] = up if each.above is not None else down if each.below is not None else up or down
-    return row | {"p": _p_value(each, value, low, high, level)}
-
-
-def _p_value(each: Hypothesis, value: float, low: float, high: float, level: float) -> float:
-    """From the interval: at which level its limit would touch the bound, with normal limits of the width on that side.
-
-    One-sided for `above` and `below`, two-sided for `differs`.
-    """
-    z = stats.norm.ppf((1 + level) / 2)
-    up = value > each.null if each.differs is not None else each.above is not None  # type: ignore[operator]
-    width = (value - low if up else high - value) / z
-    distance = (value - each.null if up else each.null - value) if each.null is not None else 0.0
+    up, down = low > hypothesis.null, high < hypothesis.null
+    row["against"] = (hypothesis.above is not None and down) or (hypothesis.below is not None and up)
+    row["beyond"] = up if hypothesis.above is not None else down if hypothesis.below is not None else up or down
+    # At which level the limit would touch the bound, with normal limits of the interval's width on that side: one-sided
+    # for `above` and `below`, two-sided for `differs`.
+    upward = value > hypothesis.null if hypothesis.differs is not None else hypothesis.above is not None
+    width = (value - low if upward else high - value) / stats.norm.ppf((1 + level) / 2)
+    distance = value - hypothesis.null if upward else hypothesis.null - value
     if width <= 0:
-        return 0.0 if distance > 0 else 1.0
+        return row | {"p": 0.0 if distance > 0 else 1.0}
     one = float(stats.norm.sf(distance / width))
-    return min(1.0, 2 * one) if each.differs is not None else one
+    return row | {"p": min(1.0, 2 * one) if hypothesis.differs is not None else one}
 
 
 OPEN = ("not_judged", "transport", "timeout", "budget", "fault")

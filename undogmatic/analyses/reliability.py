@@ -1,7 +1,5 @@
 """Would the same judge say it again, and would another judge say it too?"""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,20 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import NonNegativeFloat
 
-from undogmatic.analyses.base import (
-    MOST_GROUPS,
-    Limited,
-    LongTable,
-    NotNegative,
-    Share,
-    Unsuited,
-    family_level,
-    from_cache,
-)
+from undogmatic.analyses.base import Limited, LongTable, Runs, Share, Unsuited, family_level, from_cache
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, read_runs, units
-from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import agreement, checks, limits
 from undogmatic.stats.agreement import back_to_back
@@ -51,18 +40,10 @@ class ReliabilityAnalysis(Limited):
     """
 
     name: ClassVar[str] = "reliability"
-    against: Sequence[str] = ()
-    tolerance: NotNegative = 0.0
-    margin: NotNegative | None = None
+    against: Runs = ()
+    tolerance: NonNegativeFloat = 0.0
+    margin: NonNegativeFloat | None = None
     level: Share = 0.95
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.against) >= MOST_GROUPS:
-            raise ConfigError(
-                f"`analysis.against` names {len(self.against)} runs; every two are compared, so give at most "
-                f"{MOST_GROUPS - 1} beside this one."
-            )
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited without repeats and other runs, else ConfigError or DataError for a run that does not fit."""
@@ -179,21 +160,21 @@ class ReliabilityAnalysis(Limited):
         """All runs at once."""
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
         counts: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
-        n_groups, found = int(groups[rated.index].nunique()), None
+        n_groups, held = int(groups[rated.index].nunique()), None
         if len(rated) >= FEWEST_ITEMS:
             alpha = agreement.krippendorff_alpha(rated.to_numpy().T).estimate
             tell.number(alpha, "alpha")
             if alpha is not None and n_groups >= FEWEST_GROUPS:
                 ratings, names = scores.to_numpy(dtype=np.float64).T, groups[scores.index].tolist()
-                found = limits.alpha(ratings, judged.scale, groups=names, level=self.level)
-            interval = (None, None) if found is None else found.interval
+                held = limits.alpha(ratings, judged.scale, groups=names, level=self.level)
+            interval = (None, None) if held is None else held.interval
             for end, value in zip(("low", "high"), interval, strict=True):
                 tell.number(value, f"alpha_{end}")
             tell.say("alpha", counts, alpha=alpha, interval=interval)
-        evidence = SimpleNamespace(**counts, groups=n_groups, few=FEWEST_GROUPS, alpha=found)
-        if found is not None:
-            evidence.reliable = limits.hold(found, RELIABLE).outcome
-            evidence.tentative = limits.hold(found, TENTATIVE)
+        evidence = SimpleNamespace(**counts, groups=n_groups, few=FEWEST_GROUPS, alpha=held)
+        if held is not None:
+            evidence.reliable = limits.hold(held, RELIABLE).outcome
+            evidence.tentative = limits.hold(held, TENTATIVE)
         return verdict(AGREEMENT, evidence)
 
     def _compare(
@@ -246,16 +227,10 @@ def changes(a: np.ndarray, b: np.ndarray, span: float) -> np.ndarray | None:
 def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> SimpleNamespace:
     """Hold the mean absolute difference of the scores of a text in a repeat and in the first against the margin.
 
-    Args:
-        judged: The run.
-        repeat: 1 or more.
-        margin: Largest mean difference that does not matter.
-        level: Confidence level.
-    Returns:
-        `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached` more with one
-        from the cache; `n_failed` have no score in one of the two. `judged`, `worst` and `best` are those of
-        `truth.Bounded`: failed ones have the largest difference that the scale allows, or 0. They are None with fewer
-        than FEWEST_GROUPS groups.
+    `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached` more with one from
+    the cache; `n_failed` have no score in one of the two. `judged`, `worst` and `best` are those of `truth.Bounded`:
+    failed ones have the largest difference that the scale allows, or 0. They are None with fewer than FEWEST_GROUPS
+    groups.
     """
     frame, rubric = judged.frame, judged.rubric
     first = judged.first().set_index("item_id")
@@ -266,12 +241,12 @@ def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> Si
     failed = np.isnan(a) | np.isnan(b)
     fresh = [group for group, lost in zip(groups, failed, strict=True) if not lost]
     scores = np.concatenate([a[~failed], b[~failed]])
-    found = SimpleNamespace(n=len(fresh), n_groups=len(set(fresh)), judged=None, worst=None, best=None)
-    found.n_cached, found.n_failed = int(cached.sum()), int(failed.sum())
-    found.constant = bool(scores.size) and checks.is_constant(scores)
-    if found.n_groups >= FEWEST_GROUPS:
+    moved = SimpleNamespace(n=len(fresh), n_groups=len(set(fresh)), judged=None, worst=None, best=None)
+    moved.n_cached, moved.n_failed = int(cached.sum()), int(failed.sum())
+    moved.constant = bool(scores.size) and checks.is_constant(scores)
+    if moved.n_groups >= FEWEST_GROUPS:
         one = np.where(np.isnan(a), b, a)
         far = np.where(np.isnan(one), margin.span, np.maximum(one - rubric.minimum, rubric.maximum - one))
         claims = bounded(np.abs(b - a), [far, 0.0], margin.value, level, groups, (0.0, margin.span))
-        vars(found).update(claims._asdict())
-    return found
+        vars(moved).update(claims._asdict())
+    return moved

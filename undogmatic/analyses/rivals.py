@@ -4,9 +4,8 @@ The surface judge (`stats.surface`) sees what can be counted in a text: lengths,
 words, characters, n-grams. It is fitted anew in every run, and predicts each group from the others.
 """
 
-from __future__ import annotations
-
 import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -22,12 +21,13 @@ from undogmatic.analyses.truth import Margin, units
 from undogmatic.config.build import counter
 from undogmatic.records.results import Telling
 from undogmatic.stats import agreement, checks, confound, jackknife, means, paired, surface
+from undogmatic.stats.checks import Array, Groups, Rng
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.confound import AtEqual
 from undogmatic.stats.estimate import Estimate
 
-Array = NDArray[np.float64]
 Outcome = Literal["beyond_surface", "surface_as_good", "surface_explains", "open", "no_texts"]
+Sides = tuple[pd.DataFrame, pd.DataFrame]
 Control = Literal["survives", "confounded", "open", "inseparable"]
 """At equal length the difference is shown to be beyond the margin, shown to be below it, or neither; "inseparable"
 where the texts allow no control."""
@@ -41,7 +41,6 @@ MOST_TEXTS = 600
 """Most texts that the surface judge is fitted and tested on; of more, whole groups are drawn at random. Time grows with
 the cube."""
 FEWEST_GROUPS = 6
-_NAMED = 3
 FEWEST_TEXTS = 10
 """Fewest groups of labelled texts for a rival of their own."""
 SMALL_CORRELATION = 0.1
@@ -129,7 +128,7 @@ class Rival(NamedTuple):
 
 
 def at_equal_length(
-    first: pd.DataFrame, second: pd.DataFrame, unit: str, settings: PairSettings, rng: np.random.Generator
+    first: pd.DataFrame, second: pd.DataFrame, unit: str, settings: PairSettings, rng: Rng
 ) -> AtEqual | None:
     """What remains of the difference between the sides of complete pairs at equal length, in one unit.
 
@@ -157,26 +156,22 @@ def check_matched(first: pd.DataFrame, second: pd.DataFrame, settings: PairSetti
         return None
     everything = numbers(first, "score") - numbers(second, "score")
     d, groups, margin = everything[near], units(first[near]), settings.margin.value
-    mean = float(d.mean())
-    if len(set(groups)) < 2:
+    mean, n_groups = float(d.mean()), len(set(groups))
+    if n_groups < 2:
         return Matched(d.size, mean, None, False)
     shared: dict[str, Any] = {"sign": settings.sign, "alpha": settings.alpha, "groups": groups}
     likely = claim(d - d.mean() + everything.mean(), margin, **shared)
-    n_groups = likely.estimate.n_groups
+    telling = settings.turned(likely.estimate).low - SURE * likely.sd / math.sqrt(n_groups) > margin
     if float(np.ptp(d)) <= checks.SAME * float(np.abs(everything).max()):
         telling = settings.sign * mean <= margin
-    else:
-        telling = settings.turned(likely.estimate).low - SURE * likely.sd / math.sqrt(n_groups) > margin
     return Matched(d.size, mean, claim(d, margin, **shared), telling and n_groups >= likely.fewest)
 
 
 def control(at_equal: AtEqual | None, matched: Matched | None, settings: PairSettings, same: bool = False) -> Control:
     """Whether a difference beyond the margin is one at equal length, too: every check that the data allow must hold,
     and there must be one. `same`: all pairs are of one length."""
-    places: list[str] = []
-    if same:
-        places.append("beyond")
-    elif at_equal is not None and not at_equal.extrapolated:
+    places: list[str] = ["beyond"] if same else []
+    if not same and at_equal is not None and not at_equal.extrapolated:
         places.append(settings.held(at_equal.difference))
     if matched is not None and matched.telling and matched.difference is not None:
         places.append(settings.held(matched.difference))
@@ -185,7 +180,7 @@ def control(at_equal: AtEqual | None, matched: Matched | None, settings: PairSet
     return "inseparable" if not places else "open" if "open" in places else "survives"
 
 
-def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettings, rng: np.random.Generator) -> Rival:
+def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettings, rng: Rng) -> Rival:
     """Hold the judge's differences against a surface judge that predicts which text of a pair is the treatment.
 
     Args:
@@ -201,17 +196,16 @@ def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettin
     if len(set(texts)) < 2 or codes.max() + 1 < FEWEST_GROUPS:
         return Rival("no_texts" if len(set(texts)) < 2 else "open", n_pairs, n)
     counted, similar = settings.seen.similarities(texts)
-    rows = np.arange(n)
-    between = [surface.contrast(kernel, rows, rows + n) for kernel in similar]
+    between = [surface.contrast(kernel, np.arange(n), np.arange(n, 2 * n)) for kernel in similar]
     guess = surface.predict(between, np.ones(n), codes, rng, intercept=False)
     a, b = numbers(first, "score"), numbers(second, "score")
-    own, rival = ((1 + np.sign(values)) / 2 for values in (settings.sign * (a - b), guess))
+    judge, rival = ((1 + np.sign(values)) / 2 for values in (settings.sign * (a - b), guess))
     ends: dict[str, Any] = {"alpha": alpha, "groups": codes, "bounds": (-1.0, 1.0)}
     share = claim(2 * rival - 1, 0.0, **ends).estimate
     share = share.replace(value=float(np.mean(rival)), low=(share.low + 1) / 2, high=(share.high + 1) / 2)
     against_coin = np.mean(rival) < 0.5 or np.mean((1 - guess) ** 2) >= 1
-    prefers = own != 0.5  # a judge in steps ties where a text lies anywhere in a step: the rival gains nothing by that
-    increment = claim(np.where(prefers, own - (0.5 if against_coin else rival), 0.0), 0.0, **ends).estimate
+    # A judge in steps ties where a text lies anywhere in a step: the rival gains nothing by that.
+    increment = claim(np.where(judge != 0.5, judge - (0.5 if against_coin else rival), 0.0), 0.0, **ends).estimate
     controls = np.column_stack([confound.outcome_difference(similar, a, b, codes, rng), guess])
     shared: dict[str, Any] = {"sign": settings.sign, "alpha": alpha, "groups": codes, "bounds": settings.bounds}
     try:
@@ -219,10 +213,9 @@ def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettin
         at_equal = confound.at_equal(a - b, controls, settings.margin.value, predictions=foretold, **shared)
     except ValueError:
         at_equal = None
-    of_texts = surface.counts(texts, counted)
-    d = of_texts[:n] - of_texts[n:]
+    d = np.subtract(*np.split(surface.counts(texts, counted), 2))
     often = np.maximum((d > 0).mean(axis=0), (d < 0).mean(axis=0))
-    telling = [settings.seen.columns[k] for k in np.argsort(-often, kind="stable")[:_NAMED]]
+    telling = [settings.seen.columns[k] for k in np.argsort(-often, kind="stable")[:3]]
     outcome = _outcome(share.low, increment.low, at_equal, settings)
     return Rival(outcome, n_pairs, n, share, increment, at_equal, telling)
 
@@ -253,24 +246,18 @@ def unforeseen(at_equal: AtEqual, sign: int) -> float:
     return max(0.0, sign * at_equal.moved.estimate.value) * (1 - at_equal.foreseen)
 
 
-def say_lengths(
-    tell: Telling,
-    first: pd.DataFrame,
-    second: pd.DataFrame,
-    lengths: Mapping[str, AtEqual | None],
-    settings: PairSettings,
-) -> None:
+def say_lengths(tell: Telling, sides: Sides, lengths: Mapping[str, AtEqual | None], settings: PairSettings) -> None:
     """Tell how well each unit of length tells the conditions apart, how scores go with it over the texts of both, and
     what remains at equal length."""
     for unit, at_equal in lengths.items():
-        area = confound.length_auc(numbers(first, unit), numbers(second, unit), 1 - settings.alpha)
-        texts = pd.concat([first, second])
+        area = confound.length_auc(numbers(sides[0], unit), numbers(sides[1], unit), 1 - settings.alpha)
+        texts = pd.concat(sides)
         rho = agreement.correlation("spearman", numbers(texts, "score"), numbers(texts, unit)).estimate
         tell.number(area, "length_auc", unit)
         tell.number(rho, "length_spearman", unit)
         tell.say("ab.length", area.values("auc"), unit=unit, spearman=rho)
         if at_equal is None:
-            same = (first[unit] == second[unit]).all()
+            same = (sides[0][unit] == sides[1][unit]).all()
             tell.say("ab.same_length" if same else "ab.not_controlled", unit=unit)
             continue
         tell.number(at_equal.difference.estimate, "controlled_difference", unit)
@@ -285,18 +272,16 @@ def say_lengths(
 
 def say_matched(tell: Telling, matched: Matched, settings: PairSettings) -> None:
     """Tell the difference of the pairs of equal length alone."""
-    tell.number(matched.n, "matched_pairs")
-    if matched.difference is None:
-        tell.number(matched.mean, "matched_difference")
-        tell.say("ab.matched_alone", n=matched.n, difference=matched.mean)
-        return
-    estimate = matched.difference.estimate
-    tell.number(estimate, "matched_difference")
-    if not matched.telling:
-        tell.say("ab.matched_too_few", estimate.values("difference"), n=matched.n)
+    n, held = matched.n, matched.difference
+    tell.number(n, "matched_pairs")
+    tell.number(matched.mean if held is None else held.estimate, "matched_difference")
+    if held is None:
+        tell.say("ab.matched_alone", n=n, difference=matched.mean)
+    elif not matched.telling:
+        tell.say("ab.matched_too_few", held.estimate.values("difference"), n=n)
     else:
-        key = f"ab.matched_{settings.held(matched.difference)}"
-        tell.say(key, estimate.values("difference"), n=matched.n, margin=settings.margin.value)
+        values = held.estimate.values("difference")
+        tell.say(f"ab.matched_{settings.held(held)}", values, n=n, margin=settings.margin.value)
 
 
 def say_rival(tell: Telling, rival: Rival, settings: PairSettings) -> None:
@@ -304,10 +289,8 @@ def say_rival(tell: Telling, rival: Rival, settings: PairSettings) -> None:
     tell.number(float(rival.outcome == "beyond_surface"), "beyond_surface")
     if rival.share is None or rival.increment is None:
         if rival.outcome == "no_texts":
-            tell.say("ab.surface_no_texts")
-        else:
-            tell.say("ab.surface_too_few", n=rival.n_drawn, needed=FEWEST_GROUPS)
-        return
+            return tell.say("ab.surface_no_texts")
+        return tell.say("ab.surface_too_few", n=rival.n_drawn, needed=FEWEST_GROUPS)
     tell.number(rival.share, "surface_share")
     tell.number(rival.increment, "surface_increment")
     tell.say("ab.surface", rival.share.values("share"), n=rival.n_drawn, telling=list(rival.most_telling))
@@ -315,8 +298,7 @@ def say_rival(tell: Telling, rival: Rival, settings: PairSettings) -> None:
         tell.say("ab.surface_drawn", n=rival.n_drawn, total=rival.n_pairs)
     tell.say("ab.surface_increment", rival.increment.values("gain"))
     if rival.at_equal is None:
-        tell.say("ab.surface_not_controlled")
-        return
+        return tell.say("ab.surface_not_controlled")
     tell.number(rival.at_equal.difference.estimate, "surface_controlled")
     place, values = _remaining(rival.at_equal, settings, unforeseen(rival.at_equal, settings.sign))
     tell.say(f"ab.surface_{place}", values)
@@ -327,10 +309,9 @@ def _remaining(at_equal: AtEqual, settings: PairSettings, slack: float = 0.0) ->
 
     It is "unforeseen" where it is not beyond the margin by more than `slack`."""
     estimate, margin = at_equal.difference.estimate, settings.margin.value
-    values = {"raw": at_equal.raw, **estimate.values("difference")}
+    place, values = settings.held(at_equal.difference), {"raw": at_equal.raw, **estimate.values("difference")}
     if at_equal.extrapolated:
         return "extrapolated", values
-    place = settings.held(at_equal.difference)
     if place == "beyond" and settings.turned(estimate).low - slack <= margin:
         return "unforeseen", values | {"margin": margin, "slack": slack}
     return place, values | {"margin": margin}
@@ -339,17 +320,14 @@ def _remaining(at_equal: AtEqual, settings: PairSettings, slack: float = 0.0) ->
 def table_of_lengths(pairs: Pairs) -> pd.DataFrame:
     """Length statistics per condition and unit, and the rank correlation of score with length within it."""
     rows = []
-    for unit in UNITS:
-        for condition, every in pairs.sides.items():
-            side = every.dropna(subset="score")
-            if side.empty:
-                continue
-            score, lengths = numbers(side, "score"), numbers(side, unit)
-            summary = {k: v for k, v in paired.summary(lengths)._asdict().items() if k not in ("iqr", "sd")}
-            rho = agreement.correlation("spearman", score, lengths).estimate if len(side) > 2 else None
-            row = {"condition": condition, "unit": unit, **summary}
+    for unit, (condition, every) in itertools.product(UNITS, pairs.sides.items()):
+        side = every.dropna(subset="score")
+        if len(side):
+            lengths = numbers(side, unit)
+            rho = agreement.correlation("spearman", numbers(side, "score"), lengths).estimate if len(side) > 2 else None
+            row = {"condition": condition, "unit": unit, **paired.summary(lengths)._asdict()}
             rows.append(row | {"score_spearman": np.nan if rho is None else rho})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).drop(columns=["iqr", "sd"])
 
 
 @functools.lru_cache(maxsize=4)
@@ -362,15 +340,12 @@ def _similar(texts: tuple[str, ...], field_words: str | None) -> tuple[Array, li
     return counted, surface.kernels(texts, counted)
 
 
-def drawn(groups: NDArray[Any], most: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def drawn(groups: NDArray[Any], most: int, rng: Rng) -> NDArray[np.bool_]:
     """Which rows to keep: all, or those of groups in random order up to `most` rows."""
-    if groups.size <= most:
-        return np.ones(groups.size, dtype=np.bool_)
     codes = pd.factorize(groups)[0]
     sizes = np.bincount(codes)
-    order = rng.permutation(sizes.size)
-    fits = order[np.cumsum(sizes[order]) <= most]
-    return np.isin(codes, fits)
+    order = np.arange(sizes.size) if groups.size <= most else rng.permutation(sizes.size)
+    return np.isin(codes, order[np.cumsum(sizes[order]) <= most])
 
 
 class LabelledRival(NamedTuple):
@@ -393,57 +368,44 @@ class LabelledRival(NamedTuple):
 
 
 def labelled_rival(
-    texts: Sequence[str],
-    scores: Array,
-    labels: Array,
-    groups: Sequence[object],
-    rng: np.random.Generator,
-    *,
-    level: float = 0.95,
-    seen: Seen | None = None,
+    texts: list[str], score: Array, label: Array, groups: Groups, rng: Rng, seen: Seen, level: float = 0.95
 ) -> LabelledRival:
     """Hold the judge's scores against a surface judge that predicts the label.
 
     Args:
-        texts, scores, labels, groups: Of the judged and labelled texts, shape (n,).
+        texts, score, label, groups: Of the judged and labelled texts, shape (n,).
         rng: For the folds, and the draw where there are more than MOST_TEXTS texts.
-        level: Confidence level.
         seen: What the surface judge sees besides; models in it were fitted to other texts than these.
     """
     kept = drawn(np.asarray(groups, dtype=object), MOST_TEXTS, rng)
     read = [str(text) for text, one in zip(texts, kept, strict=True) if one]
-    score, label = np.asarray(scores, np.float64)[kept], np.asarray(labels, np.float64)[kept]
+    score, label = np.asarray(score, np.float64)[kept], np.asarray(label, np.float64)[kept]
     codes = pd.factorize(np.asarray(groups, dtype=object)[kept])[0]
     nothing = LabelledRival("open", len(texts), len(read))
     if len(set(read)) < 2:
         return nothing._replace(outcome="no_texts")
     if codes.max() + 1 < FEWEST_TEXTS or checks.is_constant(score) or checks.is_constant(label):
         return nothing
-    _, similar = (seen or Seen()).similarities(read)
-    guess, said = (surface.predict(similar, target, codes, rng) for target in (label, score))
-    columns = np.column_stack([score, label, guess, said])
-
-    def interval(place: int, lowest: float) -> Estimate:
-        def statistic(part: Array) -> float:
-            return _rank_columns(part)[place]
-
-        return jackknife.nearly_mean(columns, statistic, rng, level, groups=codes, bounds=(lowest, 1.0))
-
+    _, similar = seen.similarities(read)
+    guess, guessed_score = (surface.predict(similar, target, codes, rng) for target in (label, score))
+    columns = np.column_stack([score, label, guess, guessed_score])
+    how: dict[str, Any] = {"rng": rng, "level": level, "groups": codes}
     try:
-        increment, beyond = interval(1, -2.0), interval(2, -1.0)
+        increment = jackknife.nearly_mean(columns, lambda part: _rank_columns(part)[1], bounds=(-2.0, 1.0), **how)
+        beyond = jackknife.nearly_mean(columns, lambda part: _rank_columns(part)[2], bounds=(-1.0, 1.0), **how)
     except ValueError:
         return nothing
-    own = float(_rank_columns(columns)[0])
+    correlation = float(_rank_columns(columns)[0])
     saved = np.abs(label - _mapped(guess, label, codes)) - np.abs(label - _mapped(score, label, codes))
     error = claim(saved, 0.0, alpha=1 - level, groups=codes).estimate
     result: Outcome = "open"
     if increment.low > 0 and beyond.low > SMALL_CORRELATION:
         result = "beyond_surface"
-    elif beyond.high < SMALL_CORRELATION < own:
+    elif beyond.high < SMALL_CORRELATION < correlation:
         result = "surface_explains"
     elif increment.low <= 0:
         result = "surface_as_good"
-    return LabelledRival(result, len(texts), len(read), own - increment.value, increment, beyond, error)
+    return LabelledRival(result, len(texts), len(read), correlation - increment.value, increment, beyond, error)
 
 
 def _rank_columns(columns: Array) -> tuple[float, float, float]:
@@ -454,7 +416,7 @@ def _rank_columns(columns: Array) -> tuple[float, float, float]:
     sizes = np.sqrt(np.sum(ranks**2, axis=0))
     if sizes[0] == 0 or sizes[1] == 0:
         return float("nan"), float("nan"), float("nan")
-    own = float(ranks[:, 0] @ ranks[:, 1] / (sizes[0] * sizes[1]))
+    judge = float(ranks[:, 0] @ ranks[:, 1] / (sizes[0] * sizes[1]))
     rival = float(ranks[:, 2] @ ranks[:, 1] / (sizes[2] * sizes[1])) if sizes[2] else 0.0
     guesses = ranks[:, 2:][:, sizes[2:] > 0]
     left = ranks[:, :2]
@@ -462,20 +424,16 @@ def _rank_columns(columns: Array) -> tuple[float, float, float]:
         left = left - guesses @ np.linalg.lstsq(guesses, left, rcond=None)[0]
     rest = float(np.sqrt(np.sum(left[:, 1] ** 2)))
     part = float(left[:, 0] @ left[:, 1] / (sizes[0] * rest)) if rest > 0 else 0.0
-    return own, own - max(0.0, rival), part
+    return judge, judge - max(0.0, rival), part
 
 
 def _mapped(values: Array, label: Array, codes: NDArray[np.intp]) -> Array:
     """The label that a monotone regression on `values` gives, fitted without the tenth of the groups it serves."""
     from sklearn.isotonic import IsotonicRegression
+    from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-    out = np.empty(values.size)
-    folds = codes % min(10, int(codes.max()) + 1)
-    for fold in np.unique(folds):
-        others = folds != fold
-        fitted = IsotonicRegression(out_of_bounds="clip").fit(values[others], label[others])
-        out[~others] = fitted.predict(values[~others])
-    return out
+    regression, tenths = IsotonicRegression(out_of_bounds="clip"), PredefinedSplit(codes % 10)
+    return np.asarray(cross_val_predict(regression, values, label, cv=tenths))
 
 
 def tell_labelled(tell: Telling, rival: LabelledRival) -> None:

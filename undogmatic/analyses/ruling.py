@@ -16,8 +16,6 @@ with the values that the rule names. docs/verdicts.md explains the rules to read
 table of its own verdict beside its evidence; those of the analyses are all here.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable, Mapping
@@ -58,22 +56,15 @@ class Rules(NamedTuple):
 
 
 class Ruling(NamedTuple):
-    """The rule that decided, on what, and the keys of the further reasons against the claim, gravest first."""
+    """The rule that decided, with its key and how it leaves the claim, on what evidence, and the keys of the further
+    reasons against the claim, gravest first."""
 
     rules: Rules
     rule: Rule
+    key: str
+    standing: Standing | None
     evidence: Any
     others: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """Of the rule."""
-        return self.rule.key
-
-    @property
-    def standing(self) -> Standing | None:
-        """How the claim is left."""
-        return self.rule.standing
 
     @property
     def decided(self) -> tuple[Finding, Standing | None]:
@@ -93,7 +84,7 @@ class Ruling(NamedTuple):
             values |= {"alone": 0 if self.others else 1, "also": [f"also_{other}" for other in self.others]}
         return Finding(f"{self.rules.prefix}{self.key}", values)
 
-    def again(self, **changes: Any) -> Ruling:
+    def again(self, **changes: Any) -> "Ruling":
         """The verdict by the same rules on changed evidence."""
         evidence = copy.copy(self.evidence)
         vars(evidence).update(changes)
@@ -103,10 +94,9 @@ class Ruling(NamedTuple):
 def verdict(rules: Rules, evidence: Any) -> Ruling:
     """The first rule that applies, and of the reasons against a claim all that do."""
     applying = (rule for rule in rules.rules if rule.when(evidence))
-    first = next(applying, None)
-    assert first is not None, "the last rule always applies"
+    first = next(applying)  # the last rule always applies
     others = tuple(rule.key for rule in applying if rule.against) if first.against else ()
-    return Ruling(rules, first, evidence, others)
+    return Ruling(rules, first, first.key, first.standing, evidence, others)
 
 
 def always(evidence: Any) -> bool:
@@ -162,7 +152,8 @@ def _reason(key: str, standing: Standing, when: Callable[[Any], object], says: s
 AB = Rules("ab.verdict_", (
     Rule("missing", "undecided", lambda e: e.otherwise is not None, f"{_SIDES} failed n=n_pairs otherwise"),
     # What cannot be said.
-    Rule("all_failed", "undecided", lambda e: e.unjudged, "conditions=unjudged"),
+    Rule("all_failed", "undecided", lambda e: 0 in e.judged.values(),
+         lambda e: {"conditions": [condition for condition, n in e.judged.items() if n == 0]}),
     Rule("no_pairs", "undecided", lambda e: e.n_pairs == 0, "failed"),
     Rule("one_group", "undecided", lambda e: e.n_groups == 1 and e.n_pairs > 1, "n=n_pairs needed=fewest"),
     Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_pairs groups=n_groups needed=fewest"),

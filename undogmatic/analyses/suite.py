@@ -1,7 +1,5 @@
 """All that the dataset allows: paired experiment, controls, attacks, gold labels, or a description; and the costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, count, distributions
+from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, count
 from undogmatic.analyses.controls import AdversarialAnalysis, ControlsAnalysis
 from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
@@ -19,8 +17,6 @@ from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import paired
-
-_QUANTILES = (0.05, 0.95)
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,7 @@ class NoAnalysis:
         # More groups than can be told apart are drawn as one; the table has them all.
         drawn = groups if len(groups) <= MOST_GROUPS else {"all": first}
         scores = {c: own["score"].dropna().to_numpy(dtype=np.float64) for c, own in drawn.items()}
-        distributions(tell, judged, scores, "histogram")
+        judged.draw(tell, scores, "histogram")
         return [tell.result()]
 
 
@@ -78,17 +74,15 @@ def _describe_categories(tell: Telling, rubric: Rubric, groups: Mapping[str, pd.
     if not rows:
         return
     tell.tables["categories"] = pd.DataFrame(rows)
-    total = rows[: len(categories)]
-    for row in total:
+    for row in rows[: len(categories)]:
         tell.number(row["share"], "share", str(row["category"]))
-    most = max(total, key=lambda row: row["n"])
+    most = max(rows[: len(categories)], key=lambda row: row["n"])
     tell.say("none.most", n=int(groups["total"]["category"].count()), category=most["category"], share=most["share"])
 
 
 def _row(label: str, rows: pd.DataFrame) -> dict[str, Any]:
     values, failed = rows["score"].dropna().to_numpy(dtype=np.float64), int(rows["error"].notna().sum())
-    p5, p95 = np.quantile(values, _QUANTILES).tolist()
-    s = paired.summary(values)
+    (p5, p95), s = np.quantile(values, (0.05, 0.95)).tolist(), paired.summary(values)
     spread = {"minimum": s.minimum, "p5": p5, "q1": s.q1, "median": s.median, "q3": s.q3, "p95": p95}
     return {"condition": label, "n": s.n, "mean": s.mean, "sd": s.sd, **spread, "maximum": s.maximum, "failed": failed}
 
@@ -113,12 +107,12 @@ class SuiteAnalysis:
 
     def check(self, judged: LongTable) -> None:
         """Any dataset will do; raises DataError where one has what an analysis reads, but damaged."""
-        divided(self._all(), judged)
+        divided(self.parts, judged)
         self.costs.check(judged)
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """The suite's own result (what was run, what left out), then one per analysis, then the costs."""
-        suited, left_out = divided(self._all(), judged)
+        suited, left_out = divided(self.parts, judged)
         runnable = suited or [NoAnalysis()]
         tell = Telling(self.name, {"suite.run": len(suited), "suite.left_out": len(left_out)})
         tell.say("suite.run", analyses=[analysis.name for analysis in runnable])
@@ -127,12 +121,9 @@ class SuiteAnalysis:
         return [tell.result(), *run_each([*runnable, self.costs], judged, rng)]
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of the analyses it may run."""
-        return (*(analysis.name for analysis in self._all()), self.costs.name, NoAnalysis.name)
-
-    def _all(self) -> list[Analysis]:
-        return [self.ab, self.controls, self.adversarial, self.labelled]
+    def parts(self) -> tuple[Analysis, ...]:
+        """The analyses that it may run, but for the costs, which come last."""
+        return self.ab, self.controls, self.adversarial, self.labelled
 
 
 def divided(analyses: Sequence[Analysis], judged: LongTable) -> tuple[list[Analysis], dict[str, str]]:
@@ -167,8 +158,9 @@ class SeveralAnalyses:
     def __init__(self, **analyses: Analysis) -> None:
         self.analyses = list(analyses.values())
         self.reads_words = any(getattr(a, "reads_words", False) for a in self.analyses)
-        suite = {name for a in self.analyses if isinstance(a, SuiteAnalysis) for name in a.parts}
-        twice = sorted(suite & {a.name for a in self.analyses})
+        suites = (a for a in self.analyses if isinstance(a, SuiteAnalysis))
+        in_suite = {part.name for suite in suites for part in (*suite.parts, suite.costs, NoAnalysis())}
+        twice = sorted(in_suite & {a.name for a in self.analyses})
         if twice:
             raise ConfigError(f"`analysis` names suite, which includes {', '.join(twice)}: leave one of the two out.")
 

@@ -1,10 +1,8 @@
 """Finds what a judgment is held against: human labels, other runs over the same items, known conditions, margins."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -16,7 +14,9 @@ from undogmatic.analyses.base import Limited, LongTable, Unsuited
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
+from undogmatic.stats.checks import Array
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.means import Bounds
 
 Source = Literal["label", "reference", "condition"]
 
@@ -108,18 +108,16 @@ def people_apart(judged: LongTable, rows: pd.DataFrame) -> pd.Series:
     one, is at least 2), else from `label` and the metadata `second_label`; NaN where only one person labelled.
     """
 
-    def numbers(name: str) -> pd.Series:
-        column = rows.get(f"metadata.{name}")
-        return pd.Series(np.nan, rows.index) if column is None else pd.to_numeric(column, errors="coerce")
-
-    spread = numbers("label_spread").where(numbers("label_count").fillna(2) >= 2)
-    second = (pd.to_numeric(rows["label"]) - numbers("second_label")).abs()
-    said = [
-        [float(v) for v in judged.said.get(item, {}).get(criterion, {}).values() if not isinstance(v, str)]
-        for item, criterion in zip(rows["item_id"].astype(str), rows["criterion"].astype(str), strict=True)
-    ]
-    apart = [max(labels) - min(labels) if len(labels) > 1 else np.nan for labels in said]
-    return pd.Series(apart, rows.index, dtype=np.float64).fillna(spread).fillna(second)
+    known = rows.reindex(columns=[f"metadata.{name}" for name in ("label_spread", "label_count", "second_label")])
+    spread, n_labels, second = (pd.to_numeric(known[name], errors="coerce") for name in known)
+    apart = []
+    for item, criterion in zip(rows["item_id"].astype(str), rows["criterion"].astype(str), strict=True):
+        labels = judged.said.get(item, {}).get(criterion, {}).values()
+        numbers = [float(label) for label in labels if not isinstance(label, str)]
+        apart.append(max(numbers) - min(numbers) if len(numbers) > 1 else np.nan)
+    of_raters = pd.Series(apart, rows.index, dtype=np.float64)
+    of_two = (pd.to_numeric(rows["label"]) - second).abs()
+    return of_raters.fillna(spread.where(n_labels.fillna(2) >= 2)).fillna(of_two)
 
 
 def check_order(analysis: str, rubric: Rubric) -> None:
@@ -204,12 +202,7 @@ class Bounded(NamedTuple):
 
 
 def bounded(
-    values: NDArray[np.float64],
-    ends: Sequence[NDArray[np.float64] | float],
-    margin: float,
-    level: float,
-    groups: Sequence[str],
-    bounds: tuple[float, float],
+    values: Array, ends: Sequence[Array | float], margin: float, level: float, groups: list[str], bounds: Bounds
 ) -> Bounded:
     """Hold a mean against a margin, whatever failed judgments might have been.
 
@@ -219,23 +212,18 @@ def bounded(
         margin, level, groups, bounds: As in `stats.claims.claim`; groups of shape (n,).
     """
     failed = np.isnan(values)
-
-    def held(filled: NDArray[np.float64], kept: NDArray[np.bool_]) -> Claim:
-        among = [group for group, one in zip(groups, kept, strict=True) if one]
-        return claim(filled[kept], margin, alpha=1 - level, groups=among, bounds=bounds)
-
-    alone = held(values, ~failed)
+    how: dict[str, Any] = {"alpha": 1 - level, "bounds": bounds}
+    judged = claim(values[~failed], margin, groups=list(itertools.compress(groups, ~failed)), **how)
     if not failed.any():
-        return Bounded(alone, alone, alone)
-    every = np.ones(values.size, dtype=np.bool_)
-    return Bounded(alone, *(held(np.where(failed, end, values), every) for end in ends))
+        return Bounded(judged, judged, judged)
+    return Bounded(judged, *(claim(np.where(failed, end, values), margin, groups=groups, **how) for end in ends))
 
 
-def margin_of(rubric: Rubric, own: float | None = None) -> Margin:
+def margin_of(rubric: Rubric, margin: float | None = None) -> Margin:
     """The margin that counts: the analysis' own (`analysis.margin`), else the rubric's, else SHARE of the scale."""
     span = rubric.maximum - rubric.minimum
-    if own is not None:
-        return Margin(own, "analysis", span)
+    if margin is not None:
+        return Margin(margin, "analysis", span)
     return Margin(SHARE * span, "default", span) if rubric.margin is None else Margin(rubric.margin, "rubric", span)
 
 
@@ -260,15 +248,15 @@ def read_runs(judged: LongTable, folders: Sequence[str], key: str = "analysis.ag
         ConfigError: A folder holds no journal.
         DataError: A run is over other items, or on another scale.
     """
-    own, taken, runs = set(judged.frame["item_id"]), {judged.name}, []
+    here, taken, runs = set(judged.frame["item_id"]), {judged.name}, []
     for where, run in itertools.chain(
         ((f"the run {name!r}", OtherRun(name, _first(frame))) for name, frame in judged.others.items()),
         ((f"`{key.format(n)}`: {folder}", _read(folder, judged, key.format(n))) for n, folder in enumerate(folders)),
     ):
         there = set(run.scores.index)
-        if there != own:
+        if there != here:
             raise DataError(
-                f"{where} shares {len(own & there)} items with this run, which has {len(own)}; that one has "
+                f"{where} shares {len(here & there)} items with this run, which has {len(here)}; that one has "
                 f"{len(there)}. Agreement needs the same items: judge the same dataset with both, to the end."
             )
         names = itertools.chain([run.name], (f"{run.name} ({n})" for n in itertools.count(2)))
@@ -289,8 +277,7 @@ def _read(typed: str, judged: LongTable, key: str) -> OtherRun:
             f"`{key}`: {typed} was judged on the scale {other.span()}, and this run on {own.span()}. Agreement needs "
             "one scale: compare runs of one rubric."
         )
-    digest, there = judged.digest, folder.facts.get("dataset_digest")
-    differs = digest is not None and there is not None and digest != there
+    differs = None not in (digests := {judged.digest, folder.facts.get("dataset_digest")}) and len(digests) > 1
     set_to = settings(folder.facts.get("choices") or {}, folder.mapping(COMPOSED))
     scores = folder.first_scores(*judged.frame.iloc[0][["judge", "criterion"]].astype(str))
     return OtherRun(str(folder.facts.get("name", folder.path.name)), scores, differs, set_to)
@@ -307,23 +294,17 @@ def settings(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str,
         choices: Option per group.
         config: The composed config; values that refer to others are left out.
     """
-    found = {group: choices[group] for group in SET if choices.get(group) is not None}
-    for group in SET:
-        found |= dict(_plain(group, config.get(group)))
-    return found | dict(_plain("seed", config.get("seed")))
-
-
-def _plain(name: str, node: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(node, Mapping):
-        for key, value in node.items():
-            yield from _plain(f"{name}.{key}", value)
-    elif isinstance(node, bool | int | float | str) and "${" not in str(node):
-        yield name, str(node)
+    was_set = {group: choices[group] for group in SET if choices.get(group) is not None}
+    for key in (*SET, "seed"):
+        flat = pd.json_normalize({key: config.get(key)}).to_dict("records")[0].items()
+        plain = {name: str(value) for name, value in flat if isinstance(value, bool | int | float | str)}
+        was_set |= {str(name): value for name, value in plain.items() if "${" not in value}
+    return was_set
 
 
 def differing(runs: Sequence[Mapping[str, str]]) -> list[str]:
     """The settings that all runs have and in which they differ; of a group whose option differs, that alone."""
     shared = [key for key in runs[0] if all(key in run for run in runs)]
-    found = [key for key in shared if len({run[key] for run in runs}) > 1]
-    groups = set(found) & set(SET)
-    return [key for key in found if key in groups or key.partition(".")[0] not in groups]
+    changed = [key for key in shared if len({run[key] for run in runs}) > 1]
+    groups = set(changed) & set(SET)
+    return [key for key in changed if key in groups or key.partition(".")[0] not in groups]

@@ -1,7 +1,5 @@
 """Divides the variance of scores and of people's labels by its sources, and says how many of which to average."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
@@ -12,10 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import MOST_GROUPS, Limited, LongTable, Share, Unsuited, columns, from_cache
+from undogmatic.analyses.base import Limited, LongTable, Runs, Share, Unsuited, columns, from_cache
 from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, verdict
 from undogmatic.analyses.truth import check_order, differing, read_runs
-from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Finding, Telling, metric_name
 from undogmatic.stats.variance import FEWEST_GROUPS, MOST_FACETS, Study
 
@@ -49,14 +46,9 @@ class VarianceAnalysis(Limited):
 
     name: ClassVar[str] = "variance"
     long: ClassVar[bool] = True
-    against: Sequence[str] = ()
+    against: Runs = ()
     target: Share = TARGET
     level: Share = 0.95
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.against) >= MOST_GROUPS:
-            raise ConfigError(f"`analysis.against` names {len(self.against)} runs; give at most {MOST_GROUPS - 1}.")
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited with one judge, one repeat, no other run and no second rater, else as `read_runs`."""
@@ -158,7 +150,6 @@ def of_scores(frame: pd.DataFrame, facets: Sequence[str], target: float = TARGET
         facets: Columns that say under what a score was given. Those with one value are left out, and those that change
             only together count as one.
         target: The reliability that is wanted.
-        level: Confidence level.
     Returns:
         The table has a row per component: source, share (of the variance of one score), sd (score units), variance with
         its limits, degrees (of freedom). Items that lack a score under some combination are left out whole.
@@ -210,14 +201,14 @@ def _study(tell: Telling, frame: pd.DataFrame, facets: Sequence[str], level: flo
 def _labels(judged: LongTable, criterion: str, frame: pd.DataFrame) -> pd.DataFrame | None:
     """What each rater said of each item, in the columns that `of_scores` reads; None with fewer than two raters."""
     groups = frame.drop_duplicates("item_id").set_index("item_id")["group"]
-    said = [
+    labels = [
         {"item_id": item, "group": group, "rater": rater, "score": float(label)}
         for item, group in groups.items()
         for rater, label in judged.said.get(str(item), {}).get(criterion, {}).items()
         if not isinstance(label, str)
     ]
-    found = pd.DataFrame(said, columns=["item_id", "group", "rater", "score"])
-    return found if found["rater"].nunique() > 1 else None
+    table = pd.DataFrame(labels, columns=["item_id", "group", "rater", "score"])
+    return table if table["rater"].nunique() > 1 else None
 
 
 def _together(frame: pd.DataFrame, facets: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from undogmatic.cli import describe, doors, score
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
-from undogmatic.safety.guard import know_words
 from undogmatic.safety.outside import brief, has_halves
+from undogmatic.safety.secrets import know_words
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

@@ -229,25 +229,22 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     if isinstance(kind, str) and kind not in KINDS:
         return target
     module, *names = KINDS[kind] if isinstance(kind, str) else (kind.__module__, kind.__name__)
-    refusal = f"`{group}._target_` is '{whole_name}', which cannot be used here: it"
+    able = {name for each in target.__mro__ if not each.__module__.startswith("dspy.") for name in vars(each)}
     is_base = module and kind not in ("prompt", "rubric") and [target.__module__, target.__name__] == [module, *names]
     if is_base or getattr(target, "_is_protocol", False):
-        raise ConfigError(
-            f"{refusal} only says what such a class must be able to do. Name one that does it, as the files of conf/ "
-            "do."
-        )
-    if module and not issubclass(target, getattr(importlib.import_module(module), names[0])):
-        raise ConfigError(f"{refusal} is no {module}.{names[0]}.")
-    able = {name for each in target.__mro__ if not each.__module__.startswith("dspy.") for name in vars(each)}
-    if not module and (lacking := [name for name in names if name not in able]):
-        raise ConfigError(f"{refusal} has no `{lacking[0]}`.")
-    return target
+        why = "only says what such a class must be able to do. Name one that does it, as the files of conf/ do"
+    elif module and not issubclass(target, getattr(importlib.import_module(module), names[0])):
+        why = f"is no {module}.{names[0]}"
+    elif not module and (lacking := [name for name in names if name not in able]):
+        why = f"has no `{lacking[0]}`"
+    else:
+        return target
+    raise ConfigError(f"`{group}._target_` is '{whole_name}', which cannot be used here: it {why}.")
 
 
 def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
     """Find the function that `key` of a config names to count what is in a text, and the names of what it counts.
-    Raises ConfigError where it may not be imported, or does not say that it returns a NamedTuple: none else gets a
-    text."""
+    Raises ConfigError where it may not be imported, or is not annotated to return a NamedTuple."""
     function = _imported(path, key)
     counts = typing.get_type_hints(function).get("return") if inspect.isfunction(function) else None
     if not (inspect.isclass(counts) and issubclass(counts, tuple) and hasattr(counts, "_fields")):
@@ -276,24 +273,22 @@ def _imported(path: str, key: str) -> Any:
     except UndogmaticError:
         raise
     except (Exception, SystemExit) as error:
-        why = f"which cannot be imported: {_raised(error)}."
+        why = f"which cannot be imported: {_raised(error)}"
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
-            why = (
-                f"which cannot be imported: there is no module {error.name}. A module of yours lies beside "
-                "undogmatic.toml, or is installed."
-            )
+            beside = "A module of yours lies beside undogmatic.toml, or is installed"
+            why = f"which cannot be imported: there is no module {error.name}. {beside}"
         elif isinstance(error, AttributeError) and error.obj is sys.modules.get(module) and error.name == name:
-            why = f"and the module {module} has no {name}."
-        raise ConfigError(f"`{key}` is {path[:200]!r}, {why}") from None
+            why = f"and the module {module} has no {name}"
+        raise ConfigError(f"`{key}` is {path[:200]!r}, {why}.") from None
 
 
 def _raised(error: BaseException) -> str:
     """Where something was raised in somebody's code, if that is known; its type, and the first line of what it says."""
     what = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
-    places = [place for place in traceback.extract_tb(error.__traceback__) if not place.filename.startswith("<")]
-    where = f"{places[-1].filename}:{places[-1].lineno}: " if len(places) > 1 else ""
+    places: list[Any] = [p for p in traceback.extract_tb(error.__traceback__) if not p.filename.startswith("<")][1:]
     if isinstance(error, SyntaxError) and error.filename is not None:
-        where = f"{error.filename}:{error.lineno}: "
+        places = [error]
+    where = f"{places[-1].filename}:{places[-1].lineno}: " if places else ""
     kind = "" if isinstance(error, ModuleNotFoundError) else type(error).__name__  # whose text says it all
     return where + ": ".join(filter(None, (kind, what)))
 
@@ -319,7 +314,7 @@ def places(target: Any) -> dict[str, list[Any]]:
         hints = {name: field.annotation for name, field in target.model_fields.items()}
     else:
         hints = {"**" if p.kind is p.VAR_KEYWORD else p.name: p.annotation for p in _parameters(target)}
-    return {"**": []} | {name: [*_alternatives(hint)] for name, hint in hints.items()}
+    return {"**": []} | {name: _alternatives(hint) for name, hint in hints.items()}
 
 
 def _parameters(target: Any) -> list[inspect.Parameter]:
@@ -332,14 +327,11 @@ def _parameters(target: Any) -> list[inspect.Parameter]:
     return [parameter.replace(annotation=hints.get(parameter.name, Any)) for parameter in named]
 
 
-def _alternatives(hint: Any) -> Iterator[Any]:
-    if typing.get_origin(hint) is typing.Annotated:
-        yield from _alternatives(typing.get_args(hint)[0])
-    elif typing.get_origin(hint) in (typing.Union, types.UnionType):
-        for part in typing.get_args(hint):
-            yield from _alternatives(part)
-    else:
-        yield hint
+def _alternatives(hint: Any) -> list[Any]:
+    kind, parts = typing.get_origin(hint), typing.get_args(hint)
+    if kind not in (typing.Annotated, typing.Union, types.UnionType):
+        return [hint]
+    return [one for part in (parts[:1] if kind is typing.Annotated else parts) for one in _alternatives(part)]
 
 
 def inside(hints: Sequence[Any], step: str | int) -> Iterator[Any]:

@@ -30,9 +30,8 @@ from undogmatic.config.project import folders
 from undogmatic.config.wall import HYDRA, check
 from undogmatic.errors import ConfigError
 from undogmatic.safety.command import as_typed
-from undogmatic.safety.guard import without_secrets
 from undogmatic.safety.paths import conf_folder
-from undogmatic.safety.secrets import scrub_words
+from undogmatic.safety.secrets import scrub_words, without_secrets
 
 SEARCH_PATH = "hydra.searchpath"
 _typed_places: list[tuple[str, str]] = []
@@ -189,9 +188,15 @@ def opened(words: Sequence[str] = (), config_dirs: Iterable[str | Path] = (), jo
     """Open Hydra with the folders in `config_dirs`, those that an override names (hydra.searchpath=[...]), those of the
     project and the program's; inside, `current` is the loader too. `job` is Hydra's name for the job and for its log.
     Raises ConfigError where one is no folder, or holds a file with the name of a shipped one."""
-    _typed_places[:] = [("command-line", f"{SCHEME}://{folder.absolute()}") for folder in _existing(config_dirs)]
-    places = (place for word in words if _searches(word) for place in _places(word))
-    _typed_places.extend((f"{SEARCH_PATH} in command-line", place) for place in places)
+    _typed_places[:] = [("command-line", f"{SCHEME}://{folder}") for folder in _existing(config_dirs)]
+    for override in filter(_searches, words):
+        try:
+            places = OverridesParser.create().parse_override(override).value()
+        except HydraException:
+            places = override.partition("=")[2]
+        if not isinstance(places, list | None) or not all(isinstance(place, str) for place in places or ()):
+            raise ConfigError(f"{SEARCH_PATH} must be a list of strings. Got: {str(places)[:200]}")
+        _typed_places.extend((f"{SEARCH_PATH} in command-line", source_of(place)) for place in places or ())
     with ExitStack() as stack:
         stack.callback(_typed_places.clear)
         stack.enter_context(initialize_config_dir(version_base="1.3", config_dir=str(conf_folder()), job_name=job))
@@ -207,32 +212,20 @@ def current() -> Loader:
 
 def word(config_dirs: Iterable[str | Path]) -> list[str]:
     """The override that adds folders to the search path, or none. Raises ConfigError for what is not a folder."""
-    paths = [str(folder.absolute()).replace("\\", "\\\\").replace("'", "\\'") for folder in _existing(config_dirs)]
+    paths = [folder.replace("\\", "\\\\").replace("'", "\\'") for folder in _existing(config_dirs)]
     quoted = ",".join(f"'file://{path}'" for path in paths)
     return [f"{SEARCH_PATH}=[{quoted}]"] if paths else []
 
 
-def _existing(config_dirs: Iterable[str | Path]) -> list[Path]:
+def _existing(config_dirs: Iterable[str | Path]) -> list[str]:
     named_folders = [Path(each).expanduser() for each in config_dirs]
-    for folder in named_folders:
-        if not folder.is_dir():
-            raise ConfigError(f"`--config-dir` is {str(folder)!r}, which is not a folder.")
-    return named_folders
+    if nowhere := [str(folder) for folder in named_folders if not folder.is_dir()]:
+        raise ConfigError(f"`--config-dir` is {nowhere[0]!r}, which is not a folder.")
+    return [str(folder.absolute()) for folder in named_folders]
 
 
 def _searches(override: str) -> bool:
     return override.partition("=")[0] == SEARCH_PATH
-
-
-def _places(override: str) -> list[str]:
-    """The places that an override adds to the search path, for our source. Raises ConfigError."""
-    try:
-        places = OverridesParser.create().parse_override(override).value()
-    except HydraException:
-        places = override.partition("=")[2]
-    if not isinstance(places, list | None) or not all(isinstance(place, str) for place in places or ()):
-        raise ConfigError(f"{SEARCH_PATH} must be a list of strings. Got: {str(places)[:200]}")
-    return [source_of(str(place)) for place in places or ()]
 
 
 def adopt(config: Mapping[Any, Any], sources: Iterable[Any]) -> dict[str, Any]:

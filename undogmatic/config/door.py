@@ -28,7 +28,7 @@ from undogmatic.config.project import permits
 from undogmatic.config.wall import HYDRA, resolved
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.safety import files
-from undogmatic.safety.guard import check_config, check_words
+from undogmatic.safety.secrets import check_config, check_words
 
 Folders = str | Path | Sequence[str | Path]
 Job = Callable[[DictConfig], Any]
@@ -44,13 +44,13 @@ def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
 
 def composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, Any], dict[str, Any]]:
     """The config, and which option of each group is in it. Raises ConfigError."""
-    words = [*compose.word([config_dir] if isinstance(config_dir, str | Path) else config_dir), *overrides]
-    if sum(word.lstrip("+").startswith("hydra.searchpath=") for word in words) > 1:
+    dirs = [config_dir] if isinstance(config_dir, str | Path) else config_dir
+    if bool(dirs) + sum(word.lstrip("+").startswith("hydra.searchpath=") for word in overrides) > 1:
         raise ConfigError("`hydra.searchpath` and a config_dir are given; name all folders in one of them.")
     check_words(overrides)
     try:
-        with compose.opened(words) as loader:
-            whole = loader.load_configuration(PRIMARY, combined(words), RunMode.RUN, from_shell=False)
+        with compose.opened(overrides, dirs) as loader:
+            whole = loader.load_configuration(PRIMARY, combined(overrides), RunMode.RUN, from_shell=False)
         check_config(whole)
         runtime = whole.hydra.runtime
         return compose.adopt(resolved(_without(whole, "job")), runtime.config_sources), dict(runtime.choices)
@@ -95,7 +95,7 @@ def command(words: list[str], job: Job) -> None:
             overrides.append(f"hydra.mode={mode.name}")
         config = loader.load_configuration(name, overrides, mode)
         configure_log(config.hydra.hydra_logging, config.hydra.verbose)
-        callbacks: Any = Callbacks([instantiate(node) for node in (config.hydra.callbacks or {}).values()])
+        callbacks: Any = Callbacks(map(instantiate, (config.hydra.callbacks or {}).values()))
         context = HydraContext(config_loader=loader, callbacks=callbacks)
         if is_sweep:
             callbacks.on_multirun_start(config=config, config_name=name)
@@ -140,28 +140,19 @@ def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, jo
         sweeper.setup(hydra_context=context, task_function=job, config=shown)
     else:
         sweeper = Plugins.instance().instantiate_sweeper(config=shown, hydra_context=context, task_function=job)
-    validate = sweeper.validate_batch_is_legal
-
-    def validate_and_keep(batch: Sequence[Sequence[str]]) -> None:
-        with loader.looking():
-            validate(batch)
-
-    sweeper.validate_batch_is_legal = validate_and_keep  # type: ignore[method-assign]
+    sweeper.validate_batch_is_legal = loader.looking()(sweeper.validate_batch_is_legal)  # type: ignore[method-assign]
     sweeper.sweep(arguments=words)
 
 
-class Callbacks:
+class Callbacks(list[Any]):
     """Hydra's callbacks of a command, in their order, at an end in reverse; what one raises is a warning."""
-
-    def __init__(self, callbacks: Sequence[Any]) -> None:
-        self.callbacks = list(callbacks)
 
     def __getattr__(self, event: str) -> Callable[..., None]:
         if not event.startswith("on_"):
             raise AttributeError(event)
 
         def notify(**facts: Any) -> None:
-            for callback in reversed(self.callbacks) if event.endswith("_end") else self.callbacks:
+            for callback in reversed(self) if event.endswith("_end") else self:
                 try:
                     getattr(callback, event)(**facts)
                 except Exception as error:  # as Hydra has it; ours end the command by SystemExit

@@ -6,10 +6,12 @@ a group is data: read without tags, bounded in size and depth, and refused where
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import hashlib
 import importlib.util
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -89,12 +91,9 @@ class GroupFiles(ConfigSource):
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
         """The options of a group, the groups in it, or both."""
         options: list[str] = []
-        try:
-            names = [entry.name for entry in Path(self.path, config_path).iterdir()]
-        except OSError:
-            return []  # a folder that may not be read has no options
-        for name in names:
-            self._list_add_result(options, f"{config_path}/{name}" if config_path else name, name, results_filter)
+        with contextlib.suppress(OSError):  # a folder that may not be read has no options
+            for name in os.listdir(Path(self.path, config_path)):
+                self._list_add_result(options, f"{config_path}/{name}" if config_path else name, name, results_filter)
         return sorted(set(options))
 
     def _file(self, config_path: str) -> Path:
@@ -104,9 +103,7 @@ class GroupFiles(ConfigSource):
 def source_of(path: str) -> str:
     """Return a place of the search path for our source: a folder, or a package of Hydra's plugins as it is. Raises
     ConfigError for a package that may not be imported, and for no folder at all."""
-    scheme, mark, rest = path.partition("://")
-    if not mark:
-        scheme, rest = "file", path
+    scheme, _, rest = (path if "://" in path else f"file://{path}").partition("://")
     if scheme == "pkg":
         if rest.partition(".")[0] == "hydra_plugins":
             return path
@@ -118,10 +115,10 @@ def source_of(path: str) -> str:
             spec = importlib.util.find_spec(rest)
         except Exception as error:  # whatever the modules above it do when they are imported
             raise ConfigError(f"`hydra.searchpath` names pkg://{rest}, which cannot be imported: {error}.") from None
-        folders = list((spec.submodule_search_locations if spec is not None else None) or ())
-        if not folders or not Path(folders[0]).is_dir():
+        places = (spec.submodule_search_locations if spec is not None else None) or [""]
+        if not places[0] or not Path(places[0]).is_dir():
             raise ConfigError(f"`hydra.searchpath` names pkg://{rest}, which is no folder.")
-        rest = folders[0]
+        rest = places[0]
     elif scheme not in ("file", SCHEME) or not rest or "\0" in rest:
         raise ConfigError(f"`hydra.searchpath` names {path!r}; it must be a folder, e.g. file://my/conf.")
     return f"{SCHEME}://{Path(rest).absolute()}"
@@ -146,8 +143,7 @@ def given_file(group: str, path: Path) -> str:
 def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
     """Return the node of the file `name` of a group, in the user's folders or in conf/, its references resolved in the
     run's config (`chosen`). `key` is where the name stands. Raises ConfigError where there is none, or no YAML."""
-    loaded = _loaded(group, name, key, chosen.folders)
-    whole = OmegaConf.create(chosen.model_dump(exclude={FOLDERS}) | {group: loaded})
+    whole = OmegaConf.create(chosen.model_dump(exclude={FOLDERS}) | {group: _loaded(group, name, key, chosen.folders)})
     check(whole)
     try:
         return resolved(whole, group)
@@ -165,12 +161,11 @@ def language_of_prompt(*, _parent_: Any) -> str:
     themselves, such as an optimised program. Empty where there is no such prompt: it says why when it is built."""
     from undogmatic.config.build import build
 
-    own_prompt = OmegaConf.masked_copy(_parent_, [key for key in _parent_ if key != "language"])
-    node: Any = OmegaConf.to_container(own_prompt, resolve=True)
-    try:
+    prompt = OmegaConf.masked_copy(_parent_, [key for key in _parent_ if key != "language"])
+    node: Any = OmegaConf.to_container(prompt, resolve=True)
+    with contextlib.suppress(UndogmaticError):
         return str(build(node, "prompt").language)
-    except UndogmaticError:
-        return ""
+    return ""
 
 
 OmegaConf.register_new_resolver("language_of_prompt", language_of_prompt, replace=True)
@@ -208,14 +203,14 @@ def keys_of(group: str, name: str) -> frozenset[str]:
 
 def _loaded(group: str, name: str, key: str, users: Sequence[str], composed: bool = False) -> Any:
     """What the file of an option says; one with a `defaults` list is for Hydra, which composes it, alone."""
-    source = next((source for source in _sources(users) if source.is_config(f"{group}/{name}")), None)
-    if source is None:
+    sources = [source for source in _sources(users) if source.is_config(f"{group}/{name}")]
+    if not sources:
         known = options(group, users)
         close = difflib.get_close_matches(str(name), known, 1)
         hint = f" Did you mean {close[0]}?" if close else ""
         listed = f"Known: {', '.join(known)}." if known else f"Write {group}/NAME.yaml in a folder of yours."
         raise ConfigError(f"`{key}` is {name!r:.200}, which is not in conf/{group}/.{hint} {listed}")
-    loaded = source.load_config(f"{group}/{name}").config
+    loaded = sources[0].load_config(f"{group}/{name}").config
     if "defaults" in loaded and not composed:
         raise ConfigError(
             f"`{key}` is {name!r}, whose file has a `defaults` list; only a file chosen as {group}={name} may have "
@@ -236,7 +231,7 @@ def _shipped_files(folder: Path) -> tuple[str, ...]:
 
 
 def _leads_inside(config_path: str) -> bool:
-    return all(_STEP.fullmatch(step) for step in config_path.split("/")) if config_path else True
+    return not config_path or all(map(_STEP.fullmatch, config_path.split("/")))
 
 
 def _mapping(path: Path) -> tuple[dict[str, Any], str]:
@@ -283,11 +278,23 @@ def _check_file(node: Mapping[str, Any], group: str, package: str | None, shown:
         )
     if HYDRA in node and not (package == "_global_" and _only_sweeps(node[HYDRA])):
         refuse(shown, "the key `hydra`")
-    for written, full in _defaults(node, group, shown):
-        if HYDRA in full.split("/")[:-1]:
-            refuse(shown, f"`defaults` with {written!r}")
-        if "/" not in full or not _leads_inside(full.replace("${", "")):
-            raise ConfigError(f"{shown}: `defaults` names {written!r}, which is no option of a group.")
+    entries = node.get("defaults", [])
+    if not isinstance(entries, list):
+        raise ConfigError(f"{shown}: `defaults` must be a list, e.g. [override /judge: score].")
+    for entry in (entry for entry in entries if entry != "_self_"):
+        written, values = entry, [""]
+        if isinstance(entry, dict) and len(entry) == 1:
+            ((written, value),) = entry.items()
+            values = value if isinstance(value, list) else ["" if value is None else value]
+        if not isinstance(written, str) or not written.strip() or not all(isinstance(each, str) for each in values):
+            raise ConfigError(f"{shown}: `defaults` holds {entry!r}; write each entry as [override] /GROUP: OPTION.")
+        place = written.partition("@")[0].split(" ")[-1]  # as Hydra reads it
+        place = place.lstrip("/") if place.startswith("/") else f"{group}/{place}"
+        for full in [f"{place}/{value or 'null'}" for value in values] if isinstance(entry, dict) else [place]:
+            if HYDRA in full.split("/")[:-1]:
+                refuse(shown, f"`defaults` with {written!r}")
+            if "/" not in full or not _leads_inside(full.replace("${", "")):
+                raise ConfigError(f"{shown}: `defaults` names {written!r}, which is no option of a group.")
 
 
 def refuse(shown: str | Path, what: str) -> NoReturn:
@@ -303,32 +310,6 @@ def _only_sweeps(node: Any) -> bool:
     """Whether it only says which keys are swept over: `sweeper: {params: {judge: "score,debate"}}`."""
     match node:
         case {"sweeper": {"params": dict(params), **beside}, **others} if not beside and not others:
-            return all(
-                isinstance(key, str)
-                and _SWEPT.fullmatch(key)
-                and HYDRA not in re.split(r"[./@]", key)
-                and isinstance(value, str | int | float)
-                and "${" not in str(value)
-                for key, value in params.items()
-            )
+            swept = (isinstance(k, str) and _SWEPT.fullmatch(k) and HYDRA not in re.split(r"[./@]", k) for k in params)
+            return all(swept) and all(isinstance(v, str | int | float) and "${" not in str(v) for v in params.values())
     return False
-
-
-def _defaults(node: Mapping[str, Any], group: str, shown: Path) -> Iterator[tuple[str, str]]:
-    """Each entry of the `defaults` list: as it is written, and the path of the option in full."""
-    entries = node.get("defaults", [])
-    if not isinstance(entries, list):
-        raise ConfigError(f"{shown}: `defaults` must be a list, e.g. [override /judge: score].")
-    for entry in entries:
-        written, values = entry, [""]
-        if isinstance(entry, dict) and len(entry) == 1:
-            (written, value), *_ = entry.items()
-            values = value if isinstance(value, list) else ["" if value is None else value]
-        if entry == "_self_":
-            continue
-        if not isinstance(written, str) or not written.strip() or not all(isinstance(each, str) for each in values):
-            raise ConfigError(f"{shown}: `defaults` holds {entry!r}; write each entry as [override] /GROUP: OPTION.")
-        place = written.partition("@")[0].split(" ")[-1]  # as Hydra reads it
-        place = place.lstrip("/") if place.startswith("/") else f"{group}/{place}"
-        for value in values:
-            yield written, f"{place}/{value or 'null'}" if isinstance(entry, dict) else place

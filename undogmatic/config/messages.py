@@ -30,17 +30,17 @@ def combined(words: Sequence[str]) -> list[str]:
             raise ConfigError(f"{word[:80]!r} is no text in UTF-8, so it cannot be a word of a command.")
         if max(word.count(bracket) for bracket in "[{(") > 500:
             raise ConfigError(f"`{_key(word)[:80]}` is given with more than 500 brackets; put it into a file.")
-    return [_combined(word) if word.partition("=")[0] == "analysis" else word for word in words]
-
-
-def _combined(word: str) -> str:
-    word = re.sub(r"\[([^\[\]]+)\]", lambda found: "+".join(re.split(r"\s*,\s*", found[1].strip())), word)
-    for option in re.findall(r"[\w/-]+(?:\+[\w/-]+)+", word.partition("=")[2]):
-        parts = [f"/analysis/{name}@{name.rpartition('/')[2]}" for name in dict.fromkeys(option.split("+"))]
-        node = {"defaults": parts, "_target_": "undogmatic.analyses.suite.SeveralAnalyses"}
-        folder, _, name = f"analysis/{option}".rpartition("/")
-        ConfigStore.instance().store(name, node, group=folder)
-    return word
+    joined = list(words)
+    for n, word in enumerate(words):
+        if word.partition("=")[0] != "analysis":
+            continue
+        joined[n] = re.sub(r"\[([^\[\]]+)\]", lambda names: "+".join(re.split(r"\s*,\s*", names[1].strip())), word)
+        for option in re.findall(r"[\w/-]+(?:\+[\w/-]+)+", joined[n].partition("=")[2]):
+            parts = [f"/analysis/{name}@{name.rpartition('/')[2]}" for name in dict.fromkeys(option.split("+"))]
+            node = {"defaults": parts, "_target_": "undogmatic.analyses.suite.SeveralAnalyses"}
+            folder, _, name = f"analysis/{option}".rpartition("/")
+            ConfigStore.instance().store(name, node, group=folder)
+    return joined
 
 
 def typed_wrongly(error: BaseException) -> bool:
@@ -67,19 +67,19 @@ def explain(error: Exception, words: Sequence[str]) -> str:
         reason = str(ours(error) or error).splitlines()[0]
         lost = isinstance(error, InterpolationKeyError)
         return f"`{error.full_key}` refers to a key that is not there: {reason}." if lost else reason
-    said = str(error).partition("Config search path:")[0]
-    if there := re.match(r"Could not append to config\. An item is already at '([^']+)'", said):
+    message = str(error).partition("Config search path:")[0]
+    if there := re.match(r"Could not append to config\. An item is already at '([^']+)'", message):
         key, remedy = there[1], f"To set it whether or not it is there: ++{there[1]}=..."
         typed = next((f"you typed {word}" for word in words if _key(word) == key), f"a file that you chose says +{key}")
-        said = f"`{key}` is there already, so `+` cannot add it ({typed}). {remedy}"
-    said = " ".join(filter(None, (line.strip() for line in said.splitlines())))
-    if not said:
+        message = f"`{key}` is there already, so `+` cannot add it ({typed}). {remedy}"
+    message = " ".join(filter(None, (line.strip() for line in message.splitlines())))
+    if not message:
         return f"these words cannot be composed ({type(error).__name__}): {' '.join(words)[:300]}"
     reason = f" {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) else ""
     if str(error).startswith("Unable to configure"):  # what logging says of its config
         levels = "DEBUG, INFO, WARNING, ERROR and CRITICAL"
         reason = f": {cause}. See hydra.job_logging and hydra.hydra_logging; levels are {levels}."
-    return (said + reason)[:600]
+    return (message + reason)[:600]
 
 
 def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
@@ -91,8 +91,8 @@ def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
         option, known = f"{folder}/{option}", [f"{folder}/{name}" for name in options(f"{group}/{folder}")] or known
     typed = next((word for word in words if _key(word) == group and option in word.partition("=")[2]), None)
     if not group or typed is None:
-        said = str(error).splitlines()[0].rstrip(".") + "."
-        return f"{said} Options of {group}: {', '.join(known)}." if group else said
+        message = str(error).splitlines()[0].rstrip(".") + "."
+        return f"{message} Options of {group}: {', '.join(known)}." if group else message
     close = difflib.get_close_matches(option, known, 1)
     before, _, value = typed.partition("=")
     step = f"Did you mean {before}={value.replace(option, close[0], 1)}?" if close else f"Choose one: {group}=OPTION."
@@ -105,7 +105,7 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     keyed = [(word, f"{_key(word)}.") for word in words]  # a word sets the key, one inside it, or a mapping around it
     setting = (word for word, k in keyed if k.startswith(f"{full}.") or ("{" in word and full.startswith(k)))
     typed = next(setting, None)
-    said = f"`{full}` is not a known key" + (f" (you typed {typed})." if typed is not None else ".")
+    what = f"`{full}` is not a known key" + (f" (you typed {typed})." if typed is not None else ".")
     plain = OmegaConf.to_container(node, resolve=False) or {}
     assert isinstance(plain, dict)
     known = [str(k) for k in plain if k not in ("_target_", "hydra")]
@@ -114,11 +114,11 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     if not known and "_target_" not in plain:
         takes = section.startswith("hydra.") or accepted(node, section, key)
         step = f"holds nothing yet. To add to it: +{full}=VALUE." if takes else f"is a single value: {section}=VALUE."
-        return f"{said} `{section}` {step}"
+        return f"{what} `{section}` {step}"
     group = section.partition(".")[0]
     if any(_key(word) == group and "," in re.sub(r"\[.*?\]", "", word) for word in words):
         # Hydra checks a sweep's words without the options swept over; one of these may well have the key.
-        return f"{said} It was looked up in the default {group}, as {group} is swept over; to set it: ++{full}=VALUE."
+        return f"{what} It was looked up in the default {group}, as {group} is swept over; to set it: ++{full}=VALUE."
     # Else perhaps a name on the way was left out: concurrency=3, analysis.alpha=0.01.
     deeper = [f"{name!s}.{key}" for name, value in plain.items() if isinstance(value, dict) and key in value]
     close = [f"{section}.{name}".lstrip(".") for name in difflib.get_close_matches(key, known, 1) or deeper]
@@ -134,7 +134,7 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     listed = f"Known{f' in {section}' if section else ''}: {', '.join(known)}." if known else ""
     if not known and section.startswith("judge"):
         listed = f"Its file lists no keys. To add: {', '.join(f'+{section}.{part}=NAME' for part in OF_A_JUDGE)}."
-    return " ".join(filter(None, [said, step, listed]))
+    return " ".join(filter(None, [what, step, listed]))
 
 
 OF_A_JUDGE = ("prompt", "model", "readout")  # What every judge may have of its own (`engine.recipe`).

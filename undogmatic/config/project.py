@@ -55,15 +55,15 @@ def folders() -> list[Path]:
 
 def allowed() -> tuple[str, ...]:
     """The packages and modules whose classes may be built from a config; they can be imported from now on."""
-    own = project()
-    if own.modules and str(own.folder) not in sys.path:
+    users = project()
+    if users.modules and str(users.folder) not in sys.path:
         # Last, so that a file of the user's cannot be mistaken for a library's.
-        sys.path.append(str(own.folder))
+        sys.path.append(str(users.folder))
     named = [part.strip() for part in os.environ.get("UNDOGMATIC_ALLOW", "").split(",") if part.strip()]
     for module in named:
         if not _MODULE.fullmatch(module):
             raise ConfigError(f"UNDOGMATIC_ALLOW names {module[:200]!r}; it must be Python packages: mine,their.models")
-    return tuple(dict.fromkeys([OWN, *own.modules, *(package for package, _ in _installed()), *named]))
+    return tuple(dict.fromkeys([OWN, *users.modules, *(package for package, _ in _installed()), *named]))
 
 
 def permits(path: str) -> bool:
@@ -92,7 +92,7 @@ def how_to_allow(package: str) -> str:
 @functools.lru_cache(maxsize=8)
 def _read(file: Path, _changed: int) -> Project | None:
     try:
-        content = tomllib.loads(read_text(Path(file.name), YAML_BYTES).replace("\r\n", "\n"))
+        content: Any = tomllib.loads(read_text(Path(file.name), YAML_BYTES).replace("\r\n", "\n"))
     except DataError as error:
         raise ConfigError(str(error)) from None
     except tomllib.TOMLDecodeError as error:
@@ -103,19 +103,24 @@ def _read(file: Path, _changed: int) -> Project | None:
         raise ConfigError(f"{file.name}: not TOML that can be used: {str(error).splitlines()[0]}.") from None
     if file.name != FILES[0]:
         tools = content.get("tool", {})
-        if not isinstance(tools, dict) or tools.get(OWN) is None:
+        content = tools.get(OWN) if isinstance(tools, dict) else None
+        if content is None:
             return None
-        content = tools[OWN]
     if not isinstance(content, dict):
         raise ConfigError(f"{file.name}: `tool.{OWN}` is {content!r}; it must be a table with {' and '.join(KEYS)}.")
-    for key in content:
-        if key not in KEYS:
-            raise ConfigError(f"{file.name}: `{key}` is not a known key. Known: {', '.join(KEYS)}.")
-    conf = [file.parent / Path(place).expanduser() for place in _texts(file, content, "conf")]
+    if unknown := [key for key in content if key not in KEYS]:
+        raise ConfigError(f"{file.name}: `{unknown[0]}` is not a known key. Known: {', '.join(KEYS)}.")
+    listed = {key: content.get(key, []) for key in KEYS}
+    for key, texts in listed.items():
+        listed[key] = [texts] if isinstance(texts, str) else texts
+        if not isinstance(texts, list | str) or not all(isinstance(t, str) and t.strip() for t in listed[key]):
+            raise ConfigError(
+                f'{file.name}: `{key}` is {texts!r}; it must be a text, or a list of texts: {key} = ["..."].'
+            )
+    conf, modules = [file.parent / Path(place).expanduser() for place in listed["conf"]], listed["modules"]
     for folder in conf:
         if "\0" in str(folder) or not folder.is_dir():
             raise ConfigError(f"{file.name}: `conf` names {str(folder)!r}, which is not a folder.")
-    modules = _texts(file, content, "modules")
     if odd := next((module for module in modules if not _MODULE.fullmatch(module)), None):
         raise ConfigError(
             f"{file.name}: `modules` names {odd!r}; it must be a Python package or module, as in `import {OWN}`."
@@ -123,26 +128,16 @@ def _read(file: Path, _changed: int) -> Project | None:
     return Project(file.parent, tuple(conf), tuple(modules))
 
 
-def _texts(file: Path, content: dict[str, Any], key: str) -> list[str]:
-    listed = content.get(key, [])
-    texts = [listed] if isinstance(listed, str) else listed
-    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise ConfigError(
-            f'{file.name}: `{key}` is {listed!r}; it must be a text, or a list of texts: {key} = ["..."].'
-        )
-    return texts
-
-
 @functools.cache
 def _installed() -> tuple[tuple[str, Path | None], ...]:
     """The packages with an entry point of ours, and the conf folder of each. None of them is imported."""
     from importlib.metadata import entry_points
 
-    found = []
+    installed = []
     for point in sorted(entry_points(group=OWN), key=lambda each: each.module):
         package = point.module.partition(".")[0]
         spec = importlib.util.find_spec(package)
         places = (spec.submodule_search_locations or ()) if spec is not None else ()
-        beside = [Path(place) / "conf" for place in places]
-        found.append((package, next((folder for folder in beside if folder.is_dir()), None)))
-    return tuple(dict.fromkeys(found))
+        beside = [folder for place in places if (folder := Path(place) / "conf").is_dir()]
+        installed.append((package, beside[0] if beside else None))
+    return tuple(dict.fromkeys(installed))

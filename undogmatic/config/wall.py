@@ -23,8 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from undogmatic.config.project import permits, refused
 from undogmatic.errors import ConfigError
-from undogmatic.safety.guard import know_environment
-from undogmatic.safety.secrets import holds, leaves, secret_name
+from undogmatic.safety.secrets import holds, know_environment, leaves, secret_name
 
 HYDRA = "hydra"
 _LOGS = ("job_logging", "hydra_logging")
@@ -37,15 +36,9 @@ _HYDRAS_OWN = {
 }
 _KINDS = {"callbacks": Callback, "launcher": Launcher, "sweeper": Sweeper}
 _LOGGING = {
-    "logging.Formatter",
-    "logging.StreamHandler",
-    "logging.FileHandler",
-    "logging.NullHandler",
-    "logging.handlers.RotatingFileHandler",
-    "logging.handlers.TimedRotatingFileHandler",
-    "logging.handlers.WatchedFileHandler",
-    "colorlog.ColoredFormatter",
-    "colorlog.StreamHandler",
+    *("logging.Formatter", "colorlog.ColoredFormatter", "colorlog.StreamHandler"),
+    *(f"logging.{kind}Handler" for kind in ("Stream", "File", "Null")),
+    *(f"logging.handlers.{kind}FileHandler" for kind in ("Rotating", "TimedRotating", "Watched")),
 }
 _STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 _RESOLVERS = ("oc.env", "now", HYDRA, "output_folder")
@@ -69,8 +62,7 @@ _DEEPEST = 100
 
 
 def check(config: DictConfig) -> dict[Any, Any]:
-    """Raise ConfigError for the first thing in a composed config that may not be run, set or be so large; return all
-    but Hydra's section as plain data."""
+    """Return a composed config without Hydra's section; ConfigError for what may not be run, set or be so large."""
     plain = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
     assert isinstance(plain, dict)
     try:
@@ -167,7 +159,15 @@ def _check_run(raw: Any, node: Any, key: str, log: bool) -> None:
             _only_plain_functions(value, place)
             if name in ("_target_", "()", "class"):
                 raise ConfigError(f"`{place}` is {value[:200]!r}; the name of a class must be written out here.")
-            value = _followed(node, name, value, place)  # noqa: PLW2901
+            written = f"`{place}` is {value[:200]!r}, which"
+            try:
+                value = node[name]  # noqa: PLW2901
+            except (OmegaConfBaseException, ValueError) as error:
+                if not _OF_THE_JOB.fullmatch(value):
+                    raise ConfigError(f"{written} has no value: {str(error).splitlines()[0]}") from None
+                value = None  # noqa: PLW2901
+            if OmegaConf.is_config(value):
+                raise ConfigError(f"{written} stands for more than one value; write it out here.")
         if name == "_target_":
             _check_class(value, place)
         elif name == "()" or (log and name == "class"):
@@ -178,19 +178,6 @@ def _check_run(raw: Any, node: Any, key: str, log: bool) -> None:
                 )
         elif log and isinstance(value, str) and re.match(r"\s*(ext|cfg)://", value) and value not in _STREAMS:
             raise ConfigError(f"`{place}` is {value[:200]!r}; only {' and '.join(_STREAMS)} may be named.")
-
-
-def _followed(node: Any, name: Any, raw: str, key: str) -> Any:
-    """What a reference stands for: a single value, or None where it has one only once the job starts."""
-    try:
-        value = node[name]
-    except (OmegaConfBaseException, ValueError) as error:
-        if _OF_THE_JOB.fullmatch(raw):
-            return None
-        raise ConfigError(f"`{key}` is {raw[:200]!r}, which has no value: {str(error).splitlines()[0]}") from None
-    if OmegaConf.is_config(value):
-        raise ConfigError(f"`{key}` is {raw[:200]!r}, which stands for more than one value; write it out here.")
-    return value
 
 
 def _only_plain_functions(text: str, key: str) -> None:
@@ -229,9 +216,8 @@ class _Sizes:
     """Measures what a config, as plain data, would hold with every reference written out, without writing any out."""
 
     def __init__(self, root: dict[Any, Any]) -> None:
-        self.root = root
+        self.root, self.computed = root, 0
         self.known: dict[tuple[Any, ...], int | None] = {}
-        self.computed = 0
 
     def of(self, path: tuple[Any, ...]) -> int:
         """Values and characters below a place. Raises ConfigError where it holds itself, or too much."""
@@ -244,7 +230,13 @@ class _Sizes:
         node = self._at(path)
         size = 1 + sum(self.of((*path, name)) for name, _ in _children(node))
         if isinstance(node, str):
-            size += len(node) + (self._referred(node, path, key) if "${" in node else 0)
+            references = _REFERENCE.findall(node)
+            self.computed += node.count("${") - len(references) - len(_CALL.findall(node))
+            if self.computed > MOST_COMPUTED:
+                most = f"more than {MOST_COMPUTED} references"
+                raise ConfigError(f"`{key}`: {most} to names that are references themselves.")
+            targets = (self._target(reference.strip(), path, 0) for reference in references)
+            size += len(node) + sum(self.of(target) for target in targets if target is not None)
         if size > MOST:
             raise ConfigError(f"`{key}` stands for more than {MOST:,} values or characters, references written out.")
         self.known[path] = size
@@ -252,14 +244,6 @@ class _Sizes:
 
     def _at(self, path: tuple[Any, ...]) -> Any:
         return functools.reduce(lambda node, step: node[step], path, self.root)
-
-    def _referred(self, text: str, path: tuple[Any, ...], key: str) -> int:
-        references = _REFERENCE.findall(text)
-        self.computed += text.count("${") - len(references) - len(_CALL.findall(text))
-        if self.computed > MOST_COMPUTED:
-            raise ConfigError(f"`{key}`: more than {MOST_COMPUTED} references to names that are references themselves.")
-        targets = (self._target(reference.strip(), path, 0) for reference in references)
-        return sum(self.of(target) for target in targets if target is not None)
 
     def _target(self, reference: str, path: tuple[Any, ...], hops: int) -> tuple[Any, ...] | None:
         """The place that `a.b[0]`, or `.b` beside it, names, not followed any further; None for nowhere."""

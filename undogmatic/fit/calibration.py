@@ -95,14 +95,14 @@ def fit_content_free(items: Sequence[Item], judgments: Sequence[Judgment]) -> tu
     """Judgments of texts without content -> a calibration that divides out what the prompt alone favours. No labels."""
     from undogmatic.stats import calibration as calibrators
 
-    found = [j.outcome.distribution for j in judgments if isinstance(j.outcome, Verdict) and j.outcome.distribution]
-    if not found:
+    spreads = [j.outcome.distribution for j in judgments if isinstance(j.outcome, Verdict) and j.outcome.distribution]
+    if not spreads:
         raise DataError(
             f"none of the {len(items)} content-free texts was judged; lower readout.minimum_mass.{_why(judgments)}"
         )
-    parameters = calibrators.fit_content_free(np.array([d.probabilities for d in found]))
-    data = {"texts": [], "n": len(found), "parameters": parameters}
-    line = f"content-free calibration from {len(found)} texts without content; it needs no labels and sees none"
+    parameters = calibrators.fit_content_free(np.array([d.probabilities for d in spreads]))
+    data = {"texts": [], "n": len(spreads), "parameters": parameters}
+    line = f"content-free calibration from {len(spreads)} texts without content; it needs no labels and sees none"
     return _origin(judgments[0], "content_free") | data, line
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import linalg, stats
@@ -18,20 +18,9 @@ from scipy import linalg, stats
 from undogmatic.datasets.tabular import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.base import Model, Pieces, View, cut
+from undogmatic.readouts import probe as probes
 from undogmatic.readouts.base import shown_text
-from undogmatic.readouts.probe import (
-    FORMAT,
-    About,
-    Calibration,
-    Probe,
-    Regression,
-    Sieve,
-    kernel,
-    rubric_digest,
-    said_once,
-    save,
-    text_pieces,
-)
+from undogmatic.readouts.probe import Probe, Regression, Sieve
 from undogmatic.records.records import Item, digest, text_mark
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
@@ -83,7 +72,7 @@ def fit_regression(features: np.ndarray, labels: np.ndarray, copies: np.ndarray 
     places = (np.arange(THRESHOLDS) + 0.5) / THRESHOLDS
     above = (labels[:, None] > np.quantile(labels, places, method="inverted_cdf")).astype(np.float64)
     bias = above.mean(axis=0)
-    dual = np.linalg.solve(kernel(rows, rows, decay) + PENALTY * np.eye(n), above - bias)
+    dual = np.linalg.solve(probes.kernel(rows, rows, decay) + PENALTY * np.eye(n), above - bias)
     return Regression(mean, scale, components, supports, dual, bias, np.array([decay]), np.array([STEEPNESS]))
 
 
@@ -95,12 +84,12 @@ def held_out_raw(
     raw = np.empty(len(labels))
     for fold in np.unique(folds):
         inside = folds == fold
-        seen = None if copies is None else copies[~inside]
-        raw[inside] = fit_regression(features[~inside], labels[~inside], seen).raw(features[inside])
+        fitted = fit_regression(features[~inside], labels[~inside], None if copies is None else copies[~inside])
+        raw[inside] = fitted.raw(features[inside])
     return raw
 
 
-def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
+def calibrate(raw: np.ndarray, labels: np.ndarray) -> probes.Calibration:
     """Held-out raw scores -> the map to the scale, the interval's limits and the spread, as functions of the score.
 
     The map sends quantiles of the raw scores to the same quantiles of the labels: a regression draws its scores
@@ -117,7 +106,7 @@ def calibrate(raw: np.ndarray, labels: np.ndarray) -> Calibration:
         n = left.size
         reach = min(n, int(np.ceil((n + 1) * (1 + COVERAGE) / 2)))
         rows.append((np.median(scores[members]), left[n - reach], left[reach - 1], np.sqrt(np.mean(left**2))))
-    return Calibration(raw_knots, score_knots, *np.array(rows, dtype=np.float64).T.copy())
+    return probes.Calibration(raw_knots, score_knots, *np.array(rows, dtype=np.float64).T.copy())
 
 
 def held_out(
@@ -167,10 +156,10 @@ def fit_probe(
         "coverage": float(((low <= labels) & (labels <= high)).mean()),
         "width": float((high - low).mean()),
     }
-    told = About(
-        format=FORMAT,
+    told = probes.About(
+        format=probes.FORMAT,
         rubric=rubric.name,
-        rubric_digest=rubric_digest(rubric),
+        rubric_digest=probes.rubric_digest(rubric),
         penalty=PENALTY,
         labels=digest([[i.id, i.text, i.label] for i in items]),
         texts=tuple(sorted(text_mark(item.text) for item in items)),
@@ -237,10 +226,9 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     if copies is None:
         probe = fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
     else:  # with copies a passage that is said over and over is read once; elsewhere that may be what is judged
-        sifted = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
-        about["said_once"] = True
-        probe = fit_probe(sifted.texts, items, rubric, about, copies=sifted.copies, sieve=sifted.sieve)
-    save(probe, out)
+        sieve, of_texts, of_copies = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
+        probe = fit_probe(of_texts, items, rubric, about | {"said_once": True}, of_copies, sieve)
+    probes.save(probe, out)
     told, figures = probe.about, probe.about.figures
     return (
         f"probe for {told.rubric} on {told.model}: {told.n} labelled texts, {told.held_out}"
@@ -253,14 +241,17 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     )
 
 
-def read_and_sift(model: Any, texts: Sequence[str], copies: Sequence[str], folds: np.ndarray, engine: Any) -> Sifted:
+def read_and_sift(
+    model: Any, texts: Sequence[str], copies: Sequence[str], folds: np.ndarray, engine: Any
+) -> tuple[Sieve, np.ndarray, np.ndarray]:
     """Read texts and a copy of each by their pieces, and fit a sieve on them (see `sift`)."""
     from threadpoolctl import threadpool_limits
 
-    own, copied = [said_once(text) for text in texts], [said_once(text) for text in copies]
-    read = asyncio.run(read_all(model, [*own, *copied], engine, lambda text: text_pieces(model, text, VIEWS)))
+    once = [probes.said_once(text) for text in (*texts, *copies)]
+    n = len(texts)
+    readings = asyncio.run(read_all(model, once, engine, lambda text: probes.text_pieces(model, text, VIEWS)))
     with threadpool_limits(1):
-        return sift(read[: len(own)], read[len(own) :], list(map(put_in, own, copied)), folds)
+        return sift(readings[:n], readings[n:], list(map(put_in, once[:n], once[n:])), folds)
 
 
 def origin(model: Any, views: Sequence[View]) -> dict[str, Any]:
@@ -286,19 +277,18 @@ async def read_all(model: Any, texts: Sequence[str], engine: Any, read: Callable
 
     cache = ReplyCache(engine.cache_dir) if engine.cache else None
     model.connect(Gateway(cache, engine.budget, engine.timeout, engine.retries, engine.backoff))
-    told = time.monotonic()
-    found = []
+    told, readings = time.monotonic(), []
     try:
         for text in texts:
-            found.append(await read(text))
+            readings.append(await read(text))
             if time.monotonic() - told > 10:
                 told = time.monotonic()
-                print(f"  {len(found)} of {len(texts)} texts read", file=sys.stderr, flush=True)
+                print(f"  {len(readings)} of {len(texts)} texts read", file=sys.stderr, flush=True)
     finally:
         await model.close()
         if cache is not None:
             cache.close()
-    return found
+    return readings
 
 
 def _labels(items: Sequence[Item], rubric: Rubric) -> np.ndarray:
@@ -311,58 +301,48 @@ def _labels(items: Sequence[Item], rubric: Rubric) -> np.ndarray:
     return labels
 
 
-class Basis:
-    """The main directions of the pieces' states, shape (n_features, n_directions), from their mean, (n_features,);
-    scaled so that the pieces spread alike in each of them."""
+def sift(
+    of_texts: Sequence[Pieces], of_copies: Sequence[Pieces], foreign: Sequence[np.ndarray], folds: np.ndarray
+) -> tuple[Sieve, np.ndarray, np.ndarray]:
+    """Fit a sieve; and give the features of texts and of copies, shape (n_texts, n_features) each, by sieves that were
+    fitted without them. `foreign` has the shares of `put_in` per copy, `folds` one code per text, shape (n_texts,);
+    every fifth code is left out together."""
+    readings = [*of_texts, *of_copies]
+    states = np.concatenate([read.states for read in readings]).astype(np.float64)
+    # The main directions of the pieces' states, (n_features, n_directions), scaled so that pieces spread alike in each.
+    mean, scale = states.mean(axis=0), states.std(axis=0) + 1e-6
+    standard = (states - mean) / scale
+    n, width = standard.shape
+    most = (max(0, width - PIECE_COMPONENTS), width - 1)
+    values, vectors = linalg.eigh(standard.T @ standard, subset_by_index=most)
+    kept = values > 1e-8 * values[-1]
+    directions = vectors[:, kept] / np.sqrt(values[kept] / n) / scale[:, None]
+    rows = []  # what each piece is, and how it differs from the whole text: shape (n_pieces, 2 * n_directions)
+    for read in readings:
+        alone = (read.states.astype(np.float64) - mean) @ directions
+        rows.append(np.hstack([alone, alone - np.average(alone, axis=0, weights=read.tokens)]))
+    pieces = np.vstack(rows)
+    share = np.concatenate([*(np.zeros(len(read.tokens)) for read in of_texts), *foreign])
+    turns = np.tile(folds % SIEVE_FOLDS, 2)
+    turn_of = np.repeat(turns, [len(read.tokens) for read in readings])
+    sieves = {
+        turn: fit_sieve(pieces[turn_of != turn], share[turn_of != turn], mean, directions)
+        for turn in set(turns.tolist())
+    }
+    features = np.stack([sieves[turn].features(read) for turn, read in zip(turns.tolist(), readings, strict=True)])
+    return fit_sieve(pieces, share, mean, directions), features[: len(of_texts)], features[len(of_texts) :]
 
-    def __init__(self, readings: Sequence[Pieces]) -> None:
-        states = np.concatenate([read.states for read in readings]).astype(np.float64)
-        self.mean, scale = states.mean(axis=0), states.std(axis=0) + 1e-6
-        standard = (states - self.mean) / scale
-        n, width = standard.shape
-        most = (max(0, width - PIECE_COMPONENTS), width - 1)
-        values, directions = linalg.eigh(standard.T @ standard, subset_by_index=most)
-        kept = values > 1e-8 * values[-1]
-        self.directions = directions[:, kept] / np.sqrt(values[kept] / n) / scale[:, None]
 
-    def rows(self, read: Pieces) -> np.ndarray:
-        """What each piece is, and how it differs from the whole text; shape (n_pieces, 2 * n_directions)."""
-        alone = (read.states.astype(np.float64) - self.mean) @ self.directions
-        return np.hstack([alone, alone - np.average(alone, axis=0, weights=read.tokens)])
-
-
-def fit_sieve(basis: Basis, rows: np.ndarray, foreign: np.ndarray) -> Sieve:
-    """Logistic regression of "this piece belongs to the text", on the `rows` of pieces in a basis and the share of each
-    piece that was put in (`foreign`, shape (n,)); pieces of both kinds are left out."""
+def fit_sieve(rows: np.ndarray, foreign: np.ndarray, mean: np.ndarray, directions: np.ndarray) -> Sieve:
+    """Logistic regression of "this piece belongs to the text", on the `rows` of pieces in main directions from a mean
+    and the share of each piece that was put in (`foreign`, shape (n,)); pieces of both kinds are left out."""
     from sklearn.linear_model import LogisticRegression
 
     clear = (foreign < 0.2) | (foreign > 0.8)
     model = LogisticRegression(C=1 / SIEVE_PENALTY, max_iter=500).fit(rows[clear], foreign[clear] < 0.5)
     alone, beside = np.split(model.coef_[0], 2)
-    piece, whole = basis.directions @ (alone + beside), -basis.directions @ beside
-    return Sieve(piece, whole, np.array([model.intercept_[0] - basis.mean @ (piece + whole) - DOUBT]))
-
-
-class Sifted(NamedTuple):
-    """A sieve fitted on all texts, and features by sieves that have not seen them, shape (n_texts, n_features) each."""
-
-    sieve: Sieve
-    texts: np.ndarray
-    copies: np.ndarray
-
-
-def sift(own: Sequence[Pieces], copied: Sequence[Pieces], foreign: Sequence[np.ndarray], folds: np.ndarray) -> Sifted:
-    """Fit a sieve, and give the features of texts and copies by sieves that were fitted without them. `foreign` has the
-    shares of `put_in` per copy, `folds` one code per text, shape (n_texts,); every fifth code is left out together."""
-    readings = [*own, *copied]
-    basis = Basis(readings)
-    rows = np.vstack([basis.rows(read) for read in readings])
-    share = np.concatenate([*(np.zeros(len(read.tokens)) for read in own), *foreign])
-    turns = np.tile(folds % SIEVE_FOLDS, 2)
-    seen = np.repeat(turns, [len(read.tokens) for read in readings]) != np.arange(SIEVE_FOLDS)[:, None]
-    sieves = {turn: fit_sieve(basis, rows[seen[turn]], share[seen[turn]]) for turn in {*turns.tolist()}}
-    features = np.stack([sieves[turn].features(read) for turn, read in zip(turns.tolist(), readings, strict=True)])
-    return Sifted(fit_sieve(basis, rows, share), features[: len(own)], features[len(own) :])
+    piece, whole = directions @ (alone + beside), -directions @ beside
+    return Sieve(piece, whole, np.array([model.intercept_[0] - mean @ (piece + whole) - DOUBT]))
 
 
 def put_in(text: str, copy: str) -> np.ndarray:

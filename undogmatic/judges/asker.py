@@ -8,30 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from string import Formatter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import dspy
 
 from undogmatic.errors import ConfigError, UnparseableAnswer
-from undogmatic.judges.questions import Answer, LevelWording, Number, StepWording, ends, make, numbers, repeats, schema
+from undogmatic.judges.questions import Answer, Number, StepWording, ends, make, numbers, repeats, schema
+from undogmatic.models.base import Model
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, Unit, shown, shown_inputs
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.logprobs import check_labels, first_token, level_distribution
-from undogmatic.readouts.prompt import lines
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import form
-from undogmatic.records.records import as_text
-from undogmatic.records.rubric import NumericScale
+from undogmatic.records.records import Item, ScoreDistribution, as_text
+from undogmatic.records.rubric import NumericScale, Rubric
 
-if TYPE_CHECKING:
-    from undogmatic.models.base import Model
-    from undogmatic.readouts.prompt import Prompt
-    from undogmatic.records.records import Item, ScoreDistribution
-    from undogmatic.records.rubric import Rubric
-
-RETRIES = 1
-STEP_INPUTS = ("rubric", "context", "previous", "problem")
-LEVEL_INPUTS = ("rubric", "given", "said")
 LEAST_SHARE = 0.02
 """Of the probability, on levels that respect the bounds of a number; with less, the answer contradicts itself."""
 Wordings = Mapping[str, Mapping[str, Any]]  # Language -> step -> its wording, as in a file of conf/judge/
@@ -41,38 +33,29 @@ class Question(Unit):
     """One step of a judge style: it is worded as `asker` says, and answered by a `kind`.
 
     Args:
-        values: Further values for the wording, the same for every item.
+        values: Further values for the wording by name, the same for every item.
         known: Number fields that are always given where numbers are asked one by one.
     """
 
+    in_words: bool  # whether answers hold words (reasons, issues) beside numbers
+    way: str  # the name of the readout that it uses
+    defaults: ClassVar[Mapping[str, float]]  # of the settings that it shares with that readout
+
     def __init__(
-        self,
-        step: str,
-        kind: type[Answer],
-        asker: Any,
-        values: Mapping[str, Any] | None = None,
-        known: Sequence[str] = (),
+        self, step: str, kind: type[Answer], asker: Asker, values: Any = None, known: Sequence[str] = ()
     ) -> None:
         super().__init__()
         self.step, self.kind, self.values = step, kind, dict(values or {})
         self.prompt, self.rubric, self.lm = asker.prompt, asker.rubric, asker.lm
-        self.wording: StepWording = asker.wording(step)
+        self.wording = asker.wording(step)
         self.contents = {"asker": asker.identity(), "wording": self.wording.model_dump(mode="json")}
-        self._build(asker, known)
-
-    def _build(self, asker: Any, known: Sequence[str]) -> None:
-        raise NotImplementedError
 
     async def aforward(
         self, item: Item, context: Mapping[str, Any] | None = None, known: Mapping[str, float] | None = None
     ) -> dspy.Prediction:
-        """Ask about `item`: `answer` (of class `kind`) and `distributions` (per number, where there are any). Raises
-        ModelError where there is no answer, or none that can be read.
-
-        Args:
-            context: Values for the wording's context, from earlier steps.
-            known: Number fields that need not be asked, where numbers are asked one by one.
-        """
+        """Ask about `item`: `answer` (of class `kind`) and `distributions` (per number, where there are any). `context`
+        has values for the wording's context, from earlier steps, and `known` number fields that need not be asked.
+        Raises ModelError where there is no answer, or none that can be read."""
         with dspy.context(lm=self.lm or dspy.settings.lm):
             return await self._put(item, dict(context or {}), dict(known or {}))
 
@@ -103,24 +86,12 @@ class Question(Unit):
 
 
 class Asker:
-    """Makes the questions of a judge style for one model, prompt and rubric.
-
-    Attributes:
-        asks: The class of its questions.
-        in_words: Whether answers hold words (reasons, issues) beside numbers.
-        name: The name of the readout that the questions use.
-        defaults, options: Settings that the questions share with that readout.
-        lm: The model to be asked where it is not that of the run.
-        uses_prompt, deterministic: As in a readout; a base model gets the questions without the prompt's instructions.
-    """
-
-    asks: type[Question]
-    in_words: bool
-    name: str
-    defaults: ClassVar[Mapping[str, float]]
+    """Makes the questions of a judge style, all of one class, for one model, prompt and rubric; `lm` is the model to be
+    asked where it is not that of the run. A base model gets the questions without the prompt's instructions."""
 
     def __init__(
         self,
+        asks: type[Question],
         model: Model,
         prompt: Prompt,
         rubric: Rubric,
@@ -130,7 +101,7 @@ class Asker:
     ) -> None:
         prompt.check(rubric)
         self.model, self.prompt, self.rubric, self.wordings, self.lm = model, prompt, rubric, wordings, lm
-        self.options = {**self.defaults, **options}
+        self.asks, self.in_words, self.name, self.options = asks, asks.in_words, asks.way, {**asks.defaults, **options}
         self.uses_prompt = self.in_words or not model.base
         self.deterministic = self.options.get("temperature", 0) == 0
         self.questions: list[Question] = []
@@ -170,12 +141,14 @@ class Asker:
 
 
 class WordsQuestion(Question):
-    """A step as one JSON answer."""
+    """A step as one JSON answer, validated; one retry with the reason."""
 
-    def __init__(self, step: str, kind: type[Answer], asker: WordsAsker, *more: Any) -> None:
+    in_words = True
+    way = "structured"
+    defaults: ClassVar[Mapping[str, float]] = {"temperature": 0.0, "top_p": 1.0}
+
+    def __init__(self, step: str, kind: type[Answer], asker: Asker, *more: Any) -> None:
         super().__init__(step, kind, asker, *more)
-
-    def _build(self, asker: WordsAsker, known: Sequence[str]) -> None:
         marks, fields = numbers(self.kind), {}
         self.worded: dict[str, str] = {}
         for name, field in self.kind.model_fields.items():
@@ -189,7 +162,7 @@ class WordsQuestion(Question):
             fields[name] = adapter.number(scale, asked, mark.unit == "score", **bounds)
         form_schema = {"name": self.step, "schema": schema(self.kind, self.rubric), "strict": True}
         self.predict = dspy.Predict(
-            self._signature(self._fill(self.wording.task), fields, STEP_INPUTS),
+            self._signature(self._fill(self.wording.task), fields, ("rubric", "context", "previous", "problem")),
             **asker.options,
             max_tokens=self.kind.room,
             response_format={"type": "json_schema", "json_schema": form_schema},
@@ -205,55 +178,40 @@ class WordsQuestion(Question):
         inputs = shown_inputs(item, self.rubric) | self.given
         inputs["the_context"] = self._fill(self.wording.context, context)
 
-        async def once(**said: str | None) -> dspy.Prediction:
-            prediction = await ask(self.predict, self.adapter, **inputs, **said)
+        async def once(**earlier: str | None) -> dspy.Prediction:
+            prediction = await ask(self.predict, self.adapter, **inputs, **earlier)
             fields = {name: prediction[name] for name in self.kind.model_fields}
-            for name, worded in self.worded.items():
-                if repeats(worded, fields[name]):
-                    raise UnparseableAnswer(
-                        f"`{name}` has no words of its own, only those of the form", as_text(fields)
-                    )
+            if bare := [name for name, worded in self.worded.items() if repeats(worded, fields[name])]:
+                raise UnparseableAnswer(f"`{bare[0]}` has no words of its own, only those of the form", as_text(fields))
             return dspy.Prediction(answer=make(self.kind, fields, as_text(fields)), distributions={})
 
-        return await insisting(RETRIES, once)
-
-
-class WordsAsker(Asker):
-    """A JSON object per step, validated; one retry with the reason. Options as in the structured readout."""
-
-    asks = WordsQuestion
-    in_words = True
-    name = "structured"
-    defaults: ClassVar[Mapping[str, float]] = {"temperature": 0.0, "top_p": 1.0}
-
-
-class NumberQuestion(NamedTuple):
-    """One number as a level question."""
-
-    number: Number
-    words: LevelWording
-    question: str
-    labels: tuple[str, ...]
-    meanings: list[str]
-    levels: tuple[float, ...]
+        return await insisting(1, once)
 
 
 class LevelsQuestion(Question):
-    """A step as one level question per number, each a predictor of its own; what was answered is context of the next.
+    """A step as one level question per number, each a predictor, read as the expectation over its levels; what was
+    answered is context of the next.
 
     A base model is asked by the question itself, which is its predictor's instructions; a chat model is told the step's
     task and asked the question.
     """
 
-    def _build(self, asker: LevelsAsker, known: Sequence[str]) -> None:
+    in_words = False
+    way = "logprobs"
+    defaults: ClassVar[Mapping[str, float]] = {"top": 20, "minimum_mass": 0.25}
+
+    def __init__(
+        self, step: str, kind: type[Answer], asker: Asker, values: Any = None, known: Sequence[str] = ()
+    ) -> None:
+        super().__init__(step, kind, asker, values, known)
         self.minimum_mass, self.base = asker.options["minimum_mass"], asker.model.base
         self.given = {} if self.base else {"the_rubric": self._about()}
         self.adapter = adapter.JudgeAdapter(self.prompt.words, self.base)
         settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": asker.options["top"]}
-        helpers = LEVEL_INPUTS if self.base else (*LEVEL_INPUTS, "question")
-        self.numbers, self.predicts = {}, {}
-        asked_here = {name: number for name, number in numbers(self.kind).items() if not number.words_only}
-        for name, number in asked_here.items():
+        helpers = ("rubric", "given", "said", *(() if self.base else ("question",)))
+        self.numbers = {name: number for name, number in numbers(self.kind).items() if not number.words_only}
+        self.asked, self.predicts = dict[str, str](), dict[str, dspy.Predict]()
+        for name, number in self.numbers.items():
             words = self.wording.levels[number.wording or name]
             levels = number.levels(self.rubric, len(words.answers))
             of_rubric = number.unit in ("score", "rubric") and number.band is None and number.own is None
@@ -261,55 +219,40 @@ class LevelsQuestion(Question):
             question = self._fill(words.question, {"meaning": number.meaning})
             if words.labels and not self.base:
                 labels, question = words.labels, f"{question} {words.answer_with}".rstrip()
-            meanings = list(words.answers) or self.rubric.meanings(self.prompt.language)
-            self.numbers[name] = NumberQuestion(number, words, question, labels, meanings, levels)
             if name not in known:
+                meanings = list(words.answers) or self.rubric.meanings(self.prompt.language)
                 level = adapter.level(labels, meanings, levels, number.unit == "score")
                 task = question if self.base else self._fill(self.wording.task)
                 self.predicts[name] = dspy.Predict(self._signature(task, {"level": level}, helpers), **settings)
+                self.asked[name] = question
 
     async def _put(self, item: Item, context: dict[str, Any], known: dict[str, float]) -> dspy.Prediction:
         values, distributions = dict(known), {}
-        given = self._fill(self.wording.context or self.wording.given, context)
-        said: list[str] = []
-        for name, asked in self.numbers.items():
+        before = self._fill(self.wording.context or self.wording.given, context)
+        answers: list[str] = []
+        for name, number in self.numbers.items():
             if name not in known:
-                prediction = await ask(
-                    self.predicts[name],
-                    self.adapter,
-                    **shown_inputs(item, self.rubric),
-                    **self.given,
-                    the_given=given,
-                    the_said="\n".join(line for line in said if line) or None,
-                    **({} if self.base else {"the_question": asked.question}),
-                )
-                levels = level_distribution(first_token(prediction), asked.labels, asked.levels, self.minimum_mass)
-                distributions[name] = _within(levels, name, asked.number, values)
+                inputs = shown_inputs(item, self.rubric) | self.given | {"the_given": before}
+                inputs |= {} if self.base else {"the_question": self.asked[name]}
+                said, predict = "\n".join(line for line in answers if line) or None, self.predicts[name]
+                tokens = first_token(await ask(predict, self.adapter, **inputs, the_said=said))
+                levels = level_distribution(tokens, *adapter.offered(predict.signature), self.minimum_mass)
+                distributions[name] = _within(levels, name, number, values)
                 values[name] = distributions[name].expectation
-            written = asked.number.written(values[name], self.rubric)
-            line = self._fill(asked.words.said, {**context, "meaning": asked.number.meaning, "value": written})
+            written = {"meaning": number.meaning, "value": number.written(values[name], self.rubric)}
+            line = self._fill(self.wording.levels[number.wording or name].said, context | written)
             if name in known:
-                given = f"{given}\n{line}".strip()
+                before = f"{before}\n{line}".strip()
             else:
-                said.append(line)
+                answers.append(line)
         return dspy.Prediction(answer=make(self.kind, values, repr(values)), distributions=distributions)
 
     def shown(self) -> str:
         first = next(iter(self.predicts.values()))
         parts = [] if self.base else [self.adapter.system(first.signature, self.given)]
         parts.append(self._blank(self.wording.context or self.wording.given))
-        asked = [self.numbers[name] for name in self.predicts]
-        parts += [f"{number.question}\n{lines(number.labels, number.meanings)}" for number in asked]
+        parts += [f"{self.asked[name]}\n{adapter.choice(one.signature)}" for name, one in self.predicts.items()]
         return "\n\n".join(part for part in parts if part)
-
-
-class LevelsAsker(Asker):
-    """A level question per number, read by log-probabilities as the expectation over its levels. Options as there."""
-
-    asks = LevelsQuestion
-    in_words = False
-    name = "logprobs"
-    defaults: ClassVar[Mapping[str, float]] = {"top": 20, "minimum_mass": 0.25}
 
 
 def _within(levels: ScoreDistribution, name: str, number: Number, values: Mapping[str, float]) -> ScoreDistribution:
@@ -317,16 +260,17 @@ def _within(levels: ScoreDistribution, name: str, number: Number, values: Mappin
     its low end. Raises UnparseableAnswer where less than LEAST_SHARE respects them: asking again would not help."""
     if number.at_least is None and number.at_most is None:
         return levels
+    bounds = number.at_least, number.at_most
     chances = zip(levels.values, levels.probabilities, strict=True)
-    allowed = [p if number.problem(name, value, values) is None else 0.0 for value, p in chances]
+    allowed = [0.0 if adapter.contradiction(name, value, values, *bounds) else chance for value, chance in chances]
     total = sum(allowed)
     if total < LEAST_SHARE:
-        problem = number.problem(name, levels.expectation, values)
+        problem = adapter.contradiction(name, levels.expectation, values, *bounds)
         raise UnparseableAnswer(f"{problem}, with a share of {1 - total:.3f}", repr(levels.probabilities))
     return levels.model_copy(update={"probabilities": tuple(p / total for p in allowed)})
 
 
-ASKERS = {"structured": WordsAsker, "samples": WordsAsker, "logprobs": LevelsAsker}
+WAYS = {"structured": WordsQuestion, "samples": WordsQuestion, "logprobs": LevelsQuestion}
 """By what a readout needs of a model, or else by what the model serves."""
 
 
@@ -336,12 +280,12 @@ def asker_for(readout: Readout, wordings: Wordings) -> Asker:
     neither in words nor with log-probabilities."""
     model = readout.model
     able = (name for name in ("structured", "logprobs") if name in model.readouts)
-    kind = ASKERS.get(readout.needs) or ASKERS.get(next(able, ""))
-    if kind is None:
+    asks = WAYS.get(readout.needs) or WAYS.get(next(able, ""))
+    if asks is None:
         raise ConfigError(
             f"this judge asks the model further questions, and {model.name} answers none (it serves: "
             f"{', '.join(model.readouts)}). Use a model that serves structured or logprobs, e.g. model=local or "
             "model=gpt, or a judge that only scores: judge=score."
         )
-    same = {name: value for name in kind.defaults if (value := readout.argument(name)) is not None}
-    return kind(model, readout.prompt, readout.rubric, wordings, readout.lm, **same)
+    same = {name: value for name in asks.defaults if (value := readout.argument(name)) is not None}
+    return Asker(asks, model, readout.prompt, readout.rubric, wordings, readout.lm, **same)

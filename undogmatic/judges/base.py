@@ -5,22 +5,20 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import dspy
 
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.judges.asker import Asker
+from undogmatic.models.base import Model
 from undogmatic.readouts.base import Readout, Unit, categorised
 from undogmatic.readouts.chat import LanguageModel, finished
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import OVERALL, Item, Verdict, digest, text_mark
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.runs.outcome import Asked
 from undogmatic.stats.uncertainty import Level
-
-if TYPE_CHECKING:
-    from undogmatic.models.base import Model
-    from undogmatic.readouts.prompt import Prompt
 
 
 class Source(Protocol):
@@ -164,24 +162,19 @@ def coherent(verdict: Verdict, rubric: Rubric) -> Verdict:
     (low, high), slack = verdict.interval, 1e-9 * (rubric.maximum - rubric.minimum)
     score, *ends = map(rubric.scale.write, (verdict.score, low, high))
     same_category = not isinstance(rubric.scale, NumericScale) and score in ends  # whatever the numbers
-    said = f"Contradiction: the score {score} lies outside the judge's own range, {ends[0]} to {ends[1]}."
+    issue = f"Contradiction: the score {score} lies outside the judge's own range, {ends[0]} to {ends[1]}."
     # A judge inside of this one may have said so.
-    if low - slack <= verdict.score <= high + slack or same_category or said in verdict.issues:
+    if low - slack <= verdict.score <= high + slack or same_category or issue in verdict.issues:
         return verdict
-    return verdict.replace(issues=(*verdict.issues, said))
+    return verdict.replace(issues=(*verdict.issues, issue))
 
 
 def between_sides(
     prediction: dspy.Prediction, place: float | None, level: Level, details: dict[str, float | str], **fields: Any
 ) -> Verdict:
-    """The verdict of a judge who heard two sides: half-way between them it is as unsure as can be.
-
-    Args:
-        prediction: With the judge's `answer`: `final_score`, `rationale` and stated `confidence`.
-        place: Where the judge stands between the sides, 0 and 1; None where there is no middle.
-        level: Of the uncertainty.
-        details, fields: Of the verdict.
-    """
+    """The verdict of a judge who heard two sides, with the `answer` of the prediction (`final_score`, `rationale`,
+    `confidence`): half-way between the sides it is as unsure as can be. `place` is where the judge stands between them,
+    0 and 1; None where there is no middle."""
     answer, distribution = prediction.answer, prediction.distributions.get("final_score")
     doubt = 0.5 if place is None else 0.5 - abs(place - 0.5)  # below 0 beyond the sides
     stated = answer.confidence if distribution is None else distribution.confidence

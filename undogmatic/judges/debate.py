@@ -65,19 +65,15 @@ class DebateJudge(Judge):
         context: dict[str, Any] = {}
         for step in self.steps:
             prediction = await step.acall(item=item, context=context)
-            said = prediction.answer.model_dump()
-            context |= {k: "; ".join(v) if isinstance(v, tuple | list) else v for k, v in said.items()}
-        scores = [context[f"{who}_score"] for who in ("advocate", "critic", "final")]
-        debated = debate_uncertainty(*(10 * self.rubric.share(score) for score in scores))
+            answer = prediction.answer.model_dump()
+            context |= {k: "; ".join(v) if isinstance(v, tuple | list) else v for k, v in answer.items()}
+        advocate, critic, final = (context[f"{who}_score"] for who in ("advocate", "critic", "final"))
+        debated = debate_uncertainty(*(10 * self.rubric.share(score) for score in (advocate, critic, final)))
         position = debated.judge_position
         # Whom a judge found compelling who did not say so: the nearer side.
         nearer = "neither" if position in (None, 0.5) else "advocate" if position > 0.5 else "critic"
-        details: dict[str, float | str] = {
-            "advocate_score": scores[0],
-            "critic_score": scores[1],
-            "gap": scores[0] - scores[1],
-            "compelling": context["compelling"] or nearer,
-        }
+        details: dict[str, float | str] = {"advocate_score": advocate, "critic_score": critic, "gap": advocate - critic}
+        details["compelling"] = context["compelling"] or nearer
         details |= {} if position is None else {"judge_position": position}
         details |= {name: context[name] for name in ("advocate_strengths", "critic_weaknesses") if context[name]}
         return between_sides(
@@ -119,12 +115,10 @@ class RedBlueJudge(Judge):
     async def judge(self, item: Item) -> Verdict:
         prediction = await self.teams.acall(item=item)
         answer: RedBlue = prediction.answer
-        share, stronger, level = balance(answer.red_strength, answer.blue_strength)
-        details: dict[str, float | str] = {
-            "red_strength": answer.red_strength / 10,
-            "blue_strength": answer.blue_strength / 10,
-            "stronger_team": stronger,
-        }
+        strengths = {"red_strength": answer.red_strength, "blue_strength": answer.blue_strength}
+        share, stronger, level = balance(*strengths.values())
+        details: dict[str, float | str] = {name: strength / 10 for name, strength in strengths.items()}
+        details["stronger_team"] = stronger
         details |= {} if share is None else {"blue_share": share}
         reasons = {"red_reasons": answer.red_reasons, "blue_reasons": answer.blue_reasons}
         details |= {name: "; ".join(several) for name, several in reasons.items() if several}

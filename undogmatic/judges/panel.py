@@ -11,9 +11,8 @@ from pydantic import Field
 
 from undogmatic.errors import ConfigError, DataError, ModelError, UnparseableAnswer
 from undogmatic.judges.base import Judge
-from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts.base import agreement_confidence, spread_over, voted
-from undogmatic.readouts.chat import together
+from undogmatic.readouts.chat import voices
 from undogmatic.readouts.probe import rubric_digest
 from undogmatic.records.records import Item, Judgment, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
@@ -34,10 +33,7 @@ class PanelJudge(Judge):
     place, with the bands of a range (a spread above 4 of 10 is high, above 2 medium).
 
     Args:
-        members: The judges.
-        rubric: The scale.
-        aggregate: How the scores become one. "weighted" needs `weights` or `history`.
-        weights: One per member.
+        aggregate: How the scores become one. "weighted" needs `weights`, one per member, or `history`.
         history: Folder of an earlier run per member, over the same labelled texts: its weight is 1 / mean squared error
             there (see `inverse_weights`).
         trim: Share cut off at each end by "trimmed_mean".
@@ -81,29 +77,20 @@ class PanelJudge(Judge):
         self.aggregate, self.weights, self.trim, self.repeats = aggregate, weights, trim, repeats
 
     async def judge(self, item: Item) -> Verdict:
-        base = current_rollout() * self.repeats
-
-        async def once(member: Judge, repeat: int) -> Verdict:
-            with rollout(base + repeat):
-                verdict: Verdict = (await member.acall(item=item)).verdict
-                return verdict
-
         seats = [(n, repeat) for n in range(len(self.members)) for repeat in range(self.repeats)]
-        answers = await together([once(self.members[n], repeat) for n, repeat in seats])
+        answers = await voices(item, [(self.members[n], repeat) for n, repeat in seats], self.repeats)
         failed = [answer for answer in answers if isinstance(answer, ModelError)]
         decided = [(n, answer) for (n, _), answer in zip(seats, answers, strict=True) if isinstance(answer, Verdict)]
         if 2 * len(decided) < len(seats):
             kinds = {type(error) for error in failed}  # an item that none can read has not been answered badly
             kind = kinds.pop() if len(kinds) == 1 else UnparseableAnswer
             raise kind(f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw)
-        members = []
-        for n, verdict in decided:
-            value = str(verdict.category) if verdict.score is None else f"{verdict.score:.4g}"
-            weight = "" if self.weights is None else f" x{self.weights[n]:.4g}"
-            members.append(f"{self.members[n].name} {value}{weight}")
+        verdicts = [verdict for _, verdict in decided]
+        values = [str(v.category) if v.score is None else f"{v.score:.4g}" for v in verdicts]
+        weights = [""] * len(self.members) if self.weights is None else [f" x{weight:.4g}" for weight in self.weights]
+        members = [f"{self.members[n].name} {value}{weights[n]}" for (n, _), value in zip(decided, values, strict=True)]
         details: dict[str, float | str] = {"members": ", ".join(members), "members_failed": float(len(failed))}
         failures = [f"{error.kind}: {error}" for error in failed]
-        verdicts = [verdict for _, verdict in decided]
         if not self.rubric.scale.ordered:
             return voted(
                 [verdict.category for verdict in verdicts],
@@ -126,14 +113,10 @@ class PanelJudge(Judge):
             [verdict.review for verdict in verdicts],
             [verdict.issues for verdict in verdicts],
         )
-        spread_level = critique_uncertainty(0.0, 0.0, (10 * shares.min(), 10 * shares.max()), 0).level
-        level = joined.uncertainty_level if any(levels) else spread_level
+        level = joined.uncertainty_level
+        if not any(levels):
+            level = critique_uncertainty(0.0, 0.0, (10 * shares.min(), 10 * shares.max()), 0).level
         doubt = float(scores.std())
-        spread: dict[str, float | str] = {
-            "disagreement": doubt,
-            "spread": float(scores.max() - scores.min()),
-            "bootstrap_variance": float(shares.var()),
-        }
         nearest = int(np.argmin(np.abs(scores - np.median(scores))))
         score = self._score(scores, seats)
         moved = self.rubric.share(score) - joined.score  # the interval is that of the score given, not of the mean
@@ -159,18 +142,15 @@ class PanelJudge(Judge):
             uncertainty=level,
             doubt=doubt,
             review=joined.recommend_expert_review or level == "high",
-            details=spread,
+            details={"disagreement": doubt, "spread": float(np.ptp(scores)), "bootstrap_variance": float(shares.var())},
         )
 
     def _score(self, scores: np.ndarray, seats: Sequence[int]) -> float:
-        if self.aggregate == "median":
-            return float(np.median(scores))
-        if self.aggregate == "trimmed_mean":
-            from scipy.stats import trim_mean
+        from scipy.stats import trim_mean
 
-            return float(trim_mean(scores, self.trim))
         if self.weights is None:
-            return float(scores.mean())
+            middles = {"mean": scores.mean(), "median": np.median(scores), "trimmed_mean": trim_mean(scores, self.trim)}
+            return float(middles[self.aggregate])
         weights = np.array([self.weights[n] for n in seats])
         if weights.sum() == 0:
             raise UnparseableAnswer("every member with a weight above 0 failed")
@@ -189,7 +169,7 @@ def read_history(
             f"`judge.history` names {len(folders)} run(s), and the panel has {len(members)} members. Give the folder "
             "of one run per member, in the order of judge.members."
         )
-    tables = []
+    tables: list[pd.DataFrame] = []
     for n, (typed, member) in enumerate(zip(folders, members, strict=True)):
         folder, voice = run_of(typed, f"judge.history[{n}]", member, f"judge.members[{n}]", rubric, "this panel")
         tables.append(_labelled_texts(folder, voice, member))
@@ -197,16 +177,17 @@ def read_history(
     known = set(first["text_mark"].items())
     for typed, table in zip(folders[1:], tables[1:], strict=True):
         texts = set(table["text_mark"].items())
+        runs = f"`judge.history`: {folders[0]!r}"
         if texts != known:
             raise DataError(
-                f"`judge.history`: {folders[0]!r} holds {len(known)} labelled texts and {typed!r} {len(texts)}, of "
-                f"which {len(known & texts)} are the same (by id and text). Weights would compare members on different "
-                "texts: judge the same dataset with all of them."
+                f"{runs} holds {len(known)} labelled texts and {typed!r} {len(texts)}, of which {len(known & texts)} "
+                "are the same (by id and text). Weights would compare members on different texts: judge the same "
+                "dataset with all of them."
             )
         if changed := int((table["label"] != first["label"].reindex(table.index)).sum()):
             raise DataError(
-                f"`judge.history`: {folders[0]!r} and {typed!r} have other labels for {changed} of {len(table)} texts. "
-                "Judge the same version of the dataset with all members."
+                f"{runs} and {typed!r} have other labels for {changed} of {len(table)} texts. Judge the same version "
+                "of the dataset with all members."
             )
     judged = sorted(set.intersection(*(set(table.index[table["score"].notna()]) for table in tables)))
     if len(judged) < LEAST:
@@ -248,11 +229,8 @@ def run_of(
     """The finished run of a judge, and as which judge and criterion it is known there. Compared are scale, judge,
     readout, settings, model, and a prompt that is used. Raises ConfigError where there is no such run.
 
-    Args:
-        typed, where: The run's folder as typed, and the config key under which it was.
-        key: That of the judge.
-        who: What judges by this rubric, for messages ("this panel").
-    """
+    `typed` is the run's folder as it stands under the config key `where`, `key` that of the judge, and `who` judges by
+    this rubric ("this panel")."""
     folder = RunFolder.open(typed, f"`{where}`")
     folder.check_finished()
     if rubric_digest(folder.rubric) != rubric_digest(rubric):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
@@ -30,36 +30,23 @@ class Answer(Record):
     """Tokens that a chat model may take for it."""
 
 
-A = TypeVar("A", bound=Answer)
-
 Arguments = Annotated[tuple[str, ...], Field(min_length=3, json_schema_extra={"maxItems": 3})]
 """A side's three arguments. A fourth is not asked for, and no harm where it comes."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number field of an answer.
-
-    Attributes:
-        unit: "score" (a score by the rubric), "rubric" (any number between the rubric's ends), "strength" (0-10) or
-            "percent".
-        band: Part of the rubric's scale, as shares, that the offered levels run over; None offers the rubric's levels.
-        at_least, at_most: Fields below and above which it cannot lie.
-        words_only: Whether only a chat model is asked for it; elsewhere it follows from the procedure.
-        wording: Name of its wording where that is not the field's own name.
-        meaning: Fills `{meaning}` in the wording.
-        own: A scale of its own, in the place of its unit's; a log-probability readout is offered as many even steps
-            over it as its wording has answers.
-    """
+    """A number field of an answer."""
 
     unit: Literal["score", "rubric", "strength", "percent"] = "rubric"
-    band: tuple[float, float] | None = None
-    at_least: str | None = None
-    at_most: str | None = None
-    words_only: bool = False
-    wording: str | None = None
-    meaning: str = ""
-    own: Scale | None = None
+    """A score by the rubric, any number between the rubric's ends, 0-10, or percent."""
+    band: tuple[float, float] | None = None  # part of the scale, as shares, for levels; None: the rubric's levels
+    at_least: str | None = None  # the field below which it cannot lie
+    at_most: str | None = None  # and the one above which it cannot
+    words_only: bool = False  # whether only a chat model is asked for it; elsewhere it follows from the procedure
+    wording: str | None = None  # the name of its wording where that is not the field's own name
+    meaning: str = ""  # fills `{meaning}` in the wording
+    own: Scale | None = None  # in place of its unit's; the levels are as many even steps as its wording has answers
 
     def scale(self, rubric: Rubric) -> Scale:
         """What a chat model may answer."""
@@ -86,13 +73,6 @@ class Number:
     def written(self, value: float, rubric: Rubric) -> str:
         """An answer as later questions repeat it, with the precision of its scale; a strength in whole tenths."""
         return f"{value:.0f}" if self.unit == "strength" else self.scale(rubric).write(value)
-
-    def problem(self, name: str, value: float, others: Mapping[str, Any]) -> str | None:
-        """Why `value` contradicts the fields it is bound to, or None."""
-        for other, sign, where in ((self.at_least, 1, "below"), (self.at_most, -1, "above")):
-            if other is not None and sign * value < sign * others[other]:
-                return f"`{name}` is {value:g}, {where} `{other}` {others[other]:g}"
-        return None
 
 
 def numbers(kind: type[Answer]) -> dict[str, Number]:
@@ -121,10 +101,10 @@ def schema(kind: type[Answer], rubric: Rubric) -> dict[str, Any]:
     return made
 
 
-def make(kind: type[A], given: Mapping[str, Any], raw: str) -> A:
+def make(kind: type[Answer], fields: Mapping[str, Any], raw: str) -> Answer:
     """The answer with these fields. Raises UnparseableAnswer, which keeps `raw`: a field has another form."""
     try:
-        return kind.model_validate(dict(given))
+        return kind.model_validate(dict(fields))
     except ValidationError as error:
         first = error.errors()[0]
         where, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
@@ -132,18 +112,17 @@ def make(kind: type[A], given: Mapping[str, Any], raw: str) -> A:
         raise UnparseableAnswer(f"`{where}`: {what}" if where else what, raw) from None
 
 
-def repeats(wording: str, given: Any) -> bool:
+def repeats(wording: str, answer: Any) -> bool:
     """Whether an answer, or any text in it, only repeats the words with which the form asked for it, or is nothing but
     dots. Words to choose among in the form ("minor" | "major") may be repeated, of course."""
-    given = given.model_dump() if isinstance(given, BaseModel) else given
-    if isinstance(given, list | tuple | Mapping):
-        return any(repeats(wording, part) for part in (given.values() if isinstance(given, Mapping) else given))
-    if not isinstance(given, str):
+    answer = answer.model_dump() if isinstance(answer, BaseModel) else answer
+    if isinstance(answer, list | tuple | Mapping):
+        return any(repeats(wording, part) for part in (answer.values() if isinstance(answer, Mapping) else answer))
+    if not isinstance(answer, str):
         return False
-    said = set(_WORD.findall(given.casefold()))
     asked = set(_WORD.findall(_CHOICES.sub("", wording).casefold()))
-    numbered = {word for word in said if not word.isdigit()}  # "argument 1"
-    return numbered <= asked if numbered else set(given) <= set(" .…")
+    words = {word for word in _WORD.findall(answer.casefold()) if not word.isdigit()}  # "argument 1"
+    return words <= asked if words else set(answer) <= set(" .…")
 
 
 _WORD = re.compile(r"\w+")

@@ -55,7 +55,6 @@ class SelectiveJudge(Judge):
         cheap: Judges every item.
         expensive: Judges the items where a rule fires. If it starts from the score of a judge equal to `cheap`, it is
             handed that score and does not ask again.
-        rubric: The scale.
         rules: The rules with their thresholds; one that is null is off. With `guaranteed` alone, what the cheap judge
             decides alone agrees with the truth at the rate, and with the confidence, that the run it names has promised
             for texts like those of that run.
@@ -154,7 +153,7 @@ def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> tuple[str, float]:
 
 
 def doubt_of(verdict: Verdict, measure: str) -> float | None:
-    """The doubt of one verdict, by the measures of `analyses.measures`; None where it has none."""
+    """The doubt of one verdict, by the measures of `analyses.calibration`; None where it has none."""
     low, high = verdict.interval or (None, None)
     values = {
         "procedure": verdict.doubt,

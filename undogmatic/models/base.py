@@ -72,8 +72,7 @@ class Nobody(Model):
 
 
 class SeveralModels(Model):
-    """Connects and closes models together, the run's own first where it is asked; the one that can least in parallel
-    bounds the items in flight."""
+    """Connects and closes models together, the run's own first; the least parallel one bounds the items in flight."""
 
     readouts = ()
 

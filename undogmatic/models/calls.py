@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import math
 import os
@@ -62,19 +63,12 @@ def recording() -> AbstractContextManager[list[Call]]:
     return within(_calls, [])
 
 
-def rollout(number: int) -> AbstractContextManager[int]:
-    """Calls inside belong to repeat `number`: the cache keeps repeats apart, so that a repeat is a real call."""
-    return within(_rollout, number)
-
-
-def attempt(number: int) -> AbstractContextManager[int]:
-    """Calls inside are asked for the `number`-th time again (0 = the first), a real call each, also for one request."""
-    return within(_attempt, number)
-
-
-def current_rollout() -> int:
-    """The repeat that the calls being made belong to (0 = the first)."""
-    return _rollout.get()
+rollout = functools.partial(within, _rollout)
+"""Calls inside belong to the repeat of this number: the cache keeps repeats apart, so that a repeat is a real call."""
+current_rollout = _rollout.get
+"""The repeat that the calls being made belong to (0 = the first)."""
+attempt = functools.partial(within, _attempt)
+"""Calls inside are asked for the n-th time again (0 = the first), a real call each, also for one request."""
 
 
 class Retryable(UndogmaticError):
@@ -130,24 +124,22 @@ class Budget:
     def __init__(self, max_calls: int | None = None, max_usd: float | None = None) -> None:
         self.max_calls, self.max_usd = max_calls, max_usd
         self.calls, self.usd = 0, 0.0
-        self.note: Callable[[int, float], None] | None = None
+        self.note: Callable[[int, float], None] = lambda calls, usd: None
         self._dearest: float | None = None
 
     def take(self) -> None:
         """Reserve one call. Raises BudgetExceeded."""
-        spent = {
-            "max_calls": (self.max_calls, self.calls, f"{self.calls} calls were made", "N"),
-            "max_usd": (self.max_usd, self.usd, f"{self.usd:.4f} USD were spent in {self.calls} calls", "X"),
-        }
-        for key, (most, used, told, example) in spent.items():
+        for key, most, used, told, example in (
+            ("max_calls", self.max_calls, self.calls, f"{self.calls} calls were made", "N"),
+            ("max_usd", self.max_usd, self.usd, f"{self.usd:.4f} USD were spent in {self.calls} calls", "X"),
+        ):
             if most is not None and used >= most:
                 raise BudgetExceeded(
                     f"`engine.{key}` is {most} and {told}. Raise it (engine.{key}={example}, or null for no limit) and "
                     "rerun: what was judged is kept."
                 )
         self.calls += 1
-        if self.note is not None:
-            self.note(1, 0.0)
+        self.note(1, 0.0)
 
     def spend(self, usd: float | None) -> None:
         if usd is None and self.max_usd is not None:
@@ -161,12 +153,11 @@ class Budget:
         if usd is not None:
             self._dearest = max(usd, self._dearest or 0.0)
             self.usd += usd
-            if usd and self.note is not None:
+            if usd:
                 self.note(0, usd)
 
 
 Count = Annotated[int, Field(strict=True, ge=0)]
-Usd = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 
 
 class Reply(NamedTuple):
@@ -175,10 +166,12 @@ class Reply(NamedTuple):
     data: Any
     input_tokens: Count = 0
     output_tokens: Count = 0
-    usd: Usd | None = None
+    usd: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] | None = None
 
 
 _KEPT = TypeAdapter(Reply)
+Send = Callable[[], Awaitable[Reply]]
+Check = Callable[[Any], object] | None
 
 
 class ReplyCache:
@@ -191,17 +184,14 @@ class ReplyCache:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._file = folder, folder / CACHE_FILE
         self._usable, self._told = True, False
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # The files that SQLite puts beside it have its mode.
-            os.close(os.open(folder / CACHE_FILE, os.O_RDWR | os.O_CREAT, OWN))
+            os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, OWN))  # SQLite's files beside it get its mode
             with contextlib.suppress(PermissionError):  # another one's file
-                (folder / CACHE_FILE).chmod(OWN)
-            self._database = sqlite3.connect(
-                folder / CACHE_FILE, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+                self._file.chmod(OWN)
+            self._database = sqlite3.connect(self._file, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
             self._database.text_factory = bytes  # what is no UTF-8 is the row's fault, not the database's
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose replies, never break the file
@@ -209,11 +199,9 @@ class ReplyCache:
         except (OSError, ValueError, sqlite3.Error) as error:
             raise ConfigError(self._failure(error)) from None
 
-    def get(self, key: str, check: Callable[[Any], object] | None = None) -> Reply | None:
-        """The reply kept under `key`; None where there is none, or where it or the file cannot be read, or `check` (see
-        `Gateway.call`) raises."""
-        row = self._execute("SELECT reply FROM replies WHERE key = ?", key)
-        if row is None:
+    def get(self, key: str, check: Check = None) -> Reply | None:
+        """The reply kept under `key`; None where there is none, or none that can be read, or where `check` raises."""
+        if (row := self._execute("SELECT reply FROM replies WHERE key = ?", key)) is None:
             return None
         try:
             kept = json_value(row[0], DEEPEST + 1, infinite=True) if isinstance(row[0], bytes) else None
@@ -222,11 +210,9 @@ class ReplyCache:
             return _checked(_KEPT.validate_python(kept), check)
         except (Unreadable, ValidationError, UndogmaticError) as fault:
             if not self._told:
-                error = " ".join(str(fault).split())
-                say(
-                    f"a reply in the cache {self._folder / CACHE_FILE} is damaged ({error}); it is asked for again, "
-                    "and so are others like it"
-                )
+                why = " ".join(str(fault).split())
+                what = f"a reply in the cache {self._file} is damaged ({why})"
+                say(f"{what}; it is asked for again, and so are others like it")
             self._told = True
             return None
 
@@ -289,41 +275,32 @@ class Gateway:
         self,
         model: str,  # its full identity, part of the cache's key: it names the server or the file's hash
         request: dict[str, Any],  # the JSON payload; with `model` and the current rollout it identifies the call
-        send: Callable[[], Awaitable[Reply]],  # sends it once; raises Retryable, ModelError or ConfigError
+        send: Send,  # sends it once; raises Retryable, ModelError or ConfigError
         timed: bool = True,  # False for a model in this process, whose work goes on even if nobody waits for it
-        check: Callable[[Any], object] | None = None,  # raises for data that are no answer, fresh or kept
+        check: Check = None,  # raises for data that are no answer, fresh or kept
     ) -> Reply:
         """Answer `request` from the cache, or by `send` under budget, time limit and retries. Raises BudgetExceeded
         before a limit is passed; TransportError, AnswerTimeout or UnparseableAnswer where no try gave an answer."""
-
-        async def once() -> Reply:
-            async with asyncio.timeout(self.timeout if timed else None):
-                reply = await send()
-            return _checked(reply, check)
-
         # The repeat, and the attempt from the third on, tell calls with the same request apart: a first retry quotes
         # the answer that it follows, so its request is its own.
         turn = [_rollout.get()] if _attempt.get() <= 1 else [_rollout.get(), _attempt.get()]
         key = hashlib.sha256(to_json([model, request, *turn])).hexdigest()
         if self.cache is None:
-            return await self._asked(model, request, once)
+            return await self._asked(model, request, send, timed, check)
         under_way = self._under_way.setdefault(asyncio.get_running_loop(), {})
-        while True:
-            started = time.time()
-            reply = self.cache.get(key, check)
-            if reply is None and (first := under_way.get(key)) is not None:
-                # The same was asked a moment ago. Whoever waits neither ends that call nor fails with it: it asks anew.
-                await asyncio.wait({first})
-                if first.cancelled() or first.exception() is not None:
-                    continue
+        started = time.time()
+        while (reply := self.cache.get(key, check)) is None and (first := under_way.get(key)) is not None:
+            # The same was asked a moment ago. Whoever waits neither ends that call nor fails with it: it asks anew.
+            await asyncio.wait({first})
+            if not first.cancelled() and first.exception() is None:
                 reply = first.result()
-            if reply is None:
                 break
-            _note(Call(model=model, request=request, reply=reply.data, started=started, cached=True))
+        if reply is not None:
+            _note(model, request, started, reply=reply.data, cached=True)
             return reply
         under_way[key] = mine = asyncio.get_running_loop().create_future()
         try:
-            reply = await self._asked(model, request, once)
+            reply = await self._asked(model, request, send, timed, check)
             self.cache.put(key, reply)
             mine.set_result(reply)
             return reply
@@ -331,13 +308,12 @@ class Gateway:
             del under_way[key]
             mine.cancel()  # where there is no result; who waits then asks
 
-    async def _asked(self, model: str, request: dict[str, Any], once: Callable[[], Awaitable[Reply]]) -> Reply:
-        """The answer of the model, asked `once` or several times, under budget."""
+    async def _asked(self, model: str, request: dict[str, Any], send: Send, timed: bool, check: Check) -> Reply:
+        """The answer of the model, asked once or several times, under budget."""
         started, clock, tried = time.time(), time.perf_counter(), 0
 
         def note(**outcome: Any) -> None:
-            seconds = time.perf_counter() - clock
-            _note(Call(model=model, request=request, started=started, seconds=seconds, attempts=tried, **outcome))
+            _note(model, request, started, seconds=time.perf_counter() - clock, attempts=tried, **outcome)
 
         while True:
             tried += 1
@@ -347,7 +323,9 @@ class Gateway:
             error: ModelError
             wait = 0.0
             try:
-                reply = await once()
+                async with asyncio.timeout(self.timeout if timed else None):
+                    reply = await send()
+                _checked(reply, check)
             except TimeoutError:
                 error = AnswerTimeout(
                     f"no answer within {self.timeout:g} s in {tried} attempt(s); raise engine.timeout or lower "
@@ -370,11 +348,11 @@ class Gateway:
                 note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
                 raise error
             self._held_until = max(self._held_until, time.monotonic() + wait)
-            delay = min(self.backoff * 2 ** (tried - 1), self.max_backoff)
-            await asyncio.sleep(max(delay * (1 - 0.25 * random.random()), wait))
+            delay = min(self.backoff * 2 ** (tried - 1), self.max_backoff) * (1 - 0.25 * random.random())
+            await asyncio.sleep(max(delay, wait))
 
 
-def _checked(reply: Reply, check: Callable[[Any], object] | None) -> Reply:
+def _checked(reply: Reply, check: Check) -> Reply:
     """The reply, if its data are of the form that the model gives. Raises ModelError."""
     if check is not None:
         with reading(reply.data):
@@ -382,6 +360,6 @@ def _checked(reply: Reply, check: Callable[[Any], object] | None) -> Reply:
     return reply
 
 
-def _note(call: Call) -> None:
+def _note(model: str, request: dict[str, Any], started: float, **outcome: Any) -> None:
     if (calls := _calls.get()) is not None:
-        calls.append(call)
+        calls.append(Call(model=model, request=request, started=started, **outcome))

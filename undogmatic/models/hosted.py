@@ -56,23 +56,17 @@ def find_price(configured: Price | None, provider: str | None, name: str) -> Pri
     return Price()
 
 
+@functools.cache
 def listed(provider: str | None, name: str) -> list[dict[str, Any]]:
     """What litellm's list says of a model, the provider's own entry first; `provider` is the list's name for it, e.g.
-    "openai", or None for a server that is on no list."""
-    if provider is None:
-        return []
-    entries = [entry for key in (f"{provider}/{name}", name) if isinstance(entry := _price_list().get(key), dict)]
-    return [entry for entry in entries if str(entry.get("litellm_provider", "")).startswith(provider)]
-
-
-@functools.cache
-def _price_list() -> dict[str, Any]:
-    """litellm's list; the package itself is not imported (5 s, and it asks the network)."""
+    "openai", or None for a server that is on no list. litellm is not imported (5 s, and it asks the network)."""
     spec = importlib.util.find_spec("litellm")
-    if spec is None or spec.origin is None:
-        return {}
-    file = Path(spec.origin).with_name("model_prices_and_context_window_backup.json")
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}  # type: ignore[no-any-return]
+    file = Path((spec and spec.origin) or "nowhere").with_name("model_prices_and_context_window_backup.json")
+    if provider is None or not file.is_file():
+        return []
+    prices = json.loads(file.read_text(encoding="utf-8"))
+    entries = [entry for key in (f"{provider}/{name}", name) if isinstance(entry := prices.get(key), dict)]
+    return [entry for entry in entries if str(entry.get("litellm_provider", "")).startswith(provider)]
 
 
 class Tokens(NamedTuple):
@@ -102,9 +96,8 @@ def messages(request: Request) -> list[dict[str, str]]:
     for role, parts in turns:
         if role == "tool":
             raise ConfigError("tool messages cannot be sent to a judge model; write the tool's result into the text.")
-        for part in () if isinstance(parts, str) else parts:
-            if part.type != "text":
-                raise ConfigError(f"a message holds a part of type {part.type!r}; judges send text alone.")
+        if odd := [] if isinstance(parts, str) else [part.type for part in parts if part.type != "text"]:
+            raise ConfigError(f"a message holds a part of type {odd[0]!r}; judges send text alone.")
         text = parts if isinstance(parts, str) else "\n".join(part.text for part in parts)
         sent.append({"role": "system" if role == "developer" else role, "content": text})
     return sent
@@ -114,12 +107,7 @@ Stop = Literal["stop", "length", "refusal", "filter"]
 
 
 def settled(
-    data: dict[str, Any],
-    model: str,
-    text: str,
-    used: Tokens,
-    stop: Stop = "stop",
-    logprobs: tuple[Any, ...] | None = None,
+    data: dict[str, Any], model: str, text: str, used: Tokens, stop: Stop = "stop", logprobs: Any = None
 ) -> Response:
     """DSPy's response from the text of an answer or refusal. `data` is the reply's body, which may name an `id` and the
     model that answered (else it is `model`); `logprobs` are in DSPy's types. Raises RefusedAnswer where the model or
@@ -139,25 +127,16 @@ def settled(
         raise UnparseableAnswer(
             f"the answer has {len(text):,} characters; {LONGEST_ANSWER:,} are read at most", shown(text)
         )
-    identifier, resolved = (
-        value if isinstance(value := data.get(key), str) and value else None for key in ("id", "model")
-    )
-    return Response(
-        id=identifier,
-        model=resolved or model,
-        message=Message(role="assistant", parts=(TextPart(text),)),
-        finish_reason="stop",
-        usage=Usage(input_tokens=used.input, output_tokens=used.output),
-        logprobs=logprobs,
-    )
+    named = {key: value for key in ("id", "model") if isinstance(value := data.get(key), str) and value}
+    message, usage = Message("assistant", (TextPart(text),)), Usage(used.input, used.output)
+    return Response(named.get("id"), named.get("model", model), message, "stop", usage, logprobs)
 
 
 def content_text(content: Any) -> str:
     """A message's `content`, which some servers send as a list of parts."""
-    if isinstance(content, list):
-        texts = (part.get("text") for part in content if isinstance(part, dict))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def token_logprobs(sent: Any) -> tuple[Any, ...] | None:
@@ -234,7 +213,7 @@ class HostedModel(Model):
         await self._client.close()
 
     async def exchange(self, payload: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
-        """Send `payload` through the gateway, and `read` the reply's body, which is of a shape that `_check` accepts.
+        """Send `payload` through the gateway, and `read` the reply's body, which lacks nothing (`_lacking`).
         This is the one door for answers: whatever goes wrong over one, fresh or cached, is a ModelError."""
         send = functools.partial(self.send, payload)
         data = (await self.gateway.call(self.name, payload, send, self.timed, self._checked)).data
@@ -244,7 +223,9 @@ class HostedModel(Model):
     def _checked(self, data: Any) -> None:
         if not isinstance(data, dict):
             raise UnparseableAnswer(f"the reply is a {type(data).__name__}, not an object")
-        self._check(data)
+        if what := self._lacking(data):
+            self._client.embedded_fault(data)
+            raise UnparseableAnswer(f"the reply has no {what}", shown(data))
         self._client.answered = True
 
     async def send(self, payload: dict[str, Any]) -> Reply:
@@ -258,8 +239,8 @@ class HostedModel(Model):
             usd = self.price.usd(used.input, used.output)
         return Reply(data, used.input or 0, used.output or 0, usd)
 
-    def _check(self, data: dict[str, Any]) -> None:
-        """Raise UnparseableAnswer for a body of another shape: it is neither cached nor an answer."""
+    def _lacking(self, data: dict[str, Any]) -> str:
+        """What a body of another shape lacks, which is neither cached nor an answer; "" for an answer."""
         raise NotImplementedError
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
@@ -319,14 +300,13 @@ class ChatModel(HostedModel):
             payload["response_format"] = form
         return payload | (config.extensions or {}) | self._fixed
 
-    def _check(self, data: dict[str, Any]) -> None:
+    def _lacking(self, data: dict[str, Any]) -> str:
         choices = data.get("choices")
         if choices and isinstance(choices, list) and isinstance(choices[0], dict):
             self._client.embedded_fault(choices[0])
             if isinstance(choices[0].get("message"), dict):
-                return
-        self._client.embedded_fault(data)
-        raise UnparseableAnswer("the reply has no `choices` with a message", shown(data))
+                return ""
+        return "`choices` with a message"
 
     def _response(self, data: dict[str, Any], with_logprobs: bool) -> Response:
         choice = data["choices"][0]

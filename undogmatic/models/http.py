@@ -6,12 +6,14 @@ import asyncio
 import json
 import math
 import os
+import re
+import time
 import urllib.request
 import zlib
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
-from datetime import UTC, datetime
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -71,9 +73,8 @@ class JsonClient:
         self.answered = False
         self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
         # The proxy is looked up once, because aiohttp would do it for every request.
-        parts = urlsplit(url)
-        direct = is_local(url) or urllib.request.proxy_bypass(parts.netloc)
-        self._proxy = None if direct else urllib.request.getproxies().get(parts.scheme)
+        direct = is_local(url) or urllib.request.proxy_bypass(urlsplit(url).netloc)
+        self._proxy = None if direct else urllib.request.getproxies().get(urlsplit(url).scheme)
 
     async def post(self, payload: dict[str, Any]) -> dict[str, Any]:
         """The JSON object that came back with a good status, without the key, which servers echo.
@@ -126,19 +127,18 @@ class JsonClient:
             raise UnparseableAnswer(f"{self.about} sent a body packed as {packed[:40]!r}, which was not asked for")
         body, unpack, sent = bytearray(), None, 0
         async for chunk in reply.content.iter_any():
-            part = chunk
             sent += len(chunk)
             if packed != "identity":
                 if unpack is None:  # "deflate" comes with a header of zlib's or without
                     unpack = zlib.decompressobj(31 if "gzip" in packed else 15 if chunk[:1] == b"\x78" else -15)
                 try:
-                    part = unpack.decompress(chunk, LONGEST_BODY + 1 - len(body))
+                    chunk = unpack.decompress(chunk, LONGEST_BODY + 1 - len(body))  # noqa: PLW2901
                 except zlib.error as error:
                     raise UnparseableAnswer(f"{self.about} sent a body that cannot be unpacked ({error})") from None
-            if max(len(body) + len(part), sent) > LONGEST_BODY:
+            if max(len(body) + len(chunk), sent) > LONGEST_BODY:
                 why = f"{self.about} sent a body of more than {LONGEST_BODY:,} bytes"
                 raise UnparseableAnswer(why, _said(bytes(body[: 4 * RAW_LIMIT]))[:RAW_LIMIT])
-            body += part
+            body += chunk
         return bytes(body)
 
     def embedded_fault(self, data: dict[str, Any]) -> None:
@@ -179,29 +179,28 @@ class JsonClient:
             message = _message(json_value(text))[:300]
         except Unreadable:
             message = "" if text.lstrip().startswith("<") else text.strip()[:300]
-        said = f"{self.about} answered {status}" + (f": {message}" if message else "")
+        reply = f"{self.about} answered {status}" + (f": {message}" if message else "")
         without_quota = status == 429 and "insufficient_quota" in text
         if any(code in text for code in _REFUSAL_CODES) and status in (400, 403, 422):
             raise RefusedAnswer(f"the provider's filter stopped the request ({message})", raw)
         if (status in _RETRIED or status >= 500) and not without_quota:
-            raise Retryable(said, retry_after(headers))
+            raise Retryable(reply, retry_after(headers))
         if status == 413 or (status in (400, 422) and any(phrase in text for phrase in _TOO_LONG)):
             raise UnparseableAnswer(f"the text is too long for the model ({message})", raw)
         hints = (hint for word, hint in _HINTS.items() if word in text)
         advice = _ADVICE.get(status) or next(hints, "Check model.name and the readout's options.")
         if without_quota:
             advice = "The account has no quota left; add credit, or choose another model=."
+        elif status in (401, 403) and self._key is None:
+            advice = "The server wants a key: name the environment variable that holds it with model.key_env=NAME."
         elif status in (401, 403):
             advice = f"The key in {self._variable} was not accepted; set a valid one in the environment or .env."
-            if self._key is None:
-                advice = "The server wants a key: name the environment variable that holds it with model.key_env=NAME."
         # Something is wrong with the key, the address or the request. Of a server that has answered well that is an
         # accident of this one call; where it stays so, the run ends for want of answers.
         if not self.answered:
-            raise ConfigError(f"{said}\n{advice}")
-        if 400 <= status < 500 and status not in (401, 402, 403, 404, 429):
-            raise UnparseableAnswer(f"{said}\n{advice}", raw)
-        raise TransportError(f"{said}\n{advice}", raw)
+            raise ConfigError(f"{reply}\n{advice}")
+        kind = TransportError if status in (401, 402, 403, 404, 429) or not 400 <= status < 500 else UnparseableAnswer
+        raise kind(f"{reply}\n{advice}", raw)
 
 
 def _said(body: bytes) -> str:
@@ -225,16 +224,13 @@ def _message(body: Any, listed: bool = False) -> str:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds the server asks to wait: `retry-after-ms`, else `Retry-After` as seconds or as an HTTP date."""
     for name, scale in (("retry-after-ms", 1e-3), ("Retry-After", 1.0)):
-        value = headers.get(name, "nan")
+        value, seconds = headers.get(name, "nan"), math.nan
         try:
             seconds = float(value) * scale
         except ValueError:
-            try:
+            with suppress(ArithmeticError, LookupError, TypeError, ValueError):  # a date may be odd in many ways
                 moment = parsedate_to_datetime(value[:100])
-                aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-                seconds = (aware - datetime.now(UTC)).total_seconds()
-            except (ArithmeticError, LookupError, TypeError, ValueError):  # a date may be odd in many ways
-                continue
+                seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - time.time()
         if not math.isnan(seconds):
             return min(LONGEST_WAIT, max(0.0, seconds))
     return None
@@ -269,11 +265,8 @@ def is_local(url: str) -> bool:
 
 
 def setting(variable: str) -> str | None:
-    """The variable's value in the environment, else in `.env`; None where it is unset or blank.
-
-    `os.environ` is left as it is, so that nothing from `.env` reaches child processes or logs of the environment.
-    Raises DataError with the line where `.env` is needed and cannot be read.
-    """
+    """The variable's value in the environment, else in `.env`, of which nothing reaches child processes (`os.environ`
+    is left as it is); None where it is unset or blank. Raises DataError where `.env` is needed and cannot be read."""
     value = os.environ.get(variable, "").strip() or read_env(Path(".env"), variable).get(variable, "").strip()
     if value:
         keep_environment({variable: value})
@@ -293,7 +286,7 @@ def find_key(variable: str | None, model: str) -> SecretStr | None:
     value = setting(variable)
     if value is None:
         raise ConfigError(f"{model} needs {variable} in the environment or .env. To run without a key: model=local.")
-    if not value.isascii() or any(c.isspace() or not c.isprintable() for c in value):
+    if not re.fullmatch("[!-~]+", value):
         raise ConfigError(
             f"{variable} holds something that is not a key (spaces, line breaks or non-ASCII characters)."
         )

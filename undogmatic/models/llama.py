@@ -133,16 +133,15 @@ class Llama:
         self._c.llama_memory_clear(self._memory, True)
         try:
             status = self._decode(tokens, every=True)
-            found = [self._wanted[name] for name in names]
+            states = [rows for name in names if (rows := self._wanted[name]) is not None and len(rows) == len(tokens)]
         finally:  # or the next pass would end where this one should have
             self._wanted, self._last = {}, ""
-        states = [each for each in found if each is not None and len(each) == len(tokens)]
         if status or len(states) != len(names):
             raise ModelError(f"llama.cpp gave no states for the blocks {list(blocks)} (status {status})")
-        scales = [np.sqrt(np.mean(each.astype(np.float64) ** 2, axis=1, keepdims=True) + 1e-6) for each in states]
-        return [(each / scale).astype(np.float32) for each, scale in zip(states, scales, strict=True)]
+        scales = [np.sqrt(np.mean(rows.astype(np.float64) ** 2, axis=1, keepdims=True) + 1e-6) for rows in states]
+        return [(rows / scale).astype(np.float32) for rows, scale in zip(states, scales, strict=True)]
 
-    def next_token(self, parts: Sequence[str], top: int) -> tuple[list[tuple[str, float]], int]:
+    def next_token(self, parts: Sequence[str], top: int) -> tuple[list[list[Any]], int]:
         """The `top` most probable next tokens after a prompt, with their natural log-probabilities, best first; and how
         many tokens the prompt has. Its `parts` (demonstrations, a text, a question about it) are divided where prompts
         begin to differ; all but the last are kept. Raises ModelError where it does not fit the context."""
@@ -152,27 +151,25 @@ class Llama:
         logprobs -= np.log(np.exp(logprobs).sum())
         best = np.argpartition(-logprobs, top)[:top]
         best = best[np.lexsort((best, -logprobs[best]))]
-        return [(self._piece(int(token)).decode(errors="replace"), float(logprobs[token])) for token in best], count
+        return [[self._piece(int(token)).decode(errors="replace"), float(logprobs[token])] for token in best], count
 
     def continued(self, parts: Sequence[str], most: int, until: str = "") -> tuple[str, int, int]:
         """The likeliest continuation of a text (divided as in `next_token`), token by token, to the text's end, `until`
         (which is left out; nothing ends it where it is empty) or `most` tokens; and how many tokens the text and the
         continuation have. Raises ModelError where both do not fit the context."""
-        count = self._read(parts, most)
-        found: list[int] = []
-        raw = b""
-        while len(found) < most:
+        count, written, raw = self._read(parts, most), 0, b""
+        while written < most:
             token = int(self._logits().argmax())
             if self._c.llama_vocab_is_eog(self._vocabulary, token):
                 break
-            found.append(token)
+            written += 1
             raw += self._piece(token)
             if until and until.encode() in raw.lstrip():
                 break
             if status := self._decode([token], every=False):
-                raise ModelError(f"llama.cpp could not go on after {len(found)} tokens (status {status})")
+                raise ModelError(f"llama.cpp could not go on after {written} tokens (status {status})")
         text = raw.decode("utf-8", errors="replace")
-        return (text.strip().partition(until)[0] if until else text), count, len(found)
+        return (text.strip().partition(until)[0] if until else text), count, written
 
     def _read(self, parts: Sequence[str], room: int = 0) -> int:
         """Evaluate a text, all parts but the last once for all texts that begin the same; its number of tokens."""

@@ -49,47 +49,45 @@ class AnthropicModel(HostedModel):
 
     async def complete(self, request: Request) -> Response:
         """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
-        return await self.exchange(self._payload(request), self._response)
 
-    def _response(self, data: dict[str, Any]) -> Response:
-        text = hosted.content_text([block for block in data["content"] if block.get("type") == "text"])
-        stop = _STOPS.get(str(data.get("stop_reason")), "stop")
-        return hosted.settled(data, self.model_name, text, self._tokens(data), stop)
+        def read(data: dict[str, Any]) -> Response:
+            text = hosted.content_text([block for block in data["content"] if block.get("type") == "text"])
+            stop = _STOPS.get(str(data.get("stop_reason")), "stop")
+            return hosted.settled(data, self.model_name, text, self._tokens(data), stop)
+
+        return await self.exchange(self._payload(request), read)
 
     def _payload(self, request: Request) -> dict[str, Any]:
         config = request.config
         turns = hosted.messages(request)
         system = [turn["content"] for turn in turns if turn["role"] == "system"]
-        payload: dict[str, Any] = {
-            "model": self.model_name,
-            "max_tokens": 1024 if config.max_tokens is None else config.max_tokens,  # the API requires a number
-            "messages": [turn for turn in turns if turn["role"] != "system"],
-        }
-        payload |= hosted.given(system="\n\n".join(system) if system else None)
-        if self._sampling:
-            # Current models refuse temperature and top_p together; a top_p of 1 changes nothing.
-            payload |= hosted.given(temperature=config.temperature, top_p=config.top_p if config.top_p != 1 else None)
-        payload |= hosted.given(stop_sequences=list(config.stop) or None)
+        # Current models refuse temperature and top_p together; a top_p of 1 changes nothing.
+        sampling = {"temperature": config.temperature, "top_p": config.top_p if config.top_p != 1 else None}
+        payload: dict[str, Any] = hosted.given(
+            model=self.model_name,
+            max_tokens=1024 if config.max_tokens is None else config.max_tokens,  # the API requires a number
+            messages=[turn for turn in turns if turn["role"] != "system"],
+            system="\n\n".join(system) if system else None,
+            **(sampling if self._sampling else {}),
+            stop_sequences=list(config.stop) or None,
+        )
         form = config.response_format
         if form is not None and form.get("type") == "json_schema" and self._json_mode == "schema":
             payload["output_config"] = {"format": {"type": "json_schema", "schema": _without_bounds(form["schema"])}}
         return payload | (config.extensions or {}) | self._fixed
 
-    def _check(self, data: dict[str, Any]) -> None:
+    def _lacking(self, data: dict[str, Any]) -> str:
         content = data.get("content")
-        if isinstance(content, list) and all(isinstance(block, dict) for block in content):
-            return
-        self._client.embedded_fault(data)
-        raise UnparseableAnswer("the reply has no `content`", shown(data))
+        fits = isinstance(content, list) and all(isinstance(block, dict) for block in content)
+        return "" if fits else "`content`"
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
         used = super()._tokens(data)
         if used.input is None:
             return Tokens(None, None)
         cached = (data["usage"].get(f"cache_{how}_input_tokens") for how in ("read", "creation"))
-        return Tokens(
-            used.input + sum(hosted.figure(tokens, hosted.MOST_TOKENS, int) or 0 for tokens in cached), used.output
-        )
+        counts = (hosted.figure(tokens, hosted.MOST_TOKENS, int) or 0 for tokens in cached)
+        return Tokens(used.input + sum(counts), used.output)
 
 
 def _without_bounds(schema: Any) -> Any:
@@ -130,13 +128,13 @@ class DecisionModel(HostedModel):
         def read(body: dict[str, Any]) -> dict[str, Any]:
             data = _unwrapped(body)
             for name, question in questions.items():
-                answer, wanted = data["answers"].get(name), question["type"]
+                answer, wanted, why = data["answers"].get(name), question["type"], ""
                 if not isinstance(answer, dict):
-                    raise UnparseableAnswer(f"no answer to {name!r} came back", shown(data))
-                if answer.get("type") != wanted or answer.get(wanted) is None:
-                    raise UnparseableAnswer(
-                        f"the answer to {name!r} is of type {answer.get('type')!r}, not a {wanted} answer", shown(data)
-                    )
+                    why = f"no answer to {name!r} came back"
+                elif answer.get("type") != wanted or answer.get(wanted) is None:
+                    why = f"the answer to {name!r} is of type {answer.get('type')!r}, not a {wanted} answer"
+                if why:
+                    raise UnparseableAnswer(why, shown(data))
             return {name: data["answers"][name] for name in questions}
 
         return await self.exchange({"model": self.model_name, "state": state, "questions": questions}, read)
@@ -156,13 +154,14 @@ class DecisionModel(HostedModel):
 
         return asyncio.run(once())
 
-    def _check(self, data: dict[str, Any]) -> None:
+    def _lacking(self, data: dict[str, Any]) -> str:
         inner = _unwrapped(data)
         if data.get("success") is False:
             self._client.embedded_fault({"error": data.get("errors")})
-        if not isinstance(inner.get("answers"), dict):
-            self._client.embedded_fault(inner)
-            raise UnparseableAnswer("the reply has no `answers`", shown(data))
+        if isinstance(inner.get("answers"), dict):
+            return ""
+        self._client.embedded_fault(inner)
+        return "`answers`"
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
         return super()._tokens(_unwrapped(data))
@@ -182,22 +181,17 @@ class EnvModel(Model):
     def __init__(self, options: dict[str, Any] | None = None) -> None:
         provider = setting("LLM_PROVIDER")
         if provider is None or provider.lower() not in PROVIDERS:
-            found = "is not set" if provider is None else f"is {provider!r}"
+            what = "is not set" if provider is None else f"is {provider!r}"
             raise ConfigError(
-                f"model=env: LLM_PROVIDER {found}. Set it in the environment or .env to: {', '.join(PROVIDERS)}. "
+                f"model=env: LLM_PROVIDER {what}. Set it in the environment or .env to: {', '.join(PROVIDERS)}. "
                 "To use another model: model=NAME."
             )
-        file = conf_folder() / "model" / f"{PROVIDERS[provider.lower()]}.yaml"
-        node: Any = read_yaml(file)
-        node |= options or {}
-        for variable, key in (("LLM_MODEL", "name"), ("LLM_BASE_URL", "api_base")):
-            value = setting(variable)
-            if value is not None:
+        node: Any = read_yaml(conf_folder() / "model" / f"{PROVIDERS[provider.lower()]}.yaml") | (options or {})
+        for name, key in (("LLM_MODEL", "name"), ("LLM_BASE_URL", "api_base")):
+            if (value := setting(name)) is not None:
                 node[key] = value
             elif node.get(key) in (None, "???"):
-                raise ConfigError(
-                    f"model=env with LLM_PROVIDER={provider} needs {variable} in the environment or .env."
-                )
+                raise ConfigError(f"model=env with LLM_PROVIDER={provider} needs {name} in the environment or .env.")
         if setting("LLM_API_KEY") is not None:
             node["key_env"] = "LLM_API_KEY"
         described: Any = build(node, "model")

@@ -20,17 +20,15 @@ from undogmatic.stats import quality
 
 Of = Literal["text", "pair", "block"]
 _read_once = functools.cache(read_yaml)
-BLOCK = 8
-"""Texts that are ranked together: an optimiser's metric is a mean over examples, and a rank needs several."""
+BLOCK = 8  # texts that are ranked together: an optimiser's metric is a mean over examples, and a rank needs several
 
 
 class Terms(NamedTuple):
-    """What a metric must know beside the texts: the rubric, the criterion that is judged, and which conditions of a
-    pair are the worse and the better side."""
+    """What a metric must know beside the texts."""
 
     rubric: Rubric
-    criterion: str
-    worse: tuple[str, ...] = ()
+    criterion: str  # that is judged
+    worse: tuple[str, ...] = ()  # the conditions of a pair that are its worse side
     better: tuple[str, ...] = ()
 
     @property
@@ -45,13 +43,13 @@ class Terms(NamedTuple):
 
     def label(self, item: Item) -> float:
         """What people said of an item. Raises DataError where they said nothing."""
-        found = item.labelled(self.criterion)
-        if found is None:
+        label = item.labelled(self.criterion)
+        if label is None:
             raise DataError(
                 f"{item.place or 'dataset'}: item {item.id!r} has no label for {self.criterion!r}, which the metric "
                 "needs. Choose `optimizer.metric=pair_order` for pairs, or a dataset with labels."
             )
-        return found
+        return label
 
     def sides(self, items: Sequence[Item]) -> tuple[int, int] | None:
         """Places of the worse and of the better text of a pair, or None where it has not both. Of two lists of one
@@ -62,65 +60,58 @@ class Terms(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """What is raised, in [0, 1]: of a text, a pair or a block of texts, which is ranked.
-
-    `measure` maps a verdict and its label, or the scores of the worse and the better text of a pair (turned so that the
-    worse one should be higher), to that number. `needs` is what it reads besides scores. `told` is how the verdict
-    states it: as a share (no unit, and so no margin of the rubric), as a difference of scores, or as a distance, both
-    in units of the scale.
-    """
+    """What is raised, in [0, 1]."""
 
     name: str
-    of: Of
+    of: Of  # a block of texts is ranked
+    # Maps a verdict and its label, or the scores of the worse and the better text of a pair (turned so that the worse
+    # one should be higher), to the number; None for a rank.
     measure: Callable[[Any, float, Terms], float] | None
-    needs: Literal["conditions", "labels", "distribution"]
+    # How the verdict states it: as a share (no unit, and so no margin of the rubric), as a difference of scores, or as
+    # a distance, both in units of the scale.
     told: Literal["share", "difference", "distance"] = "share"
 
-    def value(self, items: Sequence[Item], said: Sequence[Verdict | None], terms: Terms) -> float:
+    def value(self, items: Sequence[Item], verdicts: Sequence[Verdict | None], terms: Terms) -> float:
         """The number for items and what was said of them (None for a failed one)."""
-        scores = [None if verdict is None else verdict.score for verdict in said]
+        scores = [None if verdict is None else verdict.score for verdict in verdicts]
         if self.measure is None:
             known = [(score, terms.label(item)) for item, score in zip(items, scores, strict=True) if score is not None]
             order = quality.concordance(*map(list, zip(*known, strict=True))) if len(known) > 1 else math.nan
             return 0.0 if math.isnan(order) else order * len(known) / len(items)
         if self.of == "text":
-            return 0.0 if said[0] is None else self.measure(said[0], terms.label(items[0]), terms)
+            return 0.0 if verdicts[0] is None else self.measure(verdicts[0], terms.label(items[0]), terms)
         sides = terms.sides(items)
         assert sides is not None, "only whole pairs are examples"
         worse, better = (scores[place] for place in sides)
         return 0.0 if worse is None or better is None else self.measure(terms.sign * worse, terms.sign * better, terms)
 
 
-def _close(said: Verdict, label: float, terms: Terms) -> float:
-    if said.score is None:
-        return float(said.category == terms.rubric.scale.write(label))
-    return quality.closeness(said.score, label, terms.span)
+def _close(verdict: Verdict, label: float, terms: Terms) -> float:
+    if verdict.score is None:
+        return float(verdict.category == terms.rubric.scale.write(label))
+    return quality.closeness(verdict.score, label, terms.span)
 
 
-def _distribution(said: Verdict) -> tuple[Sequence[float], Sequence[float]]:
+def _distribution(verdict: Verdict) -> tuple[Sequence[float], Sequence[float]]:
     """The levels and their probabilities. Raises ConfigError for a judge that gives a score alone."""
-    if said.distribution is None:
+    if verdict.distribution is None:
         raise ConfigError(
             "`optimizer.metric` needs the judge's distribution over the scale, and this judge gives a score alone. Use "
             "readout=logprobs or samples, or optimizer.metric=error."
         )
-    return said.distribution.values, said.distribution.probabilities
-
-
-def _crps(said: Verdict, label: float, terms: Terms) -> float:
-    return quality.crps(*_distribution(said), label, terms.span)
+    return verdict.distribution.values, verdict.distribution.probabilities
 
 
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("pair_order", "pair", lambda worse, better, _: quality.order(worse, better), "conditions"),
-        Metric("pair_margin", "pair", lambda a, b, terms: quality.margin(a, b, terms.span), "conditions", "difference"),
-        Metric("error", "text", _close, "labels", "distance"),
-        Metric("log_score", "text", lambda v, label, _: quality.log_score(*_distribution(v), label), "distribution"),
-        Metric("crps", "text", _crps, "distribution", "distance"),
-        Metric("auc", "block", None, "labels"),
-        Metric("rank_correlation", "block", None, "labels"),
+        Metric("pair_order", "pair", lambda worse, better, _: quality.order(worse, better)),
+        Metric("pair_margin", "pair", lambda a, b, terms: quality.margin(a, b, terms.span), "difference"),
+        Metric("error", "text", _close, "distance"),
+        Metric("log_score", "text", lambda v, label, _: quality.log_score(*_distribution(v), label)),
+        Metric("crps", "text", lambda v, label, terms: quality.crps(*_distribution(v), label, terms.span), "distance"),
+        Metric("auc", "block", None),
+        Metric("rank_correlation", "block", None),
     )
 }
 
@@ -145,13 +136,13 @@ def metric(name: str | None, items: Sequence[Item], terms: Terms) -> Metric:
     if name not in METRICS:
         raise ConfigError(f"`optimizer.metric` is {name!r}; there are: {', '.join(METRICS)}.")
     chosen = METRICS[name]
-    if chosen.needs == "conditions" and not paired:
+    if chosen.of == "pair" and not paired:
         raise DataError(
             f"`optimizer.metric` is {name!r}, and no pair of the dataset has a text of optimizer.worse="
             f"{list(terms.worse)} and one of optimizer.better={list(terms.better)}. Name your conditions, or take a "
             "metric of labels: error, rank_correlation."
         )
-    if chosen.needs != "conditions" and not labels:
+    if chosen.of != "pair" and not labels:
         raise DataError(
             f"`optimizer.metric` is {name!r}, which needs labels for {terms.criterion!r}, and the dataset has none. "
             f"{'Take optimizer.metric=pair_order.' if paired else 'Add a column `label`.'}"
@@ -175,8 +166,8 @@ def whole_pairs(items: Sequence[Item], terms: Terms) -> list[list[Item]]:
     for item in items:
         if item.pair is not None:
             pairs.setdefault(item.pair, []).append(item)
-    found = ((own, terms.sides(own)) for own in pairs.values())
-    return [[own[sides[0]], own[sides[1]]] for own, sides in found if sides is not None]
+    sided = ((texts, terms.sides(texts)) for texts in pairs.values())
+    return [[texts[sides[0]], texts[sides[1]]] for texts, sides in sided if sides is not None]
 
 
 def units(items: Sequence[Item], by: Metric, terms: Terms) -> list[list[Item]]:
@@ -187,13 +178,13 @@ def units(items: Sequence[Item], by: Metric, terms: Terms) -> list[list[Item]]:
 
 
 def feedback(
-    items: Sequence[Item], said: Sequence[Verdict | None], why: Sequence[str], terms: Terms, language: str
+    items: Sequence[Item], verdicts: Sequence[Verdict | None], why: Sequence[str], terms: Terms, language: str
 ) -> str:
     """What was wrong with these judgments, for a model that is to write a better instruction. `why` has the reason of
     each that failed; the sentences are in `language`, or English where there are none in it."""
     every = _read_once(Path(__file__).with_name("feedback.yaml"))
     words, write, lines = every.get(language, every["en"]), terms.rubric.scale.write, []
-    for item, one, reason in zip(items, said, why, strict=True):
+    for item, one, reason in zip(items, verdicts, why, strict=True):
         if one is None:
             lines.append(words["failed"].format(reason=reason))
             continue
@@ -207,7 +198,7 @@ def feedback(
             lines.append(words[key].format(score=shown, label=write(label), away=f"{abs(away):.4g}"))
     sides = terms.sides(items) if len(items) > 1 else None
     if sides is not None:
-        worse, better = (None if (verdict := said[place]) is None else verdict.score for place in sides)
+        worse, better = (None if (verdict := verdicts[place]) is None else verdict.score for place in sides)
         if worse is not None and better is not None:
             key = "pair_right" if terms.sign * (worse - better) > 0 else "pair_wrong"
             numbers = {"worse": f"{worse:.4g}", "better": f"{better:.4g}"}

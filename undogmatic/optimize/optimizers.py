@@ -8,31 +8,27 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import dspy
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from undogmatic.errors import ConfigError, DataError, ModelError, UndogmaticError
 from undogmatic.judges.base import Judge
 from undogmatic.models.calls import recording
 from undogmatic.optimize.metrics import METRICS, Metric, Terms, feedback
-from undogmatic.records.records import Item, Verdict, digest
+from undogmatic.records.records import Item, Record, Verdict, digest
 
 Count = Annotated[int, Field(ge=1, le=10_000)]
 Some = Annotated[int, Field(ge=0, le=10_000)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-TEXTS = "judged_together"
-"""The input of an example that holds several texts; one text's example has the rubric's own inputs."""
-PATIENCE = 300.0
-"""Seconds in which a call that is under way must have ended, one way or another."""
+TEXTS = "judged_together"  # the input of an example that holds several texts; else it has the rubric's own inputs
 
 
 class Known:
-    """The items behind the texts of examples, without what a judge must not know; copies of a program share it."""
+    """The items behind the texts of examples, without what a judge must not know, and how far the search has come;
+    copies of a program share it."""
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.items = {digest(item.inputs): item.blind() for item in items}
@@ -43,27 +39,6 @@ class Known:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Known:
         return self
-
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Count who is judging. Raises what stopped the search, if it was."""
-        with self.changed:
-            if self.stopped is not None:
-                raise self.stopped
-            self.running += 1
-        try:
-            yield
-        finally:
-            with self.changed:
-                self.running -= 1
-                self.changed.notify_all()
-
-    def ended(self, error: BaseException | None) -> None:
-        """Begin nothing any more, and wait for what is under way: DSPy leaves its threads to themselves, and they use
-        the cache."""
-        with self.changed:
-            self.stopped = self.stopped or error
-            self.changed.wait_for(lambda: self.running == 0, PATIENCE)
 
 
 class Task(dspy.Module):
@@ -89,19 +64,27 @@ class Task(dspy.Module):
         return dspy.Prediction(verdicts=[*verdicts], why=[*why], sent=sent, score=score)
 
     def _one(self, item: Item) -> tuple[Verdict | None, str]:
-        program = self.judge.program_hash()
+        """The verdict, or why there is none. Raises what stopped the search, if it was."""
+        program, known = self.judge.program_hash(), self.known
+        with known.changed:
+            if known.stopped is not None:
+                raise known.stopped
+            known.running += 1
         try:
-            with self.known.at_work():
-                found = self.judge(item=item)
+            prediction = self.judge(item=item)
         except UndogmaticError as error:
             if isinstance(error, ModelError) and error.kind not in ("budget", "transport", "timeout"):
                 return None, f"{error.kind}: {error}"
-            self.known.stopped = error
+            known.stopped = error
             raise
-        with self.known.changed:
-            self.known.judged += 1
-            self.known.programs.add(program)
-        verdict = found.verdicts[self.criterion] if "verdicts" in found else found.verdict
+        finally:
+            with known.changed:
+                known.running -= 1
+                known.changed.notify_all()
+        with known.changed:
+            known.judged += 1
+            known.programs.add(program)
+        verdict = prediction.verdicts[self.criterion] if "verdicts" in prediction else prediction.verdict
         return (None, f"{verdict.kind}: {verdict}") if isinstance(verdict, ModelError) else (verdict, "")
 
 
@@ -116,7 +99,7 @@ def example(items: Sequence[Item], metric: Metric, terms: Terms) -> dspy.Example
     answer: dict[str, Any] = {}
     if label is not None:
         answer = {"score": label if scale.kind == "numeric" else scale.write(label), "confidence": 90}
-        answer |= {"rationale": item.metadata["reason"]} if item.metadata.get("reason") else {}
+        answer |= {"rationale": reason} if (reason := item.metadata.get("reason")) else {}
     return dspy.Example(**{**item.inputs, **answer, **noted}).with_inputs(*item.inputs)
 
 
@@ -146,8 +129,8 @@ class Measure:
     ) -> dspy.Prediction:
         """The value and what was wrong in words, as GEPA reads it."""
         value, judged = self(example, prediction), getattr(prediction, "verdicts", None) is not None
-        items, said, why = (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
-        return dspy.Prediction(score=value, feedback=feedback(items, said, why, self.terms, self.language))
+        items, verdicts, why = (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
+        return dspy.Prediction(score=value, feedback=feedback(items, verdicts, why, self.terms, self.language))
 
 
 class Work(NamedTuple):
@@ -166,73 +149,55 @@ class Work(NamedTuple):
 class NoOptimizer:
     """The prompt is used as written."""
 
-    name: ClassVar[str] = "none"
     optimizes: ClassVar[bool] = False
 
     def compile(self, work: Work) -> Task:
         return work.task
 
 
-@dataclass(kw_only=True)
-class Optimizer:
-    """What all optimisers are told.
-
-    Args:
-        metric: pair_order, pair_margin, error, log_score, crps, auc or rank_correlation; None: what the rubric and the
-            data call for.
-        criterion: Which of a judge's criteria is made better; None: its first.
-        worse, better: Conditions of the two sides of a pair; None: those of the paired experiment (conf/analysis/ab).
-        development: Another dataset (a name of conf/dataset, or a mapping) to optimise on; None: the development
-            split of the run's own, else a part of it.
-        examples: A dataset whose labelled texts are trained on and shown; None: the development texts if they have
-            labels, else those that ship for the rubric.
-        longest: Characters of the longest labelled text that is shown; None: any. Short ones make a prompt cheap.
-        train, validation: At most about so many examples on each side.
-        test_share: Of a dataset without a split of its own, what is kept for the verdict.
-        margin: The smallest gain that matters, in units of the scale where the metric has such units; None: the
-            rubric's, or 0 for a metric without units.
-        alpha: Level of the verdict.
-        power: For the detectable gain that is announced.
-        cost_weight: Taken off the metric per thousand characters sent for a text.
-        prompt_model: The model that writes prompts (a name of conf/model, or a mapping); None: the run's own.
-    """
+class Optimizer(Record):
+    """What all optimisers are told."""
 
     name: ClassVar[str]
     optimizes: ClassVar[bool] = True
-    writes: ClassVar[bool] = False
-    """Whether it needs a model that writes prompts."""
-    needs_labels: ClassVar[bool] = False
-    """Whether it can only show texts with labels."""
+    writes: ClassVar[bool] = False  # whether it needs a model that writes prompts
+    needs_labels: ClassVar[bool] = False  # whether it can only show texts with labels
 
-    metric: str | None = None
-    criterion: str | None = None
-    worse: list[str] | None = None
+    metric: str | None = None  # a name of METRICS; None: what the rubric and the data call for
+    criterion: str | None = None  # which of a judge's criteria is made better; None: its first
+    worse: list[str] | None = None  # conditions of the two sides of a pair; None: those of the paired experiment
     better: list[str] | None = None
+    # Another dataset (a name of conf/dataset, or a mapping) to optimise on; None: the run's development split, else a
+    # part of its texts.
     development: str | dict[str, Any] | None = None
+    # A dataset whose labelled texts are trained on and shown; None: the development texts if they have labels, else
+    # those that ship for the rubric.
     examples: str | dict[str, Any] | None = None
-    longest: Count | None = None
-    train: Count = 60
+    longest: Count | None = None  # characters of the longest labelled text that is shown, so that prompts are cheap
+    train: Count = 60  # at most about so many examples on each side
     validation: Count = 40
-    test_share: Share = 0.5
+    test_share: Share = 0.5  # of a dataset without a split of its own, what is kept for the verdict
+    # The smallest gain that matters, in units of the scale; None: the rubric's, or 0 for a metric without such units.
     margin: Annotated[float, Field(ge=0)] | None = None
-    alpha: Share = 0.05
-    power: Share = 0.8
-    cost_weight: Annotated[float, Field(ge=0, le=100)] = 0.0
-    prompt_model: str | dict[str, Any] | None = None
+    alpha: Share = 0.05  # level of the verdict
+    power: Share = 0.8  # for the detectable gain that is announced
+    cost_weight: Annotated[float, Field(ge=0, le=100)] = 0.0  # off the metric per thousand characters sent for a text
+    prompt_model: str | dict[str, Any] | None = None  # who writes prompts (of conf/model); None: the run's own model
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check_writer(self) -> Optimizer:
         if self.prompt_model is not None and not self.writes:
             raise ConfigError(
                 f"`optimizer.prompt_model` is set, and optimizer={self.name} asks no model to write prompts. Leave it "
                 f"out, or choose one that does: {', '.join(WRITERS)}."
             )
+        return self
 
     def compile(self, work: Work) -> dspy.Module:
         """The optimised program: the best on the validation examples, if the optimiser reads any."""
         raise NotImplementedError
 
 
-@dataclass(kw_only=True)
 class LabeledFewShot(Optimizer):
     """Shows `k` labelled texts, drawn once: `dspy.LabeledFewShot`."""
 
@@ -244,146 +209,94 @@ class LabeledFewShot(Optimizer):
         return dspy.LabeledFewShot(k=self.k).compile(work.task, trainset=work.train)
 
 
-@dataclass(kw_only=True)
 class Bootstrap(Optimizer):
-    """Shows the judge's own answers that came close enough, and labelled texts: `dspy.BootstrapFewShot`.
-
-    Args:
-        bootstrapped, labeled: At most so many of its own answers, and of both together.
-        threshold: From which value of the metric on an answer is shown.
-        rounds: How often a text is tried.
-    """
+    """Shows the judge's own answers that came close enough, and labelled texts: `dspy.BootstrapFewShot`."""
 
     name: ClassVar[str] = "bootstrap"
-    bootstrapped: Count = 4
-    labeled: Some = 8
-    threshold: Share = 0.75
-    rounds: Count = 1
+    bootstrapped: Count = 4  # own answers at most
+    labeled: Some = 8  # of both together at most
+    threshold: Share = 0.75  # from which value of the metric on an answer is shown
+    rounds: Count = 1  # how often a text is tried
 
     def compile(self, work: Work) -> dspy.Module:
-        return self._made_by(dspy.BootstrapFewShot, work).compile(work.task, trainset=work.train)
+        return dspy.BootstrapFewShot(work.measure, **self._shown()).compile(work.task, trainset=work.train)
 
-    def _made_by(self, optimiser: Any, work: Work, **more: Any) -> Any:
-        """An optimiser of DSPy's that shows answers and labelled texts."""
-        return optimiser(
-            metric=work.measure,
-            metric_threshold=self.threshold,
-            max_bootstrapped_demos=self.bootstrapped,
-            max_labeled_demos=self.labeled,
-            max_rounds=self.rounds,
-            **more,
-        )
+    def _shown(self) -> dict[str, Any]:
+        """What DSPy is told of the demonstrations."""
+        most = {"max_bootstrapped_demos": self.bootstrapped, "max_labeled_demos": self.labeled}
+        return most | {"metric_threshold": self.threshold, "max_rounds": self.rounds}
 
 
-@dataclass(kw_only=True)
 class RandomSearch(Bootstrap):
     """Draws sets of demonstrations and keeps the one that does best on the validation texts:
     `dspy.BootstrapFewShotWithRandomSearch`. Zero-shot, the first labelled texts and an unshuffled bootstrap are among
     the candidates.
-
-    Args:
-        candidates: Further sets that are drawn.
     """
 
     name: ClassVar[str] = "random_search"
-    candidates: Count = 6
+    candidates: Count = 6  # further sets that are drawn
 
     def compile(self, work: Work) -> dspy.Module:
         drawn = {"num_candidate_programs": self.candidates, "num_threads": work.threads}
-        optimiser = self._made_by(dspy.BootstrapFewShotWithRandomSearch, work, **drawn)
+        optimiser = dspy.BootstrapFewShotWithRandomSearch(work.measure, **self._shown(), **drawn)
         return optimiser.compile(work.task, trainset=work.train, valset=work.validation)
 
 
-@dataclass(kw_only=True)
 class Mipro(Optimizer):
-    """Proposes instructions and sets of demonstrations and searches their combinations: `dspy.MIPROv2`.
-
-    Args:
-        candidates: Instructions, and sets of demonstrations, that are proposed.
-        trials: Combinations that are tried.
-        bootstrapped, labeled: As in bootstrap; both 0 leaves instructions alone to be searched.
-        minibatch: Validation examples per trial; None: all of them.
-    """
+    """Proposes instructions and sets of demonstrations and searches their combinations: `dspy.MIPROv2`."""
 
     name: ClassVar[str] = "mipro"
     writes: ClassVar[bool] = True
-    candidates: Count = 6
-    trials: Count = 12
-    bootstrapped: Some = 2
+    candidates: Count = 6  # instructions, and sets of demonstrations, that are proposed
+    trials: Count = 12  # combinations that are tried
+    bootstrapped: Some = 2  # as in `Bootstrap`; both 0 leaves instructions alone to be searched
     labeled: Some = 4
     threshold: Share = 0.75
-    minibatch: Count | None = None
+    minibatch: Count | None = None  # validation examples per trial; None: all of them
 
     def compile(self, work: Work) -> dspy.Module:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         n = len(work.validation)
+        size = min(self.minibatch or n, n)
+        settings: dict[str, Any] = {"max_bootstrapped_demos": self.bootstrapped, "max_labeled_demos": self.labeled}
+        settings |= {"metric_threshold": self.threshold, "num_candidates": self.candidates, "auto": None}
+        trials = {"num_trials": self.trials, "minibatch": size < n, "minibatch_size": size}
+        trials |= {"program_aware_proposer": False}  # it would read the source of our modules
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # DSPy uses a part that may change
-            return dspy.MIPROv2(
-                metric=work.measure,
-                prompt_model=work.writer,
-                max_bootstrapped_demos=self.bootstrapped,
-                max_labeled_demos=self.labeled,
-                auto=None,
-                num_candidates=self.candidates,
-                num_threads=work.threads,
-                seed=work.seed,
-                metric_threshold=self.threshold,
-            ).compile(
-                work.task,
-                trainset=work.train,
-                valset=work.validation,
-                num_trials=self.trials,
-                minibatch=self.minibatch is not None and self.minibatch < n,
-                minibatch_size=min(self.minibatch or n, n),
-                program_aware_proposer=False,  # it would read the source of our modules
-            )
+            optimiser = dspy.MIPROv2(work.measure, work.writer, **settings, num_threads=work.threads, seed=work.seed)
+            return optimiser.compile(work.task, trainset=work.train, valset=work.validation, **trials)
 
 
-@dataclass(kw_only=True)
 class Gepa(Optimizer):
-    """Rewrites the instructions after reading what was wrong with judgments: `dspy.GEPA`.
-
-    Args:
-        calls: Judgments of examples that it may take.
-        minibatch: Examples that it reflects on at a time.
-    """
+    """Rewrites the instructions after reading what was wrong with judgments: `dspy.GEPA`."""
 
     name: ClassVar[str] = "gepa"
     writes: ClassVar[bool] = True
-    calls: Annotated[int, Field(ge=10, le=1_000_000)] = 300
-    minibatch: Count = 3
+    calls: Annotated[int, Field(ge=10, le=1_000_000)] = 300  # judgments of examples that it may take
+    minibatch: Count = 3  # examples that it reflects on at a time
 
     def compile(self, work: Work) -> dspy.Module:
-        return dspy.GEPA(
-            metric=work.measure.with_feedback,
-            max_metric_calls=self.calls,
-            reflection_minibatch_size=self.minibatch,
-            reflection_lm=work.writer,
-            num_threads=work.threads,
-            seed=work.seed,
-        ).compile(work.task, trainset=work.train, valset=work.validation)
+        sizes = {"max_metric_calls": self.calls, "reflection_minibatch_size": self.minibatch}
+        settings = {"reflection_lm": work.writer, "num_threads": work.threads, "seed": work.seed}
+        optimiser = dspy.GEPA(work.measure.with_feedback, **sizes, **settings)
+        return optimiser.compile(work.task, trainset=work.train, valset=work.validation)
 
 
-@dataclass(kw_only=True)
 class Simba(Optimizer):
     """Adds rules and demonstrations where answers of the same program vary most: `dspy.SIMBA`.
 
     It reads one set of examples; it is given train and validation together. Raises DataError for too few of them.
-
-    Args:
-        batch, candidates, steps: Examples and new programs per step, and steps.
-        demonstrations: At most so many demonstrations; 0 for rules alone.
     """
 
     name: ClassVar[str] = "simba"
     writes: ClassVar[bool] = True
-    batch: Count = 16
-    candidates: Count = 4
+    batch: Count = 16  # examples per step
+    candidates: Count = 4  # new programs per step
     steps: Count = 4
-    demonstrations: Some = 4
+    demonstrations: Some = 4  # at most; 0 for rules alone
 
     def compile(self, work: Work) -> dspy.Module:
         examples = [*work.train, *work.validation]
@@ -391,33 +304,23 @@ class Simba(Optimizer):
             raise DataError(
                 f"optimizer=simba takes `optimizer.batch`={self.batch} examples a step, and there are {len(examples)}."
             )
-        return dspy.SIMBA(
-            metric=work.measure,
-            bsize=self.batch,
-            num_candidates=self.candidates,
-            max_steps=self.steps,
-            max_demos=self.demonstrations,
-            prompt_model=work.writer,
-            num_threads=work.threads,
-        ).compile(work.task, trainset=examples, seed=work.seed)
+        sizes = {"bsize": self.batch, "num_candidates": self.candidates, "max_steps": self.steps}
+        settings = {"max_demos": self.demonstrations, "prompt_model": work.writer, "num_threads": work.threads}
+        optimiser = dspy.SIMBA(metric=work.measure, **sizes, **settings)
+        return optimiser.compile(work.task, trainset=examples, seed=work.seed)
 
 
-@dataclass(kw_only=True)
 class Copro(Optimizer):
-    """Proposes instructions, round by round, from those that did best: `dspy.COPRO`. It changes no demonstrations.
-
-    Args:
-        breadth, depth: Instructions per round, and rounds.
-    """
+    """Proposes instructions, round by round, from those that did best: `dspy.COPRO`. It changes no demonstrations."""
 
     name: ClassVar[str] = "copro"
     writes: ClassVar[bool] = True
-    breadth: Annotated[int, Field(ge=2, le=100)] = 5
-    depth: Count = 2
+    breadth: Annotated[int, Field(ge=2, le=100)] = 5  # instructions per round
+    depth: Count = 2  # rounds
 
     def compile(self, work: Work) -> dspy.Module:
         settings = {"num_threads": work.threads, "display_progress": False}
-        optimiser = dspy.COPRO(metric=work.measure, prompt_model=work.writer, breadth=self.breadth, depth=self.depth)
+        optimiser = dspy.COPRO(work.writer, work.measure, self.breadth, self.depth)
         return optimiser.compile(work.task, trainset=work.validation, eval_kwargs=settings)
 
 

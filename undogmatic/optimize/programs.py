@@ -41,18 +41,16 @@ class Predictor(Record):
 
 
 class Lineage(Record):
-    """Where a program comes from: the prompt that it was made from, the texts, the optimiser and the seed, and what it
-    reached on validation texts beside what it was made from. `texts` marks (`records.text_mark`) those it was optimised
-    on, and what it was made from before it."""
+    """Where a program comes from."""
 
-    parent: str
+    parent: str  # the prompt that it was made from
     optimizer: str
     metric: str
     seed: int
-    data: str
-    before: float | None = None
+    data: str  # a hash of the texts of both sides
+    before: float | None = None  # what the program that it was made from, and it, reached on validation texts
     after: float | None = None
-    texts: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()  # marks (`records.text_mark`) of those that it, or what it was made from, has seen
 
 
 class Program(Record):
@@ -90,25 +88,25 @@ class Program(Record):
         """Give a judge of this rubric, whose key is `key`, these instructions and demonstrations. Raises ConfigError
         where it has other predictors, or predictors with other fields, or a demonstration lacks what it needs to be
         shown."""
-        own = {name: signature_hash(predictor) for name, predictor in judge.named_predictors()}
+        asked = {name: signature_hash(predictor) for name, predictor in judge.named_predictors()}
         made = {name: stored.signature for name, stored in self.predictors.items()}
-        if own != made:
-            other = sorted(name for name in own.keys() | made.keys() if own.get(name) != made.get(name))
+        if asked != made:
+            other = sorted(name for name in asked.keys() | made.keys() if asked.get(name) != made.get(name))
             raise ConfigError(
                 f"the program {self.name} was made for another signature: judge={self.judge} with readout="
                 f"{self.readout} on {self.model}; `{key}` differs from it in {', '.join(other[:3]) or 'all'}. Use that "
                 "judge, readout and kind of model, or optimise anew for this one."
             )
         for name, predictor in judge.named_predictors():
-            found = self.predictors[name]
-            predictor.signature = predictor.signature.with_instructions(found.instructions or " ")
-            for n, demo in enumerate(found.demonstrations):
+            stored = self.predictors[name]
+            predictor.signature = predictor.signature.with_instructions(stored.instructions or " ")
+            for n, demo in enumerate(stored.demonstrations):
                 if missing := lacking(predictor.signature, demo):
                     raise ConfigError(
                         f"the program {self.name}: `predictors.{name}.demonstrations[{n}]` lacks {', '.join(missing)}, "
                         "so it cannot be shown. Complete it, or take it out of the file."
                     )
-            predictor.demos = [dspy.Example(**demo).with_inputs(*judge.rubric.inputs) for demo in found.demonstrations]
+            predictor.demos = [dspy.Example(**demo).with_inputs(*judge.rubric.inputs) for demo in stored.demonstrations]
         judge.weighed_on = judge.weighed_on | frozenset(self.lineage.texts)
 
 
@@ -172,18 +170,18 @@ def parse(text: str, place: str) -> Program:
         raise ConfigError(f"{place} is no program: an optimisation writes one as program.json.")
     noted = data.pop("digest", None)
     try:
-        found = Program.model_validate(data)
+        program = Program.model_validate(data)
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(map(str, problem["loc"]))
         raise ConfigError(f"{place} is no program of this version: `{where}`: {problem['msg']}.") from None
-    if noted != found.digest:
+    if noted != program.digest:
         raise ConfigError(
             f"{place} was changed after it was written: its digest is {brief(noted)}, and its content has "
-            f"{found.digest[:12]}.... Take the file that the optimisation wrote, or write a prompt of your own in "
+            f"{program.digest[:12]}.... Take the file that the optimisation wrote, or write a prompt of your own in "
             "conf/prompt/ instead."
         )
-    return found
+    return program
 
 
 def changes(before: Mapping[str, Predictor], after: Mapping[str, Predictor]) -> pd.DataFrame:
@@ -209,18 +207,13 @@ def _line(demo: Mapping[str, Any]) -> str:
 
 
 class ProgramPrompt(Prompt):
-    """A prompt whose instructions and demonstrations are those of an optimised program.
-
-    Attributes:
-        path: The file; None where it ships.
-        shipped: Its name under data/programs; None where it is elsewhere.
-    """
+    """A prompt whose instructions and demonstrations are those of an optimised program."""
 
     brings_program: ClassVar[bool] = True
     id: str = "program"
     language: str = ""
-    path: str | None = None
-    shipped: str | None = None
+    path: str | None = None  # the file; None where it ships
+    shipped: str | None = None  # its name under data/programs; None where it is elsewhere
     _program: Program = PrivateAttr()
 
     @model_validator(mode="after")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import logging
 import sys
@@ -44,8 +43,8 @@ from undogmatic.runs.progress import doing
 from undogmatic.safety import files
 
 PARENT, SPLITS, LOG, SPENT = "baseline.json", "splits.json", "optimisation.log", "optimisation.json"
-LONGEST = 400
-"""Characters of a line of what changed; the program's file has all of it."""
+PATIENCE = 300.0  # seconds in which a call that is under way must have ended once the search is stopped
+LONGEST = 400  # characters of a line of what changed; the program's file has all of it
 
 
 class Spent(Record):
@@ -58,17 +57,13 @@ class Spent(Record):
 
 
 class Found(NamedTuple):
-    """What an optimisation came to: the two programs, and the run's parts with a judge for each.
-
-    `kept` is False where nothing that was tried did better on the validation texts, so that the program stays as it
-    was. `spent` is None where its file was deleted.
-    """
+    """What an optimisation came to: the two programs, and the run's parts with a judge for each."""
 
     before: Program
     after: Program
     parts: Parts
-    kept: bool
-    spent: Spent | None
+    kept: bool  # False where nothing that was tried did better on the validation texts: the program is as it was
+    spent: Spent | None  # None where its file was deleted
 
 
 class Search:
@@ -117,10 +112,9 @@ class Search:
     @property
     def identity(self) -> str:
         """Hash of what determines the program and so the judgments: baseline, optimiser, texts, seed."""
-        settings = dataclasses.asdict(self.optimizer)
-        seen = [items_digest(side) for side in self.data.splits]
+        optimizer, seen = self.optimizer, [items_digest(side) for side in self.data.splits]
         writer = None if self.writer is None else self.writer.name
-        return digest([self.parts.identity, self.optimizer.name, settings, seen, self.chosen.seed, writer])
+        return digest([self.parts.identity, optimizer.name, optimizer.model_dump(), seen, self.chosen.seed, writer])
 
     def run(self, engine: LocalEngine, folder: Path) -> Found:
         """Optimise, or take up what this folder holds already.
@@ -154,37 +148,34 @@ class Search:
                 f"{folder / SPENT}: not what a search took (`calls` and `usd`). Delete it: the report leaves it out "
                 "then."
             ) from None
-        where, hashed = self.parts.judges[0].provenance, judge.program_hash()
-        changed = {"prompt": after.name, "prompt_hash": after.digest, "program_hash": hashed}
-        found = where.model_copy(update=changed | {"config_hash": self.identity})
-        steps = JudgeStep(self.baseline, where, BASELINE), JudgeStep(judge, found, OPTIMISED)
+        origin, hashes = self.parts.judges[0].provenance, {"program_hash": judge.program_hash()}
+        hashes |= {"prompt": after.name, "prompt_hash": after.digest, "config_hash": self.identity}
+        optimised = JudgeStep(judge, origin.model_copy(update=hashes), OPTIMISED)
+        steps = JudgeStep(self.baseline, origin, BASELINE), optimised
         kept = after.predictors != before.predictors
         return Found(before, after, self.parts._replace(judges=steps), kept, all_spent)
 
     def _compile(self, engine: LocalEngine, folder: Path) -> tuple[Judge, tuple[float, float], int]:
         """The best judge, what the one before it and it earned on validation examples, and how many were tried."""
-        known = Known(item for side in (*self.data.train, *self.data.validation) for item in side)
+        data, threads = self.data, engine.concurrency
+        known = Known(item for items in (*data.train, *data.validation) for item in items)
         task = Task(self.baseline.deepcopy(), known, self.criterion)
-        validation = [example(items, self.data.metric, self.terms) for items in self.data.validation]
+        validation = [example(items, data.metric, self.terms) for items in data.validation]
         work = Work(
             task,
-            train=[example(items, self.data.on_train, self.terms) for items in self.data.train],
-            validation=[*validation],
-            measure=Measure(self.terms, self.parts.prompt.language, known, self.optimizer.cost_weight),
+            [example(items, data.on_train, self.terms) for items in data.train],
+            [*validation],
+            Measure(self.terms, self.parts.prompt.language, known, self.optimizer.cost_weight),
             writer=None if self.writer is None else LanguageModel(self.writer, temperature=1.0, max_tokens=4000),
-            threads=min(engine.concurrency, self.parts.model.max_concurrency or engine.concurrency),
+            threads=min(threads, self.parts.model.max_concurrency or threads),
             seed=self.chosen.seed,
         )
-
-        def value(program: dspy.Module) -> float:
-            evaluate = dspy.Evaluate(devset=validation, metric=work.measure, num_threads=work.threads)
-            return float(evaluate(program).score) / 100
-
+        evaluate = dspy.Evaluate(devset=validation, metric=work.measure, num_threads=work.threads)
         told = doing(lambda: f"optimizer={self.optimizer.name}, {known.judged} judgments")
         # A wrong answer is no error here (`Task`), so the first one ends the search.
-        with self.parts.asking(), dspy.context(max_errors=1), _stops(known, folder), told, _quiet(folder):
+        with self.parts.asking(), dspy.context(max_errors=1), told, _watched(known, folder):
             compiled = self.optimizer.compile(work)
-            before, after = value(task), value(compiled)
+            before, after = (float(evaluate(program).score) / 100 for program in (task, compiled))
         if after <= before:
             return task.judge, (before, before), len(known.programs)
         judge: Judge = compiled.judge
@@ -207,13 +198,13 @@ class Search:
 
     def _program(self, judge: Judge, name: str, before: float | None = None, after: float | None = None) -> Program:
         """A judge's program, with what it came from; `before` and `after` are what was earned."""
-        parts, baseline, found = self.parts, self.baseline, name == OPTIMISED
+        parts, baseline, optimised = self.parts, self.baseline, name == OPTIMISED
         seen = set(baseline.all_weighed_on())
-        if found:
+        if optimised:
             seen |= {text_mark(item.text) for row in (*self.data.train, *self.data.validation) for item in row}
         lineage = Lineage(
             parent=parts.provenance.prompt,
-            optimizer=self.optimizer.name if found else "none",
+            optimizer=self.optimizer.name if optimised else "none",
             metric=self.data.metric.name,
             seed=self.chosen.seed,
             data=digest([items_digest(side) for side in self.data.splits[:2]]),
@@ -250,21 +241,6 @@ def _writer(optimizer: Optimizer, chosen: Settings, parts: Parts) -> Model | Non
     return model
 
 
-@contextlib.contextmanager
-def _quiet(folder: Path) -> Iterator[None]:
-    """What DSPy prints of its progress goes into a file of the run's."""
-    root, printed = logging.getLogger("dspy"), io.StringIO()
-    handlers, level = root.handlers[:], root.level
-    root.handlers[:] = [logging.StreamHandler(printed)]
-    try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(_Bars(sys.stderr)):
-            yield
-    finally:
-        root.handlers[:] = handlers
-        root.setLevel(level)
-        files.write(folder / LOG, printed.getvalue())
-
-
 class _Bars(io.TextIOBase):
     """Standard error (`screen`) without DSPy's progress bars, which redraw their line."""
 
@@ -282,12 +258,19 @@ class _Bars(io.TextIOBase):
 
 
 @contextlib.contextmanager
-def _stops(known: Known, folder: Path) -> Iterator[None]:
-    """What ended the search is raised instead of what DSPy made of it, also where DSPy went on without it."""
+def _watched(known: Known, folder: Path) -> Iterator[None]:
+    """Put what DSPy prints of its progress into a file of the run's, and raise what ended the search instead of what
+    DSPy made of it, also where DSPy went on without it."""
+    log, printed = logging.getLogger("dspy"), io.StringIO()
+    handlers, level = log.handlers[:], log.level
+    log.handlers[:] = [logging.StreamHandler(printed)]
     try:
-        yield
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(_Bars(sys.stderr)):
+            yield
     except BaseException as error:
-        known.ended(error)
+        with known.changed:  # DSPy leaves its threads to themselves, and they use the cache: none begins any more
+            known.stopped = known.stopped or error
+            known.changed.wait_for(lambda: known.running == 0, PATIENCE)
         if not isinstance(error, Exception):
             raise
         known.stopped = known.stopped if isinstance(known.stopped, UndogmaticError) else ours(error)
@@ -299,6 +282,10 @@ def _stops(known: Known, folder: Path) -> Iterator[None]:
             )
         if known.stopped is None:
             raise
+    finally:
+        log.handlers[:] = handlers
+        log.setLevel(level)
+        files.write(folder / LOG, printed.getvalue())
     if isinstance(known.stopped, ConfigError | DataError):
         raise known.stopped from None
     if known.stopped is not None:
@@ -314,10 +301,7 @@ def results_of(
     """Is the optimised program better on the test split, and what is it? `judgments` are both programs'; the look is
     noted beside the run's folder."""
     first = [j for j in judgments if j.repeat == 0 and j.criterion == search.criterion]
-    programs = [
-        {name: predictor.model_dump(mode="json") for name, predictor in program.predictors.items()}
-        for program in (found.before, found.after)
-    ]
+    programs = [program.model_dump(mode="json")["predictors"] for program in (found.before, found.after)]
     noted = [*programs, search.data.metric.name] if found.kept else None
     looks = looked(folder, search.data.splits.test, f"{search.terms.rubric.name}.{search.criterion}", noted)
     result = improvement(earned(search, first), rng, search.optimizer.alpha, search.optimizer.power, looks)
@@ -338,10 +322,8 @@ def earned(search: Search, judgments: Sequence[Judgment]) -> Measured:
     for items in units(test, metric, terms):
         row: dict[str, Any] = {"group": group[items[0].id]} | ({"label": terms.label(items[0])} if ranks else {})
         for arm in (BASELINE, OPTIMISED):
-            verdicts = [outcomes[arm, item.id] for item in items if (arm, item.id) in outcomes]
-            if len(verdicts) < len(items):
-                row[arm] = np.nan
-            else:
+            row[arm], verdicts = np.nan, [outcomes[arm, item.id] for item in items if (arm, item.id) in outcomes]
+            if len(verdicts) == len(items):
                 row[arm] = verdicts[0].score if ranks else stated(metric.value(items, verdicts, terms))
         rows.append(row)
     ends = (rubric.minimum, rubric.maximum) if ranks else (stated(0.0), stated(1.0))

@@ -33,8 +33,7 @@ from undogmatic.stats.claims import fewest_pairs
 if TYPE_CHECKING:
     from undogmatic.optimize.optimizers import Optimizer
 
-FEWEST = 4
-"""Examples on the side of the training and of the validation texts."""
+FEWEST = 4  # examples on the side of the training and of the validation texts
 OWN_SPLIT, HELD_OUT = "development", "test"
 
 
@@ -71,16 +70,24 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
         ConfigError, DataError: Too few examples on a side, nothing to measure by, leakage, or the run's dataset is the
             development split itself.
     """
-    rng = np.random.default_rng(chosen.seed)
-    test, development = list(items), _development(optimizer, chosen, terms.rubric)
-    if development is None:
+    rng, split, test = np.random.default_rng(chosen.seed), chosen.dataset.get("split"), list(items)
+    if optimizer.development is not None:
+        development = _load(optimizer.development, "optimizer.development", chosen, terms.rubric)
+    elif split is None:
         sides = deal(items, {"development": 1 - optimizer.test_share, "test": optimizer.test_share}, rng)
         test, development = sides["test"], sides["development"]
+    elif split == HELD_OUT:
+        development = on_scale(build({**chosen.dataset, "split": OWN_SPLIT}, "dataset").load(), terms.rubric)
+    else:
+        raise ConfigError(
+            f"`dataset.split` is {split!r}: these texts are there to optimise on, and the verdict needs others. Leave "
+            "it at dataset.split=test; the development texts are found by themselves."
+        )
     measure = metric(optimizer.metric, test, terms)
     shown = _examples(optimizer, chosen, terms, development)
-    own = {item.id: item.inputs for item in development}
+    inputs = {item.id: item.inputs for item in development}
     # Another text may have an id of a development text.
-    labels = {item.id: item for item in shown if own.get(item.id) == item.inputs}
+    labels = {item.id: item for item in shown if inputs.get(item.id) == item.inputs}
     check_leaks([*development, *(item for item in shown if item.id not in labels)], test)
     on_train = METRICS["error"] if shown else measure
 
@@ -105,43 +112,26 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
     return data
 
 
-def _development(optimizer: Optimizer, chosen: Settings, rubric: Rubric) -> list[Item] | None:
-    """The texts to optimise on, or None where the run's own are to be split."""
-    own = chosen.dataset.get("split")
-    if optimizer.development is None and own is not None and own != HELD_OUT:
-        raise ConfigError(
-            f"`dataset.split` is {own!r}: these texts are there to optimise on, and the verdict needs others. Leave it "
-            "at dataset.split=test; the development texts are found by themselves."
-        )
-    if optimizer.development is not None:
-        return _load(optimizer.development, "optimizer.development", chosen, rubric)
-    return None if own is None else on_scale(build({**chosen.dataset, "split": OWN_SPLIT}, "dataset").load(), rubric)
-
-
 def _examples(optimizer: Optimizer, chosen: Settings, terms: Terms, pool: Sequence[Item]) -> list[Item]:
     """The labelled texts that are trained on and shown; none where there are none."""
-
-    def labelled(texts: Sequence[Item]) -> list[Item]:
-        return [item for item in texts if item.labelled(terms.criterion) is not None]
-
-    found: Sequence[Item] = pool
+    shown: Sequence[Item] = pool
     if isinstance(optimizer.examples, Mapping) and "prompt" in optimizer.examples:
-        found = _demonstrations(str(optimizer.examples["prompt"]), chosen, terms)
+        shown = _demonstrations(str(optimizer.examples["prompt"]), chosen, terms)
     elif optimizer.examples is not None:
-        found = _load(optimizer.examples, "optimizer.examples", chosen, terms.rubric)
-    elif chosen.dataset.get("split") is not None and not labelled(pool):
+        shown = _load(optimizer.examples, "optimizer.examples", chosen, terms.rubric)
+    elif chosen.dataset.get("split") is not None and all(item.labelled(terms.criterion) is None for item in pool):
         with contextlib.suppress(ConfigError):  # none ship for this rubric
             shipped = on_scale(labelled_items(None, terms.rubric), terms.rubric)
-            own = {item.id for item in pool}
-            found = [item for item in shipped if item.id in own] or shipped  # texts of the run's kind, where they are
-    found = labelled(found)
+            ids = {item.id for item in pool}
+            shown = [item for item in shipped if item.id in ids] or shipped  # texts of the run's kind, where they are
+    labelled = [item for item in shown if item.labelled(terms.criterion) is not None]
     if optimizer.longest is None:
-        return found
-    short = [item for item in found if sum(map(len, map(str, item.inputs.values()))) <= optimizer.longest]
-    if found and len(short) < FEWEST:
+        return labelled
+    short = [item for item in labelled if sum(map(len, map(str, item.inputs.values()))) <= optimizer.longest]
+    if labelled and len(short) < FEWEST:
         raise ConfigError(
-            f"`optimizer.longest` is {optimizer.longest}, and {len(short)} of {len(found)} labelled texts are as short "
-            f"as that; {FEWEST} are the fewest. Give a larger number, or null for texts of any length."
+            f"`optimizer.longest` is {optimizer.longest}, and {len(short)} of {len(labelled)} labelled texts are as "
+            f"short as that; {FEWEST} are the fewest. Give a larger number, or null for texts of any length."
         )
     return short
 
@@ -172,8 +162,8 @@ def _load(node: str | Mapping[str, Any], key: str, chosen: Settings, rubric: Rub
 
 def node_of(group: str, node: str | Mapping[str, Any], key: str, chosen: Settings) -> dict[str, Any]:
     """The config of a member of a group: by its name, or as a mapping that may name one to start from."""
-    own = {group: node} if isinstance(node, str) else dict(node)
-    return named(group, str(own.pop(group)), key, chosen) | own if group in own else own
+    config = {group: node} if isinstance(node, str) else dict(node)
+    return named(group, str(config.pop(group)), key, chosen) | config if group in config else config
 
 
 def _check_sizes(data: Data, terms: Terms, optimizer: Optimizer) -> None:
@@ -182,8 +172,7 @@ def _check_sizes(data: Data, terms: Terms, optimizer: Optimizer) -> None:
             raise DataError(
                 f"{n} {'example is' if n == 1 else 'examples are'} left to {'train' if side == 'train' else 'choose'} "
                 f"by (metric {data.metric.name}); {FEWEST} are the fewest. Give more texts: optimizer.development=..., "
-                "optimizer.examples=..., or a larger optimizer."
-                f"{side}."
+                f"optimizer.examples=..., or a larger optimizer.{side}."
             )
     judged = [item for unit in units(data.splits.test, data.metric, terms) for item in unit]
     n, least = len(groups(judged)), fewest_pairs(optimizer.alpha)
@@ -262,20 +251,18 @@ def blocks(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[l
 
 def apart(items: Sequence[Item], kept: Sequence[Item]) -> list[Item]:
     """Those of the items that belong together with none of `kept`."""
-    taken, named = {item.id for item in kept}, _told_apart(items, kept)
-    tied = {id_ for group in groups([*named.values(), *kept]) if taken & {*group.ids} for id_ in group.ids}
-    return [item for item, name in zip(items, named, strict=True) if name not in tied]
+    named, tied = _ties(items, kept)
+    taken = {id_ for group in tied for id_ in group.ids}
+    return [item for item, name in zip(items, named, strict=True) if name not in taken]
 
 
 def check_leaks(development: Sequence[Item], test: Sequence[Item]) -> None:
     """Raise DataError where texts that are tested belong together with texts that were seen before: the same pair,
     precedent or source, a copy, or a near-copy."""
-    tested, named = {item.id for item in test}, _told_apart(development, test)
-    found = groups([*named.values(), *test])
-    leaks = [group for group in found if tested & {*group.ids} and named.keys() & {*group.ids}]
+    named, leaks = _ties(development, test)
     if leaks:
-        one = next(id_ for id_ in leaks[0].ids if id_ in tested)
-        other = development[next(n for n, name in enumerate(named) if name in leaks[0].ids)].id
+        one = next(id_ for id_ in leaks[0].ids if id_ not in named)
+        other = next(item.id for item, name in zip(development, named, strict=True) if name in leaks[0].ids)
         raise DataError(
             f"{len(leaks)} {'groups of texts lie' if len(leaks) > 1 else 'group of texts lies'} on both sides of the "
             f"split, so the test would be of what was seen before: test text {brief(one)} and development text "
@@ -284,16 +271,17 @@ def check_leaks(development: Sequence[Item], test: Sequence[Item]) -> None:
         )
 
 
-def _told_apart(items: Sequence[Item], others: Sequence[Item]) -> dict[str, Item]:
-    """The items by names that no other item has: two files may number alike, and then an id says nothing of a text."""
-    taken, named = {item.id for item in others}, dict[str, Item]()
+def _ties(items: Sequence[Item], others: Sequence[Item]) -> tuple[dict[str, Item], list[Group]]:
+    """The items by names that no other item has (two files may number alike, and then an id says nothing of a text),
+    and the groups that hold some of both."""
+    other_ids, named = {item.id for item in others}, dict[str, Item]()
     for n, item in enumerate(items):
         name = item.id
-        while name in taken:
+        while name in other_ids or name in named:
             name = f"{n}, {name}"
-        taken.add(name)
         named[name] = item if name == item.id else item.model_copy(update={"id": name})
-    return named
+    together = groups([*named.values(), *others])
+    return named, [group for group in together if other_ids & {*group.ids} and named.keys() & {*group.ids}]
 
 
 def _ordered(items: Sequence[Item], rng: np.random.Generator) -> list[Group]:
@@ -303,11 +291,11 @@ def _ordered(items: Sequence[Item], rng: np.random.Generator) -> list[Group]:
     thirds = np.quantile(labels, [1 / 3, 2 / 3]) if labels else np.zeros(0)
     strata: dict[str, list[Group]] = defaultdict(list)
     for group in groups(list(items)):
-        own = [by_id[id_] for id_ in group.ids]
-        known = [item.label for item in own if item.label is not None]
+        members = [by_id[id_] for id_ in group.ids]
+        known = [item.label for item in members if item.label is not None]
         third = int(np.searchsorted(thirds, np.mean(known))) if known else -1
-        strata[json.dumps([sorted({str(item.condition) for item in own}), third])].append(group)
-    return [own[place] for _, own in sorted(strata.items()) for place in rng.permutation(len(own))]
+        strata[json.dumps([sorted({str(item.condition) for item in members}), third])].append(group)
+    return [alike[place] for _, alike in sorted(strata.items()) for place in rng.permutation(len(alike))]
 
 
 def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[Any] | None) -> int:
@@ -329,12 +317,12 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
     texts = {text_mark(digest(item.inputs)) for item in test}
     if claim is None:
         return len(_looks(path, construct, texts))
-    own = text_mark(digest([construct, sorted(texts), list(claim)]))
-    if own not in _looks(path, construct, texts):
-        note = {"look": own, "construct": construct, "texts": sorted(texts), "run": str(folder)}
+    look = text_mark(digest([construct, sorted(texts), list(claim)]))
+    if look not in _looks(path, construct, texts):
+        note = {"look": look, "construct": construct, "texts": sorted(texts), "run": str(folder)}
         with Log(path, files.ALL) as log:
             log.add(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
-    return list(_looks(path, construct, texts)).index(own) + 1  # read again: other runs may note theirs
+    return list(_looks(path, construct, texts)).index(look) + 1  # read again: other runs may note theirs
 
 
 def _looks(path: Path, construct: str, texts: Collection[str]) -> dict[str, None]:

@@ -15,6 +15,7 @@ Fields of a signature that mean something to it:
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hmac
 import json
@@ -53,9 +54,8 @@ def judged(rubric: Rubric, language: str) -> dict[str, Any]:
 
 def material(heading: str, may_lack: bool = False) -> Any:
     """An input field that stands fenced, as material that gives no orders; with `may_lack`, one that need not be."""
-    if may_lack:
-        return (str | None, _field("input", default=None, desc=heading, judged=True, may_lack=True))
-    return (str, _field("input", desc=heading, judged=True))
+    kind, lack = (str | None, {"default": None, "may_lack": True}) if may_lack else (str, {})
+    return (kind, _field("input", desc=heading, judged=True, **lack))
 
 
 def number(scale: Scale, desc: str, is_score: bool = False, **bounds: str | None) -> Any:
@@ -158,7 +158,7 @@ class JudgeAdapter(dspy.Adapter):
         behind = inputs.get("the_context")
         if "the_question" in signature.input_fields:
             asked = (inputs.get(name) for name in ("the_given", "the_said", "the_question"))
-            behind = _joined(*asked, _choice(signature), self._labels_only(signature))
+            behind = _joined(*asked, choice(signature), self._labels_only(signature))
         return _joined(*parts, behind, by="\n\n")
 
     def _continued(self, signature: Any, demos: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> list[str]:
@@ -174,7 +174,7 @@ class JudgeAdapter(dspy.Adapter):
             return [head, f"{last[len(opened) :]}\n{answer}:{'' if shots else ' '}"]
 
         def question(given: Mapping[str, Any]) -> str:
-            asked = [given.get("the_given") or "", given.get("the_said"), signature.instructions, _choice(signature)]
+            asked = [given.get("the_given") or "", given.get("the_said"), signature.instructions, choice(signature)]
             return "\n".join(part for part in [*asked, f"{answer}: "] if part is not None)
 
         shots = [f"{self._line(signature, demo)}\n\n{question(demo)}{_label(field, demo)}\n\n" for demo in demos]
@@ -201,7 +201,7 @@ def _fence_key(folder: Path) -> bytes:
     where it cannot be kept, one for this process alone."""
     place = folder / "fence.key"
     try:
-        files.make_folder(folder)
+        folder.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{place}.lock"):
             if not place.exists():
                 files.write_bytes(place, secrets.token_bytes(_KEY_BYTES))
@@ -209,18 +209,6 @@ def _fence_key(folder: Path) -> bytes:
     except (OSError, DataError, StorageError):
         key = b""
     return key if len(key) == _KEY_BYTES else secrets.token_bytes(_KEY_BYTES)
-
-
-def _not_json(written: str) -> str | None:
-    """Why it is no JSON, in the words of Python's own reader: the request of a retry holds them, so in other words its
-    answer would not be found in the cache."""
-    try:
-        json.loads(written)
-    except json.JSONDecodeError as error:
-        return f"not a JSON object ({error.msg} at character {error.pos})"
-    except (RecursionError, ValueError):
-        pass
-    return None
 
 
 def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False) -> dict[str, Any]:
@@ -231,37 +219,46 @@ def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False
     if fenced := re.fullmatch("```(?:json)?(.*)```", raw, re.DOTALL):
         written = fenced[1].strip()
     try:
-        given = json_value(written)
+        answer = json_value(written)
     except Unreadable as error:
-        raise UnparseableAnswer(_not_json(written) or str(error), raw) from None
+        problem = str(error)
+        with contextlib.suppress(RecursionError, ValueError):
+            try:
+                json.loads(written)
+            except json.JSONDecodeError as fault:  # a retry's request holds these words, and its answer is in the cache
+                problem = f"not a JSON object ({fault.msg} at character {fault.pos})"
+        raise UnparseableAnswer(problem, raw) from None
     if "\\u0000" in written:  # what no table and no database takes
-        given = with_texts(given, lambda part: part.replace("\0", "\ufffd"))
-    if not isinstance(given, dict):
-        raise UnparseableAnswer(f"a JSON {type(given).__name__}, not an object", raw)
-    if missing := [name for name in fields if name not in given]:
+        answer = with_texts(answer, lambda part: part.replace("\0", "\ufffd"))
+    if not isinstance(answer, dict):
+        raise UnparseableAnswer(f"a JSON {type(answer).__name__}, not an object", raw)
+    if missing := [name for name in fields if name not in answer]:
         raise UnparseableAnswer(f"the field `{missing[0]}` is missing", raw)
-    if exact and (unknown := [name for name in given if name not in fields]):
+    if exact and (unknown := [name for name in answer if name not in fields]):
         raise UnparseableAnswer(f"`{unknown[0]}` was not asked for", raw)
-    found = {name: _typed(name, field, given[name], raw) for name, field in fields.items()}
+    typed = {name: _typed(name, field, answer[name], raw) for name, field in fields.items()}
     for name, field in fields.items():
-        for mark, sign, where in (("at_least", 1, "below"), ("at_most", -1, "above")):
-            other = _mark(field, mark)
-            if other is not None and sign * found[name] < sign * found[other]:
-                raise UnparseableAnswer(f"`{name}` is {found[name]:g}, {where} `{other}` {found[other]:g}", raw)
-    for name, value in given.items():
+        if against := contradiction(name, typed[name], typed, _mark(field, "at_least"), _mark(field, "at_most")):
+            raise UnparseableAnswer(against, raw)
+    for name, value in answer.items():
         parts = value if isinstance(value, list) else [value]
         if any(part is None or (isinstance(part, str) and not part.strip()) for part in parts):
             raise UnparseableAnswer(f"`{name}` is empty", raw)
-    return found
+    return typed
+
+
+def contradiction(name: str, value: float, others: Mapping[str, Any], *bounds: str | None) -> str | None:
+    """Why a number contradicts its `bounds`, the fields below and above which it cannot lie, or None."""
+    for other, sign, where in zip(bounds, (1, -1), ("below", "above"), strict=True):
+        if other is not None and sign * value < sign * others[other]:
+            return f"`{name}` is {value:g}, {where} `{other}` {others[other]:g}"
+    return None
 
 
 def _typed(name: str, field: Any, value: Any, raw: str) -> Any:
     scale: Scale | None = _mark(field, "scale")
-    if (
-        scale is not None
-        and scale.kind == "numeric"
-        and (isinstance(value, bool) or not isinstance(value, int | float))
-    ):
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if scale is not None and scale.kind == "numeric" and not number:
         raise UnparseableAnswer(f"`{name}` is {value!r:.200}, not a number", raw)
     try:
         return TypeAdapter(field.annotation).validate_json(json.dumps(value)) if scale is None else scale.read(value)
@@ -277,10 +274,16 @@ def _joined(*parts: str | None, by: str = "\n") -> str:
     return by.join(part for part in parts if part)
 
 
-def _choice(signature: Any) -> str:
+def choice(signature: Any) -> str:
     """The labels of a level and what they mean, one a line."""
     field = signature.output_fields["level"]
     return lines(_mark(field, "labels"), _mark(field, "meanings"))
+
+
+def offered(signature: Any) -> tuple[Sequence[str], Sequence[float]]:
+    """The labels of a level and the numbers they stand for."""
+    field = signature.output_fields["level"]
+    return _mark(field, "labels"), _mark(field, "values")
 
 
 def _several(signature: Any) -> bool:
@@ -299,8 +302,10 @@ def _judged_texts(signature: Any, inputs: Mapping[str, Any]) -> dict[str, str]:
 
 def lacking(signature: Any, demo: Mapping[str, Any]) -> list[str]:
     """What a demonstration lacks to be shown: inputs that are judged, or all that this signature answers."""
-    judged = {name: field for name, field in signature.input_fields.items() if _mark(field, "judged")}
-    missing = [name for name, field in judged.items() if name not in demo and not _mark(field, "may_lack")]
+    needed = [
+        n for n, field in signature.input_fields.items() if _mark(field, "judged") and not _mark(field, "may_lack")
+    ]
+    missing = [name for name in needed if name not in demo]
     return missing if _answers(signature, demo) else [*missing, *signature.output_fields]
 
 

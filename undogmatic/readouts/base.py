@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, NoneType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Self
 
 import dspy
 import numpy as np
@@ -19,8 +19,6 @@ from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
-
-DEEPEST = 6  # Levels of an argument that is an object of a class of one's own; what lies deeper counts by its type
 
 
 class Unit(dspy.Module):
@@ -47,17 +45,9 @@ class Unit(dspy.Module):
         return {"class": _name(type(self)), "arguments": self._arguments | dict(self.contents)}
 
 
-@runtime_checkable
-class Identified(Protocol):
-    """What says by itself what determines its answers, as a Unit does."""
-
-    def identity(self) -> dict[str, Any]: ...
-
-
 _FORMS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     ((bool, int, float, str, NoneType), lambda value, depth: value),
     ((Rubric, Prompt), lambda value, depth: None),  # they have hashes of their own in the identity of a run
-    (Identified, lambda value, depth: value.identity()),
     (Model, lambda value, depth: value.name),
     (BaseModel, lambda value, depth: value.model_dump(mode="json")),
     ((type, FunctionType), lambda value, depth: _name(value)),
@@ -73,13 +63,16 @@ def _name(kind: type | FunctionType) -> str:
     return earlier_name(name) if name.startswith("undogmatic.judges.") else name
 
 
-def _plain(value: Any, depth: int = DEEPEST) -> Any:
-    """An argument as JSON can hold it; an object of a class of one's own by its class and what is in it."""
+def _plain(value: Any, depth: int = 6) -> Any:
+    """An argument as JSON can hold it: by what it says of itself, as a Unit does, else an object of a class of one's
+    own by its class and what is in it, so many levels deep."""
+    if hasattr(value, "identity") and not isinstance(value, type):
+        return value.identity()
     for kinds, form in _FORMS:
         if isinstance(value, kinds):
             return form(value, depth)
     inside = getattr(value, "__dict__", {}) if depth else {}
-    return {"class": type(value).__qualname__} | {name: _plain(each, depth - 1) for name, each in inside.items()}
+    return {"class": type(value).__qualname__} | {name: _plain(part, depth - 1) for name, part in inside.items()}
 
 
 class Readout(Unit):
@@ -159,14 +152,9 @@ def shown_text(item: Item, rubric: Rubric) -> str:
 
 
 def entropy_verdict(distribution: ScoreDistribution, **fields: Any) -> Verdict:
-    """A verdict whose score is the expectation and whose confidence comes from the entropy."""
-    return Verdict(
-        score=fields.pop("score", distribution.expectation),
-        distribution=distribution,
-        confidence=distribution.confidence,
-        confidence_source="entropy",
-        **fields,
-    )
+    """A verdict whose score is the expectation, unless it is given, and whose confidence comes from the entropy."""
+    fields = {"score": distribution.expectation} | fields
+    return Verdict(distribution=distribution, confidence=distribution.confidence, confidence_source="entropy", **fields)
 
 
 def voted(categories: Sequence[str | None], rubric: Rubric, **fields: Any) -> Verdict:
@@ -209,7 +197,7 @@ def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
 def shown(predict: dspy.Predict, form: adapter.JudgeAdapter, rubric: Rubric, given: dict[str, Any]) -> str:
     """All that a predictor sends but the judged text, as one text."""
     messages = form.format(predict.signature, predict.demos, dict.fromkeys(rubric.inputs, "") | given)
-    before = messages[:-1] if len(messages) > 1 else messages
+    before = messages[:-1] or messages
     if form.base:
         return "".join(str(m["content"]) for m in before)
     return "\n\n".join(str(m["content"]) if m["role"] == "system" else f"[{m['role']}]\n{m['content']}" for m in before)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,14 +16,13 @@ from dspy.utils.exceptions import AdapterParseError
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer, ours
 from undogmatic.models.base import Chats, Model
 from undogmatic.models.calls import attempt, current_rollout, rollout
+from undogmatic.records.records import Item, Verdict
 
 if TYPE_CHECKING:
     from dspy.lm15 import Config, Request, Response
 
 Messages = list[dict[str, Any]]
 T = TypeVar("T")
-
-
 _PLAIN = {"temperature", "top_p", "max_tokens", "logprobs", "top_logprobs", "response_format", "rollout_id"}
 
 
@@ -64,16 +62,27 @@ class LanguageModel(dspy.LM):
         return asyncio.run(once())
 
     async def acall(self, prompt: Any = None, *, messages: Messages | None = None, **kwargs: Any) -> Any:
-        settings = dspy.settings
+        settings, roles = dspy.settings, [message.get("role") for message in messages or ()]
         wanted = {key: value for key, value in {**self.kwargs, **kwargs}.items() if value is not None}
         repeat = wanted.pop("rollout_id", 0)
         with rollout(current_rollout() + int(repeat)):
-            watched = settings.callbacks or self.callbacks or settings.usage_tracker or not settings.disable_history
+            watched = settings.callbacks or self.callbacks or settings.usage_tracker or settings.send_stream is not None
             plain = wanted.keys() <= _PLAIN and isinstance(wanted.get("response_format", {}), dict)
-            if watched or settings.send_stream is not None or not plain or not _only_text(messages):
+            texts = all(isinstance(m.get("content"), str) and len(m) == 2 for m in messages or ())
+            turns = roles[1:] if roles[:1] == ["system"] else roles
+            talk = turns and {*turns} <= {"user", "assistant"}
+            if watched or not settings.disable_history or not (plain and texts and talk):
                 return await super().acall(prompt, messages=messages, **kwargs)
             assert messages is not None
-            response = await self._complete(self._request(messages, wanted))
+            from dspy.lm15 import Message, Request, TextPart, request_from_openai_chat
+
+            if self._converted is None or self._converted[0] != wanted:
+                whole = request_from_openai_chat({"model": self.model, "messages": messages, **wanted})
+                self._converted = (wanted, whole.config)
+            parts = [Message(role=m["role"], parts=(TextPart(m["content"]),)) for m in messages[-len(turns) :]]
+            system = messages[0]["content"] if len(turns) < len(messages) else None
+            request = Request(model=self.model, messages=tuple(parts), system=system, config=self._converted[1])
+            response = await self._complete(request)
         if response.logprobs is None:
             return [response.text]
         content: list[dict[str, Any]] = [
@@ -83,40 +92,16 @@ class LanguageModel(dspy.LM):
         ]
         return [{"text": response.text, "logprobs": {"content": content}}]
 
-    def _request(self, messages: Messages, wanted: dict[str, Any]) -> Request:
-        from dspy.lm15 import Message, Request, TextPart, request_from_openai_chat
-
-        if self._converted is None or self._converted[0] != wanted:
-            whole = request_from_openai_chat({"model": self.model, "messages": messages, **wanted})
-            self._converted = (wanted, whole.config)
-        system = messages[0]["content"] if messages[0]["role"] == "system" else None
-        turns = messages if system is None else messages[1:]
-        return Request(
-            model=self.model,
-            messages=tuple(Message(role=turn["role"], parts=(TextPart(turn["content"]),)) for turn in turns),
-            system=system,
-            config=self._converted[1],
-        )
-
-
-def _only_text(messages: Messages | None) -> bool:
-    """Whether these are a system prompt, if any, and turns of plain text."""
-    if not messages:
-        return False
-    turns = messages[1:] if messages[0].get("role") == "system" else messages
-    plain = all(isinstance(m.get("content"), str) and len(m) == 2 for m in messages)
-    return bool(turns) and plain and all(m.get("role") in ("user", "assistant") for m in turns)
-
 
 def served_model() -> Model:
     """The model of ours that `dspy.context(lm=...)` names. Raises ConfigError if it names none."""
-    found = dspy.settings.lm
-    if not isinstance(found, LanguageModel):
+    lm = dspy.settings.lm
+    if not isinstance(lm, LanguageModel):
         raise ConfigError(
-            f"this readout asks its model otherwise than by chat, and dspy's `lm` is {type(found).__name__}. Call it "
+            f"this readout asks its model otherwise than by chat, and dspy's `lm` is {type(lm).__name__}. Call it "
             "within dspy.context(lm=LanguageModel(model)), with LanguageModel from undogmatic.readouts.chat."
         )
-    return found.served
+    return lm.served
 
 
 async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> dspy.Prediction:
@@ -136,22 +121,30 @@ async def insisting(retries: int, once: Callable[..., Awaitable[T]]) -> T:
     """An answer that can be read: one that cannot is shown to the model with the reason, `retries` times at most, each
     a real call. `once` asks with the inputs `the_previous` and `the_problem`. Raises UnparseableAnswer or
     OffScaleAnswer where the last answer could not be read either."""
-    said: dict[str, str | None] = {"the_previous": None, "the_problem": None}
+    answer: dict[str, str | None] = {"the_previous": None, "the_problem": None}
     for number in range(retries + 1):
         try:
             with attempt(number):
-                return await once(**said)
+                return await once(**answer)
         except (UnparseableAnswer, OffScaleAnswer) as error:
             if number == retries:
                 raise
-            said = {"the_previous": error.raw, "the_problem": str(error)}
+            answer = {"the_previous": error.raw, "the_problem": str(error)}
     raise AssertionError("the loop returns or raises")
 
 
-async def together(works: Sequence[Awaitable[T]]) -> list[T | ModelError]:
-    """All of them at once, to their ends: what came of each. What is not the fault of one answer alone is raised when
-    none is in flight any more, so that no call is left without its record."""
-    answers = await asyncio.gather(*works, return_exceptions=True)
+async def voices(item: Item, asked: Sequence[tuple[dspy.Module, int]], times: int) -> list[Verdict | ModelError]:
+    """What each of these readouts or judges says of an item, asked all at once, each under a number below `times` that
+    makes its calls real ones of their own. What is not the fault of one answer alone is raised when none is in flight
+    any more, so that no call is left without its record."""
+    base = current_rollout() * times
+
+    async def once(module: dspy.Module, number: int) -> Verdict:
+        with rollout(base + number):
+            verdict: Verdict = (await module.acall(item=item)).verdict
+            return verdict
+
+    answers = await asyncio.gather(*(once(*voice) for voice in asked), return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException) and not isinstance(answer, ModelError):
             raise answer
@@ -165,9 +158,7 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    begun: Future[Callable[[], object]] = Future()
-    ended: Future[T] = Future()  # an interrupted `join` would take the thread for ended
-    context = contextvars.copy_context()
+    begun: Future[Any] = Future()
 
     async def watched() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -175,21 +166,13 @@ def finished(work: Coroutine[Any, Any, T]) -> T:
         begun.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
         return await work
 
-    def run() -> None:
+    with ThreadPoolExecutor(1) as pool:  # its end waits for the thread
+        answer = pool.submit(contextvars.copy_context().run, asyncio.run, watched())
         try:
-            ended.set_result(context.run(asyncio.run, watched()))
-        except BaseException as error:  # handed to the caller's thread below
-            ended.set_exception(error)
-        finally:
-            if not begun.done():
-                begun.set_result(lambda: None)
-
-    threading.Thread(target=run).start()
-    try:
-        return ended.result()
-    except BaseException:
-        if not ended.done():
-            with contextlib.suppress(RuntimeError):  # its loop has ended already
-                begun.result()()
-            wait([ended])
-        raise
+            return answer.result()
+        except BaseException:
+            wait((begun, answer), return_when=FIRST_COMPLETED)
+            if not answer.done():
+                with contextlib.suppress(RuntimeError):  # its loop has ended already
+                    begun.result()()
+            raise

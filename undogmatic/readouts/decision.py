@@ -6,7 +6,7 @@ import functools
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,9 @@ from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, entropy_verdict, shown_inputs, shown_text
 from undogmatic.readouts.chat import finished, served_model
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict, text_mark
 from undogmatic.records.rubric import Rubric
-
-if TYPE_CHECKING:
-    from undogmatic.readouts.prompt import Prompt
 
 SUM_TOLERANCE = 0.02  # servers round to 2-4 decimals
 
@@ -38,7 +36,7 @@ class DecisionReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        _able(model, *_DECIDES)
+        _able(model, Decides)
         if not 2 <= len(rubric.levels) <= 10:
             raise ConfigError(f"a score question takes 2 to 10 levels; rubric={rubric.name} has {len(rubric.levels)}.")
         level = adapter.level(rubric.labels, rubric.meanings(prompt.language), rubric.levels, is_score=True)
@@ -48,7 +46,7 @@ class DecisionReadout(Readout):
 
     async def read(self, item: Item) -> Verdict:
         name, state = self.rubric.score_field, shown_inputs(item, self.rubric) | self._demos()
-        answers = await _able(served_model(), *_DECIDES).decide(state, {name: self._ask()})
+        answers = await _able(served_model(), Decides).decide(state, {name: self._ask()})
         return entropy_verdict(parse_score_answer(answers.get(name), self.rubric.levels))
 
     def shown(self) -> str:
@@ -102,7 +100,7 @@ class RulesReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
-        _able(model, *_RATES)
+        _able(model, Rates)
         if model.rubric not in (None, rubric.name):
             raise ConfigError(
                 f"{model.name} rates texts for rubric={model.rubric} only, and this run uses rubric={rubric.name}. "
@@ -113,19 +111,16 @@ class RulesReadout(Readout):
         return self.model.fitted_on
 
     async def read(self, item: Item) -> Verdict:
-        share, reason = await _able(served_model(), *_RATES).rate(shown_text(item, self.rubric))
+        share, reason = await _able(served_model(), Rates).rate(shown_text(item, self.rubric))
         return Verdict(score=self.rubric.units(share), rationale=reason)
 
 
-def _able(model: Model, protocol: Any, what: str) -> Any:
+def _able(model: Model, protocol: Any) -> Any:
     """The model, if it can do what the protocol says. Raises ConfigError."""
     if not isinstance(model, protocol):
+        what = {Decides: "is not a decision model", Rates: "does not rate texts itself"}[protocol]
         raise ConfigError(f"{model.name} {what}; it serves: {', '.join(model.readouts)}.")
     return model
-
-
-_DECIDES = Decides, "is not a decision model"
-_RATES = Rates, "does not rate texts itself"
 
 
 class Rivals:

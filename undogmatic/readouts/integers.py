@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import copy
+import itertools
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -38,19 +39,21 @@ class NumberWords(Record):
 
 
 class NumberAdapter(adapter.JudgeAdapter):
-    """An adapter for signatures whose output `level` is a whole number between `ends`, asked for in sentences of `own`;
+    """An adapter for signatures whose output `level` is a whole number between `ends`, asked for by `form`;
     with `reasoning` a reason comes before the number, in demonstrations too.
 
     `the_reason` is a reason that the model gave before, `the_begun` the digits with which its number begins: what is
     asked for is what follows them.
     """
 
-    def __init__(self, words: FixedWords, own: NumberWords, ends: tuple[int, int], base: bool, reasoning: bool) -> None:
+    def __init__(
+        self, words: FixedWords, form: NumberWords, ends: tuple[int, int], base: bool, reasoning: bool
+    ) -> None:
         low, high = ends
-        number = own.number.format(low=low, high=high)
-        super().__init__(words.model_copy(update={"answer": own.answer, "level": number}), base)
-        self.own, self.reasoning = own, reasoning
-        self.then = own.then.format(low=low, high=high)
+        number = form.number.format(low=low, high=high)
+        super().__init__(words.model_copy(update={"answer": form.answer, "level": number}), base)
+        self.form, self.reasoning = form, reasoning
+        self.then = {"role": "user", "content": form.then.format(low=low, high=high)}
 
     def format(self, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> adapter.Messages:
         messages = super().format(signature, demos, inputs)
@@ -61,7 +64,7 @@ class NumberAdapter(adapter.JudgeAdapter):
             text = last[: -len(f"{self.words.answer}:")]
             asked = f"{self.words.answer}:{begun}"
             if self.reasoning:
-                text = f"{text}{self.own.reason}:"
+                text = f"{text}{self.form.reason}:"
                 asked = "" if reason is None else f" {reason}\n{asked}"
             return [{"role": "user", "content": part} for part in (*before, text, asked) if part]
         if self.reasoning:  # the demonstrations' numbers with the reason and the question that come before them
@@ -69,22 +72,19 @@ class NumberAdapter(adapter.JudgeAdapter):
             plain, messages = messages, []
             for message in plain:
                 if message["role"] == "assistant":
-                    messages += [
-                        {"role": "assistant", "content": next(reasons)},
-                        {"role": "user", "content": self.then},
-                    ]
+                    messages += [{"role": "assistant", "content": next(reasons)}, self.then]
                 messages.append(message)
             if reason is not None:
-                messages += [{"role": "assistant", "content": reason}, {"role": "user", "content": self.then}]
+                messages += [{"role": "assistant", "content": reason}, self.then]
         return [*messages, {"role": "assistant", "content": begun}] if begun else messages
 
     def _labels_only(self, signature: Any) -> str:
-        return self.own.think if self.reasoning else self.words.level
+        return self.form.think if self.reasoning else self.words.level
 
     def _line(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         line = super()._line(signature, inputs)
         shown = inputs.get("rationale") if self.reasoning else None
-        return line if shown is None else f"{line}\n{self.own.reason}: {' '.join(str(shown).split())}"
+        return line if shown is None else f"{line}\n{self.form.reason}: {' '.join(str(shown).split())}"
 
 
 class IntegersReadout(LogprobsReadout):
@@ -136,12 +136,6 @@ class IntegersReadout(LogprobsReadout):
         wording, scale_ends = self.wordings[prompt.language], (self.low, self.high)
         self.adapter = NumberAdapter(prompt.words, wording, scale_ends, model.base, prompt.reasoning)
 
-    def tolerating(self, minimum_mass: float) -> IntegersReadout:
-        """The same readout with another least mass."""
-        other = copy.copy(self)
-        other.minimum_mass = minimum_mass
-        return other
-
     async def read(self, item: Item) -> Verdict:
         inputs, reason = shown_inputs(item, self.rubric) | self.given, None
         if self.prompt.reasoning:
@@ -164,30 +158,31 @@ class IntegersReadout(LogprobsReadout):
 
     async def _numbers(self, inputs: Mapping[str, Any]) -> tuple[Completed, int]:
         """Numbers with their probabilities, and how many further calls they took."""
-        path = await self._odds(inputs)
-        first, after = path[0][1], _after(path)
-        longest = longest_digits(first)
+        written, first, known = await self._odds(inputs)
+        longest, after, calls = longest_digits(first), dict(known), 0
         if longest > 1 and not self.model.base:
             longest = len(str(self.high))  # a tokenizer that has longer numbers has them all
-        calls = 0
         while True:
             found = completed(first, after, self.high, longest)
             open_ = {digits: mass for digits, mass in found.begun.items() if mass >= self.least}
             if not open_ or calls >= self.look_ahead:
                 return found, calls
             if not self.model.base:
-                await self._check_goes_on(path, inputs)
-            digits = max(open_, key=lambda each: (open_[each], each))
-            after[digits] = (await self._odds({**inputs, "the_begun": digits}))[0][1]
+                await self._check_goes_on(written, known, inputs)
+            digits = max(open_, key=lambda begun: (open_[begun], begun))
+            _, after[digits], _ = await self._odds({**inputs, "the_begun": digits})
             calls += 1
 
-    async def _check_goes_on(self, path: list[tuple[str, Odds]], inputs: Mapping[str, Any]) -> None:
+    async def _check_goes_on(self, digits: str, known: Mapping[str, Odds], inputs: Mapping[str, Any]) -> None:
         """Raise ConfigError where the server starts a new answer instead of going on with the one that has begun: the
-        odds after the digit that the model wrote by itself are known, and must come again when it is given."""
-        digits = path[0][0].strip()
-        if self._goes_on is None and digits in (known := _after(path)):
-            given = (await self._odds({**inputs, "the_begun": digits}))[0][1]
-            self._goes_on = _apart(given, known[digits]) <= UNLIKE
+        odds after the digits that the model wrote by itself are known, and must come again when they are given."""
+        if self._goes_on is None and digits in known:
+            _, again, _ = await self._odds({**inputs, "the_begun": digits})
+            apart: Odds = defaultdict(float)  # whatever is neither a digit nor an end is taken as one
+            for sign, odds in ((1, again), (-1, known[digits])):
+                for token, mass in odds.items():
+                    apart[token if token.isdigit() else "" if ends(token) else "other"] += sign * mass
+            self._goes_on = 0.5 * sum(map(abs, apart.values())) <= UNLIKE
         if not self._goes_on:
             raise ConfigError(
                 f"{self.model.name} splits numbers into digits, and its server does not go on with an answer that has "
@@ -195,35 +190,19 @@ class IntegersReadout(LogprobsReadout):
                 "or readout=structured."
             )
 
-    async def _odds(self, inputs: Mapping[str, Any]) -> list[tuple[str, Odds]]:
-        """The tokens of an answer, each with the probabilities that the model sent for its place."""
-        prediction, places = await ask(self.predict, self.adapter, **inputs), []
+    async def _odds(self, inputs: Mapping[str, Any]) -> tuple[str, Odds, dict[str, Odds]]:
+        """The first token of an answer; the probabilities that the model sent for its place; and those behind the
+        digits with which the answer begins."""
+        prediction = await ask(self.predict, self.adapter, **inputs)
+        written, odds, behind = list[str](), list[Odds](), dict[str, Odds]()
         with reading(None):
             for token in sent_tokens(prediction):
-                odds: Odds = {}
-                for each in token["top_logprobs"] or [token]:
-                    odds[each["token"]] = odds.get(each["token"], 0.0) + min(1.0, math.exp(each["logprob"]))
-                places.append((token["token"], odds))
-        return places
-
-
-def _after(path: list[tuple[str, Odds]]) -> dict[str, Odds]:
-    """What is known of the beginnings on the path that the model went by itself."""
-    known: dict[str, Odds] = {}
-    digits = ""
-    for n, (token, _) in enumerate(path[:-1]):
-        digits += token.strip() if n == 0 else token
-        if not digits.isdigit():
-            break
-        known[digits] = path[n + 1][1]
-    return known
-
-
-def _apart(one: Odds, other: Odds) -> float:
-    """Total variation between the odds of two places, whatever is neither a digit nor an end taken as one."""
-    differences: Odds = {}
-    for sign, odds in ((1, one), (-1, other)):
-        for token, mass in odds.items():
-            kind = token if token.isdigit() else "" if ends(token) else "other"
-            differences[kind] = differences.get(kind, 0.0) + sign * mass
-    return 0.5 * sum(map(abs, differences.values()))
+                written.append(token["token"] if written else token["token"].strip())
+                odds.append(defaultdict(float))
+                for other in token["top_logprobs"] or [token]:
+                    odds[-1][other["token"]] += min(1.0, math.exp(other["logprob"]))
+        for digits, place in zip(itertools.accumulate(written), odds[1:], strict=False):
+            if not digits.isdigit():
+                break
+            behind[digits] = place
+        return written[0], odds[0], behind

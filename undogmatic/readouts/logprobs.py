@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import dspy
 import numpy as np
@@ -13,17 +13,15 @@ from pydantic import Field
 
 from undogmatic.config import groups
 from undogmatic.errors import ConfigError, DataError, OffScaleAnswer, UnparseableAnswer
+from undogmatic.models.base import Model
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, entropy_verdict, shown_inputs
 from undogmatic.readouts.chat import ask
+from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief, read_json
-
-if TYPE_CHECKING:
-    from undogmatic.models.base import Model
-    from undogmatic.readouts.prompt import Prompt
 
 
 class LogprobsReadout(Readout):
@@ -103,9 +101,9 @@ def check_examples(model: Model, prompt: Prompt, rubric: Rubric, what: str) -> N
     """Raise ConfigError for a base model that is shown no example of `what` it shall answer with."""
     if not model.base or prompt.shown():
         return
-    nodes = {name: groups.plain("prompt", name, "prompt") for name in groups.options("prompt")}
-    shows = {name: node for name, node in nodes.items() if node.get("demonstrations") or node.get("shipped")}
-    fit = [f"prompt={name}" for name, node in shows.items() if node.get("rubric") in (None, rubric.name)]
+    nodes = ((name, groups.plain("prompt", name, "prompt")) for name in groups.options("prompt"))
+    shows = [(name, node) for name, node in nodes if node.get("demonstrations") or node.get("shipped")]
+    fit = [f"prompt={name}" for name, node in shows if node.get("rubric") in (None, rubric.name)]
     advice = f"Use one with examples for this rubric: {', '.join(fit)}."
     if not fit:
         advice = (
@@ -182,6 +180,8 @@ def distribution(
 
 def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
     """Read a calibration and check that it was fitted for this model and prompt. Raises ConfigError."""
+    from undogmatic.stats import calibration as calibrators
+
     if not Path(path).exists():
         raise ConfigError(
             f"`readout.calibration` is {path!r}, which does not exist. Make one with `undogmatic calibrate`, "
@@ -189,13 +189,27 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
         )
     try:
         data: Any = read_json(Path(path))
-        _check_calibration(data)
     except DataError as error:
         raise ConfigError(f"`readout.calibration` is {brief(path)}: {error}") from None
-    except ValueError as error:
-        raise ConfigError(
-            f"{path} is not a calibration file ({error}). Make one with `undogmatic calibrate`."
-        ) from None
+    problem, keys = None, ("model", "prompt_hash", "method", "texts", "parameters")
+    if not isinstance(data, dict):
+        problem = "it holds no object"
+    elif missing := [key for key in keys if key not in data]:
+        problem = f"it has no `{missing[0]}`"
+    elif not isinstance(data["texts"], list) or not all(isinstance(mark, str) for mark in data["texts"]):
+        problem = "`texts` is no list of marks"
+    else:  # its parameters are tried
+        try:
+            tried = np.array([0.0, 1.0, 50.0])
+            if data["method"] == "content_free":
+                tried = np.full(count := len(data["parameters"]["weights"]), 1 / max(1, count))
+            with np.errstate(over="ignore", invalid="ignore"):
+                if not np.isfinite(calibrators.apply(data["parameters"], tried)).all():
+                    problem = "`parameters` give no finite scores"
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            problem = f"`parameters`: {str(error)[:200]}"
+    if problem is not None:
+        raise ConfigError(f"{path} is not a calibration file ({problem}). Make one with `undogmatic calibrate`.")
     for key, actual in (("model", model), ("prompt_hash", prompt_hash)):
         if data[key] != actual:
             raise ConfigError(
@@ -203,26 +217,3 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
                 "combination with `undogmatic calibrate`."
             )
     return data  # type: ignore[no-any-return]
-
-
-def _check_calibration(data: Any) -> None:
-    """Raise ValueError saying what is wrong with a calibration as it was read; its parameters are tried."""
-    from undogmatic.stats import calibration as calibrators
-
-    if not isinstance(data, dict):
-        raise ValueError("it holds no object")
-    if missing := [key for key in ("model", "prompt_hash", "method", "texts", "parameters") if key not in data]:
-        raise ValueError(f"it has no `{missing[0]}`")
-    if not isinstance(data["texts"], list) or not all(isinstance(mark, str) for mark in data["texts"]):
-        raise ValueError("`texts` is no list of marks")
-    parameters, tried = data["parameters"], np.array([0.0, 1.0, 50.0])
-    try:
-        if data["method"] == "content_free":
-            count = len(parameters["weights"])
-            tried = np.full(count, 1 / max(1, count))
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = calibrators.apply(parameters, tried)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ValueError(f"`parameters`: {str(error)[:200]}") from None
-    if not np.isfinite(scores).all():
-        raise ValueError("`parameters` give no finite scores")

@@ -189,8 +189,10 @@ _AGAIN = "Fit it again: undogmatic probe fit."
 _CALIBRATION = ("raw_knots", "score_knots", "score_bins", "low", "high", "spread")
 """The fields of `Calibration` by their names in the file."""
 _NAMES = (*Regression._fields, *_CALIBRATION)
-_HALF = ("components", "supports")
-_TABLES = (*_HALF, "dual")
+_AXES = {"components": "cf", "dual": "nt", "supports": "nc", "bias": "t", "raw_knots": "k", "score_knots": "k"}
+_AXES |= dict.fromkeys(("mean", "scale", "piece", "whole"), "f") | dict.fromkeys(_CALIBRATION[2:], "b")
+_AXES |= dict.fromkeys(("decay", "steepness", "offset"), "1")
+"""The arrays of a file and the letter of each of their axes: axes of one letter are equally long."""
 
 
 def load(path: Path) -> Probe:
@@ -209,9 +211,8 @@ def load(path: Path) -> Probe:
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            known = (*_NAMES, *Sieve._fields)
-            arrays = {name: file.get_tensor(name) for name in known if name in file.keys()}  # noqa: SIM118 (no mapping)
-            arrays |= dict.fromkeys(set(file.keys()) - set(known), np.empty(0))  # named, not read
+            arrays = {name: file.get_tensor(name) for name in _AXES if name in file.keys()}  # noqa: SIM118 (no mapping)
+            arrays |= dict.fromkeys(set(file.keys()) - _AXES.keys(), np.empty(0))  # named, not read
     except (SafetensorError, *_UNREADABLE) as error:
         raise ConfigError(f"{path} is not a safetensors file ({str(error)[:200]}). {_AGAIN}") from None
     if KEY not in metadata:
@@ -234,15 +235,15 @@ def load(path: Path) -> Probe:
 
 
 def _type(name: str) -> type:
-    return np.float16 if name in _HALF else np.float64
+    return np.float16 if name in ("components", "supports") else np.float64
 
 
-def _problems(found: dict[str, np.ndarray], about: About) -> Iterator[str]:
+def _problems(arrays: dict[str, np.ndarray], about: About) -> Iterator[str]:
     """What is wrong with the arrays of a file; what comes after the first relies on that not being so."""
-    if set(found) not in (set(_NAMES), {*_NAMES, *Sieve._fields}):
-        yield f"it holds the arrays {brief(', '.join(sorted(found)))}; expected {', '.join(_NAMES)}"
-    for name, value in found.items():
-        dimensions = 2 if name in _TABLES else 1
+    if set(arrays) not in (set(_NAMES), {*_NAMES, *Sieve._fields}):
+        yield f"it holds the arrays {brief(', '.join(sorted(arrays)))}; expected {', '.join(_NAMES)}"
+    for name, value in arrays.items():
+        dimensions = len(_AXES[name])
         if value.dtype != _type(name) or value.ndim != dimensions or value.size == 0:
             yield (
                 f"`{name}` has type {value.dtype} and shape {value.shape}; expected {np.dtype(_type(name))} and "
@@ -250,20 +251,16 @@ def _problems(found: dict[str, np.ndarray], about: About) -> Iterator[str]:
             )
         if not np.isfinite(value).all():
             yield f"`{name}` holds a value that is not finite"
-    shapes = {name: value.shape for name, value in found.items()}
-    (n_components, n_features), (n, n_thresholds) = shapes["components"], shapes["dual"]
-    expected: dict[str, tuple[int, ...]] = {"supports": (n, n_components), "bias": (n_thresholds,)}
-    expected |= dict.fromkeys(("mean", "scale", "piece", "whole"), (n_features,))
-    expected |= dict.fromkeys(("decay", "steepness", "offset"), (1,)) | {"score_knots": shapes["raw_knots"]}
-    expected |= dict.fromkeys(("low", "high", "spread"), shapes["score_bins"])
-    for name, shape in ((name, shape) for name, shape in expected.items() if name in shapes):
-        if shapes[name] != shape:
-            yield f"`{name}` has shape {shapes[name]}; the other arrays need {shape}"
-    if (found["scale"] <= 0).any() or (found["spread"] < 0).any() or found["decay"][0] <= 0:
+    lengths = {"1": 1}
+    for name, value in arrays.items():
+        needed = tuple(lengths.setdefault(axis, n) for axis, n in zip(_AXES[name], value.shape, strict=True))
+        if value.shape != needed:
+            yield f"`{name}` has shape {value.shape}; the other arrays need {needed}"
+    if (arrays["scale"] <= 0).any() or (arrays["spread"] < 0).any() or arrays["decay"][0] <= 0:
         yield "`scale` and `decay` must be positive, and `spread` not negative"
-    if any((np.diff(found[name]) < 0).any() for name in ("raw_knots", "score_knots", "score_bins")):
+    if any((np.diff(arrays[name]) < 0).any() for name in ("raw_knots", "score_knots", "score_bins")):
         yield "`raw_knots`, `score_knots` and `score_bins` must ascend"
-    if about.arrays != (there := _digest(found)):
+    if about.arrays != (there := _digest(arrays)):
         yield f"its arrays do not match their digest (written {about.arrays[:12]}, found {there[:12]})"
 
 
@@ -303,11 +300,10 @@ class ProbeReadout(Readout):
         if not isinstance(states, Embeds):
             raise ConfigError(f"{states.name} gives no hidden states; a probe needs model=local.")
         features = await text_features(self.probe, states, shown_text(item, self.rubric))
-        found = self.probe.estimate(features, self.rubric.minimum, self.rubric.maximum)
-        probabilities = discretised_normal(found.score, found.sd, self.rubric.levels)
-        distribution = ScoreDistribution(values=self.rubric.levels, probabilities=tuple(probabilities.tolist()))
-        raw = self.rubric.units(found.raw)
-        return entropy_verdict(distribution, score=found.score, interval=found.interval, raw_score=raw)
+        score, interval, sd, raw = self.probe.estimate(features, self.rubric.minimum, self.rubric.maximum)
+        probabilities = tuple(discretised_normal(score, sd, self.rubric.levels).tolist())
+        distribution = ScoreDistribution(values=self.rubric.levels, probabilities=probabilities)
+        return entropy_verdict(distribution, score=score, interval=interval, raw_score=self.rubric.units(raw))
 
     def fitted_on(self) -> frozenset[str]:
         return frozenset(self.probe.about.texts)
@@ -363,5 +359,5 @@ def fitting_probe(path: Path, model: Model, rubric: Rubric) -> Probe:
         )
     else:
         return probe
-    again = "undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors"
-    raise ConfigError(f"{problem}. Fit one for it: {again} (now {path}).")
+    again = "Fit one for it: undogmatic probe fit --out FILE.safetensors, then readout.path=FILE.safetensors"
+    raise ConfigError(f"{problem}. {again} (now {path}).")

@@ -50,11 +50,10 @@ class Demonstration(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _short_form(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "text" in given:
-            fields = dict(given)
-            return fields | {"inputs": {"text": fields.pop("text")}}
-        return given
+    def _short_form(cls, fields: Any) -> Any:
+        if not isinstance(fields, dict) or "text" not in fields:
+            return fields
+        return {key: value for key, value in fields.items() if key != "text"} | {"inputs": {"text": fields["text"]}}
 
 
 class Prompt(Record):
@@ -98,17 +97,15 @@ class Prompt(Record):
                 f"rubric={rubric.name}: they would teach another scale. Write a prompt with examples of your own "
                 f"(`demonstrations`, `rubric: {rubric.name}`), or take one without: prompt=anchored_{self.language}."
             )
+        lacking, shows = rubric.optional if rubric.partial else (), ", ".join(rubric.inputs)
         for n, demo in enumerate(self.demonstrations):
             where = f"prompt={self.id}: `demonstrations[{n}]"
-            lacking = rubric.optional if rubric.partial else ()
             if missing := [name for name in rubric.inputs if name not in demo.inputs and name not in lacking]:
-                raise ConfigError(
-                    f"{where}` lacks `{missing[0]}`; rubric={rubric.name} shows {', '.join(rubric.inputs)}."
-                )
+                raise ConfigError(f"{where}` lacks `{missing[0]}`; rubric={rubric.name} shows {shows}.")
             if unknown := [name for name in demo.inputs if name not in rubric.inputs]:
                 raise ConfigError(
-                    f"{where}.inputs.{unknown[0]}` is no input of rubric={rubric.name} ({', '.join(rubric.inputs)}), "
-                    "so no model would see it. Correct its name, or take it out."
+                    f"{where}.inputs.{unknown[0]}` is no input of rubric={rubric.name} ({shows}), so no model would "
+                    "see it. Correct its name, or take it out."
                 )
             try:
                 rubric.scale.read(demo.score)

@@ -10,10 +10,9 @@ from pydantic import Field
 
 from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
 from undogmatic.models.base import Model
-from undogmatic.models.calls import current_rollout, rollout
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, agreement_confidence, shown_inputs, spread_over, voted
-from undogmatic.readouts.chat import ask, insisting, together
+from undogmatic.readouts.chat import ask, insisting, voices
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric, Scale
@@ -110,13 +109,7 @@ class SamplesReadout(Readout):
         self.inner.bind(model, prompt, rubric)
 
     async def read(self, item: Item) -> Verdict:
-        base = current_rollout() * self.n
-
-        async def once(number: int) -> Any:
-            with rollout(base + number):
-                return (await self.inner.acall(item=item)).verdict
-
-        answers = await together([once(number) for number in range(self.n)])
+        answers = await voices(item, [(self.inner, number) for number in range(self.n)], self.n)
         failed = [answer for answer in answers if isinstance(answer, ModelError)]
         verdicts = [answer for answer in answers if not isinstance(answer, ModelError)]
         if 2 * len(verdicts) < self.n:
@@ -133,7 +126,7 @@ class SamplesReadout(Readout):
             interval=(float(np.quantile(scores, 0.05)), float(np.quantile(scores, 0.95))),
             confidence=agreement_confidence([self.rubric.share(float(score)) for score in scores]),
             confidence_source="procedure",
-            rationale=min(verdicts, key=lambda verdict: abs(verdict.score - middle)).rationale,
+            rationale=min(verdicts, key=lambda verdict: abs(float(verdict.score or 0) - middle)).rationale,
             issues=issues,
             doubt=float(scores.std()),
         )

@@ -12,7 +12,7 @@ import pandas as pd
 from undogmatic.records.results import AnalysisResult
 from undogmatic.report.document import Block, Paragraph, Table
 from undogmatic.report.words import Words, missing, named_spec, spec_for
-from undogmatic.safety.files import write_table
+from undogmatic.safety import files
 
 MOST_ROWS = 25
 MOST_KEY_FIGURES = 6
@@ -73,7 +73,7 @@ def frame_blocks(
     blocks: list[Block] = [Table(headers, rows, [*map(_numeric, columns.values())], caption)]
     if len(frame) > MOST_ROWS:
         path = f"tables/{before}{section}_{name}.csv"
-        write_table(folder / path, frame)
+        files.write(folder / path, files.csv(frame))
         blocks.append(Paragraph(words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=path), "small"))
     return blocks
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import tabulate
-from undogmatic.analyses.measures import Measure, choose, measured, uncertainties
+from undogmatic.analyses.calibration import Measure, choose, measured, uncertainties
 from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest

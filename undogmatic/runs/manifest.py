@@ -32,8 +32,7 @@ from undogmatic.runs.claim import claim
 from undogmatic.runs.folder import COMPOSED, HYDRA, JOURNAL, MANIFEST, OVERRIDES, SCORES, SWEEP_MANIFEST, RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
-from undogmatic.safety.guard import without_secrets
-from undogmatic.safety.secrets import scrub_data
+from undogmatic.safety.secrets import scrub_data, without_secrets
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from undogmatic.records.records import Cost, Item, Judgment, text_mark
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licence
-from undogmatic.safety.files import write_table
+from undogmatic.safety import files
 
 _SCORES = "pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds error".split()
 
@@ -166,11 +166,11 @@ def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> Non
     keys = ["item_id", *(parts if len(frame[parts].drop_duplicates()) > 1 else [])]
     first = frame[frame["repeat"] == 0]
     scores = first[keys + _SCORES].round({"score": 6, "revised_score": 6, "confidence": 4, "seconds": 4})
-    write_table(folder / "scores.csv", scores)
+    files.write(folder / "scores.csv", files.csv(scores))
     if first["label"].notna().any():
         marks = {item.id: text_mark(item.text) for item in items}
         labels = first[[*keys, "label"]].assign(text_mark=[marks[each] for each in first["item_id"]])
-        write_table(folder / "labels.csv", labels)
+        files.write(folder / "labels.csv", files.csv(labels))
 
 
 def metrics(

@@ -1,5 +1,5 @@
-"""Holds what one command shares between its modules and processes: the exit status, how it ends, and how a sweep speaks
-to its jobs.
+"""Holds what one command shares between its modules and processes: the exit status, how it ends, how a sweep speaks to
+its jobs, and the streams and logs, which show no secret and may be cut off.
 
 It lives apart from `run.py`, because `python -m undogmatic.run` is the module `__main__`: whoever imports
 `undogmatic.run` from elsewhere, such as Hydra's callbacks, meets a second copy of it.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import logging
 import os
 import signal
 import sys
@@ -20,9 +21,8 @@ from types import FrameType
 from typing import Any
 
 from undogmatic.errors import StorageError, UndogmaticError
-from undogmatic.safety.guard import guarded
 from undogmatic.safety.outside import visible
-from undogmatic.safety.secrets import scrub
+from undogmatic.safety.secrets import know_environment, scrub
 
 SWEEP_FOLDER = "UNDOGMATIC_SWEEP_FOLDER"  # environment variable: set while a sweep runs, in its workers too
 SWEEP_RUN = "UNDOGMATIC_SWEEP_RUN"  # environment variable: the MLflow run that the jobs' runs belong to
@@ -34,7 +34,6 @@ FAULT = 70
 
 _noted: list[int] = []
 _signals: list[int] = []
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 
 
 def note_status(status: int) -> None:
@@ -60,14 +59,15 @@ def tell(error: BaseException) -> tuple[str, int]:
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error  # which a library has reworded
     if isinstance(cause, OSError):
         message = (f"{cause.filename}: " if cause.filename else "") + (cause.strerror or str(cause))
-        return message, StorageError.exit_status if cause.errno in _DISK else 2
-    said = ": ".join(filter(None, (type(error).__name__, str(error).partition("\n")[0])))
+        of_the_disk = cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
+        return message, StorageError.exit_status if of_the_disk else 2
+    kind_and_text = ": ".join(filter(None, (type(error).__name__, str(error).partition("\n")[0])))
     # The last line on the way to it that is ours or an extension's, no library's.
     frames = traceback.extract_tb(error.__traceback__)
     libraries = (os.path.dirname(os.__file__), "site-packages", "<frozen")
     code = [frame for frame in frames if not any(each in frame.filename for each in libraries)] or frames
     place = f"{as_typed(Path(code[-1].filename))}:{code[-1].lineno}" if code else "no place known"
-    return f"a fault in the code, not in what it was given: {said} ({place}).", FAULT
+    return f"a fault in the code, not in what it was given: {kind_and_text} ({place}).", FAULT
 
 
 def in_full(error: BaseException) -> None:
@@ -120,14 +120,9 @@ def patient_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif stream is getattr(sys, f"__{name}__"):
             stream.flush()
-            patient = io.TextIOWrapper(
-                io.BufferedWriter(_Pipe(number, "wb", closefd=False)),
-                encoding=stream.encoding,
-                errors="backslashreplace",
-                line_buffering=stream.line_buffering,
-                write_through=stream.write_through,
-            )
-            setattr(sys, name, patient)
+            pipe = io.BufferedWriter(_Pipe(number, "wb", closefd=False))
+            kept = {option: getattr(stream, option) for option in ("encoding", "line_buffering", "write_through")}
+            setattr(sys, name, io.TextIOWrapper(pipe, errors="backslashreplace", **kept))
 
 
 def interrupted() -> int:
@@ -159,3 +154,57 @@ def _deafen(number: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
+
+
+@contextlib.contextmanager
+def guarded() -> Iterator[None]:
+    """Nothing that is printed or logged inside holds a known secret; nor does the traceback that ends it."""
+    know_environment()
+    before = sys.stdout, sys.stderr, logging.getLogRecordFactory()
+    guard_worker()
+    try:
+        yield
+    except Exception:
+        traceback.print_exc()
+        raise SystemExit(1) from None
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+        sys.stdout, sys.stderr = before[:2]
+        logging.setLogRecordFactory(before[2])
+
+
+def guard_worker() -> None:
+    """`guarded` for the rest of a process that a launcher started."""
+
+    def clean_record(*arguments: Any, **more: Any) -> logging.LogRecord:
+        """A record for the logs whose message and traceback hold no secret, whoever formats it."""
+        record = logging.LogRecord(*arguments, **more)
+        with contextlib.suppress(Exception):  # a message that does not fit its arguments: logging says so itself
+            record.msg, record.args = visible(scrub(record.getMessage())), None
+        if record.exc_info is not None and record.exc_info[0] is not None:
+            record.exc_text = visible(scrub("".join(traceback.format_exception(*record.exc_info)).rstrip()))
+        return record
+
+    for name in ("stdout", "stderr"):
+        if not isinstance(stream := getattr(sys, name), _Scrubbed | None):
+            setattr(sys, name, _Scrubbed(stream))
+    logging.setLogRecordFactory(clean_record)
+
+
+class _Scrubbed:
+    """A stream that writes its text without secrets and is the stream it stands for in all else."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(scrub(text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

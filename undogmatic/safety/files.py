@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
@@ -35,7 +36,7 @@ def write(path: Path, text: str, mode: int = OWN) -> None:
 def write_bytes(path: Path, content: bytes, mode: int = OWN) -> None:
     """Write a file that is no text, in one step. Raises StorageError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with open(temporary, "wb", opener=_opener(mode)) as file:
@@ -44,13 +45,6 @@ def write_bytes(path: Path, content: bytes, mode: int = OWN) -> None:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
-        raise refused(path, error) from None
-
-
-def write_table(path: Path, frame: pd.DataFrame) -> None:
-    """Write a table as CSV, its texts harmless to a spreadsheet. Raises StorageError."""
-    write(path, csv(frame))
 
 
 def csv(frame: pd.DataFrame) -> str:
@@ -89,11 +83,9 @@ class Log:
     def __enter__(self) -> Self:
         if self.path is None:
             return self
-        try:
+        with _writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(self.path, "ab", buffering=0, opener=_opener(self.mode))
-        except (OSError, ValueError) as error:
-            raise refused(self.path, error) from None
         return self
 
     def add(self, line: str) -> None:
@@ -102,47 +94,39 @@ class Log:
             return
         assert self._file is not None, "add is for use inside `with log`"
         content = scrub(line).encode("utf-8", "replace") + b"\n"
-        before = 0
-        try:
-            before = os.fstat(self._file.fileno()).st_size
-            done = 0
-            while done < len(content):
-                done += self._file.write(content[done:]) or 0
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._file.fileno(), before)
-            raise refused(self.path, error) from None
+        with _writing(self.path):
+            before, done = os.fstat(self._file.fileno()).st_size, 0
+            try:
+                while done < len(content):
+                    done += self._file.write(content[done:]) or 0
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._file.fileno(), before)
+                raise
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         file, self._file = self._file, None
-        if file is None or self.path is None:
-            return
-        try:
-            os.fsync(file.fileno())
-        except OSError as failed:
-            if error is None:
-                raise refused(self.path, failed) from None
-        finally:
-            file.close()
+        if file is not None and self.path is not None:
+            with contextlib.closing(file), _writing(self.path) if error is None else contextlib.suppress(OSError):
+                os.fsync(file.fileno())
 
 
 def check_writable(path: Path) -> None:
     """Raise StorageError where a file could not be written: for what asks and pays before it writes."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise IsADirectoryError(None, "it is a folder")
         temporary.touch()
         temporary.unlink()
-    except (OSError, ValueError) as error:
-        raise refused(path, error) from None
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder and those above it. Raises StorageError."""
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Inside, what goes wrong over the file that is written is StorageError."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        yield
     except (OSError, ValueError) as error:
         raise refused(path, error) from None
 

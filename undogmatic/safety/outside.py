@@ -21,6 +21,7 @@ from typing import IO, Any
 
 import yaml
 from pydantic_core import from_json
+from yaml.constructor import ConstructorError
 
 from undogmatic.errors import DataError
 
@@ -28,10 +29,8 @@ YAML_BYTES = 1_000_000
 YAML_NODES = 100_000  # with every alias written out: a file of some lines can stand for more than a memory holds.
 JSON_BYTES = 50_000_000
 LINE_BYTES = 20_000_000  # the longest line of a journal, and the largest file that is read as one JSON value
-ROW_BYTES = 10_000_000
-"""The longest row of a data file (JSON Lines, CSV) and the longest text: more than any model reads."""
+ROW_BYTES = 10_000_000  # the longest row of a data file (JSON Lines, CSV), the longest text: more than a model reads
 JSON_PARTS = 200_000  # lists and objects in one JSON value: a small file of empty ones fills a memory.
-
 ENV_BYTES = 64_000  # of a `.env` file, whose lines take time that grows with their square
 DEEPEST = 100
 LONGEST_INTEGER = 1024  # bits: as much as a float can hold.
@@ -46,7 +45,8 @@ _SAID_BY_THE_PARSER = {
     "did not find expected ',' or '}'": "a brace is left open, or a comma is missing",
 }
 _LONG = "it holds an endless number"
-_PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
+_HALF = "it holds half of a character (a lone surrogate)"
+_JSON = {"recursion limit": _DEEP, "number out of range": _LONG, "hex escape": _HALF, "surrogate": _HALF}
 _QUOTED = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(r"[\[{]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -90,16 +90,10 @@ def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False
     try:
         value = from_json(text, allow_inf_nan=infinite)
     except (RecursionError, TypeError, ValueError) as error:  # TypeError: a text that cannot be encoded
-        what, _, place = str(error).partition(" at line ")
+        what, _, place = (str(error) or type(error).__name__).partition(" at line ")
         column = re.search(r"column (\d+)", place)
-        if "recursion limit" in what:
-            what = _DEEP
-        elif "number out of range" in what:
-            what = _LONG
-        elif isinstance(error, TypeError) or "hex escape" in what or "surrogate" in what:
-            what = "it holds half of a character (a lone surrogate)"
-        elif not place:
-            what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        known = (words for sign, words in _JSON.items() if sign in what)
+        what = next(known, _HALF if isinstance(error, TypeError) else what.splitlines()[0])
         what += f", column {column[1]}" if column else ""
         raise Unreadable(f"not JSON ({what})", int(place.split()[0]) if place else None) from None
     if not infinite or text.count("[") + text.count("{") > deepest:
@@ -111,20 +105,14 @@ def _check_parts(value: Any, deepest: int, infinite: bool) -> None:
     """Raise Unreadable for what is nested too deeply, and for a number that no float holds."""
     level, depth = [value], 0
     while level:
-        inside: list[Any] = []
-        for part in level:
-            kind = type(part)
-            if kind is dict:
-                inside.extend(part.values())
-            elif kind is list:
-                inside.extend(part)
-            elif not infinite and (
-                (kind is float and math.isinf(part)) or (kind is int and part.bit_length() > LONGEST_INTEGER)
-            ):
-                raise Unreadable(f"not JSON ({_LONG})")
-            if depth == deepest and kind in (dict, list):
-                raise Unreadable(f"not JSON ({_DEEP})")
-        level, depth = inside, depth + 1
+        numbers = () if infinite else (part for part in level if type(part) in (int, float))
+        if any(math.isinf(n) if isinstance(n, float) else n.bit_length() > LONGEST_INTEGER for n in numbers):
+            raise Unreadable(f"not JSON ({_LONG})")
+        holders = [part for part in level if type(part) in (dict, list)]
+        if holders and depth == deepest:
+            raise Unreadable(f"not JSON ({_DEEP})")
+        level = [part for holder in holders for part in (holder.values() if isinstance(holder, dict) else holder)]
+        depth += 1
 
 
 def countable(text: str) -> None:
@@ -222,9 +210,7 @@ def read_lines(path: Path, most: int = LINE_BYTES) -> Iterator[tuple[int, bytes]
 
 def whole_lines(path: Path, file: IO[bytes], most: int) -> Iterator[tuple[int, bytes]]:
     """Every line of an open file with its number and its end. Raises DataError for one of more than `most` bytes."""
-    number = 0
-    while line := file.readline(most + 1):
-        number += 1
+    for number, line in enumerate(iter(lambda: file.readline(most + 1), b""), 1):
         if len(line) > most:
             raise DataError(f"{path}:{number}: a line of more than {most:,} bytes.")
         yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
@@ -236,8 +222,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def yaml_value(text: str) -> Any:
-    """The value of a YAML text: null, numbers, texts, lists and mappings, without Python objects or repeated keys.
-    Raises Unreadable with the line."""
+    """The value of a YAML text. Raises Unreadable with the line, also for Python objects and repeated keys."""
     try:
         _measure(text)
         return yaml.load(text, Loader=_loader())
@@ -255,31 +240,28 @@ def yaml_value(text: str) -> Any:
 
 
 def _measure(text: str) -> None:
-    """Refuse what is nested too deeply, or too large with its aliases written out, before it is made. Raises Unreadable
-    or YAMLError."""
-    sizes: dict[str | None, int | None] = {}
-    within = [0]
-    named: list[str | None] = [None]
+    """Raise Unreadable for what is nested too deeply, or is too large with its aliases written out."""
+    sizes: dict[str | None, int | None] = {}  # None while a node is open
+    above: list[tuple[str | None, int]] = []  # of the nodes that are open: anchor, and the size of what lies before
+    inside = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         line = event.start_mark.line + 1  # type: ignore[union-attr]
         if isinstance(event, yaml.AliasEvent):
             if (size := sizes.get(event.anchor, 0)) is None:
                 raise Unreadable(f"not YAML: the alias *{event.anchor} stands for what it lies in.", line)
-            within[-1] += size
+            inside += size
         elif isinstance(event, yaml.ScalarEvent):
-            within[-1] += 1
+            inside += 1
             sizes[event.anchor] = 1
         elif isinstance(event, yaml.CollectionStartEvent):
-            sizes[event.anchor] = None
-            within.append(1)
-            named.append(event.anchor)
-            if len(within) > DEEPEST:
+            above.append((event.anchor, inside))
+            sizes[event.anchor], inside = None, 1
+            if len(above) >= DEEPEST:
                 raise Unreadable(f"not YAML: {_DEEP}.", line)
         elif isinstance(event, yaml.CollectionEndEvent):
-            size, anchor = within.pop(), named.pop()
-            within[-1] += size
-            sizes[anchor] = size
-        if within[-1] > YAML_NODES:
+            anchor, before = above.pop()
+            sizes[anchor], inside = inside, inside + before
+        if inside > YAML_NODES:
             raise Unreadable(f"not YAML that can be used: it holds more than {YAML_NODES:,} values.", line)
 
 
@@ -288,29 +270,27 @@ def _loader() -> Any:
     """OmegaConf's reading of scalars without its Python objects; a key may stand once in a mapping."""
     from omegaconf._utils import get_yaml_loader
 
-    def refused(what: str, node: Any) -> yaml.YAMLError:
-        return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
-
     class Plain(yaml.CSafeLoader):
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = set()
             for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-                if not isinstance(key, yaml.ScalarNode):
-                    raise refused("a key is no word", key)
-                if key.value in keys and key.tag != "tag:yaml.org,2002:merge":
-                    raise refused(f"the key {key.value} stands here a second time", key)
+                wrong = "" if isinstance(key, yaml.ScalarNode) else "a key is no word"
+                if not wrong and key.value in keys and key.tag != "tag:yaml.org,2002:merge":
+                    wrong = f"the key {key.value} stands here a second time"
+                if wrong:
+                    raise ConstructorError(None, None, wrong, key.start_mark)
                 keys.add(key.value)
             return super().construct_mapping(node, deep=deep)
 
         def construct_yaml_int(self, node: Any) -> int:
             value = int(super().construct_yaml_int(node))
             if value.bit_length() > LONGEST_INTEGER:
-                raise refused("an endless number", node)
+                raise ConstructorError(None, None, "an endless number", node.start_mark)
             return value
 
     Plain.yaml_implicit_resolvers = get_yaml_loader().yaml_implicit_resolvers
-    kinds = {None, *(f"tag:yaml.org,2002:{kind}" for kind in _PLAIN)}
-    Plain.yaml_constructors = {tag: made for tag, made in yaml.CSafeLoader.yaml_constructors.items() if tag in kinds}
+    tags = [f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")]
+    Plain.yaml_constructors = {tag: yaml.CSafeLoader.yaml_constructors[tag] for tag in (None, *tags)}
     Plain.add_constructor("tag:yaml.org,2002:int", Plain.construct_yaml_int)
     return Plain
 
@@ -324,8 +304,8 @@ def read_env(path: Path, wanted: str | None = None) -> dict[str, str]:
     from dotenv.parser import parse_stream
 
     lines = list(parse_stream(StringIO(read_text(path, ENV_BYTES))))
-    found = {line.key: line.value for line in lines if line.key is not None and line.value is not None}
+    variables = {line.key: line.value for line in lines if line.key is not None and line.value is not None}
     damaged = [line.original.line for line in lines if line.error]
-    if damaged and wanted is not None and wanted not in found:
+    if damaged and wanted is not None and wanted not in variables:
         raise DataError(f"{path}:{damaged[0]}: not NAME=VALUE; is a quote left open? Correct the line, or delete it.")
-    return found
+    return variables

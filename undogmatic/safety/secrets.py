@@ -1,10 +1,14 @@
 """Secrets: what is one, and how it is kept out of whatever the program writes or prints.
 
+They come in with the environment and `.env`, the words of the command line and config files. What would be kept where
+all see it who see the run's folder (a key as `model.api_key`, in the user part of an address, in its query) is refused
+before anything is written; all else is known from then on and hidden.
+
 Three rules say what is one. By value: whatever came in under a secret's name or as part of an address (`keep`) is
 replaced in every text, however it is encoded. By name: in a config, what stands under a name such as `api_key` is
 hidden whatever it is. By shape: in a config, what looks like a provider's key; in addresses and in the further fields
 of a request also long words of letters and digits. Every sink applies them: `files` for the disk, the tracker for
-MLflow, `guard` for the terminal, the logs and Hydra's own files.
+MLflow, `command` for the terminal and the logs, `runs.manifest` for what Hydra writes itself.
 
 In what models say and in judged texts only the first rule counts: `token` is an ordinary word of theirs.
 """
@@ -12,15 +16,20 @@ In what models say and in judged texts only the first rule counts: `token` is an
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import html
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, unquote_plus
+
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.safety.outside import read_env
 
 HIDDEN = "***"
 _REDACTED = re.compile(r"sha256:[0-9a-f]{16} \(\d+ characters\)")
@@ -45,8 +54,7 @@ _ORDINARY = frozenset(
     "bos cache cls column end eos first foreign group id index item join label mask max next pad pair per primary row "
     "sep sort special start stop text unk".split()
 )
-_ENDS = ("password", "passwd", "passphrase", "secret", "apikey")
-"""A word that ends so is a secret's name without a mark between its parts: PGPASSWORD."""
+_ENDS = ("password", "passwd", "passphrase", "secret", "apikey")  # without a mark between a name's parts: PGPASSWORD
 _MAYBE = frozenset("key keys pass token tokens".split())
 """In the name of a variable any of these may mean a secret, wherever it stands: TOKEN_X; its value then decides."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -78,6 +86,11 @@ _GIVEN = re.compile(r"(?<![\w./+~-])([+~]{0,2}[\w.@/-]{1,200})=((?:\\.|[^\s,&\"'
 _SCHEME = re.compile(r"(?:bearer|basic|token|apikey|api-key|key)\s+(\S+)", re.IGNORECASE)
 _PROSE = frozenset("rubric prompt wordings texts dataset analysis report".split())
 """Where names are the user's own (a criterion may be called `secret`): there a value counts only by its shape."""
+_OURS = frozenset({"model", "tracking", "engine"})
+"""The sections whose keys are ours, so that a secret's name there is a mistake; `extra` in them is the server's."""
+_THEIRS = frozenset({"extra", "options", "rubric", "prompt", "wordings", "texts"})
+_OVERRIDE = re.compile(r"[+~]{0,2}([\w./-]+)(?:@[\w.]+)?=([\s\S]*)")
+_PAIR = re.compile(r"(?<![\w-])([\w-]{1,200})\s{0,9}:\s*('[^']*'|\"[^\"]*\"|[^,{}\[\]]+)")
 
 _LAYERS = 8  # escapes within escapes, read at most so often: a hostile text must not cost time by its depth.
 _CODE = re.compile(r"\\(?:[uU]00|[xX])([2-7][0-9a-fA-F])")
@@ -90,23 +103,29 @@ _forms: dict[str, str] = {}
 def keep(value: str, name: str) -> None:
     """From now on `value` is written nowhere, in no encoding; `<name>` stands in its place."""
     shown = f"<{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}>"
-    parts = [value, unquote(value), *(value.splitlines() if "\n" in value else ())]
+    parts = [value, unquote(value), *value.splitlines()]
     parts += [part for part in _LISTED.split(value) if len(part) >= LONG_SECRET and not part.isalpha()]
     for part in dict.fromkeys(each.strip() for each in parts):
         if len(part) >= SHORTEST and part.lower() not in STAND_INS and part not in _kept and HIDDEN not in part:
             _kept[part] = shown
-            _forms.update((form, shown) for form in _forms_of(part))
+            raw = part.encode("utf-8", "replace")
+            # What a bare text holds where it holds the part: itself, its hex, or its base64 at any place in a longer
+            # one, without the characters that the bytes before and after have a share in.
+            forms = {part, part.lower(), _bare(part), raw.hex(), raw.hex().upper()}
+            for shift in range(3):
+                whole = base64.b64encode(bytes(shift) + raw).decode()
+                inner = whole[-(-8 * shift // 6) : (shift + len(raw)) * 8 // 6]
+                forms |= {inner, inner.replace("+", "-").replace("/", "_")}
+            _forms.update(dict.fromkeys(forms, shown))
             for held in (_kept, _forms):  # the longest first, or a part of it would be replaced before
-                ordered = sorted(held.items(), key=lambda pair: -len(pair[0]))
-                held.clear()
-                held.update(ordered)
+                for longest_first in sorted(held, key=len, reverse=True):
+                    held[longest_first] = held.pop(longest_first)
 
 
 def scrub(text: str) -> str:
     """The text without secrets that were kept, and without credentials in addresses."""
     for value, shown in _kept.items():
-        if value in text:
-            text = text.replace(value, shown)
+        text = text.replace(value, shown)
     if holds(text):
         for window in (_WINDOW, len(text)):  # the second time for what is longer, escaped, than a window
             text = _cut_out(text, window)
@@ -115,17 +134,15 @@ def scrub(text: str) -> str:
 
 def holds(text: str) -> bool:
     """Whether a secret that was kept is in the text, in any encoding."""
-    plain = _bare(text) if _forms else ""
-    return any(form in plain for form in _forms)
+    return bool(_forms) and any(map(_bare(text).__contains__, _forms))
 
 
 def _bare(text: str) -> str:
     """The text without its escapes, of JSON, addresses and HTML, several times and mixed: for looking into only."""
     for _ in range(_LAYERS):
         before = text
-        text = _CODE.sub(lambda found: chr(int(found[1], 16)), text) if "\\" in text else text
-        text = unquote(text) if "%" in text else text
-        text = html.unescape(text) if "&" in text else text
+        text = _CODE.sub(lambda code: chr(int(code[1], 16)), text) if "\\" in text else text
+        text = html.unescape(unquote(text))
         if text == before:
             if "\\" not in text:
                 break
@@ -133,28 +150,12 @@ def _bare(text: str) -> str:
     return text
 
 
-def _forms_of(value: str) -> set[str]:
-    """What a bare text holds where it holds the value: itself, its hex, or its base64 at any place in a longer one."""
-    raw = value.encode("utf-8", "replace")
-    found = {value, value.lower(), _bare(value), raw.hex(), raw.hex().upper()}
-    for shift in range(3):
-        whole = base64.b64encode(bytes(shift) + raw).decode()
-        # The characters that the bytes before and after have no part in.
-        inner = whole[-(-8 * shift // 6) : (shift + len(raw)) * 8 // 6]
-        found |= {inner, inner.replace("+", "-").replace("/", "_")}
-    return found
-
-
 def _cut_out(text: str, size: int) -> str:
     """The text with each kept secret replaced, however it is escaped, looked for in windows that overlap by half."""
     pieces, at = [], 0
+    none_here = (max(size // 2, 1), max(size // 2, 1), "")
     while at < len(text):
-        spans = list(_spans(text[at : at + size]))
-        if not spans:
-            pieces.append(text[at : at + max(size // 2, 1)])
-            at += max(size // 2, 1)
-            continue
-        start, end, shown = min(spans, key=lambda span: (span[0], -span[1]))
+        start, end, shown = min(_spans(text[at : at + size]), key=lambda span: (span[0], -span[1]), default=none_here)
         pieces += [text[at : at + start], shown]
         at += end
     return "".join(pieces)
@@ -178,9 +179,8 @@ def scrub_data(value: Any, key: str = "") -> Any:
         return [scrub_data(v, key) for v in value]
     if isinstance(value, bool) or not isinstance(value, str | int):
         return value
-    if _hides(key, value):
-        return HIDDEN
-    return scrub_words(value, key) if isinstance(value, str) else value
+    hidden = HIDDEN if _hides(key, value) else value
+    return scrub_words(hidden, key) if isinstance(hidden, str) else hidden
 
 
 def scrub_words(text: str, key: str = "") -> str:
@@ -233,33 +233,28 @@ def secret_name(place: str) -> bool:
 def has_secret(text: str, also_users: bool = False) -> bool:
     """Whether an address in the text has a password, or a query with something under a secret's name. With `also_users`
     a user without a password counts, and any query, as where an address takes neither."""
-    for found in _ADDRESS.finditer(text):
-        user = found["user"]
-        if (user is not None and (also_users or ":" in user)) or (also_users and found["query"]):
-            return True
-        if any(secret_name(name) and value for name, value in _pairs(found)):
-            return True
-    return False
+    return any(
+        (address["user"] is not None and (also_users or ":" in address["user"]))
+        or (also_users and address["query"])
+        or any(secret_name(name) and value for name, value in _pairs(address))
+        for address in _ADDRESS.finditer(text)
+    )
 
 
 def shown_address(address: str, marked: bool = True) -> str:
     """The address with user part, secret query and key-like parts of the path hidden. If `marked`, what is not whole
     ends with a short hash of it, so that two stay two."""
-    found = _ADDRESS.match(address)
-    if found is None:
+    parts = _ADDRESS.match(address)
+    if parts is None:
         return address
-    secrets = _in_address(found)
-
-    def hidden(part: str) -> str:
-        return HIDDEN if part in secrets else part
-
-    shown = f"{found['scheme']}://" + (f"{HIDDEN}@" if found["user"] is not None else "") + found["host"]
-    shown += "/".join(map(hidden, found["path"].split("/")))
-    if found["query"] is not None:
-        shown += "?" + re.sub(r"=([^&;]*)", lambda given: f"={hidden(given[1])}", found["query"])
-    if found["fragment"] is not None:
-        shown += f"#{hidden(found['fragment'])}"
-    shown += address[found.end() :]
+    hidden = dict.fromkeys(_in_addresses(parts[0]), HIDDEN)
+    shown = f"{parts['scheme']}://" + (f"{HIDDEN}@" if parts["user"] is not None else "") + parts["host"]
+    shown += "/".join(hidden.get(part, part) for part in parts["path"].split("/"))
+    if parts["query"] is not None:
+        shown += "?" + re.sub(r"(?<==)[^&;]*", lambda value: hidden.get(value[0], value[0]), parts["query"])
+    if parts["fragment"] is not None:
+        shown += f"#{hidden.get(parts['fragment'], parts['fragment'])}"
+    shown += address[parts.end() :]
     return f"{shown}~{hashlib.sha256(address.encode()).hexdigest()[:8]}" if marked and shown != address else shown
 
 
@@ -287,10 +282,8 @@ def _hides(place: str, value: str | int) -> bool:
 
 
 def _by_shape(text: str, place: str) -> list[str]:
-    found = [each[0] for each in _KNOWN.finditer(text)]
-    if "extra" in place.split("."):
-        found += filter(_looks_random, re.findall(r"[^\s\"',;:{}\[\]()<>]+", text))
-    return found
+    words = re.findall(r"[^\s\"',;:{}\[\]()<>]+", text) if "extra" in place.split(".") else []
+    return [*_KNOWN.findall(text), *filter(_looks_random, words)]
 
 
 def _looks_random(word: str) -> bool:
@@ -305,28 +298,26 @@ def _looks_random(word: str) -> bool:
     )
 
 
-def _in_address(found: re.Match[str]) -> list[str]:
-    """The secrets in an address: password, what its query gives under a secret's name, and all that looks random."""
-    user, _, password = (found["user"] or "").partition(":")
-    words = [user, *(found["path"] or "").split("/"), found["fragment"] or ""]
-    words += [value for name, value in _pairs(found) if not secret_name(name)]
-    secrets = [password, *(value for name, value in _pairs(found) if secret_name(name))]
-    secrets += [word for word in words if word and (_looks_random(word) or _KNOWN.search(word))]
+def _in_addresses(text: str) -> list[str]:
+    """The secrets in addresses: password, what a query gives under a secret's name, and all that looks random."""
+    secrets: list[str] = []
+    for address in _ADDRESS.finditer(text) if "://" in text else ():
+        user, _, password = (address["user"] or "").partition(":")
+        words = [user, *address["path"].split("/"), address["fragment"] or ""]
+        words += [value for name, value in _pairs(address) if not secret_name(name)]
+        secrets += [password, *(value for name, value in _pairs(address) if secret_name(name))]
+        secrets += [word for word in words if _looks_random(word) or _KNOWN.search(word)]
     return [secret for secret in secrets if secret and not _REFERENCE.search(secret) and secret != HIDDEN]
 
 
-def _in_addresses(text: str) -> list[str]:
-    return [secret for found in _ADDRESS.finditer(text) for secret in _in_address(found)] if "://" in text else []
-
-
-def _pairs(found: re.Match[str]) -> list[tuple[str, str]]:
-    parts = [part.partition("=") for part in re.split("[&;]", found["query"] or "")]
+def _pairs(address: re.Match[str]) -> list[tuple[str, str]]:
+    """The names and values in the query of an address."""
+    parts = [part.partition("=") for part in re.split("[&;]", address["query"] or "")]
     return [(unquote_plus(name), value) for name, _, value in parts]
 
 
 def redacted(text: str) -> str:
-    """A text's hash (first 16 hex digits of its SHA-256) and length: enough to recognise it, not to read it. What is
-    redacted already stays as it is."""
+    """A text's hash (first 16 hex digits of its SHA-256) and length; what is redacted already stays as it is."""
     if is_redacted(text):
         return text
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:16]} ({len(text)} characters)"
@@ -335,3 +326,84 @@ def redacted(text: str) -> str:
 def is_redacted(text: object) -> bool:
     """Whether a value is what `redacted` leaves of a text."""
     return isinstance(text, str) and _REDACTED.fullmatch(text) is not None
+
+
+def know_environment() -> None:
+    """Know the secrets in the environment and in `.env`. A damaged `.env` is refused where it is needed."""
+    keep_environment(os.environ)
+    with contextlib.suppress(DataError):
+        keep_environment(read_env(Path(".env")))
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Know the secrets in overrides. Raises ConfigError, without repeating it, for one that would be kept openly."""
+    know_environment()
+    for place, value in know_words(words):
+        _refuse(place, value)
+
+
+def know_words(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Know the secrets in overrides; what these give, as places and values."""
+    overrides = [pair for word in words for pair in _overridden(word)]
+    for place, value in overrides:
+        learn(value, place)
+    return overrides
+
+
+def check_config(config: Any) -> None:
+    """`check_words` for a composed config, references and all; without Hydra's own part. Raises ConfigError."""
+    know_environment()
+    from omegaconf import OmegaConf
+
+    plain: Any = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
+    plain.pop("hydra", None)
+    learn(plain, "")
+    for place, value in leaves(plain, ""):
+        _refuse(place, value)
+
+
+def without_secrets(plain: Any) -> Any:
+    """What Hydra or we may write down of a config or of a list of overrides, given as plain data."""
+    know_environment()
+    if isinstance(plain, dict):
+        hydra = plain.get("hydra") or {}
+        learn({key: value for key, value in plain.items() if key != "hydra"}, "")
+        learn(hydra.get("job", {}).get("env_set") or {}, "hydra.env_set")
+        know_words([str(word) for words in (hydra.get("overrides") or {}).values() for word in words])
+    elif isinstance(plain, list):
+        know_words(list(map(str, plain)))
+    return scrub_data(plain)
+
+
+def _overridden(word: str) -> Iterator[tuple[str, str]]:
+    """What an override gives, as places and values; of any other word the word itself."""
+    if (override := _OVERRIDE.fullmatch(word)) is None:
+        yield "", word
+        return
+    place, value = override[1].replace("/", "."), override[2].strip()
+    yield place, value.strip("\"'")
+    if not value.startswith(("'", '"')):
+        for part in value.split(",") if "," in value else ():  # of a sweep, or of a list
+            yield place, part.strip().strip("[]{}()\"'")
+        for key, inner in _PAIR.findall(value):  # of a mapping, however deep
+            yield f"{place}.{key}", inner.strip().strip("\"'")
+
+
+def _refuse(place: str, value: str) -> None:
+    parts = place.split(".")
+    if not value or value in ("null", "???") or "${" in value or not _THEIRS.isdisjoint(parts):
+        return
+    if secret_name(place) and not _OURS.isdisjoint(parts[:-1]):
+        raise ConfigError(
+            f"`{place}` holds a secret, which would be kept in the run's folder and, typed, in the shell's history. "
+            "Put it into the environment or .env and name the variable with model.key_env=NAME; what belongs into the "
+            f"body of a request may be model.extra.{parts[-1]}='${{oc.env:NAME}}'."
+        )
+    if "://" in value and has_secret(value, also_users=parts[-1] == "api_base"):
+        raise ConfigError(
+            f"`{place}` holds a password, which would be kept in the run's overrides and reports. Put the address "
+            f"into MLFLOW_TRACKING_URI in the environment and leave {place} out."
+            if "tracking" in parts
+            else f"`{place}` is an address with a user, password or key in it, which would be kept in the run's folder "
+            "and reports. Put the key into the environment or .env and name the variable with model.key_env=NAME."
+        )

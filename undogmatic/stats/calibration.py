@@ -4,8 +4,6 @@ A calibration is plain data (a dict of numbers and lists of numbers, JSON as it 
 development labels only: `split_check` raises when a fitted item is also evaluated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 

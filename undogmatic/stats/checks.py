@@ -123,6 +123,16 @@ def fewest(enough: Callable[[int], bool], at_least: int, most: float = MOST_UNIT
     return max(high, at_least)
 
 
+def farthest(ruled_out: Callable[[float], bool], inside: float, end: float) -> float:
+    """How far from `inside` towards `end` nothing is ruled out: the end, or the first that is, found by halving."""
+    if not ruled_out(end):
+        return end
+    for _ in range(24):
+        middle = (inside + end) / 2
+        inside, end = (inside, middle) if ruled_out(middle) else (middle, end)
+    return end
+
+
 def is_constant(array: Array) -> bool:
     """Whether all values are equal up to rounding, so that no correlation exists."""
     return bool(np.ptp(array) <= SAME * np.max(np.abs(array)))

@@ -1,10 +1,8 @@
 """Holds an interval against a margin: a difference that matters, none that matters, or neither."""
 
-from __future__ import annotations
-
 import itertools
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -89,8 +87,6 @@ def fewest_pairs(alpha: float = 0.05) -> int:
     return next(n_pairs for n_pairs in itertools.count(1) if 2 * 0.5**n_pairs <= alpha)
 
 
-Reason = Literal["", "too_few", "no_spread", "interval"]
-
 FEW_UNITS = 20
 CAUTION = 0.4
 """Of fewer than FEW_UNITS units, alpha is multiplied by CAUTION. One end of their interval errs more often than half of
@@ -104,12 +100,8 @@ class Claim(NamedTuple):
 
     `estimate` has level 1 - alpha unless units are few (see FEW_UNITS), `inner` level 1 - 2 alpha, by which two
     one-sided tests decide whether the mean lies within the margin. `n_needed` units would settle the question with the
-    wanted power if the estimate and the spread were the truth, None where no number would.
-
-    `reason` is empty unless the outcome is "open": "too_few" (fewer units than `fewest`), "no_spread" (nearly all
-    units have one value and no bounds say where others could lie: an end of the interval is infinite), "interval" (it
-    holds values on both sides of the margin). `sd` is the standard deviation over units that
-    `n_needed` takes for the truth.
+    wanted power if the estimate and the spread were the truth, None where no number would. `sd` is the standard
+    deviation over units that `n_needed` takes for the truth.
     """
 
     outcome: Outcome
@@ -117,9 +109,13 @@ class Claim(NamedTuple):
     inner: tuple[float, float]
     margin: float
     n_needed: int | None
-    reason: Reason = ""
     sd: float = float("nan")
     fewest: int = 0
+
+    @property
+    def few(self) -> bool:
+        """Whether there are fewer units than `fewest`, so that nothing could be shown."""
+        return self.estimate.n_groups < self.fewest
 
 
 def claim(
@@ -151,13 +147,9 @@ def claim(
     fewest = fewest_pairs(alpha)
     level = 1 - _cautious(alpha, int(checks.groups(groups, v.size).max()) + 1)
     outer, inner = (means.interval(v, wanted, groups=groups, bounds=bounds) for wanted in (level, 1 - 2 * (1 - level)))
-    few = outer.n_groups < fewest
-    outcome: Outcome = "open" if few else outer.against(margin, sign, inner=inner)
-    reason: Reason = ""
-    if outcome == "open":
-        reason = "too_few" if few else "no_spread" if outer.method == "unlimited" else "interval"
+    outcome: Outcome = "open" if outer.n_groups < fewest else outer.against(margin, sign, inner=inner)
     needed = _needed(outer, inner, margin, power, fewest)
-    return Claim(outcome, outer, inner.interval, margin, needed, reason, outer.se * outer.n_groups**0.5, fewest)
+    return Claim(outcome, outer, inner.interval, margin, needed, outer.se * outer.n_groups**0.5, fewest)
 
 
 def _cautious(alpha: float, n_units: int) -> float:

@@ -4,8 +4,6 @@ Each quantity comes with what failed judgments could make of it: `worst_low` and
 them set against the claim, and for it. What these do not bear out is withheld.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import compress
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from undogmatic.stats import checks, coefficients, ranking
+from undogmatic.stats import agreement, checks, ranking
 from undogmatic.stats.checks import Array, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
@@ -163,7 +161,7 @@ def order(
 def alpha(
     ratings: ArrayLike, scale: tuple[float, float], *, groups: Sequence[object], level: float = 0.95
 ) -> Estimate | None:
-    """Krippendorff's alpha (interval) of several raters, over groups of items (`coefficients.alpha`).
+    """Krippendorff's alpha (interval) of several raters, over groups of items (`agreement.alpha`).
 
     Args:
         ratings: Shape (n_raters, n_items), NaN where a rater failed.
@@ -177,7 +175,7 @@ def alpha(
     if np.unique(codes[pairable]).size < 2 or checks.is_constant(table[:, pairable][~np.isnan(table[:, pairable])]):
         return None
 
-    found = coefficients.alpha(table, level, groups=codes)
+    found = agreement.alpha(table, level, groups=codes)
     if found is None or not np.isnan(table).any():
         return found and found.replace(worst=found.low, best=found.high)
     seen = (~np.isnan(table)).any(axis=0)
@@ -186,7 +184,7 @@ def alpha(
     far = np.where(means < sum(scale) / 2, scale[1], scale[0])
     spread = np.where(np.arange(len(table))[:, None] % 2 == 0, scale[0], scale[1])
     worst, best = (
-        coefficients.alpha(np.where(np.isnan(table), own, table), level, groups=codes)
+        agreement.alpha(np.where(np.isnan(table), own, table), level, groups=codes)
         for own in (np.where(seen, far, spread), means)
     )
     return found.replace(
@@ -231,10 +229,7 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
 
 
 def _spearman(x: Array, y: Array) -> float:
-    a, b = stats.rankdata(checks.tied(x)), stats.rankdata(checks.tied(y))
-    a, b = a - a.mean(), b - b.mean()
-    size = math.sqrt(float(a @ a) * float(b @ b))
-    return float(a @ b) / size if size > 0 else 0.0
+    return float(np.nan_to_num(ranking.RANK_CORRELATION.of(np.column_stack([checks.tied(x), checks.tied(y)]))))
 
 
 def most_order(n_units: int, level: float = 0.95) -> float:

@@ -6,8 +6,6 @@ normal, t, exponential, lognormal, uniform and rounded values (6,000 samples eac
 shapes, groups, and values at the floor of the scale.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple

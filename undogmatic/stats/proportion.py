@@ -2,8 +2,6 @@
 them: coverage, width and interval score against labels.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -35,31 +33,24 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
     """
     values = checks.flags(checks.vector(flags, "flags"), "flags")
     checks.share(level, "level")
-    hits = int(values.sum())
-    sums = means.sums(values, groups)
-    n_units = sums.total.size
+    hits, sums = int(values.sum()), means.sums(values, groups)
+    share, n_units = hits / values.size, sums.total.size
     low, high = 0.0, 1.0
     if n_units == values.size:
         interval = stats.binomtest(hits, values.size).proportion_ci(confidence_level=level, method="wilson")
         low, high = float(interval.low), float(interval.high)
     elif n_units >= 2:
-        low, high = _of_groups(sums, level)
-    return Estimate(hits / values.size, low, high, level, n_units, values.size, "share")
-
-
-def _of_groups(sums: means.Sums, level: float) -> tuple[float, float]:
-    share = float(sums.total.sum() / sums.size.sum())
-    part = sums.size / sums.size.sum()
-    variance = float(np.sum((part * (sums.means - share)) ** 2 / (1 - part)))
-    effective = float(sums.size.sum())
-    if variance > 0:
-        effective = min(effective, share * (1 - share) / variance)
-    if min(np.count_nonzero(sums.total), np.count_nonzero(sums.size - sums.total)) < FEW:
-        effective = min(effective, float(1 / np.sum(part**2)))
-    reach = float(special.stdtrit(means.degrees_of_freedom(part), (1 + level) / 2)) ** 2 / effective
-    middle = share + reach / 2
-    half = (reach * share * (1 - share) + reach**2 / 4) ** 0.5
-    return max(0.0, (middle - half) / (1 + reach)), min(1.0, (middle + half) / (1 + reach))
+        part, effective = sums.size / values.size, float(values.size)
+        variance = float(np.sum((part * (sums.means - share)) ** 2 / (1 - part)))
+        if variance > 0:
+            effective = min(effective, share * (1 - share) / variance)
+        if min(np.count_nonzero(sums.total), np.count_nonzero(sums.size - sums.total)) < FEW:
+            effective = min(effective, float(1 / np.sum(part**2)))
+        reach = float(special.stdtrit(means.degrees_of_freedom(part), (1 + level) / 2)) ** 2 / effective
+        middle = share + reach / 2
+        half = (reach * share * (1 - share) + reach**2 / 4) ** 0.5
+        low, high = max(0.0, (middle - half) / (1 + reach)), min(1.0, (middle + half) / (1 + reach))
+    return Estimate(share, low, high, level, n_units, values.size, "share")
 
 
 POWER = 0.8
@@ -122,14 +113,6 @@ def kept(
     return Kept("open", *held, int(np.ceil(max(singles * share.n / share.n_groups, share.n + 1))))
 
 
-class IntervalQuality(NamedTuple):
-    """`interval_score` is in score units, smaller is better: width plus a fine for each label missed."""
-
-    nominal: float
-    mean_width: Estimate
-    interval_score: Estimate
-
-
 def interval_quality(
     low: ArrayLike,
     high: ArrayLike,
@@ -139,8 +122,8 @@ def interval_quality(
     *,
     groups: Groups = None,
     span: float = np.inf,
-) -> IntervalQuality:
-    """Mean width and interval score of intervals against labels, each with the interval of a mean.
+) -> tuple[Estimate, Estimate]:
+    """Mean width and mean interval score of intervals against labels, each with the interval of a mean.
 
     The interval score (Winkler's) is the width plus 2 / (1 - nominal) times the distance of a missed label; the
     honest central interval minimises it, so it settles width against coverage in one number.
@@ -162,7 +145,7 @@ def interval_quality(
         means.interval(values, level, groups=groups, bounds=(0.0, max(most, float(values.max()))))
         for values, most in ((top - bottom, span), (score, span * (1 + 2 / (1 - nominal))))
     )
-    return IntervalQuality(nominal, width, total)
+    return width, total
 
 
 def interval_scores(low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: float = 0.9) -> Array:

@@ -3,8 +3,6 @@
 All are shares in [0, 1] that are higher for the better judge, so that each can be averaged and told apart by one rule.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -10,8 +10,6 @@ each ending stand.
 Copies and near-copies (`copies`) are found in time and memory that grow with the texts, not with their pairs.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

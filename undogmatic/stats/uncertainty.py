@@ -6,8 +6,6 @@ guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer
 `notes`; what cannot be mended raises.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

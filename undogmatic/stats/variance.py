@@ -18,8 +18,6 @@ References:
         doi:10.2307/2528855 (logarithms)
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

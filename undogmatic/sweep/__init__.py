@@ -22,10 +22,9 @@ from omegaconf.errors import OmegaConfBaseException
 from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.runs.folder import MANIFEST, SWEEP_MANIFEST, RunFolder
 from undogmatic.runs.manifest import claimed  # also the resolver `output_folder`, which a worker needs too
-from undogmatic.safety import files
+from undogmatic.safety import command, files
 from undogmatic.safety.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, WORKERS, as_typed, in_full, note_status, say, tell
-from undogmatic.safety.guard import check_config, guard_worker
-from undogmatic.safety.secrets import scrub_words
+from undogmatic.safety.secrets import check_config, scrub_words
 from undogmatic.sweep.launch import announce, check_launcher, check_reaching, free_slot, take_slot
 
 
@@ -44,7 +43,7 @@ class SweepCallback(Callback):
     def on_job_start(self, config: DictConfig, **_: Any) -> None:
         """Also where a launcher runs the job in a process of its own."""
         if SWEEP_FOLDER in os.environ:
-            guard_worker()
+            command.guard_worker()
             take_slot(config)
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **_: Any) -> None:

@@ -18,9 +18,8 @@ from undogmatic.analyses.variance import Divided, VarianceAnalysis, of_scores
 from undogmatic.records.results import Finding, Telling
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.outcome import SweepResult
-from undogmatic.stats import agreement, coefficients, means, review
-from undogmatic.stats.compare import NOISE, twins
-from undogmatic.stats.selection import front, letter_display
+from undogmatic.stats import agreement, means, review
+from undogmatic.stats.compare import NOISE, front, letter_display, twins
 from undogmatic.sweep.family import (
     ALPHA,
     BETTER,
@@ -30,7 +29,6 @@ from undogmatic.sweep.family import (
     Pair,
     Sweep,
     judged_both,
-    same_items,
     uncertain,
     units_of,
 )
@@ -38,8 +36,7 @@ from undogmatic.sweep.jobs import COSTS, Job, read_jobs, read_search
 from undogmatic.sweep.verdicts import Searched, against_others, named, verdicts
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
-MOST_AGREED = 12
-"""Of more jobs, agreement is given between the best: nobody reads 780 rows or a square of forty names."""
+MOST_AGREED = 12  # of more jobs, agreement is given between the best: nobody reads a square of forty names
 MOST_CURVES = 7  # that can be told apart
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 COUNTS = ("judged", "failed", "calls_cached")
@@ -47,12 +44,12 @@ PARTS = ("judge", "criterion")
 """Columns of the table of jobs where one of them had several; each such pair is compared like a job of its own."""
 AGREEMENT = ("left right n pearson_between spearman_between kendall kappa alpha bias lower upper drift").split()
 WORTH = {
-    "worth_order": ("review_gain", "aurc", "excess_aurc", "spearman_error"),
-    "worth_claims": ("ece", "coverage", "width", "interval_score", "mae"),
+    "worth_order": ("calibration", ("review_gain", "aurc", "excess_aurc", "spearman_error")),
+    "worth_claims": ("calibration", ("ece", "coverage", "width", "interval_score", "mae")),
+    "following": ("labelled", ("spearman", "pearson", "mae")),
 }
-"""Metrics of `analysis=calibration`, by table: does the uncertainty find the errors, and does it hold what it says?"""
-NUMBERS = ("spearman", "pearson", "mae")
-"""Metrics of `analysis=labelled`, of jobs that are ranked by how they follow labels."""
+"""An analysis and its metrics, by table: does the uncertainty find the errors, and does it hold what it says? How do
+the scores of jobs that are ranked by it follow labels?"""
 BARE = re.compile(r"(?i:true|false|null)|[-+]?\d[\d.]*(e[-+]?\d+)?")
 """A value that says nothing without its key: a switch or a number."""
 UNHEARD = ("analysis", "tracking", "report", "engine", "run", "hydra")
@@ -71,12 +68,11 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     sweep = Sweep(finished, headlines.most_common(1)[0][0] if headlines else None)
     tests = sweep.family.table
     merits = worth(finished, tests)
-    table = leaderboard(by_name, choices, sweep.headline, further=not merits)
+    table = leaderboard(by_name, choices, sweep.headline, further=not merits.keys() - {"following"})
     best = set(table["name"].head(MOST_AGREED))
     agreed = agree([pair for pair in sweep.pairs if {pair.left, pair.right} <= best], finished)
     divided = variance(finished, choices)
-    further = merits | {"following": following(finished), "described": described(finished), "costs": costs(finished)}
-    further |= {"variance": divided.table}
+    further = merits | {"described": described(finished), "costs": costs(finished), "variance": divided.table}
     first, search = verdicts(table, sweep), read_search(folder)
     tell = Telling("sweep", findings=[*first])
     if search is not None:  # its verdict is that of the winner's own texts; what the trials' texts say comes after
@@ -94,6 +90,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     order = np.lexsort((others, pd.factorize(tests["measure"])[0]))
     # The rubric of a job with a result: another's may be what it failed on. Several have no scale or unit in common.
     rubrics = [job.rubric for job in finished.values()]
+    of_jobs = dict.fromkeys(path for job in jobs for path in job.facts.get("texts", ()))
     return SweepResult(
         name=name,
         folder=folder,
@@ -109,11 +106,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         tables={name: frame for name, frame in further.items() if len(frame)},
         failed=[(label, job.message or "") for label, job in by_name.items() if job.status != "finished"],
         rubric=rubrics[0] if len({rubric.name for rubric in rubrics}) == 1 else None,
-        texts=[
-            OWN_TEXTS,
-            *texts_beside(VarianceAnalysis),
-            *dict.fromkeys(Path(path) for job in jobs for path in job.facts.get("texts", ())),
-        ],
+        texts=[OWN_TEXTS, *texts_beside(VarianceAnalysis), *map(Path, of_jobs)],
     )
 
 
@@ -166,15 +159,14 @@ def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
     # Jobs with the same score for every item are one rater: a copy agrees with its original, whatever it is worth.
     first = twins({name: job.scores["score"] for name, job in finished.items()})
     raters = [finished[name] for name in dict.fromkeys(first.values())]
-    alpha, items = None, 0
-    if len(raters) > 1 and all(same_items(raters[0], other) for other in raters[1:]):
+    if len(raters) > 1 and all(job.judged == raters[0].judged for job in raters):
         ratings = pd.DataFrame([job.scores["score"] for job in raters], dtype=np.float64)[raters[0].scores.index]
         items = int((ratings.count() >= 2).sum())
-        alpha = coefficients.alpha(ratings.to_numpy(), groups=units_of(raters[0]).tolist()) if items else None
-    if alpha is not None:
-        word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
-        word = "apart" if alpha.high < TENTATIVE else word
-        tell.say(f"alpha_{word}", alpha.values("alpha"), jobs=len(raters), n=items, groups=alpha.n_groups)
+        alpha = agreement.alpha(ratings.to_numpy(), groups=units_of(raters[0]).tolist()) if items else None
+        if alpha is not None:
+            word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
+            word = "apart" if alpha.high < TENTATIVE else word
+            tell.say(f"alpha_{word}", alpha.values("alpha"), jobs=len(raters), n=items, groups=alpha.n_groups)
     cached = [label for label, job in finished.items() if job.metrics.get("calls_cached", 0) > 0]
     if cached:
         tell.say("cached", names=named(cached))
@@ -186,9 +178,8 @@ def _tell_tests(tell: Telling, sweep: Sweep) -> None:
     table = family.table[family.table["p"].notna()]
     several = "_of" if len(sweep.margins) > 1 else ""
     criteria = table["left"].map(lambda name: sweep.jobs[name].criterion)
-    for (measure, criterion), rows in table.groupby(
-        ["measure", criteria.where(table["measure"].isin(WITH_MARGIN), "")], sort=False
-    ):
+    criteria = criteria.where(table["measure"].isin(WITH_MARGIN), "")
+    for (measure, criterion), rows in table.groupby(["measure", criteria], sort=False):
         values = {"measure": measure, "n": int((rows["p_holm"] < ALPHA).sum()), "total": len(rows)}
         if measure not in WITH_MARGIN:
             tell.say("tests", values)
@@ -210,19 +201,17 @@ def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
     )
     if len(areas) > 1 and len({finished[name].criterion for name in areas}) == 1:
         best = min(areas, key=areas.__getitem__)
-        metrics = finished[best].metrics
-        interval = (metrics["calibration.aurc_low"], metrics["calibration.aurc_high"])
-        tell.say("least_risk", best=best, value=areas[best], mae=metrics["calibration.mae"], interval=interval)
-    if len(gains) < 2:
-        return
-    lines: dict[str, Any] = {}
-    for name in sorted(gains, key=gains.__getitem__, reverse=True)[:MOST_CURVES]:
+        low, high, mae = (finished[best].metrics[f"calibration.{name}"] for name in ("aurc_low", "aurc_high", "mae"))
+        tell.say("least_risk", best=best, value=areas[best], mae=mae, interval=(low, high))
+    lines = {}
+    for name in sorted(gains, key=gains.__getitem__, reverse=True)[:MOST_CURVES] if len(gains) > 1 else ():
         items = finished[name].items
         # The curve itself is exact; one resample because the band is not used.
         curve = review.curve("caught", items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
         lines[name] = {"x": curve.share.tolist(), "y": curve.guided.tolist()}
-    n = len(finished[next(iter(lines))].items)
-    tell.draw("review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=n)
+    if lines:
+        n = len(finished[next(iter(lines))].items)
+        tell.draw("review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=n)
 
 
 def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame) -> None:
@@ -244,7 +233,7 @@ def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame
             tell.draw("cost", "scatter", **data, x_label=cost, y_label=headline)
     if len(agreed) > 2:  # of three jobs or more: Spearman's correlation as a square; NaN where it does not exist
         names = list(dict.fromkeys([*agreed["left"], *agreed["right"]]))
-        half = agreed.set_index(["left", "right"])["spearman_between"].astype(np.float64).unstack()
+        half = agreed.pivot(index="left", columns="right", values="spearman_between").astype(np.float64)
         half = half.reindex(index=names, columns=names)
         square = half.fillna(half.T).to_numpy(copy=True)
         np.fill_diagonal(square, 1.0)
@@ -265,16 +254,14 @@ def leaderboard(
     jobs = list(by_name.values())
     present = dict.fromkeys(m for job in jobs for m in job.metrics)
     related = [m for m in present if further and m != headline and f"{m}_low" in present]
-    if headline is not None:
-        related = [m for m in related if m.partition(".")[0] == headline.partition(".")[0]]
+    related = [m for m in related if headline is None or m.partition(".")[0] == headline.partition(".")[0]]
     related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
     columns: dict[str, list[Any]] = {"number": [job.number for job in jobs], "name": [*by_name]}
     columns |= {"status": [job.status for job in jobs]}
     columns |= {key: [job.overrides.get(key, "default") for job in jobs] for key in choices}
     if any(job.part for job in jobs) or len({job.criterion for job in jobs if job.status == "finished"}) > 1:
         columns |= {part: [getattr(job, part) for job in jobs] for part in PARTS}
-    if any(job.standing is not None for job in jobs):
-        columns["standing"] = [job.standing for job in jobs]
+    columns |= {"standing": [job.standing for job in jobs]} if any(job.standing for job in jobs) else {}
     for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
         columns[column] = [job.metrics.get(f"{headline}{end}", np.nan) for job in jobs]
     columns |= _with_intervals(jobs, related[:MOST_INTERVALS])
@@ -300,23 +287,33 @@ def _with_intervals(jobs: Collection[Job], names: Iterable[str], section: str = 
 
 
 def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The worth of the jobs' uncertainty, a row per job: the tables of WORTH; {} without such jobs.
+    """What the jobs' own reports say of their uncertainty and of how they follow labels, a row per job: the tables of
+    WORTH, without those that no job has anything for (or only one follows labels).
 
     Per metric m the columns are m, m_interval and, for MERITS that were tested (`Sweep.family.table`), m_group: two
     jobs share a letter exactly if their test is not significant (ALPHA, after Holm).
     """
-    jobs = {name: job for name, job in finished.items() if "calibration.judged" in job.metrics}
+    of_analysis = {
+        "calibration": {name: job for name, job in finished.items() if "calibration.judged" in job.metrics},
+        "labelled": {name: job for name, job in finished.items() if job.facts.get("headline") == LABELLED},
+    }
     tables = {}
-    for title, names in WORTH.items() if jobs else ():
+    for title, (analysis, names) in WORTH.items():
+        jobs, counts = of_analysis[analysis], ("judged", "failed") if analysis == "labelled" else ()
+        if len(jobs) < (2 if counts else 1):
+            continue
         columns: dict[str, list[Any]] = {"name": [*jobs]}
         for name in names:
-            columns |= _with_intervals(jobs.values(), [name], "calibration.")
+            columns |= _with_intervals(jobs.values(), [name], f"{analysis}.")
             if name in MERITS:
                 values = pd.Series(columns[name], columns["name"])
                 letters = _letters(values, tests[tests["measure"] == name], -BETTER[name])
                 columns[f"{name}_group"] = [letters.get(job, np.nan) for job in jobs]
-        tables[title] = pd.DataFrame(columns).dropna(axis="columns", how="all")
-    return {title: table for title, table in tables.items() if len(table.columns) > 1}
+        columns |= {f"n_{n}": [int(job.metrics.get(f"labelled.{n}", 0)) for job in jobs.values()] for n in counts}
+        table = pd.DataFrame(columns).dropna(axis="columns", how="all")
+        if len(table.columns) > 1:
+            tables[title] = table
+    return tables
 
 
 def _letters(values: pd.Series, tests: pd.DataFrame, sign: int) -> dict[str, str]:
@@ -329,18 +326,6 @@ def _letters(values: pd.Series, tests: pd.DataFrame, sign: int) -> dict[str, str
         return {}
     apart = tests[tests["p_holm"] < ALPHA]
     return letter_display(names, list(zip(apart["left"], apart["right"], strict=True)))
-
-
-def following(finished: Mapping[str, Job]) -> pd.DataFrame:
-    """Correlations with labels and error of the jobs, each with the interval of the job's own report; a row per job,
-    empty where fewer than two of them are ranked by it."""
-    jobs = {name: job for name, job in finished.items() if job.facts.get("headline") == LABELLED}
-    if len(jobs) < 2:
-        return pd.DataFrame()
-    columns = {"name": [*jobs], **_with_intervals(jobs.values(), NUMBERS, "labelled.")}
-    for count in ("judged", "failed"):
-        columns[f"n_{count}"] = [int(job.metrics.get(f"labelled.{count}", 0)) for job in jobs.values()]
-    return pd.DataFrame(columns).dropna(axis="columns", how="all")
 
 
 def described(finished: Mapping[str, Job]) -> pd.DataFrame:

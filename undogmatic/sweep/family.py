@@ -20,8 +20,7 @@ from undogmatic.stats.checks import Array
 from undogmatic.stats.compare import NOISE, Apart, Comparison, Differences, Family, twins
 from undogmatic.sweep.jobs import Job
 
-ALPHA = 0.05
-"""Probability that anything at all is shown in a sweep in which nothing differs."""
+ALPHA = 0.05  # probability that anything at all is shown in a sweep in which nothing differs
 MEASURES = {measure.name: measure for measure in COMPARED}
 BETTER = {name: measure.better for name, measure in MEASURES.items()}
 WITH_MARGIN, MERITS, FOLLOWING = (
@@ -29,25 +28,22 @@ WITH_MARGIN, MERITS, FOLLOWING = (
 )
 """Measures in score units, so that there is a difference too small to matter; of how well a judge knows its errors; and
 of how its scores follow human labels."""
-LABELLED = "labelled.spearman"
-"""The headline of the jobs that are compared by FOLLOWING."""
+LABELLED = "labelled.spearman"  # the headline of the jobs that are compared by FOLLOWING
 
 LeftOuts = dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None]
-FEWEST, FEWEST_OF_ALL = 3, 10
-"""Texts in common: for a comparison text by text, and for one by a number of all of them."""
+FEWEST, FEWEST_OF_ALL = 3, 10  # texts in common to be compared text by text, and by a number of all of them
 DRAWS, FEWEST_DRAWS, DRAWS_OF_ALL = 1000, 100, 66_000
 """For p-values: DRAWS each up to twelve jobs (66 pairs), fewer for more of them, for the sake of time."""
 
 
 class Pair(NamedTuple):
-    """What two jobs say of the same items, in one order: their scores without failures of either, or (`judged_both`)
-    tables; `texts` is None where these are all that both judged."""
+    """What two jobs say of the same items, in one order."""
 
     left: str
     right: str
-    a: Any
+    a: Any  # its scores without failures of either, or (`judged_both`) a table
     b: Any
-    texts: tuple[str, ...] | None = None
+    texts: tuple[str, ...] | None = None  # None where these are all that both judged
 
     @property
     def identical(self) -> bool:
@@ -67,7 +63,7 @@ class Sweep:
         """Every two jobs that judged the same items for the same criterion and have FEWEST scored ones in common."""
         pairs = []
         for (left, one), (right, other) in combinations(self.jobs.items(), 2):
-            if same_items(one, other):
+            if one.judged == other.judged:
                 scores = pd.concat([one.scores["score"], other.scores["score"]], axis="columns", keys=["a", "b"])
                 known = scores.reindex(one.scores.index).astype(np.float64).dropna()
                 if len(known) >= FEWEST:
@@ -79,45 +75,40 @@ class Sweep:
         """What matters, by criterion: rubrics of one sweep may have different scales and margins."""
         jobs = list(self.jobs.values())
         criteria = dict.fromkeys(job.criterion for job in jobs)
-        return {own: margin_of_jobs([job for job in jobs if job.criterion == own]) for own in criteria}
+        return {each: margin_of_jobs([job for job in jobs if job.criterion == each]) for each in criteria}
 
     @cached_property
     def family(self) -> Family:
         """All that is tested between the jobs, corrected once, the strongest evidence of each measure first."""
-        values = {
-            measure: {name: values_of(job, measure) for name, job in self.jobs.items()} for measure in WITH_MARGIN
-        }
+        comparisons, same = [], {}
+        for measure in WITH_MARGIN:  # text by text, against what matters between jobs of the criterion
+            values = {name: values_of(job, measure) for name, job in self.jobs.items()}
+            units = {name: units_of(job, measure) for name, job in self.jobs.items()}
+            same[measure] = twins(values)
+            with doing(f"testing {measure} of every two jobs"):
+                for left, right, *_ in self.pairs:
+                    a, b = values[left], values[right]
+                    if a is None or b is None:
+                        continue
+                    difference = (a.astype(np.float64) - b.reindex(a.index).astype(np.float64)).dropna()
+                    if len(difference):
+                        margin, groups = self.margins[self.jobs[left].criterion], units[left].reindex(difference.index)
+                        reach = margin.span * (2 if measure == "pair_difference" else 1)
+                        about = left, right, measure, difference.to_numpy(), groups.to_numpy(), margin, reach
+                        comparisons.append(of_means(*about))
         labelled = {}
         for name, job in self.jobs.items():
             if job.facts.get("headline") == LABELLED:
                 known = job.scores.dropna(subset=["score", "label"]).rename(columns={"group": "unit"})
                 labelled[name] = known[["score", "label", "unit"]]
-        wholes = [(uncertain(self.jobs), "truth", MERITS), (labelled, "label", FOLLOWING)]
-        same = {measure: twins(of_job) for measure, of_job in values.items()}
-        comparisons = [*self._by_text(values)]
-        for judged, truth, measures in wholes:
+        for judged, truth, measures in (uncertain(self.jobs), "truth", MERITS), (labelled, "label", FOLLOWING):
             comparisons += self._by_all(judged, truth, measures)
             for measure in measures:
-                same[measure] = twins({name: own[[*MEASURES[measure].columns]] for name, own in judged.items()})
+                columns = [*MEASURES[measure].columns]
+                same[measure] = twins({name: of_job[columns] for name, of_job in judged.items()})
         table, size, alpha = compare.corrected(comparisons, BETTER, WITH_MARGIN, same, ALPHA)
         order = np.lexsort((table["p_holm"].astype(float), pd.Categorical(table["measure"], [*BETTER]).codes))
         return Family(table.iloc[order].reset_index(drop=True), size, alpha)
-
-    def _by_text(self, values: Mapping[str, Mapping[str, pd.Series | None]]) -> Iterator[Comparison]:
-        """Every pair of jobs by the measures of WITH_MARGIN, against what matters between jobs of its criterion."""
-        for measure, of_job in values.items():
-            units = {name: units_of(job, measure) for name, job in self.jobs.items()}
-            with doing(f"testing {measure} of every two jobs"):
-                for left, right, *_ in self.pairs:
-                    a, b = of_job[left], of_job[right]
-                    if a is None or b is None:
-                        continue
-                    difference = (a.astype(np.float64) - b.reindex(a.index).astype(np.float64)).dropna()
-                    if len(difference):
-                        margin = self.margins[self.jobs[left].criterion]
-                        reach = margin.span * (2 if measure == "pair_difference" else 1)
-                        own = units[left].reindex(difference.index).to_numpy()
-                        yield of_means(left, right, measure, difference.to_numpy(), own, margin, reach)
 
     def _by_all(self, judged: Mapping[str, pd.DataFrame], truth: str, measures: Sequence[str]) -> Iterator[Comparison]:
         """Every two jobs by the numbers of all texts that both judged, and by the interval score of these, a mean.
@@ -132,15 +123,6 @@ class Sweep:
                 # A sweep may hold jobs of several scales; that of the first says nothing of the others.
                 span = max(margin_of_jobs([self.jobs[name]]).span for name in (both.left, both.right))
                 yield from filter(None, (of_all(both, measure, span, draws, left_outs) for measure in measures))
-
-
-def same_items(one: Job, other: Job) -> bool:
-    """Whether two jobs judged the same items, texts included, for the same criterion and on the same scale."""
-    judged, others = (
-        (job.facts.get("dataset_digest"), job.criterion, job.rubric.minimum, job.rubric.maximum, {*job.scores.index})
-        for job in (one, other)
-    )
-    return judged == others
 
 
 def margin_of_jobs(jobs: Sequence[Job]) -> Margin:
@@ -200,10 +182,8 @@ def values_of(job: Job, measure: str) -> pd.Series | None:
 def units_of(job: Job, measure: str = "score") -> pd.Series:
     """The number of the independent unit of each item, or of each pair of texts."""
     codes = pd.Series(pd.factorize(job.scores["group"])[0], job.scores.index)
-    if measure != "pair_difference":
-        return codes
-    pair = job.scores["pair_id"]
-    return codes[pair.notna()].groupby(pair[pair.notna()].to_numpy(), sort=False).first()
+    by_pair = codes.groupby(job.scores["pair_id"].to_numpy(), sort=False)  # without the texts of no pair
+    return by_pair.first() if measure == "pair_difference" else codes
 
 
 def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], truth: str) -> Iterator[Pair]:
@@ -212,7 +192,7 @@ def judged_both(judged: Mapping[str, pd.DataFrame], jobs: Mapping[str, Job], tru
     `judged` has per job a row per text (index), with the column `unit`, its independent unit; this becomes a number.
     """
     units = pd.Index(sorted({unit for items in judged.values() for unit in items["unit"]}))
-    judged = {name: own.assign(unit=units.get_indexer(own["unit"])).sort_index() for name, own in judged.items()}
+    judged = {name: rows.assign(unit=units.get_indexer(rows["unit"])).sort_index() for name, rows in judged.items()}
     for (left, one), (right, other) in combinations(judged.items(), 2):
         if jobs[left].criterion != jobs[right].criterion:
             continue

@@ -31,48 +31,34 @@ from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text
-from undogmatic.stats.selection import front
+from undogmatic.stats.compare import front
 
 SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
-Voice = tuple[str, str]
-"""A judge and a criterion."""
-STANDINGS: tuple[Standing, ...] = ("refuted", "undecided", "supported")
-"""The worst first."""
+"""The score is NaN where it failed; `group` is the independent unit; `seconds` that the judgment took, NaN where the
+cache had part in it."""
+Voice = tuple[str, str]  # a judge and a criterion
+STANDINGS: tuple[Standing, ...] = ("refuted", "undecided", "supported")  # the worst first
 
 
 @dataclass(frozen=True)
 class Job:
-    """One job of a sweep, or of such a job what one judge says on one criterion.
+    """One job of a sweep, or of such a job what one judge says on one criterion."""
 
-    Attributes:
-        number: Its place in the sweep, and the name of its folder.
-        overrides: What was set for it on the command line, key -> value.
-        config: The composed config, {} if it was not composed; only the rubric's interpolations are resolved.
-        facts: Its `run.json`; {} if it did not get that far.
-        metrics: Its `metrics.json`; {} without a result.
-        scores: Score by item (index, unique), columns SCORED: NaN where it failed; `group` is the independent unit;
-            `seconds` that its judgment took, NaN where the cache had part in it.
-        status: "finished"; "stopped" (can be continued: budget, server, kill); "failed".
-        message: Why it has no result.
-        items: What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
-        costs: What each judgment took, all repeats: columns of `analyses.costs.QUANTITIES` and `cached`.
-        judge, criterion: Whose scores these are, and of what.
-        part: Judge, or judge and criterion, by which it is known among those of its job; "" if there is no other.
-    """
-
-    number: int
-    overrides: Mapping[str, str]
-    config: Mapping[str, Any] = field(repr=False)
-    facts: Mapping[str, Any] = field(repr=False)
-    metrics: Mapping[str, float] = field(repr=False)
-    scores: pd.DataFrame = field(repr=False)
-    status: Literal["finished", "stopped", "failed"]
-    message: str | None = None
+    number: int  # its place in the sweep, and the name of its folder
+    overrides: Mapping[str, str]  # what was set for it on the command line, key -> value
+    config: Mapping[str, Any] = field(repr=False)  # as composed, {} if it was not; only the rubric's parts are resolved
+    facts: Mapping[str, Any] = field(repr=False)  # its `run.json`; {} if it did not get that far
+    metrics: Mapping[str, float] = field(repr=False)  # its `metrics.json`; {} without a result
+    scores: pd.DataFrame = field(repr=False)  # columns SCORED by item (index, unique)
+    status: Literal["finished", "stopped", "failed"]  # "stopped" can be continued: budget, server, kill
+    message: str | None = None  # why it has no result
+    # What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
+    # What each judgment took, all repeats: columns of `analyses.costs.QUANTITIES` and `cached`.
     costs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
-    judge: str = ""
-    criterion: str = OVERALL
-    part: str = ""
+    judge: str = ""  # whose scores these are
+    criterion: str = OVERALL  # and of what
+    part: str = ""  # judge, or judge and criterion, by which it is known in its job; "" if there is no other
 
     @cached_property
     def rubric(self) -> Rubric:
@@ -80,13 +66,19 @@ class Job:
         rubric: Rubric = build(dict(self.config["rubric"]), "rubric")
         return rubric
 
+    @cached_property
+    def judged(self) -> tuple[Any, ...]:
+        """What was judged, texts included, for which criterion and on which scale."""
+        ends = self.rubric.minimum, self.rubric.maximum
+        return self.facts.get("dataset_digest"), self.criterion, *ends, {*self.scores.index}
+
     @property
     def standings(self) -> dict[str, str]:
         """How its own verdicts left the judge, by analysis: "supported", "refuted" or "undecided"; {} if none was
         noted."""
         front, noted = f"{self.part}.", self.facts.get("standing") or {}
-        own = {name.removeprefix(front): standing for name, standing in noted.items() if name.startswith(front)}
-        return own or {name: standing for name, standing in noted.items() if "." not in name}
+        of_part = {name.removeprefix(front): standing for name, standing in noted.items() if name.startswith(front)}
+        return of_part or {name: standing for name, standing in noted.items() if "." not in name}
 
     @property
     def standing(self) -> str | None:
@@ -96,8 +88,8 @@ class Job:
 
 def worst(standings: Mapping[str, str]) -> tuple[str | None, list[str]]:
     """The worst of standings by analysis, None if none was noted; and the analyses that came to it."""
-    standing = next((standing for standing in STANDINGS if standing in standings.values()), None)
-    return standing, [analysis for analysis, own in standings.items() if own == standing]
+    least = next((standing for standing in STANDINGS if standing in standings.values()), None)
+    return least, [analysis for analysis, standing in standings.items() if standing == least]
 
 
 def read_jobs(folder: Path) -> list[Job]:
@@ -157,64 +149,43 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str])
         raise DataError(f"{folder.named}: its {SCORES} cannot be read (an item without `group`). Repeat that run.")
     doubts = f"items_{part}.calibration.csv" if part else "items_calibration.csv"
     items = folder.by_id(doubts, ITEM_COLUMNS) if folder.has(doubts) else pd.DataFrame()
-    facts, headline = job.facts, str(job.facts.get("headline"))
-    if whose := next((f"{name}." for name in names.values() if name and headline.startswith(f"{name}.")), None):
-        # As an analysis calls it where it reads one judge and criterion.
-        facts = {**facts, "headline": headline.removeprefix(whose)}
-    metrics = _metrics(folder, voice, names, costs)
+    facts, headline, metrics = job.facts, str(job.facts.get("headline")), dict(folder.metrics)
+    if part or len(folder.voices()) > 1:
+        # Its own metrics are called as by an analysis that reads one judge and criterion; those of all together stay.
+        fronts = tuple(f"{name}." for name in names.values() if name)
+        if whose := next(filter(headline.startswith, fronts), None):
+            facts = {**facts, "headline": headline.removeprefix(whose)}
+        judged = [j for j in folder.judgments if (j.judge, j.criterion) == voice and isinstance(j.outcome, Verdict)]
+        asked = len(scores) * (1 + max((j.repeat for j in folder.judgments), default=0))
+        of_part = {key.removeprefix(f"{part}."): value for key, value in metrics.items() if key.startswith(f"{part}.")}
+        metrics = {key: value for key, value in metrics.items() if "." in key and not key.startswith(fronts)} | of_part
+        metrics |= {"judged": len(judged), "failed": asked - len(judged), "calls_cached": int(costs["cached"].sum())}
+        metrics |= {"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {}
     job = replace(job, judge=judge, criterion=criterion, part=part, facts=facts, metrics=metrics)
     return replace(job, scores=scores, items=items, costs=costs)
 
 
-def _metrics(folder: RunFolder, voice: Voice, names: Mapping[Voice, str], costs: pd.DataFrame) -> dict[str, float]:
-    """Those of the run; of one among several, its own without its name in front, and those of all together."""
-    whole = dict(folder.metrics)
-    if not names[voice] and len(folder.voices()) <= 1:
-        return whole
-    front = f"{names[voice]}."
-    others = tuple(f"{name}." for name in names.values())
-    judged = [j for j in folder.judgments if (j.judge, j.criterion) == voice and isinstance(j.outcome, Verdict)]
-    asked = len(folder.scores(*voice)) * (1 + max((j.repeat for j in folder.judgments), default=0))
-    metrics = {key: value for key, value in whole.items() if "." in key and not key.startswith(others)}
-    metrics |= {key.removeprefix(front): value for key, value in whole.items() if key.startswith(front)}
-    metrics |= {"judged": len(judged), "failed": asked - len(judged), "calls_cached": int(costs["cached"].sum())}
-    return metrics | ({"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {})
-
-
 SEARCH = "search.json"
-FINAL = "final"
-"""The folder of the winner's run, beside those of the trials."""
+FINAL = "final"  # the folder of the winner's run, beside those of the trials
 PRUNING = "pruning"
 COSTS = ("calls", "tokens", "seconds", "usd")
 State = Literal["waiting", "complete", "pruned", "failed"]
 
 
 class Trial(BaseModel):
-    """One point of the space.
-
-    Attributes:
-        number: The name of its folder.
-        params: Key -> value.
-        state: "waiting" until its job has ended.
-        values: The objectives, in their order; empty without a result.
-        rungs: The headline by the number of texts it was judged on, before all of them were.
-        why: Why it has no result.
-    """
+    """One point of the space."""
 
     model_config = ConfigDict(extra="forbid")
-    number: int = Field(ge=0)
-    params: dict[str, str | int | float]
-    state: State = "waiting"
-    values: list[float] = []
-    rungs: dict[int, float] = {}
-    why: str | None = None
+    number: int = Field(ge=0)  # the name of its folder
+    params: dict[str, str | int | float]  # key -> value
+    state: State = "waiting"  # until its job has ended
+    values: list[float] = []  # the objectives, in their order; empty without a result
+    rungs: dict[int, float] = {}  # the headline by the number of texts it was judged on, before all of them were
+    why: str | None = None  # it has no result
 
 
 class SearchState(BaseModel):
-    """`search.json`: what is searched, and how far it has come.
-
-    `looks` is the number of the winner's look at its test texts (`optimize.splits`).
-    """
+    """`search.json`: what is searched, and how far it has come."""
 
     model_config = ConfigDict(extra="forbid")
     space: dict[str, str]
@@ -224,7 +195,7 @@ class SearchState(BaseModel):
     seed: int
     trials: list[Trial] = []
     winner: int | None = None
-    looks: int | None = None
+    looks: int | None = None  # the number of the winner's look at its test texts (`optimize.splits`)
     stopped_by: str | None = None
 
     def ranked(self) -> list[Trial]:

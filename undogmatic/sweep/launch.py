@@ -31,8 +31,7 @@ from undogmatic.safety.command import SWEEP_FOLDER, WORKERS, say
 
 RENDERING = ("prompt", "model", "readout", "judge", "judges", "rubric", "arm", "experiment", "language")
 """Keys that decide, with all below them, what is sent beside the judged text."""
-MOST = 200
-"""So many compositions are looked at; a sweep in which no difference was found by then is left to its report."""
+MOST = 200  # compositions that are looked at; a sweep without a difference by then is left to its report
 EMBEDDED = "undogmatic.models.embedded.EmbeddedModel"
 _PAUSE = 0.2  # seconds between two looks for a free slot
 _held: list[FileLock] = []

@@ -34,44 +34,30 @@ from undogmatic.safety.command import note_status, say, tell
 from undogmatic.sweep.jobs import COSTS, FINAL, PRUNING, SearchState, Trial, reached, read_search
 from undogmatic.sweep.launch import latest
 
-TRIES = 100
-"""How often Optuna is asked for a trial that was not there yet, before the space counts as searched through."""
+TRIES = 100  # how often Optuna is asked for a new trial, before the space counts as searched through
 MOST_CHOICES = 10_000
 STATES = dict(
     waiting=TrialState.RUNNING, complete=TrialState.COMPLETE, pruned=TrialState.PRUNED, failed=TrialState.FAIL
 )
 MEASURING = ("dataset", "analysis", "plan", "rubric", "run.limit")
 """Keys that decide, with all below them, what a trial is measured on or by."""
-WORDINGS = "rubric.wordings."
-"""But these are how the question is put."""
+WORDINGS = "rubric.wordings."  # but these are how the question is put
 
 
 @dataclass(eq=False)
 class OptunaSweeper(Sweeper):
-    """Searches a space with Optuna, on development texts; at the end the winner judges the test texts, once.
+    """Searches a space with Optuna, on development texts; at the end the winner judges the test texts, once."""
 
-    Args:
-        params: The space, key -> Hydra's sweep syntax; words of the command line come on top of it.
-        n_trials, n_jobs: How many trials, and how many of them the launcher gets at once.
-        sampler: "tpe" or "random".
-        startup: Trials drawn by chance before the sampler learns from results.
-        seed: Of the sampler; a trial depends on it, its number and the results before it alone.
-        objectives: `quality` (the jobs' headline, more is better), and at most one cost (less is better).
-        rungs: Counts of texts, rising, that a trial judges before it judges all; given up below the median of others.
-        search, final: What is set for trials, key -> value, and for the winner's run on texts that no trial has seen.
-            None: by the dataset's splits.
-    """
-
-    params: Mapping[str, Any]
+    params: Mapping[str, Any]  # the space, key -> Hydra's sweep syntax; words of the command line come on top of it
     n_trials: int
-    n_jobs: int
-    sampler: str
-    startup: int
-    seed: int
-    objectives: list[str]
-    rungs: list[int]
-    search: Mapping[str, Any] | None
-    final: Mapping[str, Any] | None
+    n_jobs: int  # how many trials the launcher gets at once
+    sampler: str  # "tpe" or "random"
+    startup: int  # trials drawn by chance before the sampler learns from results
+    seed: int  # of the sampler; a trial depends on it, its number and the results before it alone
+    objectives: list[str]  # `quality` (the jobs' headline, more is better), and at most one cost (less is better)
+    rungs: list[int]  # rising counts of texts that a trial judges before it judges all; given up below others' median
+    search: Mapping[str, Any] | None  # what is set for trials, key -> value; None: by the dataset's splits
+    final: Mapping[str, Any] | None  # the same for the winner's run on texts that no trial has seen
 
     def __post_init__(self) -> None:
         self.objectives, self.rungs = list(self.objectives), list(self.rungs)
@@ -136,10 +122,9 @@ class OptunaSweeper(Sweeper):
     def _begin(self) -> SearchState:
         """The search as it stands in the folder, or a new one, whose texts are looked at first."""
         earlier = read_search(self.folder)
-        first, last = (None if texts is None else _words(texts) for texts in (self.search, self.final))
-        if first is None or last is None:
-            development, test = self._splits()
-            first, last = development if first is None else first, test if last is None else last
+        splits = self._splits() if None in (self.search, self.final) else ([], [])
+        chosen = zip((self.search, self.final), splits, strict=True)
+        first, last = (split if texts is None else _words(texts) for texts, split in chosen)
         space = {key: str(distribution) for key, distribution in self.space.keys.items()}
         new = SearchState(space=space, objectives=self.objectives, search=first, final=last, seed=self.seed)
         if earlier is not None:
@@ -203,17 +188,15 @@ class OptunaSweeper(Sweeper):
 
     def _ask(self) -> list[Trial]:
         """The next trials, noted before they are run; no point of the space twice."""
-        trials = self.state.trials
-        known, begin = [trial.params for trial in trials], len(trials)
-        end, tries = min(begin + self.n_jobs, self.n_trials), 0
-        while len(trials) < end and tries < TRIES and len(known) < self.space.size:
+        trials, tries = self.state.trials, 0
+        begin, end = len(trials), min(len(trials) + self.n_jobs, self.n_trials)
+        while len(trials) < min(end, self.space.size) and tries < TRIES:
             self.study.sampler = self._sampler(len(trials) * TRIES + tries)
             asked = self.study.ask(fixed_distributions=self.space.keys)
             params = {key: asked.params[key] for key in self.space.keys}
             self.study.tell(asked, state=TrialState.FAIL)  # the trial itself is added with its result
             tries += 1
-            if params not in known:
-                known.append(params)
+            if all(params != trial.params for trial in trials):
                 trials.append(Trial(number=len(trials), params=params))
                 tries = 0
         if len(trials) < end:
@@ -316,12 +299,11 @@ def _values(distribution: Any) -> Sequence[Any]:
 
 
 class Space(NamedTuple):
-    """`fixed`: the overrides that every trial has; `keys`: what varies, key -> distribution; `size`: how many different
-    trials there are, infinite where a key has a continuous range."""
+    """What is searched."""
 
-    fixed: list[str]
-    keys: dict[str, BaseDistribution]
-    size: float
+    fixed: list[str]  # the overrides that every trial has
+    keys: dict[str, BaseDistribution]  # what varies
+    size: float  # how many different trials there are, infinite where a key has a continuous range
 
 
 def read_space(words: Sequence[str], loader: Any) -> Space:
@@ -357,7 +339,7 @@ def read_space(words: Sequence[str], loader: Any) -> Space:
             "hydra/sweeper=optuna searches a space, and nothing varies. Say what does, e.g. "
             "prompt.demo_order=range(0,6) readout.minimum_mass=interval(0.05,0.3), or leave hydra/sweeper=optuna out."
         )
-    sizes = [math.inf if isinstance(own, FloatDistribution) else len(_values(own)) for own in keys.values()]
+    sizes = (math.inf if isinstance(of_key, FloatDistribution) else len(_values(of_key)) for of_key in keys.values())
     return Space(list(fixed.values()), keys, math.prod(sizes))
 
 
@@ -368,12 +350,12 @@ def _distribution(override: Override) -> BaseDistribution:
         low, high, log = value.start, value.end, "log" in value.tags
         assert low is not None and high is not None
         if isinstance(low, int) and isinstance(high, int) and "int" in value.tags:
-            return IntDistribution(low, high, log=log)
-        return FloatDistribution(float(low), float(high), log=log)
+            return IntDistribution(low, high, log)
+        return FloatDistribution(float(low), float(high), log)
     if isinstance(value, RangeSweep) and not value.shuffle:
-        start, stop, step = value.start, value.stop, value.step
-        if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int) and step > 0:
-            return IntDistribution(start, start + ((stop - 1 - start) // step) * step, step=step)
+        match value.start, value.stop, value.step:
+            case int(start), int(stop), int(step) if step > 0:
+                return IntDistribution(start, start + ((stop - 1 - start) // step) * step, step=step)
     choices = list(override.sweep_string_iterator())
     if not 1 <= len(choices) <= MOST_CHOICES:
         raise ValueError(f"it has {len(choices):,} values")

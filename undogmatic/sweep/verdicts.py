@@ -13,17 +13,16 @@ import pandas as pd
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.records.results import Finding, Telling
 from undogmatic.runs.folder import RunFolder
+from undogmatic.stats.compare import apart, flattery
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.selection import apart, flattery
-from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, values_of
+from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, units_of, values_of
 from undogmatic.sweep.jobs import FINAL, STANDINGS, Job, SearchState, reached, worst
 
 QUALITY = {"absolute_error": -1.0, "pair_difference": 1.0}
 """Measures that say which of two jobs is the better judge, and whether more is better; the first that was tested
 decides; where the headline itself was tested, it does."""
 MOST_NAMED = 5
-FEWEST_TEXTS = 5
-"""For the effect of choosing the best of several trials."""
+FEWEST_TEXTS = 5  # for the effect of choosing the best of several trials
 
 _LEADS = "best n metric value interval"
 LEAD = Rules("sweep.verdict_", (
@@ -68,7 +67,7 @@ def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     criterion, where several were judged: what is high on one says nothing of another. `table` has one row per job, best
     first (`SweepResult.jobs`)."""
     finished = table[table["status"] == "finished"]
-    several = not ("criterion" not in table or finished.empty or sweep.headline is None)
+    several = "criterion" in table and not finished.empty and sweep.headline is not None
     parts = [rows for _, rows in finished.groupby("criterion", sort=False)] if several else [table]
     return [finding for rows in parts for finding in _of_the_first(Lead(rows, sweep), sweep, several)]
 
@@ -95,20 +94,8 @@ def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
 class Lead:
     """The first of some jobs, and what is shown of it against the others: the evidence of LEAD.
 
-    Attributes:
-        finished, ranked: The rows of jobs that came to an end, and of those with a headline; the rest is there where
-            any has one.
-        distinct: The names of the ranked jobs without those that repeat one above them. Jobs with the same scores and
-            the same headline are one candidate with several names (two judges may give the same scores and differ in
-            how well they know their errors).
-        names: The first job and its twins.
-        tied: The distinct jobs with the headline of the first.
-        measure: The measure that decides; "" where none was tested.
-        against: By it, the test against each other distinct job.
-        margin: The smallest difference that matters in this measure, where there is one.
-        size, seen: Hypotheses that were corrected for; texts that something in the first was fitted on.
-        open: The jobs against which nothing is shown of it.
-        needed: Independent groups of texts that would decide what is open; None where no number would.
+    Jobs with the same scores and the same headline are one candidate with several names (two judges may give the same
+    scores and differ in how well they know their errors). What follows `ranked` is there where any job is ranked.
     """
 
     def __init__(self, table: pd.DataFrame, sweep: Sweep) -> None:
@@ -125,21 +112,22 @@ class Lead:
             if pair.identical and np.isclose(headlines.get(pair.left, np.nan), headlines.get(pair.right, np.nan))
         }
         first, *others = map(str, headlines.index)
-        self.names = [first, *(other for other in others if frozenset((first, other)) in same)]
-        self.distinct = [first]
+        self.names = [first, *(other for other in others if frozenset((first, other)) in same)]  # it and its twins
+        self.distinct = [first]  # the ranked jobs without those that repeat one above them
         for name in others:
             if not any(frozenset((name, other)) in same for other in self.distinct):
                 self.distinct.append(name)
         self.best, self.n, self.value = " = ".join(self.names), len(self.distinct), float(headlines.iloc[0])
         self.interval = tuple(self.ranked[["low", "high"]].iloc[0])
         self.tied = [name for name in self.distinct if np.isclose(headlines[name], self.value, rtol=0, atol=1e-12)]
-        self.measure, self.against = against_others(sweep, first, self.distinct[1:])
+        self.measure, self.against = against_others(sweep, first, self.distinct[1:])  # "" where none was tested
         self.untested = [name for name in self.distinct[1:] if name not in self.against.index]
-        criterion = sweep.jobs[first].criterion
-        self.margin = sweep.margins[criterion].value if self.measure in WITH_MARGIN else None
-        self.size, self.seen = sweep.family.size, sweep.jobs[first].facts.get("seen")
-        self.open = [*self.shown("open"), *self.shown("identical")]
-        needed = self.against.loc[self.open, "needed"]
+        # The smallest difference that matters in this measure, where there is one.
+        self.margin = sweep.margins[sweep.jobs[first].criterion].value if self.measure in WITH_MARGIN else None
+        self.size = sweep.family.size  # hypotheses that were corrected for
+        self.seen = sweep.jobs[first].facts.get("seen")  # texts that something in it was fitted on
+        self.open = [*self.shown("open"), *self.shown("identical")]  # against which nothing is shown of it
+        needed = self.against.loc[self.open, "needed"]  # independent groups that would decide it, NaN where none would
         self.needed = None if needed.isna().any() else int(max(needed, default=0))
 
     def shown(self, wanted: str) -> list[str]:
@@ -209,12 +197,10 @@ class Searched:
     def _tell_flattery(self, tell: Telling, jobs: Mapping[str, Job]) -> None:
         """Say what choosing the best of the trials is worth by itself, in the first measure that all of them have."""
         for measure, sign in QUALITY.items():
-            columns = {name: own for name, job in jobs.items() if (own := values_of(job, measure)) is not None}
+            columns = {name: values for name, job in jobs.items() if (values := values_of(job, measure)) is not None}
             table = pd.DataFrame(columns).dropna()
             if len(columns) == len(jobs) > 1 and len(table) >= FEWEST_TEXTS:
-                first = next(iter(jobs.values())).scores
-                keyed = first if sign < 0 else first.drop_duplicates("pair_id").set_index("pair_id")
-                groups = pd.factorize(keyed["group"].reindex(table.index))[0]
+                groups = pd.factorize(units_of(next(iter(jobs.values())), measure).reindex(table.index))[0]
                 effect = flattery(sign * table.to_numpy(dtype=np.float64).T, groups, np.random.default_rng(0))
                 counts = {"texts": len(table), "groups": len(set(groups))}
                 tell.say("flattery", counts, n=self.n, effect=effect, measure=measure)

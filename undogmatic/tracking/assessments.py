@@ -34,22 +34,15 @@ Note = Callable[[bool], "list[Assessment]"]
 
 
 class Said(NamedTuple):
-    """What people say of a run's items.
+    """What people say of a run's items."""
 
-    Attributes:
-        address: The store, without credentials.
-        traces: How many of the run's judgments have a trace there.
-        labels: The valid assessments HUMAN, by trace; the comment is MLflow's rationale (3.17 keeps none with an
-            expectation), QUEUE and PROBABILITY those of the item's last export before the label.
-        waiting: Exported items without any, with QUEUE and PROBABILITY of the export.
-        others: How many other valid human assessments there are, by name.
-    """
-
-    address: str
-    traces: int
+    address: str  # the store, without credentials
+    traces: int  # how many of the run's judgments have a trace there
+    # The valid assessments HUMAN, by trace; the comment is MLflow's rationale (3.17 keeps none with an expectation),
+    # QUEUE and PROBABILITY those of the item's last export before the label.
     labels: list[Filled]
-    waiting: list[Filled]
-    others: Counter[str]
+    waiting: list[Filled]  # exported items without any, with QUEUE and PROBABILITY of the export
+    others: Counter[str]  # how many other valid human assessments there are, by name
 
 
 def log_notes(
@@ -77,7 +70,13 @@ def log_notes(
     try:
         with _logged(folder, uri, "The files on disk are complete.") as (store, run_id):
             marks = {mark_of(store.experiment_id, judgment): judgment for judgment, _ in notes}
-            traced = _traced(store, run_id, items, marks, started, hide)
+            there, texts = _assessments(store, list(map(trace_id, marks))), {item.id for item in items}
+            traced = {mark: there[trace_id(mark)] for mark in marks if trace_id(mark) in there}
+            untraced = {mark: j for mark, j in marks.items() if mark not in traced and j.item_id in texts}
+            if hide:
+                items, untraced = list(map(redact_item, items)), {m: redact_judgment(j) for m, j in untraced.items()}
+            if untraced and log_traces(store, run_id, items, untraced, started):
+                traced |= dict.fromkeys(untraced, ())
             done = _assess(store, [(mark_of(store.experiment_id, j), of_it(hide)) for j, of_it in notes], traced)
             missing = len(marks) - len(traced)
             left = f" {missing} without a trace were left out." if missing else ""
@@ -92,13 +91,13 @@ def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None)
     try:
         with _logged(folder, uri, "") as (store, _):
             items = {trace_id(mark_of(store.experiment_id, j)): j.item_id for j in judgments}
-            found = _assessments(store, list(items))
-            if not found:
+            by_trace = _assessments(store, list(items))
+            if not by_trace:
                 raise ConfigError(
                     f"it has no traces in {store.address}. `undogmatic review export {folder}` writes those of the "
                     "items in its queue (unless tracking.traces=0)."
                 )
-            return _read(store.address, items, found)
+            return _read(store.address, items, by_trace)
     except ConfigError as error:
         raise ConfigError(
             f"--from-mlflow: nothing was imported for {folder}, because its traces cannot be read: "
@@ -126,9 +125,9 @@ def _logged(folder: Path, uri: str | None, kept: str) -> Iterator[tuple[Store, s
         yield store, run_id
 
 
-def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[Assessment]]) -> Said:
+def _read(address: str, items: Mapping[str, str], by_trace: Mapping[str, Sequence[Assessment]]) -> Said:
     by_item: dict[str, list[Assessment]] = {}  # a label may be on the trace of any repeat
-    for trace, assessments in found.items():
+    for trace, assessments in by_trace.items():
         by_item.setdefault(items[trace], []).extend(assessments)
     exports: dict[str, Assessment] = {}  # what the last one put there, also if a person has overridden it since
     for item, of_it in by_item.items():
@@ -138,15 +137,20 @@ def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[A
     labels: list[Filled] = []
     others: Counter[str] = Counter()
     for trace, item in items.items():
-        by_id = {a.assessment_id: a for a in found.get(trace, ())}
-        standing = [a for a in by_id.values() if a.source.source_type == "HUMAN" and a.valid is not False]
+        by_id = {a.assessment_id: a for a in by_trace.get(trace, ())}
+        standing: list[Any] = [a for a in by_id.values() if a.source.source_type == "HUMAN" and a.valid is not False]
         others.update(assessment.name for assessment in standing if assessment.name != HUMAN)
         for assessment in (assessment for assessment in standing if assessment.name == HUMAN):
-            first: Assessment = assessment
+            first, export = assessment, exports.get(item)
             while first.overrides in by_id:  # the assessment whose place this one took
                 first = by_id[first.overrides]
             origin = {"store": address, "trace": trace, "assessment": str(first.assessment_id)}
-            cells = {"item_id": item} | _cells(assessment, first, exports.get(item))
+            who = assessment.source.source_id or ""  # MLflow names one that was not named "default"
+            cells = {"item_id": item, "label": assessment.value, "labeller": "" if who == "default" else who}
+            cells["comment"] = assessment.rationale
+            # A later export's probability is not the one with which the item came before the person who labelled it.
+            if export is not None and (first.create_time_ms or 0) >= (export.last_update_time_ms or 0):
+                cells |= _about(export)
             labels.append(Filled(on_trace(trace, item), cells, origin, comma=True))
     labelled = {row.cells["item_id"] for row in labels}
     waiting = [
@@ -154,35 +158,11 @@ def _read(address: str, items: Mapping[str, str], found: Mapping[str, Sequence[A
         for item, export in exports.items()
         if item not in labelled
     ]
-    return Said(address, len(found), labels, waiting, others)
-
-
-def _cells(assessment: Any, first: Assessment, export: Assessment | None) -> dict[str, Any]:
-    """A person's assessment as the cells of a row; `first` is the one whose place it took in the end."""
-    who = assessment.source.source_id or ""  # MLflow names one that was not named "default"
-    cells = {"label": assessment.value, "labeller": "" if who == "default" else who, "comment": assessment.rationale}
-    # A later export's probability is not the one with which the item came before the person who labelled it.
-    before = export is not None and (first.create_time_ms or 0) < (export.last_update_time_ms or 0)
-    return cells if export is None or before else cells | _about(export)
+    return Said(address, len(by_trace), labels, waiting, others)
 
 
 def _about(export: Assessment) -> dict[str, str]:
     return {key: value for key, value in (export.metadata or {}).items() if key in {QUEUE, PROBABILITY}}
-
-
-def _traced(
-    store: Store, run_id: str, items: Sequence[Item], marks: Mapping[str, Judgment], started: float, hide: bool
-) -> dict[str, Sequence[Assessment]]:
-    """The assessments so far by mark, of judgments that have a trace; it is written first where it can be."""
-    there = _assessments(store, list(map(trace_id, marks)))
-    found = {mark: there[trace_id(mark)] for mark in marks if trace_id(mark) in there}
-    texts = {item.id for item in items}
-    missing = {mark: j for mark, j in marks.items() if mark not in found and j.item_id in texts}
-    if hide:
-        items, missing = list(map(redact_item, items)), {mark: redact_judgment(j) for mark, j in missing.items()}
-    if missing and log_traces(store, run_id, items, missing, started):
-        found |= dict.fromkeys(missing, ())
-    return found
 
 
 def _assessments(store: Store, ids: Sequence[str]) -> dict[str, Sequence[Assessment]]:
@@ -205,12 +185,12 @@ def _assess(
     client = WithoutSecrets(TracingClient(store.uri))
     notes = [(mark, assessments) for mark, assessments in notes if mark in traced]
     for mark, note in ((mark, note) for mark, assessments in notes for note in assessments):
-        new, place = note, (note.name, note.source.source_id)
-        same = (a for a in traced[mark] if (a.name, a.source.source_id) == place and a.valid is not False)
-        before = next(same, None)
+        valid = (a for a in traced[mark] if a.valid is not False)
+        before = next((a for a in valid if (a.name, a.source.source_id) == (note.name, note.source.source_id)), None)
         if before is None:
-            client.log_assessment(trace_id(mark), new)
+            client.log_assessment(trace_id(mark), note)
             continue
+        new = note
         if before.feedback is not None and new.expectation is not None:
             # A person gave the label as feedback: MLflow updates neither kind to the other.
             new = Feedback(new.name, new.expectation.value, rationale=before.rationale, metadata=new.metadata)

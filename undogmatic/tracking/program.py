@@ -11,17 +11,11 @@ from undogmatic.tracking import registry
 
 
 class RegisteredPrompt(ProgramPrompt):
-    """The program of a file, or one of the prompt registry.
+    """The program of a file, or one of the prompt registry."""
 
-    Attributes:
-        registry: Its name there; None where it is a file.
-        alias: Which version there: `best`, `baseline`, another alias, or a number.
-        uri: The MLflow store; None: mlruns/mlflow.db here.
-    """
-
-    registry: str | None = None
-    alias: str = "best"
-    uri: str | None = None
+    registry: str | None = None  # its name there; None where it is a file
+    alias: str = "best"  # which version there: `best`, `baseline`, another alias, or a number
+    uri: str | None = None  # the MLflow store; None: mlruns/mlflow.db here
 
     def read(self) -> Program:
         """The program. Raises ConfigError where none is named, or it cannot be read."""

@@ -16,8 +16,7 @@ from undogmatic.tracking.store import Store, opened
 
 CONTENT = "content_hash"
 ALIASES = ("baseline", "best", "newest")
-Program = Mapping[str, Any]
-"""What the file of a program holds (`optimize.programs.Program.whole`)."""
+Program = Mapping[str, Any]  # what the file of a program holds (`optimize.programs.Program.whole`)
 
 
 def log_prompt(store: Store, run_id: str, run: FinishedRun) -> None:
@@ -54,10 +53,8 @@ def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
     second = first if same else _registered_program(store, name, after, run, tags)
     store.client.set_prompt_alias(name, "newest", second)
     best = _version(store, name, "best")
-    if best is None:
+    if best is None or (standing == "supported" and _is(best, before)):
         store.client.set_prompt_alias(name, "best", second if standing == "supported" else first)
-    elif standing == "supported" and _is(best, before):
-        store.client.set_prompt_alias(name, "best", second)
     elif standing == "supported" and not _is(best, after):
         say(
             f"The program is registered as version {second} of {name} (prompt.alias=newest). `best` stays at version "
@@ -93,10 +90,10 @@ def read(uri: str | None, name: str, alias: str) -> str:
                 f"{', '.join(aliases)}, or the number of a version)."
             )
         names = (prompt.name for prompt in store.client.search_prompts() if prompt.name.endswith("-program"))
-        found = ", ".join(sorted(names)[:10])
+        programs = ", ".join(sorted(names)[:10])
         raise ConfigError(
             f"`prompt.registry` is {name!r}, which is not in the prompt registry of {store.address}. "
-            + (f"There are: {found}." if found else "It holds no program yet: an optimisation registers one.")
+            + (f"There are: {programs}." if programs else "It holds no program yet: an optimisation registers one.")
         )
 
 

@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import sqlite3
-import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.safety.command import say
 from undogmatic.safety.files import OWN
 from undogmatic.safety.secrets import has_secret, learn, scrub, scrub_data
 
@@ -128,10 +128,10 @@ def _unusable(file: Path) -> str | None:
             if tables and not tables.issuperset(_TABLES):
                 return f"a database of another program (it holds {', '.join(sorted(tables)[:3])})."
             rows = store.execute(f"SELECT version_num FROM {_TABLES[0]}").fetchall() if tables else []
-        found, newest = [str(version) for (version,) in rows], _newest_version() if rows else None
-        if newest is not None and found != [newest]:
+        versions, newest = [str(version) for (version,) in rows], _newest_version() if rows else None
+        if newest is not None and versions != [newest]:
             return (
-                f"a store of another version of MLflow (schema {found[0]}, here {newest}). Copy the file, then: "
+                f"a store of another version of MLflow (schema {versions[0]}, here {newest}). Copy the file, then: "
                 f"mlflow db upgrade {address_of(file)}"
             )
         _try_to_write(file, 0)
@@ -203,7 +203,7 @@ def _alone(file: Path, kept: str) -> Iterator[None]:
     """Be the only one of our processes that writes to this database, once no other program has it locked."""
     from filelock import FileLock, Timeout
 
-    lock, told = FileLock(f"{file}.lock"), False
+    lock = FileLock(f"{file}.lock")
     for seconds in (SAID_AFTER, LOCK_SECONDS):
         try:
             with lock.acquire(timeout=seconds):
@@ -215,13 +215,10 @@ def _alone(file: Path, kept: str) -> Iterator[None]:
                 yield
                 return
         except Timeout:
-            if not told:
-                told = True
-                print(
+            if seconds == SAID_AFTER:
+                say(
                     f"waiting for the MLflow store {file}, to which another process is writing (at most "
-                    f"{LOCK_SECONDS / 60:.0f} minutes; to stop: Ctrl-C). {kept}",
-                    file=sys.stderr,
-                    flush=True,
+                    f"{LOCK_SECONDS / 60:.0f} minutes; to stop: Ctrl-C). {kept}"
                 )
     raise ConfigError(
         f"`tracking.uri` is '{address_of(file)}', which another process has kept locked for {LOCK_SECONDS / 60:.0f} "
@@ -238,16 +235,16 @@ def _try_to_write(file: Path, seconds: float) -> None:
 
 def _experiment(client: MlflowClient, name: str, file: Path | None) -> str:
     """The experiment's id; a new one keeps its artifacts beside a local database, else where the server wants them."""
-    found = client.get_experiment_by_name(name)
-    if found is None:
+    there = client.get_experiment_by_name(name)
+    if there is None:
         location = None if file is None else (file.parent / "artifacts").as_uri()
         return str(client.create_experiment(name, artifact_location=location))
-    if found.lifecycle_stage == "deleted":
+    if there.lifecycle_stage == "deleted":
         raise ConfigError(
             f"`tracking.experiment` is {name!r}, which was deleted in MLflow. Restore it there "
-            f"(mlflow experiments restore -x {found.experiment_id}) or choose another name."
+            f"(mlflow experiments restore -x {there.experiment_id}) or choose another name."
         )
-    return str(found.experiment_id)
+    return str(there.experiment_id)
 
 
 class WithoutSecrets:
@@ -257,14 +254,12 @@ class WithoutSecrets:
         self._client = client
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._client, name)
-        if not callable(found):
-            return found
+        attribute = getattr(self._client, name)
 
-        def call(*given: Any, **named: Any) -> Any:
-            return found(*map(_scrubbed, given), **{k: _scrubbed(v) for k, v in named.items()})
+        def call(*args: Any, **named: Any) -> Any:
+            return attribute(*map(_scrubbed, args), **{k: _scrubbed(v) for k, v in named.items()})
 
-        return call
+        return call if callable(attribute) else attribute
 
 
 def _scrubbed(value: Any) -> Any:

@@ -78,9 +78,8 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
         "cached": bool(calls) and all(c.cached for c in calls),
     }
     about: dict[str, Any] = {f"mlflow.traceTag.{k}": str(v) for k, v in tags.items() if v is not None}
-    about |= _shown(
-        "EVALUATOR", {"item": item.id, "text": item.text}, outcome.model_dump(mode="json", exclude_none=True)
-    )
+    judged = outcome.model_dump(mode="json", exclude_none=True)
+    about |= _shown("EVALUATOR", {"item": item.id, "text": item.text}, judged)
     name = item.id if judgment.repeat == 0 else f"{item.id} (repeat {judgment.repeat})"
     error = None if failure is None else f"{failure.reason}: {failure.message}"
     spans = [_span(mark, 0, name, (begin, end), error, about)]

@@ -61,18 +61,15 @@ class MlflowTracker:
     """Logs runs and sweeps to MLflow. What writes raises ConfigError where MLflow cannot be reached or written; what
     was judged by then is on disk.
 
-    Args:
-        uri: A server or a database; None is `mlruns/mlflow.db` in the current folder.
-        experiment: Name of the MLflow experiment.
-        traces: At most so many judgments are traced with their calls (failures first); the run's tag says how many.
-        redact: Judged texts, and what models said about them, are kept as hash and length alone, in the run's own
-            folder (journal, report) as in MLflow; reports stay on disk.
+    With `redact`, judged texts and what models said about them are kept as hash and length alone, in the run's own
+    folder (journal, report) as in MLflow; reports stay on disk.
     """
 
     def __init__(
         self,
-        uri: str | None = None,
-        experiment: str = "undogmatic",
+        uri: str | None = None,  # a server or a database; None is `mlruns/mlflow.db` in the current folder
+        experiment: str = "undogmatic",  # its name in MLflow
+        # At most so many judgments are traced with their calls (failures first); the run's tag says how many.
         traces: Annotated[int, Field(le=1_000_000)] = 200,
         redact: bool = False,
     ) -> None:
@@ -112,12 +109,9 @@ class MlflowTracker:
             run = replace(run, items=list(items), judgments=list(judgments))
         with opened(self.uri, self.experiment, kept) as store:
             before = _logged_before(run.folder, store)
-            run_id = store.client.create_run(
-                store.experiment_id,
-                start_time=int(run.started * 1000),
-                tags=tags(run),
-                run_name=run_name(run),
-            ).info.run_id
+            started, named = int(run.started * 1000), run_name(run)
+            made = store.client.create_run(store.experiment_id, start_time=started, tags=tags(run), run_name=named)
+            run_id = made.info.run_id
             note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             log_params(store, run_id, params(run))
@@ -281,8 +275,8 @@ def run_name(run: FinishedRun) -> str:
         return run.name
     sweep = RunFolder(Path(parent)).sweep
     typed = set(sweep["overrides"]) if sweep is not None else set()
-    own = [word.lstrip("+~") for word in RunFolder(run.folder).overrides if word not in typed]
-    words = [word.partition("=") for word in own if not word.startswith(("run.resume=", "run.limit=null"))]
+    of_job = [word.lstrip("+~") for word in RunFolder(run.folder).overrides if word not in typed]
+    words = [word.partition("=") for word in of_job if not word.startswith(("run.resume=", "run.limit=null"))]
     told = [f"{key.rpartition('.')[2]}={value}" for key, _, value in words]
     return cut(str(scrub_data(" ".join(told))), LONGEST_KEY) or run.name
 
@@ -294,10 +288,7 @@ def compared(run: FinishedRun) -> dict[str, float]:
     that held a share for one run and a correlation for another would be compared, and must not be. Which one sums the
     run up is its tag `undogmatic.headline`.
     """
-    first_of_all = headline_of(run.results)
-    if first_of_all is None:
-        return dict(run.metrics)
-    headlines = [f"{first_of_all}{end}" for end in ("", "_low", "_high")]
+    headlines = [f"{headline_of(run.results)}{end}" for end in ("", "_low", "_high")]
     headlines += [r.full(r.headline) for r in run.results if r.headline is not None]
     return {h: run.metrics[h] for h in headlines if h in run.metrics} | dict(run.metrics)
 

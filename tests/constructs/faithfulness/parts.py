@@ -1,7 +1,5 @@
 """What the tests of the steps name in their configs."""
 
-from __future__ import annotations
-
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
 from undogmatic.records.records import Item, Verdict

@@ -1,7 +1,5 @@
 """PDFs as a registry prints them, made for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

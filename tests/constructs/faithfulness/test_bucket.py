@@ -1,7 +1,5 @@
 """bucket_rules on the shipped summaries: what is invented or hedged is quoted, classed and costs, the rest not."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Mapping

@@ -1,15 +1,13 @@
 """Cases and their summaries as items, and one message with its place for each thing that can be wrong with them."""
 
-from __future__ import annotations
-
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from tests.conftest import put
 from undogmatic.analyses.independence import groups_of
 from undogmatic.constructs.faithfulness.cases import CasesDataset
 from undogmatic.errors import ConfigError, DataError
@@ -17,8 +15,7 @@ from undogmatic.safety.paths import data_folder
 
 
 def table(name: str, *rows: Any) -> str:
-    Path(name).write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return name
+    return str(put(Path(name), rows))
 
 
 @pytest.fixture
@@ -104,19 +101,6 @@ def test_documents_and_references_may_be_missing_where_nothing_needs_them() -> N
         ({"case": "A", "document": "\0", "reference": "r"}, "cases.jsonl:1: `document` is '\\x00', which is no file"),
         ({"case": "A", "reference": "r"}, "cases.jsonl:1: the case 'A' has no document. Give its path in the column"),
         ({"case": "A\nB", "document": "a.md", "reference": "r"}, "cases.jsonl:1: `id` is 'A\\nB': a name is one line"),
-    ],
-)
-def test_a_bad_case_is_one_message_with_its_line(row: dict[str, Any], said: str) -> None:
-    for name, content in (("a.md", "The opinion."), ("a.docx", "PK"), ("empty.txt", " \n")):
-        Path(name).write_text(content, encoding="utf-8")
-    with pytest.raises(DataError) as caught:
-        CasesDataset(table("cases.jsonl", row)).load()
-    assert said in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
         ({"case": "Aa", "text": "t"}, "s.jsonl:2: the case 'Aa' is not among the cases. Did you mean 'A'?"),
         ({"case": "zzz", "text": "t"}, "s.jsonl:2: the case 'zzz' is not among the cases. Cases: A, B."),
         ({"text": "t"}, "s.jsonl:2: `case` is missing. Columns: case, system (or model), text."),
@@ -127,9 +111,14 @@ def test_a_bad_case_is_one_message_with_its_line(row: dict[str, Any], said: str)
         ({"case": "A", "text": "t"}, "s.jsonl:2: a summary of 'A' by 's' was already given at s.jsonl:1."),
     ],
 )
-def test_a_bad_summary_is_one_message_with_its_line(two: str, row: dict[str, Any], said: str) -> None:
+def test_a_bad_case_or_summary_is_one_message_with_its_line(two: str, row: dict[str, Any], said: str) -> None:
+    for name, content in (("a.docx", "PK"), ("empty.txt", " \n")):
+        Path(name).write_text(content, encoding="utf-8")
     with pytest.raises(DataError) as caught:
-        CasesDataset(two, table("s.jsonl", {"case": "A", "text": "a"}, row), split="all").load()
+        if said.startswith("s.jsonl"):
+            CasesDataset(two, table("s.jsonl", {"case": "A", "text": "a"}, row), split="all").load()
+        else:
+            CasesDataset(table("cases.jsonl", row)).load()
     assert said in str(caught.value)
 
 

@@ -1,7 +1,5 @@
 """Comparing a text with a reference, sentence by sentence: the arithmetic, the vectors, and BERTScore as a judge."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import sys
@@ -73,9 +71,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[compared.BertScoreJudge]:
     compared._scorer.cache_clear()
 
 
-def test_its_f_is_the_score_precision_and_recall_are_kept_and_without_a_reference_there_is_none(
-    judge: compared.BertScoreJudge,
-) -> None:
+def test_its_f_is_the_score_and_precision_and_recall_are_kept_beside_it(judge: compared.BertScoreJudge) -> None:
     item = Item(id="a", inputs={"summary": "a b c d", "reference": "a b"})
     reading = asyncio.run(judge.judge(item))["bertscore"]
     assert (reading.score, reading.details) == (pytest.approx(2 / 3), {"precision": 0.5, "recall": 1.0})

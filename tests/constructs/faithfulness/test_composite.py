@@ -1,7 +1,5 @@
 """Composite, ranking, tests between systems, and what is asked of a ranking, on scores whose answer is known."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Mapping
@@ -273,9 +271,7 @@ def test_a_run_without_what_an_analysis_reads_is_unsuited(part: str, message: st
 
 
 class TestAgreement:
-    def test_judges_that_say_the_same_agree_and_the_one_that_agrees_least_is_named_with_its_weight(
-        self, said: Said
-    ) -> None:
+    def test_judges_that_say_the_same_agree_and_who_agrees_least_is_named_with_its_weight(self, said: Said) -> None:
         own = buckets(40, 0)
         near = np.where(np.arange(40) % 10 == 0, np.clip(own + 0.2, 0.2, 1.0), own)
         result = asked("agreement", with_judges(own, near, own))
@@ -287,9 +283,7 @@ class TestAgreement:
         values = said(asked("agreement", with_judges(own, own, buckets(60, 5))))["agreement.weakest"].values
         assert (values["judge"], values["weight"]) == ("l", pytest.approx(0.4 / 3))
 
-    def test_failures_are_left_out_and_counted_and_scores_that_are_no_categories_have_no_kappa(
-        self, said: Said
-    ) -> None:
+    def test_failures_are_counted_and_left_out_and_scores_without_categories_have_no_kappa(self, said: Said) -> None:
         failed = {("c0/a", "k", "completeness"), ("c5/a", "k", "factual_accuracy")}
         result = asked("agreement", run({"a": buckets(12, 6)}, failed=failed, judges=("j", "k")))
         assert said(result)["agreement.failed"].values == {"judge": "k", "n": 2, "total": 12}
@@ -306,9 +300,7 @@ class TestBaselines:
         inputs = {f"c{n}/a": {"summary": " ".join(words[:k]), "reference": " ".join(words)} for n, k in enumerate(kept)}
         return LongTable(judged.frame, judged.rubric, inputs=inputs)
 
-    def test_rouge_from_the_texts_stands_in_where_it_follows_and_so_may_a_criterion_of_the_run(
-        self, said: Said
-    ) -> None:
+    def test_rouge_from_the_texts_stands_in_where_it_follows_as_a_criterion_of_the_run_may(self, said: Said) -> None:
         result = asked("baselines", self.judged(np.linspace(0.1, 1, 30)))
         found = said(result)
         assert result.standing == "supported"
@@ -347,9 +339,7 @@ class TestTaxonomy:
         [{"issue": "The date is wrong.", "severity": "Minor", "category": "wrong_date_or_vote"}, {"issue": "No."}]
     )
 
-    def test_quotes_are_counted_once_held_against_the_classes_that_they_bear_and_hidden_ones_not_at_all(
-        self, said: Said
-    ) -> None:
+    def test_quotes_are_counted_once_and_held_against_their_classes_unless_they_are_hidden(self, said: Said) -> None:
         result = asked("taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS, omissions='["The dissent"]'))
         assert "taxonomy.verdict_none" in said(result)
         counts = ["quotes", "class.errors.wrong_date_or_vote", "class.omissions.omitted_dissent", "severity.Minor"]
@@ -411,10 +401,10 @@ def test_a_partial_correlation_is_that_of_the_residuals_and_what_does_not_vary_h
     design = np.column_stack([np.ones(40), given])
     left = [each - design @ np.linalg.lstsq(design, each, rcond=None)[0] for each in (x.to_numpy(), y.to_numpy())]
     found = partial(x, y, given, groups, rng)
-    assert found.estimate.value == pytest.approx(np.corrcoef(*left)[0, 1])
-    assert found.estimate.low < found.estimate.value < found.estimate.high
-    assert abs(found.estimate.value) < abs(associate("pearson", x, y, groups, rng).estimate.value)
+    assert found.value == pytest.approx(np.corrcoef(*left)[0, 1])
+    assert found.low < found.value < found.high
+    assert abs(found.value) < abs(associate("pearson", x, y, groups, rng).estimate.value)
     same, other = pd.Series([1.0] * 8), pd.Series(np.arange(8.0))
     groups = pd.Series(range(8))
     assert np.isnan(associate("kendall", same, other, groups, np.random.default_rng(0)).estimate.value)
-    assert np.isnan(partial(other, other * 2, same, groups, np.random.default_rng(0)).estimate.value)
+    assert np.isnan(partial(other, other * 2, same, groups, np.random.default_rng(0)).value)

@@ -1,7 +1,5 @@
 """Documents as text: PDF, plain text and Markdown; the step `extract` and the command."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import random
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import reference
+from tests.conftest import Capture, Patch, reference
 from tests.constructs.faithfulness.printed import Printed, body, locked, printed
 from undogmatic.cli import main
 from undogmatic.constructs.faithfulness import document
@@ -38,9 +36,7 @@ def opinion(tmp_path: Path) -> Path:
     return made.saved(tmp_path / "opinion.pdf")
 
 
-def test_headers_and_page_numbers_go_and_are_named_footnotes_stand_behind_the_body_and_hyphens_are_joined(
-    opinion: Path,
-) -> None:
+def test_headers_and_page_numbers_go_and_are_named_footnotes_come_last_and_hyphens_are_joined(opinion: Path) -> None:
     found = read_document(opinion)
     assert found.pages == 5
     assert HEADER not in found.text and "Page" not in found.text
@@ -151,9 +147,7 @@ def test_what_cannot_be_read_is_named(name: str, content: bytes | None, said: st
         ("LARGEST", 100, "larger than 100 bytes"),
     ],
 )
-def test_what_is_too_large_is_named(
-    opinion: Path, monkeypatch: pytest.MonkeyPatch, bound: str, most: int, said: str
-) -> None:
+def test_what_is_too_large_is_named(opinion: Path, monkeypatch: Patch, bound: str, most: int, said: str) -> None:
     monkeypatch.setattr(document, bound, most)
     with pytest.raises(DataError, match=said):
         read_document(opinion)
@@ -251,9 +245,7 @@ def read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def test_the_command_writes_texts_and_a_table_and_goes_on_past_a_file_that_fails(
-    short: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_texts_and_a_table_and_goes_on_past_what_fails(short: Path, capsys: Capture) -> None:
     notes, texts = short.with_name("notes.md"), short.with_name("texts")
     notes.write_text("# Notes\n")
     main(["extract", str(short), str(notes), "--to", str(texts)])
@@ -271,14 +263,14 @@ def test_the_command_writes_texts_and_a_table_and_goes_on_past_a_file_that_fails
     assert short.with_suffix(".txt").exists()
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: Path | str) -> tuple[object, str, str]:
+def refused(capsys: Capture, *arguments: Path | str) -> tuple[object, str, str]:
     """The status with which the command ends, and what it prints on both streams."""
     with pytest.raises(SystemExit) as ended:
         main(["extract", *map(str, arguments)])
     return (ended.value.code, *capsys.readouterr())
 
 
-def test_the_command_overwrites_nothing_unasked(short: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_overwrites_nothing_unasked(short: Path, capsys: Capture) -> None:
     text = short.with_suffix(".txt")
     text.write_text("my own notes\n")
     assert "opinion.txt is there already, with another text" in refused(capsys, short)[2]

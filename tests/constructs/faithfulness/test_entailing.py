@@ -1,7 +1,5 @@
 """Classifiers of entailment, made in the test: labels from `id2label`, and the self-test on obvious pairs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Sequence
@@ -110,9 +108,7 @@ def test_a_good_model_is_read_in_its_own_order(maker: Maker, tmp_path: Path, lab
     ],
     ids=["swapped", "other labels"],
 )
-def test_a_model_with_wrong_labels_is_refused_before_it_is_used(
-    maker: Maker, tmp_path: Path, shown: Sequence[str], said: str
-) -> None:
+def test_a_model_with_wrong_labels_is_refused(maker: Maker, tmp_path: Path, shown: Sequence[str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         Entailing(str(maker(tmp_path / "m", OWN_ORDER, shown))).probabilities([("It rained.", "It was dry.")])
 

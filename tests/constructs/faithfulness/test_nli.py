@@ -1,7 +1,5 @@
 """The three pillars as judges: coverage, nli, buckets; alone, together, and on items that lack what they read."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path
@@ -12,7 +10,7 @@ import pytest
 import yaml
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from tests.conftest import FakeChat
+from tests.conftest import FakeChat, put
 from tests.judges.conftest import Bench
 from undogmatic.api import judge_items
 from undogmatic.config.build import build
@@ -234,8 +232,7 @@ def test_a_run_over_a_file_of_summaries_needs_no_key_and_counts_what_fails(tmp_p
         {"id": "c1/b", "pair": "c1", "summary": TURNED, "reference": REFERENCE, "opinion": "Long.", "system": "b"},
         {"id": "c2/a", "pair": "c2", "summary": GOOD, "system": "a"},
     ]
-    file = tmp_path / "mine.jsonl"
-    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    file = put(tmp_path / "mine.jsonl", rows)
     overrides = ["rubric=faithfulness", "judges=[nli, coverage, bucket_rules]", "dataset=texts", f"dataset.path={file}"]
     config = compose_config([*overrides, "analysis=none", "tracking=none", "engine.max_failures=1"])
     run_experiment(config, CHOSEN, tmp_path / "run")
@@ -247,8 +244,7 @@ def test_a_run_over_a_file_of_summaries_needs_no_key_and_counts_what_fails(tmp_p
 
 
 def test_columns_that_a_rubric_lets_items_lack_are_inputs_where_they_are_filled(tmp_path: Path) -> None:
-    file = tmp_path / "mine.csv"
-    file.write_text("id,summary,reference,opinion,system\na,S.,R.,O.,x\nb,S.,,,y\n", encoding="utf-8")
+    file = put(tmp_path / "mine.csv", "id,summary,reference,opinion,system\na,S.,R.,O.,x\nb,S.,,,y\n")
     items = TextsDataset(str(file), ["summary", "reference"], optional=["reference", "opinion"]).load()
     assert [each.inputs for each in items] == [{"summary": "S.", "reference": "R.", "opinion": "O."}, {"summary": "S."}]
     assert [each.metadata for each in items] == [{"system": "x"}, {"system": "y"}]

@@ -1,7 +1,5 @@
 """Summaries by any list of models: made once, failed one by one, and of texts of any length."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import json
@@ -12,19 +10,13 @@ from typing import Any
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.conftest import put, rows_in
 from tests.constructs.faithfulness.parts import GoesOn
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.door import compose_config
 from undogmatic.config.groups import plain
-from undogmatic.constructs.faithfulness.summarise import (
-    CentroidModel,
-    LeadModel,
-    Summarizer,
-    SummaryLimits,
-    SummaryWording,
-    divided,
-    system_names,
-)
+from undogmatic.constructs.faithfulness import summarise
+from undogmatic.constructs.faithfulness.summarise import CentroidModel, LeadModel, system_names
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, UnparseableAnswer
 from undogmatic.experiment import run_experiment
@@ -52,7 +44,7 @@ def config(
 ) -> dict[str, Any]:
     codes = languages or [None] * len(texts)
     rows = [{"id": k, "opinion": v, "language": code} for (k, v), code in zip(texts.items(), codes, strict=True)]
-    Path("cases.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    put(Path("cases.jsonl"), rows)
     base = ["model=patterns", "prompt=anchored_en", "tracking=none", "analysis=none", "dataset=texts"]
     base += ["dataset.path=cases.jsonl", "dataset.inputs=[opinion]", "engine.backoff=0.001", "engine.retries=0"]
     base.append("engine.max_failures=1")
@@ -62,8 +54,7 @@ def config(
 
 
 def made(folder: Path) -> dict[str, dict[str, Any]]:
-    lines = (folder / "steps" / "summarise.jsonl").read_text(encoding="utf-8").splitlines()
-    return {line["item_id"]: line for line in map(json.loads, lines)}
+    return {line["item_id"]: line for line in rows_in(folder / "steps" / "summarise.jsonl")}
 
 
 def errors(folder: Path) -> dict[str, str]:
@@ -86,9 +77,7 @@ def test_every_text_is_summarised_by_every_model_under_its_name_and_licence(tmp_
     assert "The model lead is part of this project" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
 
 
-def test_a_text_is_asked_about_in_its_language_if_known_else_in_that_of_the_prompt(
-    tmp_path: Path, stub: StubServer
-) -> None:
+def test_a_text_is_asked_about_in_its_language_or_else_in_that_of_the_prompt(tmp_path: Path, stub: StubServer) -> None:
     given = config(served(stub, "one"), overrides=("prompt=anchored_pt",), languages=("en-GB", "fr"))
     run_experiment(given, CHOICES, tmp_path / "out")
     asked = {name: json.dumps(line["calls"], ensure_ascii=False) for name, line in made(tmp_path / "out").items()}
@@ -120,7 +109,7 @@ def test_a_model_that_fails_is_a_failure_of_its_own_summary_alone(tmp_path: Path
     assert made(tmp_path / "out")["a/bad"]["outcome"]["reason"] == reason
 
 
-def test_a_stopped_run_goes_on_asks_for_nothing_twice_and_what_a_kill_tore_off_is_made_again(
+def test_a_stopped_run_asks_nothing_twice_and_makes_again_what_a_kill_tore_off(
     tmp_path: Path, stub: StubServer
 ) -> None:
     def again(*more: str) -> None:
@@ -163,9 +152,9 @@ def test_a_text_longer_than_the_context_is_read_in_parts(tmp_path: Path, stub: S
 
 
 def summary(model: Any, text: str, context: int) -> Any:
-    wording = SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])
-    limits = SummaryLimits(words=20, max_tokens=100, context=context)
-    return asyncio.run(Summarizer(model, wording, language("en"), limits).acall(text=text))
+    wording = summarise.SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])
+    limits = summarise.SummaryLimits(words=20, max_tokens=100, context=context)
+    return asyncio.run(summarise.Summarizer(model, wording, language("en"), limits).acall(text=text))
 
 
 class Echo(GoesOn):
@@ -195,7 +184,7 @@ def test_long_notes_are_summarised_in_turn_an_endless_text_fails_and_of_a_base_m
 @pytest.mark.parametrize("text", [LONG, "word " * 5_000, "x" * 9_000, "One sentence. " * 900])
 def test_pieces_fit_and_lose_nothing(text: str) -> None:
     count = lambda piece: -(-len(piece.encode()) // 3)  # noqa: E731
-    pieces = divided(text, 500, count)
+    pieces = summarise.divided(text, 500, count)
     assert all(count(piece) <= 500 for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
     assert len(pieces) <= 2 * count(text) / 500 + 1
@@ -216,9 +205,7 @@ def test_the_lead_is_the_first_sentences_and_the_centroid_the_middle_without_rep
         LeadModel().default_readout("any")
 
 
-def test_what_cannot_be_used_is_named_and_a_context_with_no_room_ends_the_run_with_advice(
-    tmp_path: Path, stub: StubServer
-) -> None:
+def test_what_cannot_be_used_is_named_and_a_context_with_no_room_ends_the_run(tmp_path: Path, stub: StubServer) -> None:
     for models, said in (
         (["lead", "gtp"], r"`steps\[0\]\.models\[1\]\.model` is 'gtp'.*Did you mean gpt"),
         ([], r"`steps\[0\]\.models` names no model"),
@@ -249,9 +236,7 @@ def test_other_models_or_other_words_are_another_run(stub: StubServer) -> None:
     assert len(identities) == 4
 
 
-def test_systems_are_told_apart_by_server_where_they_must_and_a_listed_model_declares_its_context(
-    stub: StubServer,
-) -> None:
+def test_systems_are_told_apart_by_server_if_need_be_and_a_listed_model_declares_its_context(stub: StubServer) -> None:
     one, other = ChatModel("m", f"{stub.url}/v1"), ChatModel("m", "http://localhost:9/v1")
     assert list(system_names([one])) == ["m"]
     assert list(system_names([one, other, LeadModel()])) == [one.name, other.name, "lead"]

@@ -1,7 +1,5 @@
 """Quoted errors: read from judgments, put into classes by the first rule that is found."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.conftest import put, rows_in
 from undogmatic.constructs.faithfulness.taxonomy import OTHER, QuoteClasses, QuotesDataset, quotes
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
@@ -57,7 +56,7 @@ def test_quotes_are_texts_or_objects_and_a_class_is_no_word_of_theirs() -> None:
 
 def quoted(*rows: dict[str, Any]) -> list[Item]:
     """The quotes of a journal of these rows."""
-    Path("judgments.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    put(Path("judgments.jsonl"), rows)
     return QuotesDataset(".").load()
 
 
@@ -99,8 +98,7 @@ def test_classes_of_quotes_that_real_judges_made() -> None:
     """Of 49 that others call a fabricated precedent nearly all merely stand nowhere in the reference (names, dates,
     facts); five name a citation or a statute."""
     found: Counter[tuple[str, str]] = Counter()
-    for line in (OTHERS / "taxonomy_errors.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in rows_in(OTHERS / "taxonomy_errors.jsonl"):
         text = " | ".join(row[field] for field in ("error_quote", "issue", "correct_info") if row[field])
         found[row["primary_category"], RULES.classify("errors", text)] += 1
     unsupported = ("fabricated_citation", "invented_detail")

@@ -1,8 +1,6 @@
 """Judges against automatic metrics: who follows F1 is believed, and who says always the same, counts gates, echoes the
 length or fails is not."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable, Sequence
@@ -14,17 +12,13 @@ import pytest
 
 from tests.analyses.builders import ORIGIN, configured
 from undogmatic.analyses.base import LongTable, Unsuited, analyse, tabulate
+from undogmatic.config.build import build
+from undogmatic.config.groups import plain
 from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult
-from undogmatic.records.rubric import NumericScale, Rubric, Wording
 
-RUBRIC = Rubric(
-    name="toy",
-    scale=NumericScale(minimum=0, maximum=10),
-    direction="higher_is_better",
-    wordings={"en": Wording(definition="d", question="q")},
-)
+RUBRIC = build(plain("rubric", "gating", "rubric"), "rubric")
 Says = Callable[[Item], float | None]
 
 
@@ -98,9 +92,7 @@ def test_counting_gates_is_seen_through_where_it_works() -> None:
     assert "gating.judge_size" in [finding.key for finding in result.findings]
 
 
-def test_of_two_judges_the_worse_decides_and_failures_that_could_turn_one_are_held_against_it(
-    items: list[Item],
-) -> None:
+def test_of_two_judges_the_worse_decides_and_failures_that_could_turn_one_count_against_it(items: list[Item]) -> None:
     def choosy(item: Item) -> float | None:
         return noisy_f1(item) if item.metadata["automatic_f1"] > 0.85 or item.id < "hs-m" else None
 

@@ -1,16 +1,13 @@
 """`dataset=gating`: files in the form of the reference data, and what is wrong with them by file and line."""
 
-from __future__ import annotations
-
-import importlib.util
-import json
+import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.conftest import reference
+from tests.conftest import put, reference, rows_in
 from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.paths import data_folder
@@ -22,7 +19,7 @@ ROW = {"test_case_id": "c", "prediction": TREE}
 
 def folder(tmp_path: Path, cases: list[Any], rows: list[Any]) -> str:
     for name, lines in (("ground_truth", cases), ("predictions", rows)):
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        put(tmp_path / f"{name}.jsonl", lines)
     return str(tmp_path)
 
 
@@ -81,14 +78,11 @@ def test_another_file_of_truths(tmp_path: Path) -> None:
 
 def test_the_shipped_files_are_what_their_source_makes() -> None:
     own = data_folder() / "gating"
-    spec = importlib.util.spec_from_file_location("make_gating", own / "make.py")
-    assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    truths, predictions = made.made(yaml.safe_load((own / "cases.yaml").read_text(encoding="utf-8")))
+    truths, predictions = runpy.run_path(str(own / "make.py"))["made"](
+        yaml.safe_load((own / "cases.yaml").read_text(encoding="utf-8"))
+    )
     for name, rows in (("ground_truth", truths), ("predictions", predictions)):
-        lines = (own / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-        assert [json.loads(line) for line in lines] == rows
+        assert rows_in(own / f"{name}.jsonl") == rows
     each = [sum(p["test_case_id"] == t["test_case_id"] for p in predictions) for t in truths]
     assert len(each) >= 8 and 3 <= min(each) <= max(each) <= 4
 

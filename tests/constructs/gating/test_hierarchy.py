@@ -1,7 +1,5 @@
 """Answers as hierarchies in every form, what is none, and the automatic metrics of them, by hand and as stored."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -11,26 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import reference, reference_rows
-from undogmatic.constructs.gating.hierarchy import (
-    MOST_GATES,
-    MOST_LEVELS,
-    Gate,
-    Malformed,
-    depth,
-    names,
-    outline,
-    parse,
-)
-from undogmatic.constructs.gating.metrics import (
-    cells,
-    critical_recall,
-    depth_accuracy,
-    hallucination,
-    metrics,
-    normalised,
-    overlap,
-    structure_accuracy,
-)
+from undogmatic.constructs.gating import metrics as measures
+from undogmatic.constructs.gating.hierarchy import MOST_GATES, MOST_LEVELS, Gate, Malformed, names, outline, parse
+from undogmatic.constructs.gating.hierarchy import depth as depth_of
+from undogmatic.constructs.gating.metrics import critical_recall, hallucination, metrics
 
 TREE = Gate("All Events", (Gate("Singlets", (Gate("Live cells", (Gate("T cells"), Gate("B cells"))),)), Gate("Time")))
 
@@ -135,7 +117,7 @@ def test_what_is_no_hierarchy_is_named_as_what_it_is(defect: str, given: Any) ->
 
 
 def test_at_its_limits_a_hierarchy_is_read_with_flags_kept_and_hyphens_alike() -> None:
-    assert depth(parse(deep(MOST_LEVELS))) == MOST_LEVELS
+    assert depth_of(parse(deep(MOST_LEVELS))) == MOST_LEVELS
     WIDEST = {"name": "a", "children": [{"name": str(n)} for n in range(MOST_GATES - 1)]}
     assert len(names(parse(json.dumps(WIDEST)))) == MOST_GATES
     assert names(parse({"name": "HLA\u2010DR+", "children": ["CD45\u2013"]})) == ["HLA-DR+", "CD45-"]
@@ -189,7 +171,7 @@ PANEL = ["CD3", "CD4", "CD19"]
     ],
 )
 def test_names_are_compared_without_what_only_looks_different(name: str, short: str) -> None:
-    assert normalised(name) == short
+    assert measures.normalised(name) == short
 
 
 def test_by_hand_naming_many_gates_does_not_pay_and_flags_decide_what_is_critical() -> None:
@@ -217,9 +199,9 @@ def test_a_copy_is_perfect_a_root_alone_is_not_and_nothing_in_common_is_zero() -
     assert alone.precision == 1 and alone.recall == 1 / 6 and alone.depth_accuracy == 0 and alone.critical_recall == 0
     other = metrics(Gate("x", (Gate("y"),)), TRUTH, PANEL)
     assert (other.f1, other.structure_accuracy) == (0, None)
-    assert depth_accuracy(Gate("a"), Gate("b")) == 1 and depth_accuracy(TRUTH, Gate("b")) == 0
-    assert structure_accuracy(Gate("a"), Gate("a")) == 1
-    assert overlap(Gate("a"), Gate("A"))[0] == 1
+    assert measures.depth_accuracy(Gate("a"), Gate("b")) == 1 and measures.depth_accuracy(TRUTH, Gate("b")) == 0
+    assert measures.structure_accuracy(Gate("a"), Gate("a")) == 1
+    assert measures.overlap(Gate("a"), Gate("A"))[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -260,7 +242,7 @@ SINGLE = {"210320-40", "210400-13", "210400-24", "210400-29"}
 
 def test_every_stored_value_is_reproduced() -> None:
     truths = {row["test_case_id"]: row for row in reference_rows("flow/ground_truth.jsonl")}
-    known = cells()
+    known = measures.cells()
     synonyms = tuple(tuple(n for n in line if n != "single") for line in known.synonyms)
     strict = known.model_copy(update={"synonyms": synonyms})
     differ, means = set(), {}

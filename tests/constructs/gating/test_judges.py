@@ -1,8 +1,6 @@
 """The six styles for gating hierarchies, as hosted models answer and in levels; inside selective and panel; malformed
 predictions."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import json
@@ -13,6 +11,7 @@ import dspy
 import pytest
 import yaml
 
+from tests.constructs.gating.test_dataset import folder as written
 from tests.judges.conftest import Bench, FixedJudge
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.build import build
@@ -142,18 +141,14 @@ def test_issues_and_summary_are_kept(own: Bench) -> None:
         ("binary", {"overall": "perhaps"}, "off_scale"),
     ],
 )
-def test_an_answer_off_its_scale_fails_all_criteria(
-    bench: Bench, style: str, change: dict[str, Any], reason: str
-) -> None:
+def test_one_answer_off_its_scale_fails_them_all(bench: Bench, style: str, change: dict[str, Any], reason: str) -> None:
     bench.prompt, bench.rubric = parts("en")
     outcomes = [j.outcome for j in judged(bench, of_style(bench, style, **change)).values()]
     assert all(isinstance(outcome, Failure) and outcome.reason == reason for outcome in outcomes), outcomes[0]
     assert len(bench.chat.requests) == 2, "it is told once what is wrong"
 
 
-def test_uncertainty_argues_against_every_initial_score_revises_it_and_names_gates_that_may_be_invented(
-    own: Bench,
-) -> None:
+def test_uncertainty_argues_against_each_initial_score_revises_it_and_names_gates_perhaps_invented(own: Bench) -> None:
     start = Verdict(score=7.0, issues=("shallow",), details={"accuracy": 0.8})
     judge = UncertaintyJudge(FixedJudge(start), asker(own, "uncertainty", DOUBTS))
     whole = verdict(own, judge)
@@ -225,9 +220,7 @@ def test_uncertainty_in_levels_asks_four_questions_of_a_base_model(own: Bench) -
     ("text", "defect"),
     [("(empty)", "not_a_hi"), ('{"name": "All', "truncated"), ("A -> B\nB -> A", "cyclic"), ("No idea.", "not_a_hi")],
 )
-def test_a_prediction_that_is_no_hierarchy_fails_with_its_reason_and_nobody_is_asked(
-    bench: Bench, style: str, text: str, defect: str
-) -> None:
+def test_what_is_no_hierarchy_fails_and_nobody_is_asked(bench: Bench, style: str, text: str, defect: str) -> None:
     made, start = asker(bench, style, DOUBTS), FixedJudge(Verdict(score=5.0))
     judge = UncertaintyJudge(start, made) if style == "uncertainty" else CLASSES[style](made)
     inputs = {key: value for key, value in INPUTS.items() if key != "prediction"} | {"unparsed": text}
@@ -243,9 +236,7 @@ def cases(folder: Path, predictions: list[Any]) -> str:
     case = {"panel": ["CD3", "CD19"], "gating_hierarchy": tree}
     truths = [case | {"test_case_id": f"c{n}"} for n in range(len(predictions))]
     rows = [{"test_case_id": f"c{n}", "id": f"p{n}", "prediction": given} for n, given in enumerate(predictions)]
-    for name, lines in (("ground_truth", truths), ("predictions", rows)):
-        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return str(folder)
+    return written(folder, truths, rows)
 
 
 def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(tmp_path: Path) -> None:

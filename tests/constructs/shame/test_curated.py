@@ -1,10 +1,7 @@
 """The shipped data keeps its promises: sizes, balance, splits, lengths that do not give the class away, and copies with
 text put into them."""
 
-from __future__ import annotations
-
 import csv
-import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -13,8 +10,9 @@ import pytest
 from scipy.stats import spearmanr
 
 from benchmarks import surface
+from tests.conftest import put, rows_in
 from undogmatic.constructs.shame import curated
-from undogmatic.constructs.shame.curated import CuratedDataset, development_items, families
+from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset, families
 from undogmatic.constructs.shame.patterns import count
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.probe import said_once
@@ -25,12 +23,7 @@ FOLDER = data_folder() / "curated"
 
 
 def rows(name: str) -> list[dict]:
-    return [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
-
-
-def written(path: Path, *rows: dict) -> Path:
-    path.write_text("\n".join(map(json.dumps, rows)))
-    return path
+    return rows_in(FOLDER / name)
 
 
 def test_sizes_are_what_the_specification_asks_and_the_pairs_file_is_what_the_theses_make() -> None:
@@ -95,23 +88,21 @@ def test_explained_texts_name_no_court_or_precedent_and_every_development_text_h
         words = row["explained_only"].lower()
         named = [w for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral") if w in words]
         assert not named, row["id"]
-    items = development_items()
+    items = DevelopmentDataset().load()
     assert all(item.label is not None for item in items)
     assert len(items) > 400
 
 
-def test_a_condition_that_does_not_exist_an_empty_side_and_a_file_without_items_of_the_split_are_named(
-    tmp_path: Path,
-) -> None:
+def test_an_unknown_condition_an_empty_side_and_a_file_without_items_of_the_split_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there are: hubristic, humble, neutral"):
         CuratedDataset(parts=["controls"], conditions=["arrogant"]).load()
     first, second = rows("ab_pairs.jsonl")[:2]
-    path = written(tmp_path / "ab_pairs.jsonl", second, first | {"explained_only": " "})
+    path = put(tmp_path / "ab_pairs.jsonl", [second, first | {"explained_only": " "}])
     with pytest.raises(DataError, match=r"ab_pairs\.jsonl:2: `explained_only` is empty; every pair needs both texts"):
         CuratedDataset(parts=["theses"], split="all", path=str(path)).load()
     row = {"id": "a", "text": "Tema 1.", "level": "x", "label": 1, "split": "development"}
     with pytest.raises(DataError, match=r"mine\.jsonl \(split test\) holds no items"):
-        CuratedDataset(parts=["labelled"], path=str(written(tmp_path / "mine.jsonl", row))).load()
+        CuratedDataset(parts=["labelled"], path=str(put(tmp_path / "mine.jsonl", [row]))).load()
 
 
 @pytest.mark.parametrize(
@@ -125,7 +116,7 @@ def test_a_condition_that_does_not_exist_an_empty_side_and_a_file_without_items_
 )
 def test_make_pairs_names_the_line(tmp_path: Path, change: dict, said: str) -> None:
     thesis = rows("theses.jsonl")[0]
-    path = written(tmp_path / "theses.jsonl", thesis, thesis | change)
+    path = put(tmp_path / "theses.jsonl", [thesis, thesis | change])
     with pytest.raises(DataError) as caught:
         curated.make_pairs(path)
     assert said in str(caught.value)
@@ -152,8 +143,8 @@ def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_t
     assert not set(known) & set(new)
     assert not set().union(*known.values()) & set().union(*new.values())
     assert len(families()) == len(known) + len(new)
-    items = development_items()
-    made = curated.DevelopmentDataset().copies(items)
+    items = DevelopmentDataset().load()
+    made = DevelopmentDataset().copies(items)
     assert len(made) == len(items)
     passages = [p for family in families("test") for p in family.passages if len(p) > 25 and "{n}" not in p]
     assert not [p for p in passages if any(p in text for text in made)]
@@ -186,7 +177,7 @@ def test_what_is_said_over_and_over_is_read_once() -> None:
     assert said_once("nota 0 " * 20 + TEXT) == f"nota 0 {TEXT}"
     assert said_once(f"{TEXT} porque porque porque porque") == f"{TEXT} porque"
     assert said_once("yes yes no") == "yes yes no"
-    for item in development_items():
+    for item in DevelopmentDataset().load():
         assert said_once(item.text) == item.text
     several = "ab " * 9_999 + "a " * 9_999, "x y z " * 50_000 + "q"
     for hostile in ("a" * 200_000, "a " * 100_000, " " * 200_000, *several):

@@ -1,8 +1,6 @@
 """The judges of traits (a scoring guide, checked at the start) and of coherence (structure first, the cap for what is
 off the topic, no penalty for a cut-off)."""
 
-from __future__ import annotations
-
 import functools
 import json
 import math
@@ -22,7 +20,7 @@ from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.constructs.traits.judges import CoherenceJudge, TraitJudge, check_guide, whole_part
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnfitInput
-from undogmatic.judges.asker import LevelsAsker, WordsAsker
+from undogmatic.judges.asker import Asker, LevelsQuestion, WordsQuestion
 from undogmatic.models.calls import Gateway
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompt import Prompt
@@ -171,7 +169,7 @@ def judged(
 
     model = FakeChat(reply, base=base)
     own = bound(model, rubric(), LogprobsReadout(zero_shot=True) if base else None)
-    judge = CoherenceJudge(own, LevelsAsker(model, PLAIN, rubric(), WORDINGS), **options)
+    judge = CoherenceJudge(own, Asker(LevelsQuestion, model, PLAIN, rubric(), WORDINGS), **options)
     judged.requests = model.requests  # type: ignore[attr-defined]
     return score(judge, model, inputs, rubric())
 
@@ -213,9 +211,7 @@ def test_structure_is_judged_without_the_question_relevance_with_it_and_by_a_bas
         (1.0, 1.0, 0.5, 90),
     ],
 )
-def test_what_a_model_answers_to_whatever_question_is_taken_out(
-    asked: float, idle: float, off_topic: float, score: float
-) -> None:
+def test_what_a_model_always_answers_is_taken_out(asked: float, idle: float, off_topic: float, score: float) -> None:
     found = judged(BOTH, {90: 1.0}, asked, idle)
     assert found.details["off_topic_asked"] == pytest.approx(asked)
     assert found.details["off_topic"] == pytest.approx(off_topic, abs=1e-3)
@@ -240,7 +236,7 @@ def test_in_words_relevance_is_one_of_two_words() -> None:
     own = bound(NumbersChat(lambda _: {90: 1.0}), rubric())
     for said, expected in (("OFF_TOPIC", 50), ("ENGAGES", 90)):
         chat = connected(FakeChat(lambda _, said=said: (json.dumps({"off_topic": said}), {"90": 0.0})))
-        judge = CoherenceJudge(own, WordsAsker(chat, PLAIN, rubric(), WORDINGS))
+        judge = CoherenceJudge(own, Asker(WordsQuestion, chat, PLAIN, rubric(), WORDINGS))
         assert score(judge, chat, BOTH, rubric()).score == pytest.approx(expected)
 
 
@@ -270,7 +266,7 @@ def test_a_cut_off_is_not_punished() -> None:
 
     for response in ("It rains. The streets are wet.", "It rains. The streets are wet. And so the"):
         model = NumbersChat(odds)
-        judge = CoherenceJudge(bound(model, rubric()), LevelsAsker(model, PLAIN, rubric(), WORDINGS))
+        judge = CoherenceJudge(bound(model, rubric()), Asker(LevelsQuestion, model, PLAIN, rubric(), WORDINGS))
         assert score(judge, model, {"response": response}, rubric()).score == pytest.approx(90)
 
 

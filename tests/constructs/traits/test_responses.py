@@ -1,8 +1,5 @@
 """Responses: a user's files, and the labelled ones that ship."""
 
-from __future__ import annotations
-
-import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -12,6 +9,7 @@ import pytest
 from scipy import stats
 
 import undogmatic.run  # noqa: F401  registers the resolvers that config.yaml uses
+from tests.conftest import put
 from undogmatic.api import compose_config
 from undogmatic.config.build import build
 from undogmatic.constructs.traits.responses import LabelledResponsesDataset, ResponsesDataset
@@ -30,9 +28,8 @@ TRAITS = (
 KINDS = {"broken", "looping", "rambling", "off_topic", "refusal", "cut_off", "good"}
 
 
-def lines(path: Path, *rows: object) -> str:
-    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows), encoding="utf-8")
-    return str(path)
+def lines(path: Path, *rows: dict[str, object]) -> str:
+    return str(put(path, rows))
 
 
 def shipped(part: str, trait: str | None = None, split: str = "all") -> list[Item]:
@@ -43,9 +40,7 @@ def own(path: object, columns: dict[str, tuple[str, ...]] = COLUMNS) -> list[Ite
     return ResponsesDataset(str(path), dict(columns)).load()  # type: ignore[arg-type]
 
 
-def test_the_formats_and_names_of_columns_give_the_same_items_with_inputs_in_the_order_of_reading(
-    tmp_path: Path,
-) -> None:
+def test_formats_and_names_of_columns_give_the_same_items_with_inputs_in_the_order_of_reading(tmp_path: Path) -> None:
     rows = [
         {"id": "1", "prompt": "Why?", "answer": 'Because, as "they" say,\nof rain.', "label": 3.0, "group": "g"},
         {"id": "2", "prompt": None, "answer": "Não.", "label": 90.0, "group": "h"},
@@ -64,36 +59,24 @@ def test_the_formats_and_names_of_columns_give_the_same_items_with_inputs_in_the
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("name", "content", "said"),
     [
-        ({"id": "b", "question": "Why?"}, "no response. One of these columns must hold it: response, answer"),
-        ({"id": "b", "response": "  "}, "r.jsonl:2: no response"),
-        ({"id": "b", "response": 7}, "r.jsonl:2: the response is 7 (int); it must be a text"),
-        ({"id": "b", "response": "x", "question": ["a"]}, "r.jsonl:2: the question is ['a'] (list)"),
-        ({"id": "a", "response": "x"}, "r.jsonl:2: the id 'a' was already used at"),
-        ('{"response": "x"', "r.jsonl:2: not JSON"),
+        ("r.jsonl", '{"question": "Why?"}', "r.jsonl:2: no response. One of these columns must hold it: response, an"),
+        ("r.jsonl", '{"response": "  "}', "r.jsonl:2: no response"),
+        ("r.jsonl", '{"response": 7}', "r.jsonl:2: the response is 7 (int); it must be a text"),
+        ("r.jsonl", '{"response": "x", "question": ["a"]}', "r.jsonl:2: the question is ['a'] (list)"),
+        ("r.jsonl", '{"id": "1", "response": "x"}', "r.jsonl:2: the id '1' was already used at"),
+        ("r.jsonl", '{"response": "x"', "r.jsonl:2: not JSON"),
+        ("r.csv", "", "is empty. Its first line must name the columns."),
+        ("r.csv", "prompt;answer\nWhy?;Rain\n", "seems to be separated by semicolons"),
+        ("r.csv", "prompt,reply\nWhy?,Rain\n", "r.csv:2: no response. One of these columns must hold it"),
+        ("r.csv", 'prompt,answer\nWhy?,"Rain\n', "Is a quote in this row never closed?"),
     ],
 )
-def test_what_is_wrong_is_named_with_file_and_line(tmp_path: Path, row: object, said: str) -> None:
-    path = lines(tmp_path / "r.jsonl", {"id": "a", "response": "first"}, row)
-    with pytest.raises(DataError, match=r"r\.jsonl:2") as caught:
-        own(path)
-    assert said in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "is empty. Its first line must name the columns."),
-        ("prompt;answer\nWhy?;Rain\n", "seems to be separated by semicolons"),
-        ("prompt,reply\nWhy?,Rain\n", "r.csv:2: no response. One of these columns must hold it"),
-        ('prompt,answer\nWhy?,"Rain\n', "Is a quote in this row never closed?"),
-    ],
-)
-def test_tables_that_are_none_are_named(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "r.csv").write_text(text, encoding="utf-8")
+def test_what_is_wrong_is_named_with_file_and_line(name: str, content: str, said: str) -> None:
+    put(Path(name), ('{"id": "1", "response": "first"}\n' if name == "r.jsonl" else "") + content)
     with pytest.raises(DataError) as caught:
-        own(tmp_path / "r.csv")
+        own(name)
     assert said in str(caught.value)
 
 

@@ -12,18 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
-from undogmatic.analyses.base import (
-    DIGITS,
-    Limited,
-    LongTable,
-    NotNegative,
-    Share,
-    Unsuited,
-    check_groups,
-    family_level,
-)
+from undogmatic.analyses.base import DIGITS, Limited, LongTable, Share, Unsuited, check_groups, family_level
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.analyses.truth import Margin, check_order, margin_of
 from undogmatic.errors import ConfigError, DataError
@@ -31,9 +22,8 @@ from undogmatic.records.results import AnalysisResult, Telling, metric_name
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means
 from undogmatic.stats.claims import Claim
-from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences
+from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences, ranks
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.selection import ranks
 
 Missing = Literal["missing", "renormalise"]
 Number = TypeVar("Number", float, Estimate)
@@ -109,7 +99,7 @@ COMPOSITE = Rules("composite.verdict_", (
     Rule("first", "supported", lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead), Systems.sentence),
     Rule("equal", "refuted", lambda e: all(pair.apart.outcome == "within" for pair in e.pairs),
          lambda e: {"systems": len(e.order), "margin": e.margin, "n": e.n}),
-    Rule("few", "undecided", lambda e: any(p.claim is None or p.claim.reason == "too_few" for p in e.pairs),
+    Rule("few", "undecided", lambda e: any(p.claim is None or p.claim.few for p in e.pairs),
          Systems.few),
     Rule("open_endless", "undecided", lambda e: None in e.needed(), Systems.sentence),
     Rule("open", "undecided", always, lambda e: e.sentence() | {"needed": max(e.needed(), default=0)}),
@@ -188,7 +178,7 @@ class CompositeAnalysis(Limited):
     judges: Mapping[str, Sequence[str]] | None = None
     missing: Missing = "missing"
     bands: Mapping[str, float] = field(default_factory=dict)
-    margin: NotNegative | None = None
+    margin: NonNegativeFloat | None = None
     level: Share = 0.95
     power: Share = 0.8
     resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 5000

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import NonNegativeFloat
 from scipy import stats
 
-from undogmatic.analyses.association import associate, crosses, partial
-from undogmatic.analyses.base import DIGITS, Correlation, Limited, LongTable, NotNegative, Share, Unsuited, family_level
+from undogmatic.analyses.association import associate, partial
+from undogmatic.analyses.base import DIGITS, Correlation, Limited, LongTable, Share, Unsuited, family_level
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import margin_of
@@ -23,7 +24,7 @@ from undogmatic.constructs.faithfulness.compared import ROUGE, comparable, rouge
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap, known
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import agreement, coefficients, jackknife, limits, paired
+from undogmatic.stats import agreement, jackknife, limits, paired
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate, unknown
 from undogmatic.stats.proportion import proportion
@@ -180,7 +181,7 @@ class AgreementAnalysis(OfComposite):
         if levels.size and scores.size:
             x, y = (agreement.nearest_level(each, levels) for each in scores)
             if np.abs(np.array([x, y]) - scores).max() <= _NEAR:
-                kappa = coefficients.kappa_interval(x, y, levels, rng, level=self.level, groups=groups)
+                kappa = agreement.kappa_interval(x, y, levels, rng, level=self.level, groups=groups)
         return kappa or unknown()
 
     def _weakest(self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator) -> None:
@@ -226,8 +227,8 @@ class ConsistencyAnalysis(OfComposite):
     """
 
     name, headline, rules = "consistency", "mean_change", CONSISTENCY
-    close: NotNegative = 0.1
-    margin: NotNegative | None = None
+    close: NonNegativeFloat = 0.1
+    margin: NonNegativeFloat | None = None
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited where nothing was judged a second time."""
@@ -273,7 +274,7 @@ class ConsistencyAnalysis(OfComposite):
             "margin": margin,
             "moved": [voice for (_, voice), held in claims.items() if held.outcome == "beyond"],
             "within": all_shown and all(held.outcome == "within" for held in held_),
-            "few": not all_shown or any(held.reason == "too_few" for held in held_),
+            "few": not all_shown or any(held.few for held in held_),
             "groups": min(held.estimate.n_groups for held in held_) if all_shown else 0,
             "fewest": max((held.fewest for held in held_), default=2),
         }
@@ -455,7 +456,7 @@ class LengthBiasAnalysis(OfComposite):
                 score = named.set_index("item_id")["score"].reindex(own.index)
                 others[f"r_{criterion}"] = associate("pearson", words, score, *about).estimate.value
             equal = {name: scores.composite if name == "composite" else scores.pillars[name] for name in self.given}
-            held = {name: partial(words, own, given, *about).estimate for name, given in equal.items()}
+            held = {name: partial(words, own, given, *about) for name, given in equal.items()}
             row = {"voice": judge, "n": r.n, **r.row("r"), "p": p, "flagged": flagged, **others}
             rows.append(row | {k: v for name, each in held.items() for k, v in each.metrics(f"given_{name}").items()})
             for key, estimate in {"r": r, **{f"given.{name}": each for name, each in held.items()}}.items():
@@ -471,6 +472,6 @@ class LengthBiasAnalysis(OfComposite):
             marks = {"x": [float(words[item]) for item, _ in shown.index], "y": shown.astype(float).tolist()}
             groups = [str(judge) for _, judge in shown.index]
             tell.draw("words", "scatter", **marks, groups=groups, x_label="words", y_label="score")
-        biased = [judge for judge, r in plain.items() if crosses(*r.interval, self.bound)]
+        biased = [judge for judge, r in plain.items() if r.against(self.bound) in ("beyond", "against")]
         open_ = [judge for judge, r in plain.items() if not (r.low > -self.bound and r.high < self.bound)]
         return {"bound": self.bound, "judges": len(plain), "biased": biased, "open": open_}

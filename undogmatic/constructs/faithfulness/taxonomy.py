@@ -22,7 +22,7 @@ from undogmatic.records.results import AnalysisResult, Finding, Standing, Tellin
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_yaml
 from undogmatic.safety.paths import data_folder
 from undogmatic.safety.secrets import is_redacted
-from undogmatic.stats import coefficients, limits
+from undogmatic.stats import agreement, limits
 
 OTHER = "other"
 KINDS = ("errors", "omissions")
@@ -159,7 +159,7 @@ def agreed(
     kappa = None
     if len(codes) > 1:
         x, y = (each.map(codes).to_numpy(dtype=np.float64) for each in (a, b))
-        kappa = coefficients.kappa_interval(x, y, [*codes.values()], rng, "none", level, groups=groups.tolist())
+        kappa = agreement.kappa_interval(x, y, [*codes.values()], rng, "none", level, groups=groups.tolist())
     share = limits.share((a == b).to_numpy(dtype=np.float64), groups.tolist(), level)
     counts = {"n": len(a), "groups": int(groups.nunique()), "needed": FEWEST_GROUPS, "bound": SUBSTANTIAL}
     return SimpleNamespace(share=share, kappa=kappa, level=level, who=who, **counts)

@@ -28,7 +28,7 @@ COUNTERPARTS |= {"structure": "structure_accuracy", "critical_recall": "critical
 
 _COUNTED = "judge n groups level order needed"
 _HELD = "judge n groups level order spearman=found.value interval=found.interval"
-_BEYOND = f"{_HELD} beyond=beyond.estimate.value beyond_interval=beyond.estimate.interval"
+_BEYOND = f"{_HELD} beyond=beyond.value beyond_interval=beyond.interval"
 
 JUDGE = Rules("gating.judge_", (
     Rule("no_overall", "undecided", lambda e: not e.overall, _COUNTED),
@@ -40,7 +40,7 @@ JUDGE = Rules("gating.judge_", (
     Rule("below", "refuted", lambda e: e.outcome == "below", _HELD),
     Rule("open", "undecided", lambda e: e.outcome == "open", _HELD),
     Rule("missing", "undecided", lambda e: e.outcome == "missing", _HELD),
-    Rule("size", "undecided", lambda e: not e.beyond.estimate.low > 0, _BEYOND),
+    Rule("size", "undecided", lambda e: not e.beyond.low > 0, _BEYOND),
     Rule("follows", "supported", always, _BEYOND),
 ))  # fmt: skip
 GATING = Rules("gating.verdict_", (

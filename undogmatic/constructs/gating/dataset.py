@@ -26,8 +26,6 @@ _LICENCE = {
     "pt": "As hierarquias de gates que acompanham o programa são parte deste projeto (CC BY 4.0); as falhas são "
     "plantadas.",
 }
-
-
 TrueCase = tuple[Gate, tuple[str, ...], dict[str, str]]
 """A true hierarchy, the markers of its panel, and what judges are shown of it besides: sample and panel."""
 
@@ -52,11 +50,12 @@ class GatingDataset:
     def __init__(self, path: str | None = None, truth: str | None = None) -> None:
         self.licence: Licence | None = _LICENCE if path is None else None  # none is known of the user's
         folder = data_folder() / "gating" if path is None else Path(path).expanduser()
-        files = {"path": str(folder / PREDICTIONS if os.path.isdir(folder) else folder)}
-        self.path = existing_file(files["path"], "dataset.path", (".jsonl",))
-        files["truth"] = str(self.path.with_name(TRUTH)) if truth is None else truth
-        self.truth = existing_file(files["truth"], "dataset.truth", (".jsonl",))
-        for key, file in files.items():
+        self.path = existing_file(
+            str(folder / PREDICTIONS if os.path.isdir(folder) else folder), "dataset.path", (".jsonl",)
+        )
+        beside = str(self.path.with_name(TRUTH)) if truth is None else truth
+        self.truth = existing_file(beside, "dataset.truth", (".jsonl",))
+        for key, file in (("path", str(self.path)), ("truth", beside)):
             if not file.endswith(".jsonl"):
                 raise ConfigError(f"`dataset.{key}` is {brief(file)}; it must be JSON Lines (.jsonl).")
         self.about = "shipped predictions with planted faults" if path is None else self.path.name
@@ -66,10 +65,9 @@ class GatingDataset:
         cases: dict[str, TrueCase] = {}
         for number, row in json_lines(self.truth):
             place = f"{self.truth}:{number}"
-            name, case = _case_name(place, row), _case(place, row)
-            if name in cases:
+            if (name := _case_name(place, row)) in cases:
                 raise DataError(f"{place}: the case {brief(name)} stands here a second time.")
-            cases[name] = case
+            cases[name] = _case(place, row)
         return unique(self._items(cases), str(self.path))
 
     def _items(self, cases: Mapping[str, TrueCase]) -> Iterator[tuple[str, Item]]:
@@ -81,8 +79,9 @@ class GatingDataset:
                     f"{listed(list(cases))}). Add its true hierarchy, or name another file: dataset.truth=FILE."
                 )
             if "prediction" not in row:
-                fields = "test_case_id, prediction, id, model"
-                raise DataError(f"{place}: the field `prediction` is missing. Fields: {fields}.")
+                raise DataError(
+                    f"{place}: the field `prediction` is missing. Fields: test_case_id, prediction, id, model."
+                )
             inputs, about = _read(place, row, name, cases[name])
             known = {key: str(row[key]) for key in ("id", "condition") if row.get(key) is not None}
             told = {"id": str(number), "inputs": inputs, "pair": name, "metadata": about} | known
@@ -91,8 +90,7 @@ class GatingDataset:
 
 def _case_name(place: str, row: Mapping[str, Any]) -> str:
     name = row.get("test_case_id", row.get("case"))
-    if isinstance(name, int) and not isinstance(name, bool):
-        name = str(name)
+    name = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
     if not isinstance(name, str) or not name.strip():
         raise DataError(f"{place}: `test_case_id` is {brief(name)}; it must name a case.")
     return name.strip()
@@ -109,12 +107,12 @@ def _case(place: str, row: Mapping[str, Any]) -> TrueCase:
             f"{place}: `panel` is {brief(panel)}; it must be a list of markers, or of {{marker, fluorophore}}."
         )
     markers, shown = [], []
-    for each in panel or ():
-        stain = each if isinstance(each, Mapping) else {"marker": each}
+    for entry in panel or ():
+        stain = entry if isinstance(entry, Mapping) else {"marker": entry}
         try:
             markers.append(gate_name(stain.get("marker")))
         except Malformed:
-            raise DataError(f"{place}: `panel` holds {brief(each)}, which names no marker.") from None
+            raise DataError(f"{place}: `panel` holds {brief(entry)}, which names no marker.") from None
         dye = stain.get("fluorophore")
         shown.append(f"{markers[-1]} ({dye.strip()})" if isinstance(dye, str) and dye.strip() else markers[-1])
     if isinstance(context, Mapping):
@@ -132,12 +130,10 @@ def _case(place: str, row: Mapping[str, Any]) -> TrueCase:
 def _read(place: str, row: Mapping[str, Any], name: str, case: TrueCase) -> tuple[dict[str, str], dict[str, Any]]:
     """The inputs and the metadata of a prediction, by the names that the rules of `judge=selective` have for them."""
     truth, markers, shown = case
-    inputs = shown | {"truth": outline(truth)}
+    inputs, answer = shown | {"truth": outline(truth)}, row["prediction"]
     about: dict[str, Any] = {"case": name, "truth_gates": len(names(truth))}
     about |= {key: row[key] for key in ("model", "note", "bootstrap_run") if row.get(key) is not None}
-    if "model" in about:
-        about["system"] = str(about["model"])
-    answer = row["prediction"]
+    about |= {"system": str(about["model"])} if "model" in about else {}
     try:
         predicted = parse(answer)
     except Malformed as error:
@@ -149,10 +145,10 @@ def _read(place: str, row: Mapping[str, Any], name: str, case: TrueCase) -> tupl
     alone = json.dumps({"name": predicted.name, "children": []})
     inputs["prediction"] = outline(predicted) if predicted.children else alone
     measured = metrics(predicted, truth, markers)._asdict()
-    gates = {key: ", ".join(measured.pop(key)) for key in ("missing_critical", "hallucinated")}
     about["automatic_f1"] = measured.pop("f1")
-    about |= {key: value for key, value in measured.items() if value is not None}
-    about |= gates | {"gates": len(names(predicted))}
+    gates = {key: ", ".join(measured.pop(key)) for key in ("missing_critical", "hallucinated")}
+    about |= {key: value for key, value in measured.items() if value is not None} | gates
+    about["gates"] = len(names(predicted))
     if not markers:
         about["hallucination_unknown"] = f"{place}: the case {name} names no marker in `panel`"
     return inputs, about

@@ -76,16 +76,14 @@ CRITICAL = "is_critical"
 _HYPHENS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d", "-"))
 
 
-def gate_name(given: Any) -> str:
+def gate_name(value: Any) -> str:
     """A name on one line, with typographic hyphens as plain ones ("HLA‐DR" and "HLA-DR" are one marker). Raises
     Malformed where it is none."""
-    if not isinstance(given, str) or not given.strip():
-        raise Malformed("not_a_hierarchy", f"a gate's name is {brief(given, 60)}")
-    name = " ".join(given.translate(_HYPHENS).split())
-    if len(name) > LONGEST_GATE:
-        raise Malformed("not_a_hierarchy", f"a gate's name has {len(name):,} characters: {brief(name, 60)}")
-    if not name.isprintable():
-        raise Malformed("not_a_hierarchy", f"a gate's name holds what cannot be printed: {brief(name, 60)}")
+    name = " ".join(value.translate(_HYPHENS).split()) if isinstance(value, str) else ""
+    faults = {"is": not name, f"has {len(name):,} characters:": len(name) > LONGEST_GATE}
+    faults["holds what cannot be printed:"] = not name.isprintable()
+    if fault := next((what for what, holds in faults.items() if holds), None):
+        raise Malformed("not_a_hierarchy", f"a gate's name {fault} {brief(name or value, 60)}")
     return name
 
 
@@ -117,7 +115,7 @@ def from_value(value: Any) -> Gate:
     Known shapes: {name, children}; such an object inside a wrapper ({"hierarchy": ...}); names as keys
     ({"All Events": {"Singlets": {}}}); a list of {name, parent}; and a list that holds one hierarchy.
     """
-    while isinstance(value, Mapping) and _key(value, NAME) is None:  # the wrappers
+    while isinstance(value, Mapping) and not _values(value, NAME):  # the wrappers
         inner = [value[key] for key in WRAPPERS if isinstance(value.get(key), Mapping | list)]
         if not inner and set(value) <= set(CHILDREN):
             inner = [each for each in value.values() if isinstance(each, list)]
@@ -125,70 +123,58 @@ def from_value(value: Any) -> Gate:
             break
         value = inner[0]
     if isinstance(value, Sequence) and not isinstance(value, str):
-        if value and all(isinstance(each, Mapping) and _key(each, PARENT) is not None for each in value):
-            return from_links([(each[str(_key(each, PARENT))], _named(each)) for each in value])
+        if value and all(isinstance(row, Mapping) and _values(row, PARENT) for row in value):
+            return from_links([(_values(row, PARENT)[0], _object(row).name) for row in value])
         if len(value) != 1:
             raise Malformed("not_a_hierarchy", f"a list of {len(value)} and not one root")
         value = value[0]
     if not isinstance(value, Mapping):
         raise Malformed("not_a_hierarchy", f"JSON, but {brief(value, 60)} and not an object of gates")
-    if _key(value, NAME) is not None:
+    if _values(value, NAME):
         return _grown(_object(value))
     if len(value) != 1:
         raise Malformed("not_a_hierarchy", f"an object with {len(value)} keys and not one root: {brief([*value], 60)}")
     ((root, inside),) = value.items()
     if not isinstance(inside, Mapping | list):
         raise Malformed("not_a_hierarchy", f"an object with the key {brief(root, 60)} and nothing below it")
-    return _grown(_Node(root, _inside(root, inside)))
+    return _grown(_Node(root, _below(root, inside, keyed=True)))
 
 
-def _key(given: Mapping[str, Any], known: Sequence[str]) -> str | None:
-    return next((key for key in known if key in given and not (known is NAME and isinstance(given[key], list))), None)
+def _values(node: Mapping[str, Any], keys: Sequence[str]) -> list[Any]:
+    """What an object holds under these keys; a list is no name."""
+    return [node[key] for key in keys if key in node and not (keys is NAME and isinstance(node[key], list))]
 
 
-def _named(given: Mapping[str, Any]) -> Any:
-    if (key := _key(given, NAME)) is None:
-        raise Malformed("not_a_hierarchy", f"a gate without a name: {brief(given, 60)}")
-    return given[key]
+def _object(node: Any) -> _Node:
+    """A name, or an object with a name and perhaps gates below it."""
+    if isinstance(node, str):
+        return _Node(node)
+    if not isinstance(node, Mapping) or not (gate := _values(node, NAME)):
+        what = "a gate without a name:" if isinstance(node, Mapping) else "a gate is"
+        raise Malformed("not_a_hierarchy", f"{what} {brief(node, 60)}")
+    critical, below = node.get(CRITICAL), [*_values(node, CHILDREN), ()][0] or ()
+    return _Node(gate[0], _below(gate[0], below), critical if isinstance(critical, bool) else None)
 
 
-def _object(given: Any) -> _Node:
-    """A name, or an object with a name and a list below it."""
-    if isinstance(given, str):
-        return _Node(given)
-    if not isinstance(given, Mapping):
-        raise Malformed("not_a_hierarchy", f"a gate is {brief(given, 60)}")
-    critical = given.get(CRITICAL)
-    return _Node(_named(given), _children(given), critical if isinstance(critical, bool) else None)
-
-
-def _children(given: Mapping[str, Any]) -> Iterator[_Node]:
-    """What the object of a gate lists below it."""
-    listed = given.get(str(_key(given, CHILDREN))) or ()
-    if isinstance(listed, Mapping) and _key(listed, NAME) is not None:
-        listed = [listed]
-    if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise Malformed("not_a_hierarchy", f"the gates below {brief(gate_name(_named(given)), 60)} are no list")
-    yield from map(_object, listed)
-
-
-def _inside(name: Any, inside: Any) -> Iterator[_Node]:
-    """What stands behind a key that is a gate's name: an object of the same kind, a list, a name, nothing.
-
-    In a list stand names, objects with a name, and objects with one key.
-    """
-    if isinstance(inside, Mapping):
-        yield from (_Node(key, _inside(key, value)) for key, value in inside.items())
-    elif isinstance(inside, list):
-        for each in inside:
-            if isinstance(each, Mapping) and _key(each, NAME) is None and len(each) == 1:
-                yield from _inside(name, each)
-            else:
-                yield _object(each)
-    elif inside not in (None, ""):
-        if not isinstance(inside, str):
-            raise Malformed("not_a_hierarchy", f"below {brief(gate_name(name), 60)} stands {brief(inside, 60)}")
-        yield _Node(inside)
+def _below(name: Any, inside: Any, keyed: bool = False) -> Iterator[_Node]:
+    """What stands below a gate: a list of names and of objects with a name, or one of these. Where gates are keys
+    (`keyed`), also an object of such keys, alone or with a single one in a list, a name alone, and nothing."""
+    if keyed and isinstance(inside, Mapping):
+        yield from (_Node(key, _below(key, value, keyed)) for key, value in inside.items())
+        return
+    if keyed and inside in (None, ""):
+        return
+    alone = isinstance(inside, str) if keyed else isinstance(inside, Mapping) and _values(inside, NAME)
+    parts = [inside] if alone else inside
+    if not isinstance(parts, list | tuple):
+        where = f"below {brief(gate_name(name), 60)}"
+        what = f"{where} stands {brief(inside, 60)}" if keyed else f"the gates {where} are no list"
+        raise Malformed("not_a_hierarchy", what)
+    for part in parts:
+        if keyed and isinstance(part, Mapping) and not _values(part, NAME) and len(part) == 1:
+            yield from _below(name, part, keyed)
+        else:
+            yield _object(part)
 
 
 def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
@@ -238,75 +224,60 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 """A bracket, or a text in quotes, in which brackets do not count."""
 
 
-def parse(given: Any) -> Gate:
+def parse(answer: Any) -> Gate:
     """The hierarchy in an answer, which is a text or what JSON made of one. Raises Malformed where it is empty,
     truncated, cyclic, too deep, too wide, or not a hierarchy."""
-    if isinstance(given, Mapping | list):
-        return _guarded(given)
-    if not isinstance(given, str):
-        raise Malformed("empty" if given is None else "not_a_hierarchy", "there is no answer")
-    if not (text := given.strip()):
-        raise Malformed("empty", "the answer has no words")
+    if isinstance(answer, Mapping | list):
+        return from_value(answer)
+    text = answer.strip() if isinstance(answer, str) else ""
+    if not text:
+        what = "the answer has no words" if isinstance(answer, str) else "there is no answer"
+        raise Malformed("empty" if answer is None or isinstance(answer, str) else "not_a_hierarchy", what)
     if len(text) > LONGEST_ANSWER:
         raise Malformed("too_wide", f"an answer of {len(text):,} characters; at most {LONGEST_ANSWER:,} are read")
     fenced = [inside.strip() for inside in _FENCE.findall(text)]
     if fenced and not any(fenced) and not _FENCE.sub("", text).strip():
         raise Malformed("empty", "a fence with nothing in it")
     reasons = []
-    for each in [*filter(None, fenced), text]:
+    for part in [*filter(None, fenced), text]:
         try:
-            hierarchy = _parse_text(each)
+            hierarchy = _parse_text(part)
         except Malformed as error:
             reasons.append(error)
             continue
-        if text.count("```") % 2 == 1 and not each.rstrip("` \n").endswith(("}", "]")):
+        if text.count("```") % 2 == 1 and not part.rstrip("` \n").endswith(("}", "]")):
             raise Malformed("truncated", "the answer ends inside its fence")
         return hierarchy
     # The whole text of a fenced answer is prose with a fence in it: the reason lies in the fence.
-    graver = [error for error in reasons if error.defect != "not_a_hierarchy"]
-    raise (graver or reasons)[0]
-
-
-def _guarded(value: Any) -> Gate:
-    try:
-        return from_value(value)
-    except RecursionError:
-        raise Malformed("too_deep", f"more than {MOST_LEVELS} levels") from None
+    raise min(reasons, key=lambda error: error.defect == "not_a_hierarchy")
 
 
 def _parse_text(text: str) -> Gate:
-    fault = None
-    for part, deepest, closed in _json_parts(text):
-        try:
-            if deepest > 2 * MOST_LEVELS + 20:
-                raise Malformed("too_deep", f"brackets within brackets, {deepest} times")
-            if not closed:
-                raise Malformed("truncated", "the answer ends inside its JSON")
-            return _guarded(_loaded(part))
-        except Malformed as error:
-            fault = error if fault is None or fault.defect == "not_a_hierarchy" else fault
-    if fault is not None and (fault.defect != "not_a_hierarchy" or text[0] in "[{"):
-        raise fault
-    return _arrows(text) if _ARROW.search(text) else _outline(text)
-
-
-def _json_parts(text: str) -> Iterator[tuple[str, int, bool]]:
-    """What stands between an opening bracket and the one that closes it, the outermost ones; how deeply brackets are
-    nested in it; and whether the last one closes. Square brackets count only at the beginning of the text: elsewhere
+    """The hierarchy in the first JSON of a text that is one, else in its arrows or lines. JSON is what stands between
+    an opening bracket and the one that closes it. Square brackets count only at the beginning of the text: elsewhere
     they are words' own."""
-    end: int | None = 0
+    fault, end = None, 0
     for _ in range(MOST_TRIES):
-        start = 0 if end == 0 and text[0] == "[" else text.find("{", end)
-        if end is None or start < 0:
-            return
-        opened, deepest, end = 0, 0, None
+        if (start := 0 if end == 0 and text[0] == "[" else text.find("{", end)) < 0:
+            break
+        opened, deepest, end = 0, 0, len(text)
         for mark in _BRACKET.finditer(text, start):
             opened += {"[": 1, "{": 1, '"': 0}.get(mark[0][0], -1)
             deepest = max(deepest, opened)
             if opened == 0:
                 end = mark.end()
                 break
-        yield text[start:end], deepest, end is not None
+        try:
+            if deepest > 2 * MOST_LEVELS + 20:
+                raise Malformed("too_deep", f"brackets within brackets, {deepest} times")
+            if opened:
+                raise Malformed("truncated", "the answer ends inside its JSON")
+            return from_value(_loaded(text[start:end]))
+        except Malformed as error:
+            fault = error if fault is None or fault.defect == "not_a_hierarchy" else fault
+    if fault is not None and (fault.defect != "not_a_hierarchy" or text[0] in "[{"):
+        raise fault
+    return _arrows(text) if _ARROW.search(text) else _outline(text)
 
 
 def _loaded(text: str) -> Any:
@@ -340,7 +311,7 @@ def _arrows(text: str) -> Gate:
         node = tree
         for name in chain:
             node = node.setdefault(name, {})
-    return _guarded(tree)
+    return from_value(tree)
 
 
 def _outline(text: str) -> Gate:

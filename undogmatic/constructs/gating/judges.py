@@ -13,7 +13,7 @@ from undogmatic.judges.devils_advocate import damaged
 from undogmatic.judges.questions import Answer, Number, numbers
 from undogmatic.readouts.base import entropy_verdict
 from undogmatic.records.records import OVERALL, Item, Record, Verdict
-from undogmatic.records.rubric import NumericScale, OrderedScale, Rubric
+from undogmatic.records.rubric import NumericScale, OrderedScale
 
 PREDICTION, UNPARSED = "prediction", "unparsed"
 SHARE = NumericScale(minimum=0, maximum=1)
@@ -93,19 +93,14 @@ class GatingJudge(Judge):
 
     The numbers of the criteria, as shares, are in the details of `overall` too, where rules of `judge=selective` look
     for `accuracy` and `scientific`. A prediction that is no hierarchy fails as `input`, with the reason, and nobody is
-    asked.
-
-    Args:
-        asker: How the answer is asked for; without words, each number is a level question.
+    asked. Without words, each number is a level question.
     """
 
-    asked: ClassVar[type[GatingAnswer]] = Default
+    asked: ClassVar[type[GatingAnswer]]
 
-    def __init_subclass__(cls, asked: type[GatingAnswer] | None = None) -> None:
+    def __init_subclass__(cls, asked: type[GatingAnswer]) -> None:
         super().__init_subclass__()
-        if asked is not None:
-            cls.name, cls.asked = f"gating_{asked.__name__.lower()}", asked
-        cls.criteria = tuple(numbers(cls.asked))
+        cls.name, cls.asked, cls.criteria = f"gating_{asked.__name__.lower()}", asked, tuple(numbers(asked))
 
     def __init__(self, asker: Asker) -> None:
         super().__init__()
@@ -120,12 +115,14 @@ class GatingJudge(Judge):
         verdicts: dict[str, Verdict] = {}
         shares: dict[str, float | str] = {}
         for name, number in numbers(self.asked).items():
-            shares[name] = part = share(words[name], number, self.rubric)
-            verdicts[name] = Verdict(score=self.rubric.units(part))
+            scale = number.scale(self.rubric)
+            low, span = scale.minimum, scale.maximum - scale.minimum
+            shares[name] = (words[name] - low) / span  # a 1 on 0-10 is 0.1
+            score = self.rubric.units((words[name] - low) / span)
+            verdicts[name] = Verdict(score=score)
             if (asked := prediction.distributions.get(name)) is not None:  # it was read by log-probabilities
-                values = tuple(self.rubric.units(share(level, number, self.rubric)) for level in asked.values)
-                asked = asked.model_copy(update={"values": values})
-                verdicts[name] = entropy_verdict(asked, score=verdicts[name].score)
+                values = tuple(self.rubric.units((level - low) / span) for level in asked.values)
+                verdicts[name] = entropy_verdict(asked.model_copy(update={"values": values}), score=score)
         del shares[OVERALL]
         issues = [issue for name in ("issues", "errors", "reasons") for issue in words.get(name, ())]
         issues += [f"missing: {gate}" for gate in words.get("missing", ())]
@@ -164,12 +161,6 @@ def hierarchy(item: Item) -> None:
         raise UnfitInput(f"there is no {PREDICTION} (the item has: {', '.join(item.inputs)})")
 
 
-def share(value: float, number: Number, rubric: Rubric) -> float:
-    """An answer as a share of the scale that it was asked on: a 1 on 0-10 is 0.1."""
-    scale = number.scale(rubric)
-    return (value - scale.minimum) / (scale.maximum - scale.minimum)
-
-
 class BiologicalIssue(Record):
     """Something that is wrong as biology."""
 
@@ -198,10 +189,6 @@ class UncertaintyJudge(Judge):
 
     Unlike in `judge=devils_advocate` the revised score counts, because this style is asked for one; the initial one is
     in the details. A person is asked for where the level is high or the judge wants one.
-
-    Args:
-        initial: Any judge with an overall score; it is argued against.
-        asker: How the case is asked for.
     """
 
     name = "gating_uncertainty"
@@ -218,18 +205,20 @@ class UncertaintyJudge(Judge):
         initial = initial or (await self.initial.acall(item=item)).verdict
         rubric, first = self.rubric, float(initial.score or 0)
         # All scores of the initial judge: the overall one, and those of its other criteria that its details keep.
-        others = {name: initial.details.get(name) for name in self.initial.criteria if name != OVERALL}
-        numbers = {name: rubric.units(share) for name, share in others.items() if not isinstance(share, str | None)}
-        quoted = [f"{name} {rubric.scale.write(score)}" for name, score in numbers.items()]
+        shares = ((name, initial.details.get(name)) for name in self.initial.criteria if name != OVERALL)
+        others = {name: rubric.units(share) for name, share in shares if not isinstance(share, str | None)}
+        quoted = [f"{name} {rubric.scale.write(score)}" for name, score in others.items()]
         quoted.append(f"{OVERALL} {written(initial, rubric)}" if quoted else written(initial, rubric))
         doubts: Doubts = (await self.critique.acall(item=item, context={"initial": ", ".join(quoted)})).answer
         ends = sorted((first, doubts.revised_overall))
         strength = 1 - doubts.confidence / 100
         damage, severities = damaged(rubric, first, strength, ends, doubts.biological_issues)
-        details: dict[str, float | str] = {"initial_score": first, "hallucination_risk": doubts.hallucination_risk / 10}
-        details |= {"stated_confidence": doubts.confidence, "expert_review": doubts.expert_review}
-        details["level_from"] = damage.level_from
         missing, invented = doubts.missing_critical_gates, doubts.invented_gates
+        details: dict[str, float | str] = {
+            **{"initial_score": first, "hallucination_risk": doubts.hallucination_risk / 10},
+            **{"stated_confidence": doubts.confidence, "expert_review": doubts.expert_review},
+            "level_from": damage.level_from,
+        }
         if self.asker.in_words:
             details |= severities
             details |= {"missing_critical_gates": ", ".join(missing), "invented_gates": ", ".join(invented)}

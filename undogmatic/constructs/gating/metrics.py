@@ -66,11 +66,11 @@ def structure_accuracy(predicted: Gate, truth: Gate) -> float | None:
     A root lies below nothing, so that two roots of one name agree. A name that stands in a hierarchy more than once is
     taken where it stands last. None where no name is in both.
     """
-    said, true = (
+    predicted_below, below = (
         {place.gate.name: None if place.parent is None else normalised(place.parent) for place in places(root)}
         for root in (predicted, truth)
     )
-    agree = [said[name] == true[name] for name in said if name in true]
+    agree = [above == below[name] for name, above in predicted_below.items() if name in below]
     return sum(agree) / len(agree) if agree else None
 
 
@@ -83,15 +83,15 @@ def critical_recall(
     marker in the panel. `known` are the tables; None: the shipped ones.
     """
     known = cells() if known is None else known
-    said = set(map(normalised, names(predicted)))
-    flagged = {place.gate.name for place in places(truth) if place.gate.critical}
+    flagged = [place.gate.name for place in places(truth) if place.gate.critical]
     wanted = {name: known.same(normalised(name)) for name in flagged}
     if not wanted:
         markers = spellings(panel)
         wanted = {name: known.same(name) for name in known.always_critical}
         shown = (lineage for lineage in known.lineages if markers & spellings(lineage.markers))
         wanted |= {lineage.gate: frozenset(lineage.names) for lineage in shown}
-    missing = tuple(sorted(name for name, others in wanted.items() if not others & said))
+    there = set(map(normalised, names(predicted)))
+    missing = tuple(sorted(name for name, others in wanted.items() if not others & there))
     return 1 - len(missing) / len(wanted), missing
 
 

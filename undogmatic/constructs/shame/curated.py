@@ -124,14 +124,9 @@ class DevelopmentDataset(CuratedDataset):
         return [draw.sample(families("development"), 1)[0].into(item.text, item.id) for draw, item in draws]
 
 
-def development_items() -> list[Item]:
-    """All development texts with gold."""
-    return DevelopmentDataset().load()
-
-
 def development_texts() -> tuple[list[str], list[float]]:
-    """Texts and gold scores (0-100) of `development_items`."""
-    items = development_items()
+    """Texts and gold scores (0-100) of all development texts with gold."""
+    items = DevelopmentDataset().load()
     return [item.text for item in items], [float(item.label) for item in items if item.label is not None]
 
 

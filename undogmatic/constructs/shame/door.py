@@ -16,7 +16,7 @@ def add(commands: Any) -> None:
     pairs.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> None:
+def run(typed: argparse.Namespace) -> None:
     """Write the pairs."""
     from undogmatic.constructs.shame.curated import make_pairs
     from undogmatic.datasets.base import existing_file
@@ -24,7 +24,7 @@ def run(given: argparse.Namespace) -> None:
     from undogmatic.safety.paths import data_folder
 
     default = data_folder() / "curated" / "theses.jsonl"
-    theses = default if given.theses is None else existing_file(given.theses, "theses", (".jsonl",))
+    theses = default if typed.theses is None else existing_file(typed.theses, "theses", (".jsonl",))
     rows = make_pairs(theses)
-    write(Path(given.out), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    print(f"{len(rows)} pairs written to {given.out}")
+    write(Path(typed.out), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    print(f"{len(rows)} pairs written to {typed.out}")

@@ -19,36 +19,37 @@ from undogmatic.records.wordings import of_this_project
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-
-_CITATION = [
-    r"\btemas?\s+(?:n[.ºo°]*\s*)?\d[\d.]*",
-    r"\bs[úu]mulas?(?:\s+vinculantes?)?\s+(?:n[.ºo°]*\s*)?\d+",
-    r"\bsv\s*\d+",
-    r"\b(?:re|are|resp|earesp|aresp|rr|adi|adpf|adc|hc|rms)\s*(?:n[.ºo°]*\s*)?\d[\d.]{2,}",
-    r"\boj\s*\d+",
-    r"\b(?:stf|stj|tst|supremo|excelso\s+pret[óo]rio|pret[óo]rio\s+excelso|tribunais\s+superiores|corte\s+superior)\b",
-    r"\brepercuss[ãa]o\s+geral\b|\brecursos?\s+repetitivos?\b|\bjurisprud[êe]ncia\b|\bprecedentes?\b",
-    r"\b(?:entendimento|orienta[çc][ãa]o)\s+(?:consolidad[oa]|pac[íi]fic[oa]|dominante|firmad[oa]|assente)",
-    r"\bdoutrina\b|\befeito\s+vinculante\b|\bart\.?\s*927\b",
-]
-_BOOSTER = [
-    r"\bresta\s+(?:pacificad|cristalin|indubit)",
-    r"\b[ée]\s+(?:cedi[çc]o|sabido|assente|not[óo]rio|indiscut[íi]vel)",
-    r"\bsalta\s+aos\s+olhos\b|\bindubitavelmente\b|\binequ[íi]voc[oa]|\bincontest[áa]vel",
-    r"\bn[ãa]o\s+h[áa]\s+(?:mais\s+)?(?:o\s+que\s+discutir|d[úu]vida|que\s+se\s+falar)",
-    r"\bimp[õo]e-se\b|\bde\s+observ[âa]ncia\s+obrigat[óo]ria\b|\bponto\s+final\b",
-]
-_HEDGE = [
-    r"\btalvez\b|\bem\s+tese\b|\ba\s+princ[íi]pio\b|\bao\s+que\s+parece\b|\bpossivelmente\b",
-    r"\bsalvo\s+melhor\s+ju[íi]zo\b|\bs\.?m\.?j\.?\b|\bdata\s+venia\b|\bpode-se\s+sustentar\b",
-]
-_EXPLANATION = [
-    r"\bporque\b|\bpois\b|\bj[áa]\s+que\b|\buma\s+vez\s+que\b|\bvisto\s+que\b|\bpor\s+isso\b",
-    r"\bdesde\s+que\b|\bse\s+(?:o|a|os|as|n[ãa]o|houver|for)\b|\bquando\b|\bcaso\s+(?:o|a|n[ãa]o)\b",
-    r"\bsalvo\s+(?!melhor)|\bexceto\b|\bressalvad|\ba\s+menos\s+que\b|\bmas\s+n[ãa]o\b",
-    r"\bno\s+caso\b|\baqui\b|\bos?\s+autos?\b|\blaudo\b|\bcontrato\b|\bdocumentos?\b",
-    r"\bexige(?:-se)?\b|\brequisitos?\b|\balcan[çc]a\b|\blimit[ea]|\bsomente\b|\bapenas\b",
-]
+_PATTERNS = {
+    "citations": [
+        r"\btemas?\s+(?:n[.ºo°]*\s*)?\d[\d.]*",
+        r"\bs[úu]mulas?(?:\s+vinculantes?)?\s+(?:n[.ºo°]*\s*)?\d+",
+        r"\bsv\s*\d+",
+        r"\b(?:re|are|resp|earesp|aresp|rr|adi|adpf|adc|hc|rms)\s*(?:n[.ºo°]*\s*)?\d[\d.]{2,}",
+        r"\boj\s*\d+",
+        r"\b(?:stf|stj|tst|supremo|excelso\s+pret[óo]rio|pret[óo]rio\s+excelso|tribunais\s+superiores|corte\s+superior)\b",
+        r"\brepercuss[ãa]o\s+geral\b|\brecursos?\s+repetitivos?\b|\bjurisprud[êe]ncia\b|\bprecedentes?\b",
+        r"\b(?:entendimento|orienta[çc][ãa]o)\s+(?:consolidad[oa]|pac[íi]fic[oa]|dominante|firmad[oa]|assente)",
+        r"\bdoutrina\b|\befeito\s+vinculante\b|\bart\.?\s*927\b",
+    ],
+    "boosters": [
+        r"\bresta\s+(?:pacificad|cristalin|indubit)",
+        r"\b[ée]\s+(?:cedi[çc]o|sabido|assente|not[óo]rio|indiscut[íi]vel)",
+        r"\bsalta\s+aos\s+olhos\b|\bindubitavelmente\b|\binequ[íi]voc[oa]|\bincontest[áa]vel",
+        r"\bn[ãa]o\s+h[áa]\s+(?:mais\s+)?(?:o\s+que\s+discutir|d[úu]vida|que\s+se\s+falar)",
+        r"\bimp[õo]e-se\b|\bde\s+observ[âa]ncia\s+obrigat[óo]ria\b|\bponto\s+final\b",
+    ],
+    "hedges": [
+        r"\btalvez\b|\bem\s+tese\b|\ba\s+princ[íi]pio\b|\bao\s+que\s+parece\b|\bpossivelmente\b",
+        r"\bsalvo\s+melhor\s+ju[íi]zo\b|\bs\.?m\.?j\.?\b|\bdata\s+venia\b|\bpode-se\s+sustentar\b",
+    ],
+    "explanations": [
+        r"\bporque\b|\bpois\b|\bj[áa]\s+que\b|\buma\s+vez\s+que\b|\bvisto\s+que\b|\bpor\s+isso\b",
+        r"\bdesde\s+que\b|\bse\s+(?:o|a|os|as|n[ãa]o|houver|for)\b|\bquando\b|\bcaso\s+(?:o|a|n[ãa]o)\b",
+        r"\bsalvo\s+(?!melhor)|\bexceto\b|\bressalvad|\ba\s+menos\s+que\b|\bmas\s+n[ãa]o\b",
+        r"\bno\s+caso\b|\baqui\b|\bos?\s+autos?\b|\blaudo\b|\bcontrato\b|\bdocumentos?\b",
+        r"\bexige(?:-se)?\b|\brequisitos?\b|\balcan[çc]a\b|\blimit[ea]|\bsomente\b|\bapenas\b",
+    ],
+}
 
 
 class Counts(NamedTuple):
@@ -62,7 +63,8 @@ class Counts(NamedTuple):
 
 def count(text: str) -> Counts:
     """Occurrences per family, case-insensitive."""
-    return Counts(*(sum(len(p.findall(text)) for p in family) for family in _COMPILED))
+    families = _PATTERNS.items()
+    return Counts(**{name: sum(len(re.findall(p, text, re.IGNORECASE)) for p in family) for name, family in families})
 
 
 def share(counts: Counts) -> float:
@@ -89,15 +91,9 @@ class PatternsModel(Model):
         return share(counts), found
 
 
-_COMPILED = [[re.compile(p, re.IGNORECASE) for p in family] for family in (_CITATION, _BOOSTER, _HEDGE, _EXPLANATION)]
-
-
 class TfidfModel(Model):
-    """Fitted when it is first asked, on the same texts as the shipped probe, so that the two can be compared.
-
-    Args:
-        alpha: Ridge penalty.
-    """
+    """Fitted when it is first asked, on the same texts as the shipped probe, so that the two can be compared; the ridge
+    penalty is `alpha`."""
 
     readouts = ("rules",)
     rubric = "shame"
@@ -109,18 +105,15 @@ class TfidfModel(Model):
         self.name = f"tfidf-{digest([texts, labels, alpha])[:12]}"
         self.fitted_on = frozenset(text_mark(text) for text in texts)
 
-    def pipeline(self) -> Pipeline:
-        """The fitted scikit-learn pipeline, text -> share in [0, 1]."""
-        return _fitted(self.alpha)
-
     async def rate(self, text: str) -> tuple[float, str]:
         """Predicted share of authority, clipped to [0, 1]."""
-        value = float(self.pipeline().predict([text])[0])
+        value = float(fitted(self.alpha).predict([text])[0])
         return min(1.0, max(0.0, value)), f"ridge on character n-grams: {value:.3f}"
 
 
 @functools.lru_cache(maxsize=2)  # seconds of work, and several instances of one run ask for the same
-def _fitted(alpha: float) -> Pipeline:
+def fitted(alpha: float) -> Pipeline:
+    """The pipeline of `tfidf_ridge` fitted on the development texts, text -> share in [0, 1]."""
     texts, labels = development_texts()
     return tfidf_ridge(alpha).fit(texts, [label / 100 for label in labels])
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Annotated
 
 from pydantic import Field
 
 from undogmatic.errors import ConfigError
-from undogmatic.judges.asker import Asker, LevelsAsker
+from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.judges.score import ScoreJudge
@@ -22,9 +23,6 @@ class TraitJudge(ScoreJudge):
     """Ask once, for a rubric that says what a high and what a low score mean.
 
     A response may stand alone, after a question, or in a scenario: what the rubric lets an item lack is left out.
-
-    Args:
-        readout: How the score comes out of the model.
     """
 
     name = "trait"
@@ -38,21 +36,23 @@ class TraitJudge(ScoreJudge):
 def check_guide(rubric: Rubric) -> None:
     """Raise ConfigError unless the rubric is a scoring guide: named bands of a numeric scale, a HIGH and a LOW one with
     their meanings in every language."""
-    said = f"judge=trait scores by a guide of bands, and rubric={rubric.name}"
+    opening = f"judge=trait scores by a guide of bands, and rubric={rubric.name}"
     form = "`guide: {kind: bands, bands: [{name: LOW, low: 0, high: 30}, {name: MID, ...}, {name: HIGH, ...}]}`"
     if not isinstance(rubric.scale, NumericScale) or not isinstance(rubric.guide, Bands):
         what = "has none" if rubric.guide is None else f"has a guide of {rubric.guide.kind}"
-        raise ConfigError(f"{said} {what}. Write {form} and its meanings, or use judge=score.")
+        raise ConfigError(f"{opening} {what}. Write {form} and its meanings, or use judge=score.")
     names = [band.name.upper() for band in rubric.guide.bands]
     if lacking := [name for name in ("HIGH", "LOW") if name not in names]:
         raise ConfigError(
-            f"{said} has no {' and no '.join(lacking)} (it has: {', '.join(names)}): nobody could say what such a "
+            f"{opening} has no {' and no '.join(lacking)} (it has: {', '.join(names)}): nobody could say what such a "
             f"score means. Write {form}, with a meaning for each."
         )
     for language, wording in rubric.wordings.items():
         empty = [name for name, meaning in zip(names, wording.meanings, strict=True) if not meaning.strip()]
         if empty:
-            raise ConfigError(f"{said} says nothing of {empty[0]} in `wordings.{language}.meanings`. Write it there.")
+            raise ConfigError(
+                f"{opening} says nothing of {empty[0]} in `wordings.{language}.meanings`. Write it there."
+            )
 
 
 QUESTION, RESPONSE = "question", "response"
@@ -80,8 +80,7 @@ class CoherenceJudge(Judge):
     answers whatever they are asked.
 
     Args:
-        readout: How the score of the structure comes out of the model.
-        asker: How the question of relevance is put.
+        readout, asker: How the score of the structure comes out of the model, and how relevance is asked for.
         minimum_mass: Least probability on the numbers of the scale, and on the two answers about relevance.
         cap: Highest score of a response that is off the topic, as a share of the scale.
         sure: Least probability of being off the topic at which the score is capped; nearer to even it is left alone.
@@ -99,8 +98,11 @@ class CoherenceJudge(Judge):
     ) -> None:
         super().__init__()
         self.minimum_mass, self.cap, self.sure = minimum_mass, cap, sure
-        self.readout = readout.tolerating(minimum_mass) if isinstance(readout, IntegersReadout) else readout
-        if isinstance(asker, LevelsAsker):
+        self.readout = readout
+        if isinstance(readout, IntegersReadout):
+            self.readout = copy.copy(readout)
+            self.readout.minimum_mass = minimum_mass
+        if not asker.in_words:
             asker.options["minimum_mass"] = minimum_mass
         self.asker = asker
         self.relevance = asker.question("relevance", Relevance)

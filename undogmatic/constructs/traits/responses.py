@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from undogmatic.datasets.base import existing_file, make_item, unique
@@ -20,7 +19,6 @@ RESPONSE = "response"
 INPUTS = ("scenario", "question", RESPONSE)
 """What a response comes with, in the order in which it is read; only the response must be there."""
 LABEL_SCALE = (0.0, 100.0)  # of all labels that ship: those of one trait may well lie at one end of it
-_FILES = {"trait": Path("trait", "items.jsonl"), "coherence": Path("coherence", "items.jsonl")}
 _LICENCE = {
     "en": "The labelled responses are part of this project (CC BY 4.0); people, firms and places in them are invented.",
     "pt": "As respostas rotuladas são parte deste projeto (CC BY 4.0); pessoas, empresas e lugares são inventados.",
@@ -99,26 +97,26 @@ class LabelledResponsesDataset:
             raise ConfigError(f"`dataset.trait` is {trait}; a trait is named for `dataset.part=trait`, and only there.")
         self.part, self.trait, self.split, self.language = part, trait, split, language
         self.licence: Licence | None = _LICENCE if path is None else None  # none is known of a file of the user's
-        self.path = data_folder() / _FILES[part] if path is None else existing_file(path, "dataset.path", (".jsonl",))
+        shipped = data_folder() / part / "items.jsonl"
+        self.path = shipped if path is None else existing_file(path, "dataset.path", (".jsonl",))
         self.name = "coherence" if trait is None else f"traits-{trait}"
         self.about = f"{trait or part}, {split} split" + (f", {language}" if language else "")
 
     def load(self) -> list[Item]:
         """The items in file order. Raises DataError naming file and line, ConfigError for a trait that has none."""
         rows = list(json_lines(self.path))
-        if self.trait not in (None, "all"):
-            known = sorted({str(row.get("trait")) for _, row in rows})
-            rows = [(number, row) for number, row in rows if row.get("trait") == self.trait]
-            if not rows:
-                close = difflib.get_close_matches(str(self.trait), known, 1)
-                hint = f"Choose one, e.g. rubric=trait/{known[0]}." if known else ""
-                raise ConfigError(
-                    f"`dataset.trait` (by default the rubric's name) is {brief(self.trait)}, of which {self.path.name} "
-                    f"has no items. Traits: {listed(known)}. {f'Did you mean {close[0]}?' if close else hint}"
-                )
-        items = ((f"{self.path}:{number}", row) for number, row in rows if self.split in ("all", row.get("split")))
-        items = ((place, row) for place, row in items if self.language in (None, row.get("language")))
-        return unique(((place, self._item(place, row)) for place, row in items), f"{self.path} ({self.about})")
+        known = sorted({str(row.get("trait")) for _, row in rows})
+        if self.trait not in (None, "all", *known):
+            close = difflib.get_close_matches(str(self.trait), known, 1)
+            hint = f"Choose one, e.g. rubric=trait/{known[0]}." if known else ""
+            raise ConfigError(
+                f"`dataset.trait` (by default the rubric's name) is {brief(self.trait)}, of which {self.path.name} "
+                f"has no items. Traits: {listed(known)}. {f'Did you mean {close[0]}?' if close else hint}"
+            )
+        wanted = {"trait": self.trait, "split": self.split, "language": self.language}
+        kept = [row for row in rows if all(value in (None, "all", row[1].get(key)) for key, value in wanted.items())]
+        places = [(f"{self.path}:{number}", row) for number, row in kept]
+        return unique(((place, self._item(place, row)) for place, row in places), f"{self.path} ({self.about})")
 
     def _item(self, place: str, row: Mapping[str, Any]) -> Item:
         """A row as an item, its label as the overall one. Raises DataError."""

@@ -1,7 +1,5 @@
 """The rules: sentences, contradictions, inventions, hedges, and values as read."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
