@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from undogmatic.constructs.faithfulness.embeddings import load, package_folder
+from undogmatic.constructs.faithfulness.embeddings import MiniLMEmbeddings, package_folder
 from undogmatic.constructs.faithfulness.facts.words import sentences
 from undogmatic.datasets.rows import json_lines
 from undogmatic.safety.paths import data_folder
@@ -52,7 +52,7 @@ def main() -> None:
     options = parser.parse_args()
     threads = int(os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count() or 1)))
     given = texts(options.sentences)
-    readers: dict[str, Read] = {"fp32": load("fp32").vectors, "int8": load("int8").vectors}
+    readers: dict[str, Read] = {"fp32": MiniLMEmbeddings("fp32").read, "int8": MiniLMEmbeddings("int8").read}
     other = rival(threads)
     if other is not None:
         readers["sentence-transformers"] = other

@@ -58,9 +58,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("function", "good", "argument"), [(function, good, argument) for function, good in CALLS for argument in good]
 )
-def test_nan_is_refused_by_the_argument_that_holds_it(
-    function: Callable[..., Any], good: dict[str, Any], argument: str
-) -> None:
+def test_nan_is_refused_by_its_argument(function: Callable[..., Any], good: dict[str, Any], argument: str) -> None:
     function(**good)
     spoiled = [*good[argument][:-1], float("nan")]
     refuses(f"`{argument}` holds NaN in 1 places", function, **{**good, argument: spoiled})

@@ -104,9 +104,7 @@ class TestAtEqual:
         assert found.foreseen == pytest.approx(0)
         assert found.difference.estimate.interval == plain.difference.estimate.interval
 
-    def test_a_prediction_that_agrees_is_kept_and_one_that_contradicts_still_tells_the_sides_apart(
-        self, rng: Rng
-    ) -> None:
+    def test_a_prediction_that_agrees_is_kept_and_one_that_contradicts_tells_the_sides_apart(self, rng: Rng) -> None:
         z = rng.normal(1, 0.2, 30)
         agrees = 20 * z + rng.normal(0, 1, 30)
         kept, as_control = (confound.at_equal(agrees, z, 10, predictions=told) for told in ([True], []))
@@ -145,9 +143,7 @@ class TestAtEqual:
 
     @pytest.mark.parametrize("rare", [0.05, 0.1])
     @pytest.mark.parametrize("bounds", [(-100.0, 100.0), None])
-    def test_a_rare_large_difference_is_not_missed(
-        self, rare: float, bounds: tuple[float, float] | None, rng: Rng
-    ) -> None:
+    def test_a_rare_difference_is_not_missed(self, rare: float, bounds: tuple[float, float] | None, rng: Rng) -> None:
         """Nine in ten pairs differ by 26, the tenth by -34: ten pairs at equal controls often look all alike."""
 
         def draw() -> Estimate:
@@ -212,9 +208,7 @@ class TestLength:
 
     @given(st.integers(0, 500), st.floats(0.1, 50), st.floats(-20, 20))
     @settings(max_examples=20)
-    def test_the_unit_of_length_does_not_matter_nor_a_shift_of_scores(
-        self, seed: int, unit: float, shift: float
-    ) -> None:
+    def test_a_unit_of_length_does_not_matter_nor_a_shift_of_scores(self, seed: int, unit: float, shift: float) -> None:
         a, b, *lengths = _pairs(np.random.default_rng(seed), 10, _vee, n=14)
         here = confound.at_equal_length(a, b, *lengths, 10, np.random.default_rng(0))
         longer = (unit * length for length in lengths)

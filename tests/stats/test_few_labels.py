@@ -88,9 +88,7 @@ class TestClosedForms:
 
 class TestCoverage:
     @pytest.mark.parametrize(("n_labels", "uniform_share"), [(25, 1.0), (50, 0.3)])
-    def test_intervals_hold_the_population_mean_as_often_as_promised(
-        self, n_labels: int, uniform_share: float, rng: Rng
-    ) -> None:
+    def test_intervals_hold_the_mean_as_often_as_promised(self, n_labels: int, uniform_share: float, rng: Rng) -> None:
         made = []
         for _ in range(600):
             scores, label, unsure = _items(rng, 500)
@@ -194,9 +192,7 @@ class TestMaps:
             assert (found.judge_mean, found.calibration) == (pytest.approx(20 + label.mean() / 2), calibration)
 
     @pytest.mark.parametrize("calibration", ["linear", "isotonic"])
-    def test_a_map_keeps_the_mean_of_the_labels_it_is_fitted_on(
-        self, calibration: few_labels.Calibration, rng: Rng
-    ) -> None:
+    def test_a_map_keeps_the_mean_of_the_labels_it_fits(self, calibration: few_labels.Calibration, rng: Rng) -> None:
         x, w = rng.uniform(0, 100, 30), rng.uniform(1, 5, 30)
         y = x**2 / 100 + rng.normal(0, 10, 30)
         mapped = few_labels._map(x, x, y, w, calibration)

@@ -77,9 +77,7 @@ class TestWilcoxon:
         assert here[:2] == pytest.approx((there.statistic, there.pvalue))
 
     @ZERO_METHODS
-    def test_its_statistic_with_zeros_is_scipys_and_zeros_alone_are_no_evidence(
-        self, zero_method: paired.ZeroMethod
-    ) -> None:
+    def test_with_zeros_it_is_scipys_and_zeros_alone_are_no_evidence(self, zero_method: paired.ZeroMethod) -> None:
         assert paired.wilcoxon(np.zeros(20), zero_method).p_value == 1.0
         there = stats.wilcoxon(WITH_A_ZERO, zero_method=zero_method, method="asymptotic")
         assert paired.wilcoxon(WITH_A_ZERO, zero_method).statistic == there.statistic

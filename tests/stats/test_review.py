@@ -169,9 +169,7 @@ def worth(doubt: ArrayLike, error: Array, score: Array, **how: Any) -> Estimate:
 
 
 class TestBeyondScore:
-    def test_a_random_judge_whose_doubt_is_the_distance_from_the_middle_orders_its_errors_and_knows_nothing(
-        self,
-    ) -> None:
+    def test_a_random_judge_whose_doubt_is_its_distance_from_the_middle_orders_errors_and_knows_nothing(self) -> None:
         orders = beyond = 0
         for seed in range(40):
             score, error = random_judge(46, seed)

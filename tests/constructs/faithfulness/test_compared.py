@@ -15,7 +15,7 @@ from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness import compared
 from undogmatic.constructs.faithfulness.compared import coverage, uncontradicted
-from undogmatic.constructs.faithfulness.embeddings import LONGEST, WIDTH, HubEmbeddings, MiniLMEmbeddings, load
+from undogmatic.constructs.faithfulness.embeddings import LONGEST, WIDTH, HubEmbeddings, MiniLMEmbeddings
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.records.records import Item
 
@@ -90,7 +90,7 @@ def test_without_the_library_the_message_says_what_to_install(monkeypatch: pytes
 def test_the_stored_similarities_come_out_again(precision: Any, tolerance: float, flips: list[float]) -> None:
     rows = reference_rows("faith/coverage.jsonl")
     texts = sorted({s[k] for row in rows for s in row["sentences"] for k in ("sentence", "best_match")})
-    vectors = dict(zip(texts, load(precision).vectors(texts), strict=True))
+    vectors = dict(zip(texts, MiniLMEmbeddings(precision).read(texts), strict=True))
     flipped = []
     for row in rows:
         pairs = [float(vectors[s["sentence"]] @ vectors[s["best_match"]]) for s in row["sentences"]]
@@ -104,22 +104,24 @@ def test_the_stored_similarities_come_out_again(precision: Any, tolerance: float
 
 
 def test_a_vector_does_not_depend_on_what_it_is_read_with_and_is_of_a_sentence_up_to_its_longest() -> None:
-    model = load("fp32")
+    model = MiniLMEmbeddings()
     texts = ["A ferry sank.", "The court held that the carrier owed its passengers a duty of care at all times.", "No."]
-    together, alone = model.vectors(texts), np.vstack([model.vectors([text]) for text in texts])
+    together, alone = model.read(texts), np.vstack([model.read([text]) for text in texts])
     assert together.shape == (3, WIDTH)
     assert np.allclose(together, alone, atol=1e-6)
     assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
     long = "court " * LONGEST
-    one, other = load("fp32").vectors([long, long + "ferry ferry ferry"])
+    one, other = model.read([long, long + "ferry ferry ferry"])
     assert np.allclose(one, other, atol=1e-6)
 
 
-def test_every_distinct_sentence_is_read_once() -> None:
-    embeddings = MiniLMEmbeddings()
+def test_every_distinct_sentence_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    embeddings, read = MiniLMEmbeddings(), list[str]()
+    of_model = embeddings.read
+    monkeypatch.setattr(embeddings, "read", lambda texts: read.extend(texts) or of_model(texts))
     first = asyncio.run(embeddings.similarities(["A ferry sank.", "It rained."], ["A ferry sank."]))
     second = asyncio.run(embeddings.similarities(["A ferry sank."], ["It rained.", "A ferry sank."]))
-    assert embeddings.sentences_read == 2
+    assert sorted(read) == ["A ferry sank.", "It rained."]
     assert first.shape == (2, 1) and second.shape == (1, 2)
     assert first[0, 0] == pytest.approx(1) and first[1, 0] == second[0, 0]
 

@@ -119,7 +119,7 @@ def test_equal_systems_are_hardly_ever_said_to_be_ahead() -> None:
     for seed in range(200):
         rng = np.random.default_rng(seed)
         table = pd.DataFrame({name: np.clip(rng.normal(0.6, 0.1, 12), 0, 1) for name in "ab"})
-        systems = compare_systems(table, [str(n) for n in range(12)], margin, 0.95, 0.8)
+        systems = compare_systems(table, table.index.to_series(), margin, 0.95, 0.8)
         wrong += verdict(COMPOSITE, systems).standing == "supported"
     assert wrong <= 5  # what a two-sided level of 95 % allows on one side
 

@@ -16,7 +16,7 @@ from tests.stub_server import Fault, StubServer
 from undogmatic.config.door import compose_config
 from undogmatic.config.groups import plain
 from undogmatic.constructs.faithfulness import summarise
-from undogmatic.constructs.faithfulness.summarise import CentroidModel, LeadModel, system_names
+from undogmatic.constructs.faithfulness.summarise import CentroidModel, LeadModel, SummariseStep, SummaryWording
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, UnparseableAnswer
 from undogmatic.experiment import run_experiment
@@ -152,9 +152,9 @@ def test_a_text_longer_than_the_context_is_read_in_parts(tmp_path: Path, stub: S
 
 
 def summary(model: Any, text: str, context: int) -> Any:
-    wording = summarise.SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])
-    limits = summarise.SummaryLimits(words=20, max_tokens=100, context=context)
-    return asyncio.run(summarise.Summarizer(model, wording, language("en"), limits).acall(text=text))
+    wording = SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])
+    summarizer = summarise.Summarizer(model, wording, language("en"), words=20, max_tokens=100, context=context)
+    return asyncio.run(summarizer.acall(text=text))
 
 
 class Echo(GoesOn):
@@ -238,8 +238,9 @@ def test_other_models_or_other_words_are_another_run(stub: StubServer) -> None:
 
 def test_systems_are_told_apart_by_server_if_need_be_and_a_listed_model_declares_its_context(stub: StubServer) -> None:
     one, other = ChatModel("m", f"{stub.url}/v1"), ChatModel("m", "http://localhost:9/v1")
-    assert list(system_names([one])) == ["m"]
-    assert list(system_names([one, other, LeadModel()])) == [one.name, other.name, "lead"]
+    wordings = {"en": SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])}
+    assert list(SummariseStep([one], wordings).systems) == ["m"]
+    assert list(SummariseStep([one, other, LeadModel()], wordings).systems) == [one.name, other.name, "lead"]
     listed = ChatModel("gpt-4.1-mini", "https://api.openai.com/v1", provider="openai")
     assert listed.context is not None and listed.context > 100_000
     assert one.context is None and one.count_tokens("ação") == 2  # six bytes

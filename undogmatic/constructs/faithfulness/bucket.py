@@ -13,7 +13,7 @@ from pydantic import Field
 
 from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, coverage, needed, sides, table
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
-from undogmatic.constructs.faithfulness.facts.accusations import HEDGED, INVENTED, Hedge, hedges, inventions, is_sure
+from undogmatic.constructs.faithfulness.facts.accusations import HEDGED, INVENTED, hedges, inventions, is_sure
 from undogmatic.constructs.faithfulness.facts.reading import outcomes
 from undogmatic.constructs.faithfulness.facts.words import language_of, lexicon, pattern, plain, sentences
 from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding, in_words
@@ -53,10 +53,8 @@ class Buckets(Answer):
 class BucketJudge(Judge):
     """Two buckets from one answer, each a fifth of the scale per step; an answer off 1-5 fails and is never filled in.
 
-    An error whose quote does not stand in the summary is kept, marked, and sends the summary to a person.
-
-    Args:
-        asker: How the answer is asked for; it needs words.
+    An error whose quote does not stand in the summary is kept, marked, and sends the summary to a person. The answer
+    is asked for in words.
     """
 
     name = "bucket"
@@ -72,33 +70,33 @@ class BucketJudge(Judge):
         summary = needed(item, SUMMARY)
         needed(item, REFERENCE)
         answer: Buckets = (await self.ask.acall(item=item)).answer
-        rows = [error.model_dump() | {"quote_found": stands_in(error.quote, summary)} for error in answer.errors]
-        invented = [str(row["quote"]) for row in rows if not row["quote_found"]]
-        counts = {"quotes_not_found": float(len(invented)), "hedging": float(answer.hedging)}
+        errors = [error.model_dump() | {"quote_found": stands_in(error.quote, summary)} for error in answer.errors]
+        invented = [str(error["quote"]) for error in errors if not error["quote_found"]]
+        accuracy: dict[str, float | str] = {"errors": table(errors), "quotes_not_found": float(len(invented))}
+        accuracy["hedging"] = float(answer.hedging)
         problems = [error.problem for error in answer.errors]
         problems += [f"the quote {quote!r} does not stand in the summary" for quote in invented]
-        omissions = [{"omission": omission} for omission in answer.omissions]
-        accuracy = _verdict(self.rubric, answer.factual_accuracy, {"errors": table(rows), **counts}, problems)
-        completeness = _verdict(self.rubric, answer.completeness, {"omissions": table(omissions)}, answer.omissions)
-        accuracy = accuracy.replace(review=bool(invented))
-        both = (verdict.replace(rationale=answer.rationale) for verdict in (accuracy, completeness))
-        return dict(zip(CRITERIA, both, strict=True))
+        omissions = {"omissions": table([{"omission": omission} for omission in answer.omissions])}
+        verdicts = (
+            _verdict(self.rubric, answer.factual_accuracy, accuracy, problems).replace(review=bool(invented)),
+            _verdict(self.rubric, answer.completeness, omissions, answer.omissions),
+        )
+        return {c: v.replace(rationale=answer.rationale) for c, v in zip(CRITERIA, verdicts, strict=True)}
 
 
-def _verdict(rubric: Rubric, bucket: float, details: dict[str, float | str], issues: Sequence[str]) -> Verdict:
+def _verdict(rubric: Rubric, bucket: float, details: Mapping[str, float | str], issues: Sequence[str]) -> Verdict:
     return Verdict(score=rubric.units(bucket / 5), issues=tuple(issues), details={"bucket": float(bucket), **details})
 
 
 def stands_in(quote: str, text: str) -> bool:
     """Whether a quote stands in a text, whatever its case, spaces, quotation marks and the full stop at its end; parts
     around an ellipsis are looked for one by one."""
-    plain_text = _plain(text)
-    parts = [part for each in re.split(r"\.\.\.|…|\[\.*\]", quote) if (part := _plain(each))]
-    return bool(parts) and all(part in plain_text for part in parts)
 
+    def bare(text: str) -> str:
+        return " ".join(re.sub(r"[\"'“”‘’«»*_`]", "", text).casefold().split()).strip(" .,;:")
 
-def _plain(text: str) -> str:
-    return " ".join(re.sub(r"[\"'“”‘’«»*_`]", "", text).casefold().split()).strip(" .,;:")
+    parts = [part for piece in re.split(r"\.\.\.|…|\[\.*\]", quote) if (part := bare(piece))]
+    return bool(parts) and all(part in bare(text) for part in parts)
 
 
 Bucket = Annotated[int, Field(ge=1, le=5)]
@@ -124,18 +122,15 @@ class BucketRulesJudge(Judge):
     does not cover: one with an outcome weighs as a holding.
 
     Args:
-        nli: What finds contradictions.
-        embeddings: What says which sentences are covered.
+        nli, embeddings: What finds contradictions, and what says which sentences are covered.
         prompt: The run's; it reaches nobody here.
         contradicted: The bucket that a contradiction of a kind leaves; `other` is for kinds without a name.
         missing: The bucket that an omission leaves: dissent, concurrence, outcome, much (over a tenth of all).
         invented: The bucket that an invention of a kind leaves: citation, name, number, date, event.
         hedged: The bucket that hedging an outcome or `several` statements leaves; less is named and costs nothing.
-        several: How many.
         sure: A kind of accusation costs something if its precision on development is above this share.
         aligned: Similarity from which a hedged sentence is about one of the reference.
-        threshold: Similarity above which a sentence is covered.
-        least: Shorter sentences are skipped, in characters.
+        threshold, least: Similarity above which a sentence is covered; characters below which one is skipped.
     """
 
     name = "bucket_rules"
@@ -166,44 +161,48 @@ class BucketRulesJudge(Judge):
 
     async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """A verdict per criterion."""
-        own = sides(item, self.least)
-        found = await self.nli.compare(item, own)
-        similarities = await self.embeddings.similarities(*own)
+        texts = sides(item, self.least)
+        findings = await self.nli.compare(item, texts)
+        similarities = await self.embeddings.similarities(*texts)
         covered = coverage(similarities, self.threshold, inclusive=False)
-        missed = [sentence for sentence, is_in in zip(own.reference, covered.covered, strict=True) if not is_in]
+        missed = [sentence for sentence, is_in in zip(texts.reference, covered.covered, strict=True) if not is_in]
         opinion = item.inputs.get("opinion", "").strip()
-        beside = self._beside(own, opinion, found)
-        hedged = self._hedged(own, hedges(own.reference, own.summary, similarities, self.aligned))
-        errors = [*self._contradictions(own, found), *(beside if opinion else ()), *hedged]
+        errors: list[Fault] = []
+        for sentence, finding in zip(texts.reference, findings, strict=True):
+            if finding.contradicted or finding.doubted:
+                quote = "" if finding.match is None else texts.summary[finding.match]
+                left = self.contradicted.get(finding.kind, self.contradicted.get("other", 3))
+                row = {"quote": quote, "problem": finding.why, "correct": sentence, "kind": finding.kind}
+                errors.append(row | _cost(left, finding.contradicted))
+        beside = self._beside(texts, opinion, findings)
         sources = {"sources": "opinion, reference" if opinion else "reference"}
-        if beside and not opinion:
+        if opinion:
+            errors += beside
+        elif beside:
             sources["noted"] = table(beside)
+        hedged = hedges(texts.reference, texts.summary, similarities, self.aligned)
+        costly = len(hedged) >= self.several or any(hedge.outcome for hedge in hedged)
+        cost = _cost(self.hedged if costly else FLAWLESS, is_sure(HEDGED, "hedging", self.sure))
+        for place, reference, phrases, _ in hedged:
+            problem = f"hedging: {', '.join(map(repr, phrases))}; the reference says it without"
+            row = {"quote": texts.summary[place], "problem": problem, "correct": texts.reference[reference]}
+            errors.append(row | {"kind": "hedging"} | cost)
         verdicts = {}
         for criterion, name, rows, more in (
             (CRITERIA[0], "errors", errors, sources),
-            (CRITERIA[1], "omissions", self._omissions(own, missed, covered.score), {}),
+            (CRITERIA[1], "omissions", self._omissions(texts, missed, covered.score), {}),
         ):
             bucket = INCOHERENT if covered.score == 0 else min([row["bucket"] for row in rows], default=FLAWLESS)
             issues = [f"{'doubt: ' if row.get('doubt') else ''}{row.get('problem') or row['omission']}" for row in rows]
             verdicts[criterion] = _verdict(self.rubric, bucket, {name: table(rows), **more}, issues)
         return verdicts
 
-    def _contradictions(self, own: Sides, found: Sequence[SentenceFinding]) -> list[Fault]:
-        rows = []
-        for sentence, each in zip(own.reference, found, strict=True):
-            if each.contradicted or each.doubted:
-                quote = "" if each.match is None else own.summary[each.match]
-                bucket = self.contradicted.get(each.kind, self.contradicted.get("other", 3))
-                row = {"quote": quote, "problem": each.why, "correct": sentence, "kind": each.kind}
-                rows.append(row | _cost(bucket, each.contradicted))
-        return rows
-
-    def _beside(self, own: Sides, opinion: str, found: Sequence[SentenceFinding]) -> list[Fault]:
+    def _beside(self, texts: Sides, opinion: str, findings: Sequence[SentenceFinding]) -> list[Fault]:
         """What is invented; without an opinion the citations that the reference lacks. A value that contradicts is
         named once."""
-        wrong = {each.match for each in found if each.contradicted and each.kind in _VALUES}
+        wrong = {finding.match for finding in findings if finding.contradicted and finding.kind in _VALUES}
         invented: dict[tuple[int, str], dict[str, None]] = {}
-        for one in inventions(own.summary, [*own.reference, *sentences(opinion)], events=bool(opinion)):
+        for one in inventions(texts.summary, [*texts.reference, *sentences(opinion)], events=bool(opinion)):
             if (one.kind == "citation" or opinion) and not (one.kind in _VALUES and one.place in wrong):
                 invented.setdefault((one.place, one.kind), {})[repr(one.said)] = None
         where = "neither in the opinion nor in the reference"
@@ -211,28 +210,18 @@ class BucketRulesJudge(Judge):
         faults = []
         for (place, kind), said in invented.items():
             named = "fabricated_citation" if kind == "citation" else "invented_detail"
-            row = {"quote": own.summary[place], "problem": f"{kind}: {', '.join(said)} stands {where}", "kind": named}
+            row = {"quote": texts.summary[place], "problem": f"{kind}: {', '.join(said)} stands {where}", "kind": named}
             bucket = self.invented.get(kind, 3) if opinion else FLAWLESS
             faults.append(row | _cost(bucket, is_sure(INVENTED, kind, self.sure)))
         return faults
 
-    def _hedged(self, own: Sides, found: Sequence[Hedge]) -> list[Fault]:
-        costly = len(found) >= self.several or any(each.outcome for each in found)
-        cost = _cost(self.hedged if costly else FLAWLESS, is_sure(HEDGED, "hedging", self.sure))
-        rows = []
-        for place, reference, phrases, _ in found:
-            problem = f"hedging: {', '.join(map(repr, phrases))}; the reference says it without"
-            row = {"quote": own.summary[place], "problem": problem, "correct": own.reference[reference]}
-            rows.append(row | {"kind": "hedging"} | cost)
-        return rows
-
-    def _omissions(self, own: Sides, missed: Sequence[str], share: float) -> list[Fault]:
+    def _omissions(self, texts: Sides, missed: Sequence[str], share: float) -> list[Fault]:
         """Of a reference of which so large a share is covered, the `missed` sentences not being."""
-        said, language = plain(" ".join(own.summary)), language_of(" ".join(own.reference))
+        summary, language = plain(" ".join(texts.summary)), language_of(" ".join(texts.reference))
         rows: list[Fault] = []
         for name, kind in (("dissents", "dissent"), ("concurs", "concurrence")):
-            first = next((sentence for sentence in own.reference if pattern(name).search(plain(sentence))), None)
-            if first is not None and not pattern(name).search(said):
+            first = next((sentence for sentence in texts.reference if pattern(name).search(plain(sentence))), None)
+            if first is not None and not pattern(name).search(summary):
                 rows.append({"omission": first, "kind": kind, "bucket": self.missing.get(kind, 3)})
         decisive = self.missing.get("outcome", 2)
         decided = dict.fromkeys(sentence for sentence in missed if outcomes(sentence, language))

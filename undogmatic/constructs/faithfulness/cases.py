@@ -110,9 +110,21 @@ class CasesDataset:
                     f"{case.place}: the case {brief(case.name)} has no reference summary. Give one in the column "
                     "`reference` or the file reference.txt; for judges that need none: dataset.needs_reference=false."
                 )
-        if self.summaries is None:
-            return [_case_item(case, self.document) for case in chosen.values()]
-        return unique(_summary_items(self.summaries, cases, chosen), f"{self.summaries} (split {self.split})")
+        if self.summaries is not None:
+            return unique(_summary_items(self.summaries, cases, chosen), f"{self.summaries} (split {self.split})")
+        items = []
+        for case in chosen.values():
+            if case.document is None:
+                raise DataError(
+                    f"{case.place}: the case {brief(case.name)} has no document. Give its path in the column "
+                    f"`{self.document}`, or bring summaries (dataset.summaries=FILE)."
+                )
+            about = case.about | {"document_sha256": hashlib.sha256(read_bytes(case.document)).hexdigest()}
+            inputs = {"document": str(case.document)} | (
+                {} if case.reference is None else {"reference": case.reference}
+            )
+            items.append(make_item(case.place, {"id": case.name, "inputs": inputs, "metadata": about}))
+        return items
 
 
 def _table_or_folder(path: str) -> Path:
@@ -143,12 +155,12 @@ def _of_folder(folder: Path) -> Iterator[Case]:
             "reference.txt; or a table with case, document, reference."
         )
     for sub in inside:
-        files = [each for each in _entries(sub) if each.is_file() and each.suffix.lower() in DOCUMENTS]
-        references = [each for each in files if each.stem.lower() == "reference"]
-        documents = [each for each in files if each not in references]
+        files = [file for file in _entries(sub) if file.is_file() and file.suffix.lower() in DOCUMENTS]
+        references = [file for file in files if file.stem.lower() == "reference"]
+        documents = [file for file in files if file not in references]
         for what, several in (("documents", documents), ("references", references)):
             if len(several) > 1:
-                raise DataError(f"{sub}: {len(several)} {what} ({listed([each.name for each in several])}); leave one.")
+                raise DataError(f"{sub}: {len(several)} {what} ({listed([file.name for file in several])}); leave one.")
         reference = _reference(str(sub), sub, references[0].name) if references else None
         yield Case(sub.name, str(sub), next(iter(documents), None), reference, {})
 
@@ -195,18 +207,6 @@ def _reference(place: str, folder: Path, written: str) -> str:
     if not (text := read_text(file).strip()):
         raise DataError(f"{place}: `reference` is {brief(file.name)}, which is empty.")
     return text
-
-
-def _case_item(case: Case, column: str) -> Item:
-    if case.document is None:
-        raise DataError(
-            f"{case.place}: the case {brief(case.name)} has no document. Give its path in the column `{column}`, or "
-            "bring summaries (dataset.summaries=FILE)."
-        )
-    digest = hashlib.sha256(read_bytes(case.document)).hexdigest()
-    inputs = {"document": str(case.document)} | ({} if case.reference is None else {"reference": case.reference})
-    fields = {"id": case.name, "inputs": inputs, "metadata": case.about | {"document_sha256": digest}}
-    return make_item(case.place, fields)
 
 
 def _summary_items(path: Path, cases: Mapping[str, Case], chosen: Mapping[str, Case]) -> Iterator[tuple[str, Item]]:

@@ -21,6 +21,7 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
 
 SUMMARY, REFERENCE = "summary", "reference"
+PAIR = {SUMMARY, REFERENCE}
 ROUGE = ("rouge1", "rouge2", "rougeL")
 
 
@@ -55,14 +56,8 @@ class Sides(NamedTuple):
 
 
 def sides(item: Item, least: int) -> Sides:
-    """Both texts as sentences.
-
-    Args:
-        item: With the inputs `summary` and `reference`.
-        least: Shorter sentences are skipped, in characters.
-    Raises:
-        UnfitInput: An input is missing, or has no sentence that long.
-    """
+    """Both texts as sentences of at least `least` characters; shorter ones are skipped. Raises UnfitInput where an
+    input is missing, or has no sentence that long."""
     both = Sides(*(sentences(needed(item, name), least) for name in (REFERENCE, SUMMARY)))
     if short := next((name for name, own in both._asdict().items() if not own), None):
         text = item.inputs[short][:80]
@@ -124,8 +119,7 @@ class CoverageJudge(Judge):
     It reads what is said, not whether it is true: a reversed outcome is as similar as the right one.
 
     Args:
-        embeddings: What makes the vectors.
-        prompt: The run's; it reaches nobody here.
+        embeddings, prompt: What makes the vectors; the run's prompt, which reaches nobody here.
         threshold: Cosine similarity from which a sentence counts as covered.
         inclusive: Whether exactly the threshold counts (>= instead of >).
         least: Shorter sentences are skipped, in characters.
@@ -149,22 +143,17 @@ class CoverageJudge(Judge):
 
     async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """The share covered, and the best match of every sentence."""
-        own = sides(item, self.least)
-        found = coverage(await self.embeddings.similarities(*own), self.threshold, self.inclusive)
-        columns = {"sentence": own.reference, "best_match": [own.summary[n] for n in found.best]}
-        columns |= {"similarity": found.similarity.tolist(), "covered": found.covered.tolist()}
+        texts = sides(item, self.least)
+        covered = coverage(await self.embeddings.similarities(*texts), self.threshold, self.inclusive)
+        columns = {"sentence": texts.reference, "best_match": [texts.summary[n] for n in covered.best]}
+        columns |= {"similarity": covered.similarity.tolist(), "covered": covered.covered.tolist()}
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        details = {"covered": float(found.covered.sum())} | own.lengths | {"sentences": table(rows)}
+        details = {"covered": float(covered.covered.sum())} | texts.lengths | {"sentences": table(rows)}
         missed = tuple(row["sentence"] for row in rows if not row["covered"])
-        return {"coverage": Verdict(score=self.rubric.units(found.score), issues=missed, details=details)}
+        return {"coverage": Verdict(score=self.rubric.units(covered.score), issues=missed, details=details)}
 
     def readouts(self) -> Sequence[Source]:
         return (Means("embeddings", self.embeddings, self.prompt),)
-
-
-def comparable(inputs: Mapping[str, str]) -> bool:
-    """Whether both texts are there."""
-    return SUMMARY in inputs and REFERENCE in inputs
 
 
 def rouge(texts: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
@@ -181,7 +170,7 @@ def rouge(texts: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
             "pip install 'undogmatic[faithfulness]'. To use stored columns only: analysis.of={bertscore: [...]}."
         ) from None
     scorer = RougeScorer(list(ROUGE), use_stemmer=True)
-    made = [scorer.score(own[REFERENCE], own[SUMMARY]) if comparable(own) else {} for own in texts]
+    made = [scorer.score(own[REFERENCE], own[SUMMARY]) if own.keys() >= PAIR else {} for own in texts]
     return [{name: float(score.fmeasure) for name, score in each.items()} for each in made]
 
 

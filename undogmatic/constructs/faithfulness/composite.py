@@ -8,126 +8,100 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from pydantic import Field, NonNegativeFloat
 
-from undogmatic.analyses.base import DIGITS, Limited, LongTable, Share, Unsuited, check_groups, family_level
+from undogmatic.analyses.base import (
+    DIGITS,
+    Limited,
+    LongTable,
+    Share,
+    Unsuited,
+    check_groups,
+    columns,
+    family_level,
+)
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.analyses.truth import Margin, check_order, margin_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import AnalysisResult, Telling, metric_name
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means
-from undogmatic.stats.claims import Claim
 from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences, ranks
 from undogmatic.stats.estimate import Estimate
 
-Missing = Literal["missing", "renormalise"]
-Number = TypeVar("Number", float, Estimate)
 CASE, SYSTEM, WORDS = "metadata.case", "metadata.system", "metadata.word_count"
 ITEMS = "items_composite.csv"
 MOST_CASES = 30  # with more, neither rows of a heatmap nor marks of a case can be read
 
 
 class Scores(NamedTuple):
-    """Of every item, index `item_id` throughout: `about` has columns case, system, group, words; `pillars` one per
-    pillar (NaN where it is missing); `composite` the weighted mean (NaN where it is missing). `voices` has a table per
-    pillar with a column per judge. `patched` items got a composite though a judgment was missing."""
+    """Of every item, index `item_id` throughout: `about` has columns case, system, group, words; `wide` one per judge
+    and criterion; `pillars` one per pillar, and `composite` is their weighted mean (NaN where one is missing). `voices`
+    has a table per pillar with a column per judge. `patched` items got a composite though a judgment was missing."""
 
     about: pd.DataFrame
+    wide: pd.DataFrame
     pillars: pd.DataFrame
     composite: pd.Series
     voices: Mapping[str, pd.DataFrame]
     patched: int
 
 
-class SystemPair(NamedTuple):
-    """Two systems, left minus right over cases: the claim (None where there is one group), and what the margin allows
-    to say of it, with the number of cases that would decide where it is open."""
-
-    left: str
-    right: str
-    differences: Differences
-    claim: Claim | None
-    apart: Apart
-
-
-class Systems(NamedTuple):
-    """Systems over the cases that all have, which is what the verdict rests on: is one ahead of all others? `alpha` is
-    what each pair's interval leaves out, so that all together hold with the level asked for (Bonferroni); `order` has
-    the systems by their means, the highest first."""
-
-    pairs: list[SystemPair]
-    order: list[str]
-    means: Mapping[str, float]
-    margin: float
-    alpha: float
-    n: int
-    groups: int
-
-    @property
-    def ahead(self) -> list[SystemPair]:
-        """The first system against every other, the second one first."""
-        return [pair for pair in self.pairs if pair.left == self.order[0]]
-
-    def needed(self) -> list[int | None]:
-        """Cases that would decide each pair of the first system that is open."""
-        return [pair.apart.needed for pair in self.ahead if pair.apart.outcome == "open"]
-
-    def sentence(self) -> dict[str, Any]:
-        """What sentences say of the first system and the one that comes next."""
-        (first, second), claim = self.order[:2], self.ahead[0].claim
-        values = {"first": first, "mean": float(self.means[first]), "n": self.n, "margin": self.margin}
-        values |= {"second": second, "difference": self.ahead[0].differences.mean}
-        if claim is None:
-            return values | {"interval": (None, None), "pair_level": 1 - self.alpha}
-        return values | {"interval": claim.estimate.interval, "pair_level": claim.estimate.level}
-
-    def few(self) -> dict[str, Any]:
-        """What is said where no claim could be shown with so few groups."""
-        nearest, values = self.ahead[0].claim, self.sentence()
-        counts = {"groups": self.groups, "systems": len(self.order), "fewest": 2 if nearest is None else nearest.fewest}
-        return {name: values[name] for name in ("first", "mean", "second", "difference")} | counts
-
-
+_FIRST = "first mean second=nearest.right difference=nearest.differences.mean"
+_NEAREST = f"{_FIRST} n margin interval=nearest.claim.estimate.interval pair_level=nearest.claim.estimate.level"
 COMPOSITE = Rules("composite.verdict_", (
-    Rule("one", "undecided", lambda e: len(e.order) < 2),
+    Rule("one", "undecided", lambda e: not e.ahead),
     Rule("none", "undecided", lambda e: not e.n),
-    Rule("first", "supported", lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead), Systems.sentence),
-    Rule("equal", "refuted", lambda e: all(pair.apart.outcome == "within" for pair in e.pairs),
-         lambda e: {"systems": len(e.order), "margin": e.margin, "n": e.n}),
+    Rule("first", "supported", lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead), _NEAREST),
+    Rule("equal", "refuted", lambda e: all(pair.apart.outcome == "within" for pair in e.pairs), "systems margin n"),
     Rule("few", "undecided", lambda e: any(p.claim is None or p.claim.few for p in e.pairs),
-         Systems.few),
-    Rule("open_endless", "undecided", lambda e: None in e.needed(), Systems.sentence),
-    Rule("open", "undecided", always, lambda e: e.sentence() | {"needed": max(e.needed(), default=0)}),
+         f"{_FIRST} groups systems fewest"),
+    Rule("open_endless", "undecided", lambda e: e.needed == math.inf, _NEAREST),
+    Rule("open", "undecided", always, f"{_NEAREST} needed"),
 ))  # fmt: skip
 WITHHELD = Rules("composite.verdict_", (Rule("missing", "undecided", always, "missing total"),))
 
 
-def compare_systems(table: pd.DataFrame, groups: Sequence[str], margin: Margin, level: float, power: float) -> Systems:
-    """Every two systems over the cases.
+def compare_systems(
+    table: pd.DataFrame, groups: pd.Series, margin: Margin, level: float, power: float
+) -> SimpleNamespace:
+    """Every two systems over the cases that all have, as evidence for COMPOSITE: is one ahead of all others?
 
     Args:
         table: Cases x systems without a missing value, high is good.
-        groups: The independent unit of each case.
+        groups: The independent unit of every case.
         margin: Smallest difference that matters.
-        level: Of all intervals together.
+        level: Of all intervals together; `alpha` is what each pair's leaves out for that (Bonferroni).
         power: For the number of cases that would decide.
+    Returns:
+        All `pairs`, of each `left` and `right`, the `differences` left minus right, the `claim` (None where there is
+        one group), and what the margin allows to say of it (`apart`); `ahead`, those of the `first` system, which has
+        the highest `mean`, with every other one, of which `nearest` comes first; cases `needed` to decide those that
+        are open; and the numbers that sentences name.
     """
-    order = table.mean().round(NOISE).sort_values(ascending=False, kind="stable").index.tolist()
+    mean = table.mean()
+    order = mean.round(NOISE).sort_values(ascending=False, kind="stable").index.tolist()
     names = list(itertools.combinations(order, 2))
     alpha = (1 - level) / max(1, len(names))
-    pairs = []
+    pairs, units = [], groups.reindex(table.index).astype(str).tolist()
     for left, right in names:
-        differences, apart = Differences(table[left] - table[right], groups), UNKNOWN
+        differences, apart = Differences(table[left] - table[right], units), UNKNOWN
         if (claim := differences.claim(margin.value, alpha, margin.span, power)) is not None:
             outcome = claim.outcome if margin.allows(claim.outcome) else "open"
             apart = Apart(claim.estimate.interval, outcome, claim.n_needed if outcome == "open" else None)
-        pairs.append(SystemPair(left, right, differences, claim, apart))
-    return Systems(pairs, order, dict(table.mean()), margin.value, alpha, len(table), len(set(groups)))
+        pairs.append(SimpleNamespace(left=left, right=right, differences=differences, claim=claim, apart=apart))
+    ahead = [pair for pair in pairs if pair.left == order[0]]
+    open_ = [pair.apart.needed for pair in ahead if pair.apart.outcome == "open"]
+    needed = max((math.inf if cases is None else cases for cases in open_), default=0)
+    fewest = max((pair.claim.fewest for pair in ahead if pair.claim is not None), default=2)
+    first = {"first": order[0], "mean": float(mean[order[0]]), "nearest": next(iter(ahead), None)}
+    counts = {"systems": len(order), "n": len(table), "groups": len(set(units)), "needed": needed, "fewest": fewest}
+    rules = {"margin": margin.value, "alpha": alpha}
+    return SimpleNamespace(table=table, units=units, pairs=pairs, ahead=ahead, **first, **counts, **rules)
 
 
 def _about(frame: pd.DataFrame) -> pd.DataFrame:
@@ -176,7 +150,7 @@ class CompositeAnalysis(Limited):
     weights: Mapping[str, float]
     criteria: Mapping[str, Sequence[str]] = field(default_factory=dict)
     judges: Mapping[str, Sequence[str]] | None = None
-    missing: Missing = "missing"
+    missing: Literal["missing", "renormalise"] = "missing"
     bands: Mapping[str, float] = field(default_factory=dict)
     margin: NonNegativeFloat | None = None
     level: Share = 0.95
@@ -213,36 +187,25 @@ class CompositeAnalysis(Limited):
         """Pillars and composite of every item, from one repeat."""
         about, scored = _about(judged.frame), judged.frame[judged.frame["repeat"] == repeat]
         wide = scored.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(about.index)
-        return self._weighed(about, {pillar: self._voices(wide, pillar) for pillar in self.weights}, self.missing)
+        voices = {}
+        for pillar in self.weights:
+            judges = (self.judges or {}).get(pillar, dict.fromkeys(wide.columns.get_level_values("judge")))
+            pairs_of = {judge: [(judge, criterion) for criterion in self.of(pillar)] for judge in judges}
+            there = {judge: wide[pairs] for judge, pairs in pairs_of.items() if all(p in wide.columns for p in pairs)}
+            means_of = {judge: given.mean(axis=1, skipna=False) for judge, given in there.items()}
+            voices[pillar] = pd.DataFrame(means_of, index=about.index).round(DIGITS)
+        pillars, composite = self._weighed(voices, self.missing == "renormalise")
+        gaps = pd.DataFrame({p: own.isna().any(axis=1) | own.empty for p, own in voices.items()}, index=about.index)
+        patched = int((gaps.any(axis=1) & composite.notna()).sum())
+        return Scores(about, wide, pillars, composite, voices, patched)
 
-    def _weighed(self, about: pd.DataFrame, voices: Mapping[str, pd.DataFrame], missing: Missing) -> Scores:
-        patch = missing == "renormalise"
-        means_of = {pillar: own.mean(axis=1, skipna=patch) for pillar, own in voices.items()}
+    def _weighed(self, voices: Mapping[str, pd.DataFrame], patch: bool = False) -> tuple[pd.DataFrame, pd.Series]:
+        """The pillars and their weighted mean; with `patch`, from what is there."""
         # Means are rounded where they are made: (2/5 + 4/5) / 2 shall tie with 3/5.
-        pillars = pd.DataFrame(means_of, index=about.index).round(DIGITS)
+        pillars = pd.DataFrame({p: own.mean(axis=1, skipna=patch) for p, own in voices.items()}).round(DIGITS)
         there = (pillars.notna() * self.weighing).sum(axis=1)
         composite = ((pillars.fillna(0) * self.weighing).sum(axis=1) / there).round(DIGITS)
-        if not patch:
-            composite = composite.where(pillars.notna().all(axis=1))
-        gaps = pd.DataFrame({p: own.isna().any(axis=1) | own.empty for p, own in voices.items()}, index=about.index)
-        return Scores(about, pillars, composite, voices, int((gaps.any(axis=1) & composite.notna()).sum()))
-
-    def _voices(self, wide: pd.DataFrame, pillar: str) -> pd.DataFrame:
-        """Each judge's score of a pillar, a column per judge; NaN where one of its criteria is missing."""
-        judges = (self.judges or {}).get(pillar, dict.fromkeys(wide.columns.get_level_values("judge")))
-        columns = {judge: [(judge, criterion) for criterion in self.of(pillar)] for judge in judges}
-        there = {judge: pairs for judge, pairs in columns.items() if all(pair in wide.columns for pair in pairs)}
-        means_of = {judge: wide[pairs].mean(axis=1, skipna=False) for judge, pairs in there.items()}
-        return pd.DataFrame(means_of, index=wide.index).round(DIGITS)
-
-    def by_judge(self, scores: Scores) -> dict[str, Scores]:
-        """Pillars and composite with each judge alone, of pillars with several; {} where none has."""
-        judges = [judge for own in scores.voices.values() if own.shape[1] > 1 for judge in own.columns]
-        alone = {}
-        for judge in dict.fromkeys(judges):
-            own = {p: v[[judge]] if v.shape[1] > 1 and judge in v else v for p, v in scores.voices.items()}
-            alone[str(judge)] = self._weighed(scores.about, own, "missing")
-        return alone
+        return pillars, composite if patch else composite.where(pillars.notna().all(axis=1))
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited without systems or criteria, ConfigError for a judge that is not there."""
@@ -269,27 +232,18 @@ class CompositeAnalysis(Limited):
         self.check(judged)
         tell, scores, margin = Telling(self.name), self.scores(judged), margin_of(judged.rubric, self.margin)
         table = crossed(scores.about, -judged.sign * scores.composite)
-        whole = table.dropna()
-        systems = compare_systems(whole, _groups(scores, whole), margin, self.level, self.power)
-        ruling = verdict(COMPOSITE, systems._replace(means=dict(-judged.sign * whole.mean())))
+        whole, groups = table.dropna(), scores.about.drop_duplicates("case").set_index("case")["group"]
+        systems = compare_systems(whole, groups, margin, self.level, self.power)
+        ruling = verdict(COMPOSITE, systems)
         if scores.composite.isna().any() and ruling.standing != "undecided":
-            ruling = self._withheld(ruling, judged, scores, margin)
+            ruling = self._withheld(ruling, judged, scores, groups, margin)
+        systems.mean *= -judged.sign
         self._set_out(tell, scores, table, margin)
         if len(whole) and table.shape[1] > 1:
             self._rank(tell, judged, scores, systems, rng)
-        alone = self.by_judge(scores)
-        means_alone = self._by_judge(tell, judged, alone)
-        cases = crossed(scores.about, scores.composite)
-        tell.tables["cases"] = cases.rename_axis(columns=None).reset_index()
-        tell.tables["cases"].attrs["names"] = list(cases.columns)
-        if 0 < len(cases) <= MOST_CASES:
-            _draw_dots(tell, "cases", cases)
-            for judge, own in alone.items():
-                grid, name = crossed(own.about, own.composite), metric_name(f"cases_{judge}")
-                draw_heatmap(tell, name, grid, "composite", judge=judge, caption="cases_of")
-            if len(means_alone):
-                _draw_dots(tell, "by_judge", means_alone)
+        self._by_judge(tell, judged, scores)
         self._compare_with_earlier(tell, judged, scores, margin)
+        tell.metrics = {name: value for name, value in tell.metrics.items() if not math.isnan(value)}
         items = scores.about[["case", "system"]].assign(**dict(scores.pillars.items()), composite=scores.composite)
         headline = "composite.best" if "composite.best" in tell.metrics else None
         items = items.rename_axis("item_id").reset_index()
@@ -319,22 +273,22 @@ class CompositeAnalysis(Limited):
         tell.say("margin", margin=margin.value, source=f"margin_{margin.source}")
 
     def _rank(
-        self, tell: Telling, judged: LongTable, scores: Scores, systems: Systems, rng: np.random.Generator
+        self, tell: Telling, judged: LongTable, scores: Scores, systems: SimpleNamespace, rng: np.random.Generator
     ) -> None:
         """Tell of every system, the best first, over the cases that all systems have."""
-        whole = crossed(scores.about, -judged.sign * scores.composite).dropna()
-        groups, of = _groups(scores, whole), [f"of_{pillar}" for pillar in self.weights]
+        whole, groups, about = systems.table, systems.units, scores.about
         places = ranks(whole.to_numpy(), rng, self.level, self.resamples, groups=groups)
-        pillars = _pillars_of_systems(scores, whole.index).add_prefix("of_")
+        kept = scores.pillars[about["case"].isin(whole.index)]
+        pillars = kept.groupby(about["system"]).mean().add_prefix("of_")
         tell.say("over", n=systems.n, groups=systems.groups)
         rows: list[dict[str, Any]] = []
         for n in np.argsort(places.place, kind="stable"):
             system = str(whole.columns[n])
-            own = -judged.sign * whole[system].to_numpy()
-            mean = Estimate(float(own.mean()), np.nan, np.nan)
-            if len(set(groups)) > 1:
-                within = judged.scale[0] <= own.min() and own.max() <= judged.scale[1]
-                held = means.interval(own, self.level, groups=groups, bounds=judged.scale if within else None)
+            values = -judged.sign * whole[system].to_numpy()
+            mean = Estimate(float(values.mean()), np.nan, np.nan)
+            if systems.groups > 1:
+                within = judged.scale[0] <= values.min() and values.max() <= judged.scale[1]
+                held = means.interval(values, self.level, groups=groups, bounds=judged.scale if within else None)
                 mean = mean.replace(low=held.low, high=held.high)
             place, low, high, first = (float(of_all[n]) for of_all in (places.place, *places.ends, places.first))
             bands = {f"band{end}": "" if math.isnan(x) else self.band(x) for end, x in mean.metrics("").items()}
@@ -346,63 +300,74 @@ class CompositeAnalysis(Limited):
             tell.number(mean, "mean", system)
             tell.number(place, "place", system)
             tell.number(first, "first_share", system)
-            for pillar, column in zip(self.weights, of, strict=True):
-                tell.number(row[column], "pillar", pillar, system)
+            for pillar in self.weights:
+                tell.number(row[f"of_{pillar}"], "pillar", pillar, system)
             shown = {"band": f"band_{bands['band']}", "places": (low, high), "system": system, "first": first}
             tell.say("system", mean.values("composite"), shown)
         tell.tables["ranking"] = ranking = pd.DataFrame(rows)
         pairs = [  # `apart` holds with the level of all together, whatever share of it the table leaves to each
-            Comparison(left, right, "", own.mean, systems.n, own.p, lambda _, apart=apart: apart)  # type: ignore[misc]
-            for left, right, own, _, apart in systems.pairs
+            Comparison(p.left, p.right, "", p.differences.mean, systems.n, p.differences.p, lambda _, p=p: p.apart)  # type: ignore[misc]
+            for p in systems.pairs
         ]
         tests = compare.corrected(pairs, {"": 1}, by_interval=("",), alpha=systems.alpha).table
         tell.tables["tests"] = tests.drop(columns="measure")
-        tell.metrics = {name: value for name, value in tell.metrics.items() if not math.isnan(value)}
         tell.say("places_note", n=systems.n)
         open_ = sum(pair.apart.outcome == "open" for pair in systems.pairs)
         levels = [pair.claim.estimate.level for pair in systems.pairs if pair.claim is not None]
         tell.say("tests", n=len(systems.pairs), open=open_, level=min(levels, default=1 - systems.alpha))
         tell.say("no_truth")
-        columns = {"labels": "system", "estimate": "composite", "low": "low", "high": "high"}
-        forest = {name: ranking[column].tolist() for name, column in columns.items()}
+        forest = columns(ranking, labels="system", estimate="composite", low="low", high="high")
         tell.draw("ranking", "forest", **forest, x_label="composite")
-        draw_heatmap(tell, "pillars", ranking.set_index("system")[[*of, "composite"]], "mean_of_cases")
+        draw_heatmap(tell, "pillars", ranking.set_index("system")[[*pillars, "composite"]], "mean_of_cases")
 
-    def _by_judge(self, tell: Telling, judged: LongTable, alone: Mapping[str, Scores]) -> pd.DataFrame:
-        """Tell the means of every system with each judge alone, over what that judge judged, and its place among them.
-        The composites are returned, a row per system and a column per judge."""
+    def _by_judge(self, tell: Telling, judged: LongTable, scores: Scores) -> None:
+        """Tell the composite of every case, and with each judge alone of pillars with several: of every case, and the
+        means and places of the systems over what that judge judged."""
+        about, cases = scores.about, crossed(scores.about, scores.composite)
+        drawn = 0 < len(cases) <= MOST_CASES
+        if drawn:
+            _draw_dots(tell, "cases", cases)
         rows: list[dict[str, Any]] = []
-        for judge, own in alone.items():
-            table = crossed(own.about, own.composite).dropna()
-            pillars = _pillars_of_systems(own, table.index).add_prefix("of_")
+        several = [voices for voices in scores.voices.values() if voices.shape[1] > 1]
+        for judge in dict.fromkeys(judge for voices in several for judge in voices):
+            alone = {p: v[[judge]] if v.shape[1] > 1 and judge in v else v for p, v in scores.voices.items()}
+            of_judge, composite = self._weighed(alone)
+            grid = crossed(about, composite)
+            if drawn:
+                draw_heatmap(tell, metric_name(f"cases_{judge}"), grid, "composite", judge=judge, caption="cases_of")
+            table = grid.dropna()
+            pillars = of_judge[about["case"].isin(table.index)].groupby(about["system"]).mean().add_prefix("of_")
             places = (judged.sign * table.mean()).round(NOISE).rank(method="min")
             for system in table.columns if len(table) else ():
                 row = {"voice": judge, "system": system, "n": len(table), "place": places[system]}
                 rows.append(row | pillars.loc[system].to_dict() | {"composite": table[system].mean()})
-                tell.number(known(rows[-1]["composite"]), "by_judge", judge, system)
-        if not rows:
-            return pd.DataFrame()
-        tell.tables["by_judge"] = by_judge = pd.DataFrame(rows)
-        first = by_judge[by_judge["place"] == 1].groupby("voice", sort=False)["system"].agg(", ".join)
-        if first.nunique() == 1:
-            tell.say("firsts_same", n=len(first), system=first.iloc[0])
-        else:
-            tell.say("firsts_differ", n=len(first), firsts=first.to_dict())
-        wide = by_judge.pivot(index="system", columns="voice", values="composite")
-        return wide.reindex(index=by_judge["system"].unique(), columns=by_judge["voice"].unique())
+                tell.number(rows[-1]["composite"], "by_judge", judge, system)
+        if rows:
+            tell.tables["by_judge"] = by_judge = pd.DataFrame(rows)
+            first = by_judge[by_judge["place"] == 1].groupby("voice", sort=False)["system"].agg(", ".join)
+            if first.nunique() == 1:
+                tell.say("firsts_same", n=len(first), system=first.iloc[0])
+            else:
+                tell.say("firsts_differ", n=len(first), firsts=first.to_dict())
+            if drawn:
+                wide = by_judge.pivot(index="system", columns="voice", values="composite")
+                wide = wide.reindex(index=by_judge["system"].unique(), columns=by_judge["voice"].unique())
+                _draw_dots(tell, "by_judge", wide)
+        tell.tables["cases"] = cases.rename_axis(columns=None).reset_index()
+        tell.tables["cases"].attrs["names"] = list(cases.columns)
 
-    def _withheld(self, ruling: Ruling, judged: LongTable, scores: Scores, margin: Margin) -> Ruling:
+    def _withheld(self, ruling: Ruling, judged: LongTable, scores: Scores, groups: pd.Series, margin: Margin) -> Ruling:
         """The verdict if it stands with the missing pillars at the ends of the scale that speak most against it."""
         low, high = (
             crossed(scores.about, -judged.sign * (scores.pillars.fillna(end) * self.weighing).sum(axis=1)).dropna()
             for end in judged.scale[:: -judged.sign]
         )
-        first = ruling.evidence.order[0]
+        first = ruling.evidence.first
         for one in low.columns if ruling.standing == "refuted" else [first]:
             turned = high.assign(**{one: low[one]})
-            systems = compare_systems(turned, _groups(scores, turned), margin, self.level, self.power)
+            systems = compare_systems(turned, groups, margin, self.level, self.power)
             again = verdict(COMPOSITE, systems)
-            same = again.standing == "refuted" or again.evidence.order[0] == first
+            same = again.standing == "refuted" or again.evidence.first == first
             if again.standing != ruling.standing or not same:
                 empty = scores.composite.isna()
                 return verdict(WITHHELD, SimpleNamespace(missing=int(empty.sum()), total=len(empty)))
@@ -419,35 +384,18 @@ class CompositeAnalysis(Limited):
             change = (scores.composite - there.reindex(scores.composite.index)).dropna()
             if folder.facts.get("dataset_digest") != judged.digest:
                 tell.say("history_differs", run=name, n=len(change))
-            for system, own in change.groupby(scores.about["system"].reindex(change.index), sort=False):
-                groups = scores.about["group"].reindex(own.index).tolist()
-                both = pd.DataFrame({"now": own.to_numpy(), "then": 0.0})
-                ((left, *_, apart),) = compare_systems(both, groups, margin, level, self.power).pairs
-                (low, high), words = apart.interval, {"within": "equal", "beyond": "higher", "against": "lower"}
-                if left != "now":
-                    (low, high), words = (-high, -low), {"within": "equal", "beyond": "lower", "against": "higher"}
-                row = {"run": name, "system": system, "n": len(own), "then": float(there.reindex(own.index).mean())}
-                row |= {"now": float(scores.composite.reindex(own.index).mean()), "difference": float(own.mean())}
-                rows.append(row | {"low": low, "high": high, "shown": words.get(apart.outcome, "open")})
+            for system, gain in change.groupby(scores.about["system"].reindex(change.index), sort=False):
+                both = pd.DataFrame({"now": gain, "then": 0.0})
+                (pair,) = compare_systems(both, scores.about["group"], margin, level, self.power).pairs
+                (low, high), beyond = pair.apart.interval, "higher"
+                if pair.left != "now":
+                    (low, high), beyond = (-high, -low), "lower"
+                shown = {"within": "equal", "beyond": beyond}.get(pair.apart.outcome, "open")
+                row = {"run": name, "system": system, "n": len(gain), "then": float(there.reindex(gain.index).mean())}
+                row |= {"now": float(scores.composite.reindex(gain.index).mean()), "difference": float(gain.mean())}
+                rows.append(row | {"low": low, "high": high, "shown": shown})
         if rows:
             tell.tables["history"] = pd.DataFrame(rows)
-
-
-def _groups(scores: Scores, cases: pd.DataFrame) -> list[str]:
-    """The independent unit of each case of a table."""
-    groups = scores.about.drop_duplicates("case").set_index("case")["group"]
-    return groups.reindex(cases.index).astype(str).tolist()
-
-
-def _pillars_of_systems(scores: Scores, cases: pd.Index) -> pd.DataFrame:
-    """The mean of every pillar over some cases, a row per system."""
-    kept = scores.about["case"].isin(cases)
-    return scores.pillars[kept].groupby(scores.about.loc[kept, "system"]).mean()
-
-
-def known(number: Number) -> Number | None:
-    """None for a number that does not exist for these data, so that a `Telling` leaves it out."""
-    return None if math.isnan(number.value if isinstance(number, Estimate) else number) else number
 
 
 def _draw_dots(tell: Telling, name: str, table: pd.DataFrame) -> None:

@@ -4,6 +4,7 @@ with itself, would a cheap score of surface likeness do as well, and do judges c
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -16,12 +17,23 @@ from pydantic import NonNegativeFloat
 from scipy import stats
 
 from undogmatic.analyses.association import associate, partial
-from undogmatic.analyses.base import DIGITS, Correlation, Limited, LongTable, Share, Unsuited, family_level
+from undogmatic.analyses.base import (
+    DIGITS,
+    Correlation,
+    Limited,
+    LongTable,
+    Share,
+    Unsuited,
+    columns,
+    family_level,
+)
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
+from undogmatic.analyses.suite import divided, run_each
 from undogmatic.analyses.truth import margin_of
-from undogmatic.constructs.faithfulness.compared import ROUGE, comparable, rouge
-from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap, known
+from undogmatic.constructs.faithfulness.compared import PAIR, ROUGE, rouge
+from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap
+from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.stats import agreement, jackknife, limits, paired
@@ -71,8 +83,8 @@ class OfComposite(Limited):
     is a metric that sums it up, where there is one.
 
     Args:
-        composite: What the composite is made of.
-        level: Confidence level of every interval; of several of a kind, where an analysis says so, together.
+        composite, level: What it is made of; confidence level of every interval, or where an analysis says so of
+            several of a kind together.
     """
 
     name: ClassVar[str]
@@ -83,30 +95,20 @@ class OfComposite(Limited):
     level: Share = 0.95
 
     def check(self, judged: LongTable) -> None:
-        """As the composite."""
         self.composite.check(judged)
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
-        """One result."""
         self.check(judged)
         tell = Telling(self.name)
         evidence = self.find(tell, judged, self.composite.scores(judged), rng)
+        tell.metrics = {key: value for key, value in tell.metrics.items() if not math.isnan(value)}
         ruling = verdict(self.rules, SimpleNamespace(level=self.level, **evidence))
-        name = f"{self.name}.{self.headline}"
-        headline = name if name in tell.metrics else None
+        headline = name if (name := f"{self.name}.{self.headline}") in tell.metrics else None
         return [tell.result(*ruling.decided, headline=headline, items=evidence.get("items"))]
 
     def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         """Add to what is told; the evidence for the verdict, and `items` where numbers per item are kept."""
         raise NotImplementedError
-
-
-def square(pairs: pd.DataFrame, names: Sequence[str], column: str) -> pd.DataFrame:
-    """A coefficient of every two, told by the columns left and right, as a matrix with 1 on its diagonal."""
-    matrix = pd.DataFrame(np.eye(len(names)), index=list(names), columns=list(names))
-    for left, right, value in pairs[["left", "right", column]].itertuples(index=False, name=None):
-        matrix.loc[left, right] = matrix.loc[right, left] = value
-    return matrix
 
 
 @dataclass(frozen=True)
@@ -135,45 +137,36 @@ class AgreementAnalysis(OfComposite):
             )
 
     def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
-        voices, groups = scores.voices[self.pillar], scores.about["group"]
+        voices, groups, criteria = scores.voices[self.pillar], scores.about["group"], self.composite.of(self.pillar)
         for judge, n in voices.isna().sum().items():
             if n:
                 tell.say("failed", judge=judge, n=int(n), total=len(voices))
-        tell.tables["pairs"] = pairs = self._pairs(tell, judged, scores, rng)
+        rows, taus = [], pd.DataFrame(np.eye(voices.shape[1]), voices.columns, voices.columns)
+        for left, right in itertools.combinations(voices.columns, 2):
+            tau, p = associate("kendall", voices[left], voices[right], groups, rng, self.level)
+            taus.loc[left, right] = taus.loc[right, left] = tau.value
+            both = voices[left].notna() & voices[right].notna()
+            rated, units = scores.wide[both], groups[both].tolist()
+            kappas = {c: self._kappa(rated[left, c], rated[right, c], units, rng) for c in criteria}
+            counts = {"left": left, "right": right, "n": tau.n, "left_out": len(voices) - tau.n}
+            rows.append(counts | tau.metrics("tau") | {"p": p})
+            for name, estimate in {"tau": tau, **{f"kappa.{c}": kappa for c, kappa in kappas.items()}}.items():
+                rows[-1] |= estimate.metrics(name.replace(".", "_", 1))
+                tell.number(estimate, name, f"{left}-{right}")
+            shown = {c: kappa.value for c, kappa in kappas.items() if not math.isnan(kappa.value)}
+            tell.say("pair", counts, tau.values("tau"), p=p, kappas=shown)
+        tell.tables["pairs"] = pd.DataFrame(rows)
         rated, alpha = voices.notna().sum(axis=1) >= 2, None
         if rated.any():
             ratings = voices.to_numpy(dtype=np.float64).T
             alpha = limits.alpha(ratings, judged.scale, groups=groups.tolist(), level=self.level)
         tell.number(alpha, "alpha")
-        matrix = square(pairs, list(voices.columns), "tau")
-        self._weakest(tell, scores, matrix, rng)
-        draw_heatmap(tell, "matrix", matrix, "tau", limits=(-1.0, 1.0))
-        counts = {"judges": voices.shape[1], "n": int(rated.sum()), "groups": int(groups[rated].nunique())}
+        self._weakest(tell, scores, taus, rng)
+        draw_heatmap(tell, "matrix", taus, "tau", limits=(-1.0, 1.0))
         bounds = {"tentative": TENTATIVE, "reliable": RELIABLE}
         outcomes = {name: alpha and limits.hold(alpha, bound).outcome for name, bound in bounds.items()}
+        counts = {"judges": voices.shape[1], "n": int(rated.sum()), "groups": int(groups[rated].nunique())}
         return counts | outcomes | {"needed": FEWEST_GROUPS, "alpha": alpha, "bound": TENTATIVE}
-
-    def _pairs(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> pd.DataFrame:
-        """Kendall's tau of every two judges, and kappa for each criterion."""
-        voices, groups = scores.voices[self.pillar], scores.about["group"]
-        first = judged.first()
-        wide = first.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(voices.index)
-        rows = []
-        for left, right in itertools.combinations(voices.columns, 2):
-            tau, p = associate("kendall", voices[left], voices[right], groups, rng, self.level)
-            both = voices[left].notna() & voices[right].notna()
-            rated, units = wide[both], groups[both].tolist()
-            criteria = self.composite.of(self.pillar)
-            kappas = {c: self._kappa(rated[left, c], rated[right, c], units, rng) for c in criteria}
-            counts = {"left": left, "right": right, "n": tau.n, "left_out": len(voices) - tau.n}
-            row = counts | tau.metrics("tau") | {"p": p}
-            for name, estimate in {"tau": tau, **{f"kappa.{c}": kappa for c, kappa in kappas.items()}}.items():
-                row |= estimate.metrics(name.replace(".", "_", 1))
-                tell.number(known(estimate), name, f"{left}-{right}")
-            shown = {c: kappa.value for c, kappa in kappas.items() if known(kappa)}
-            tell.say("pair", counts, tau.values("tau"), p=p, kappas=shown)
-            rows.append(row)
-        return pd.DataFrame(rows)
 
     def _kappa(self, a: pd.Series, b: pd.Series, groups: list[Any], rng: np.random.Generator) -> Estimate:
         """Quadratic weighted kappa with its interval; NaN where scores are no categories, or all one."""
@@ -188,8 +181,9 @@ class AgreementAnalysis(OfComposite):
         """Mean tau of each judge with the others, what it weighs in the composite, and whether the lowest is shown."""
         voices, groups = scores.voices[self.pillar], scores.about["group"]
         weight = self.composite.weights[self.pillar] / voices.shape[1]
-        columns = {"mean_tau": (np.nansum(matrix.to_numpy(), axis=1) - 1) / (voices.shape[1] - 1), "weight": weight}
-        table = pd.DataFrame({"voice": voices.columns, **columns, "failed": voices.isna().sum().to_numpy()})
+        mean_tau = (np.nansum(matrix.to_numpy(), axis=1) - 1) / (voices.shape[1] - 1)
+        failed = voices.isna().sum().to_numpy()
+        table = pd.DataFrame({"voice": voices.columns, "mean_tau": mean_tau, "weight": weight, "failed": failed})
         tell.tables["voices"] = table = table.sort_values("mean_tau", kind="stable", ignore_index=True)
         for name, tau in zip(table["voice"], table["mean_tau"], strict=True):
             tell.number(float(tau), "mean_tau", name)
@@ -262,22 +256,19 @@ class ConsistencyAnalysis(OfComposite):
             row["close_rate"] = float((size <= self.close + 1e-9).mean())
             for key in ("mean_change", "mean_shift", "largest", "exact_rate", "close_rate"):
                 tell.number(row[key], key, voice)
-            said = ("voice", "n", "mean_change", "largest", "exact_rate", "close_rate")
-            tell.say("one", {key: row[key] for key in said}, close=self.close)
+            named = ("voice", "n", "mean_change", "largest", "exact_rate", "close_rate")
+            tell.say("one", {key: row[key] for key in named}, close=self.close)
             rows.append(row)
         if rows:
             tell.number(max(row["mean_change"] for row in rows), "mean_change")
             tell.tables["judges"] = pd.DataFrame(rows)
-        all_shown, held_ = bool(rows) and len(claims) == len(rows), claims.values()
-        return {
-            "judges": len(rows),
-            "margin": margin,
-            "moved": [voice for (_, voice), held in claims.items() if held.outcome == "beyond"],
-            "within": all_shown and all(held.outcome == "within" for held in held_),
-            "few": not all_shown or any(held.few for held in held_),
-            "groups": min(held.estimate.n_groups for held in held_) if all_shown else 0,
-            "fewest": max((held.fewest for held in held_), default=2),
-        }
+        all_shown, shown = bool(rows) and len(claims) == len(rows), claims.values()
+        moved = [voice for (_, voice), held in claims.items() if held.outcome == "beyond"]
+        few = not all_shown or any(held.few for held in shown)
+        within = all_shown and all(held.outcome == "within" for held in shown)
+        least = min(held.estimate.n_groups for held in shown) if all_shown else 0
+        counts = {"judges": len(rows), "groups": least, "fewest": max((held.fewest for held in shown), default=2)}
+        return {"margin": margin, "moved": moved, "within": within, "few": few, **counts}
 
 
 @dataclass(frozen=True)
@@ -292,16 +283,18 @@ class CorrelationsAnalysis(OfComposite):
 
     def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         groups, weights = scores.about["group"], self.composite.weighing
-        columns: dict[str, pd.Series] = {}  # every pillar, and where it has several judges, each of them
+        named: dict[str, pd.Series] = {}  # every pillar, and where it has several judges, each of them
         for pillar, voices in scores.voices.items():
-            columns[pillar] = scores.pillars[pillar]
+            named[pillar] = scores.pillars[pillar]
             if voices.shape[1] > 1:
-                columns |= {f"{pillar} ({judge})": voices[judge] for judge in voices}
+                named |= {f"{pillar} ({judge})": voices[judge] for judge in voices}
+        matrix = pd.DataFrame(np.eye(len(named)), [*named], [*named])
         rows: list[dict[str, Any]] = []
-        for (left, x), (right, y) in itertools.combinations(columns.items(), 2):
+        for (left, x), (right, y) in itertools.combinations(named.items(), 2):
             rho, p = associate("spearman", x, y, groups, rng, self.level)
             rows.append({"left": left, "right": right, "n": rho.n, **rho.row("rho"), "p": p})
-            tell.number(known(rho.value), "rho", f"{left}-{right}")
+            matrix.loc[left, right] = matrix.loc[right, left] = rho.value
+            tell.number(rho.value, "rho", f"{left}-{right}")
         pairs = pd.DataFrame(rows, columns="left right n rho low high p".split())
         rest: dict[str, Estimate] = {}
         rows = []
@@ -310,16 +303,15 @@ class CorrelationsAnalysis(OfComposite):
             mean = (scores.pillars[others.index] * others).sum(axis=1, skipna=False).round(DIGITS)
             level = family_level(self.level, len(weights))
             rho, p = associate("spearman", scores.pillars[pillar], mean, groups, rng, level)
-            rest[pillar], weight, flagged = rho, float(weights[pillar]), bool(rho.value < 0)
-            row = {"pillar": pillar, "n": rho.n, **rho.row("rho"), "p": p, "flagged": flagged, "weight": weight}
-            rows.append(row)
-            tell.number(known(rho.value), "rest", pillar)
-            values = {"pillar": pillar, "weight": weight, **rho.values("rho"), "n": rho.n}
-            tell.say("flagged" if flagged else "with_rest", values)
-        of_rest = pd.DataFrame(rows, columns="pillar n rho low high p flagged weight".split())
-        tell.tables |= {"rest": of_rest, "pairs": pairs}
-        tell.number(min((rho.value for rho in rest.values() if known(rho)), default=None), "lowest")
-        draw_heatmap(tell, "matrix", square(pairs, list(columns), "rho"), "rho", limits=(-1.0, 1.0))
+            rest[pillar], flagged = rho, bool(rho.value < 0)
+            about = {"pillar": pillar, "n": rho.n, "weight": float(weights[pillar])}
+            rows.append(about | rho.row("rho") | {"p": p, "flagged": flagged})
+            tell.number(rho.value, "rest", pillar)
+            tell.say("flagged" if flagged else "with_rest", about, rho.values("rho"))
+        tell.tables["rest"] = pd.DataFrame(rows, columns="pillar n rho low high p flagged weight".split())
+        tell.tables["pairs"] = pairs
+        tell.number(min((rho.value for rho in rest.values() if not math.isnan(rho.value)), default=None), "lowest")
+        draw_heatmap(tell, "matrix", matrix, "rho", limits=(-1.0, 1.0))
         against = [pillar for pillar, rho in rest.items() if rho.high < 0]
         return {"n": len(rest), "against": against, "open": [p for p, rho in rest.items() if not rho.low > 0]}
 
@@ -347,7 +339,7 @@ class BaselinesAnalysis(OfComposite):
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited where there is no baseline."""
         super().check(judged)
-        texts = any(map(comparable, judged.inputs.values())) if judged.inputs else False
+        texts = any(inputs.keys() >= PAIR for inputs in (judged.inputs or {}).values())
         if not texts and not any(self._stored(judged, name) is not None for name in self.of):
             raise Unsuited(
                 f"analysis=baselines needs texts with a reference, or one of the columns {', '.join(self.of)}. Give "
@@ -357,8 +349,8 @@ class BaselinesAnalysis(OfComposite):
     def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         groups, index = scores.about["group"], scores.composite.index
         texts = [judged.inputs.get(str(item_id), {}) for item_id in index]
-        wanted = ROUGE if any(name in ROUGE for name in self.of) and any(map(comparable, texts)) else ()
-        made = pd.DataFrame(rouge(texts) if wanted else {}, index=index, columns=list(wanted))
+        computed = any(name in ROUGE for name in self.of) and any(inputs.keys() >= PAIR for inputs in texts)
+        made = pd.DataFrame(rouge(texts) if computed else {}, index=index)
         values: dict[str, pd.Series] = {}
         for name in self.of:
             stored = self._stored(judged, name)
@@ -374,10 +366,10 @@ class BaselinesAnalysis(OfComposite):
             else:
                 tell.say("absent", baseline=name)
         level = family_level(self.level, len(values))
-        correlated = {
-            name: [associate(kind, own, scores.composite, groups, rng, level) for kind in ("kendall", "spearman")]
-            for name, own in values.items()
-        }
+        correlated = {}
+        for name, column in values.items():
+            compared = column, scores.composite, groups, rng, level
+            correlated[name] = associate("kendall", *compared), associate("spearman", *compared)
         holm = pd.Series({name: tau.p for name, (tau, _) in correlated.items()}, dtype=float)
         if len(tested := holm.dropna()):
             holm[tested.index] = paired.holm(tested.to_numpy())
@@ -387,15 +379,13 @@ class BaselinesAnalysis(OfComposite):
             rows.append({"baseline": name, "n": tau.n, **tau.metrics("tau"), **rho.metrics("rho"), **p})
             tell.say("one", tau.values("tau"), p, baseline=name, rho=rho.value, n=tau.n)
             for key, estimate in (("tau", tau), ("rho", rho)):
-                if known(estimate):
-                    tell.number(estimate, key, name)
-                    tell.number(p[f"p_{key}"], f"p_{key}", name)
-        columns = "baseline n tau tau_low tau_high p_tau p_holm rho rho_low rho_high p_rho".split()
-        tell.tables["baselines"] = table = pd.DataFrame(rows, columns=columns)
+                tell.number(estimate, key, name)
+                tell.number(p[f"p_{key}"], f"p_{key}", name)
+        order = "baseline n tau tau_low tau_high p_tau p_holm rho rho_low rho_high p_rho".split()
+        tell.tables["baselines"] = table = pd.DataFrame(rows, columns=order)
         if table["tau"].notna().any():
             tell.number(float(table["tau"].max()), "best")
-            columns_of = {"labels": "baseline", "estimate": "tau", "low": "tau_low", "high": "tau_high"}
-            forest = {name: table[column].tolist() for name, column in columns_of.items()}
+            forest = columns(table, labels="baseline", estimate="tau", low="tau_low", high="tau_high")
             tell.draw("tau", "forest", **forest, x_label="tau", reference=0.0, limits=(-1.0, 1.0))
         above = table.loc[table["tau_low"] > self.order, "baseline"].tolist()
         open_ = table.loc[~(table["tau_high"] < self.order), "baseline"].tolist()
@@ -441,33 +431,34 @@ class LengthBiasAnalysis(OfComposite):
 
     def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
         voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
-        frame, criteria = judged.first(), self.composite.of(self.pillar)
+        criteria = self.composite.of(self.pillar)
         about = scores.about["group"], rng, family_level(self.level, voices.shape[1])
         tell.say("given", given=list(self.given), bound=self.bound)
         rows: list[dict[str, Any]] = []
         plain: dict[str, Estimate] = {}
         for judge in map(str, voices):
-            own = voices[judge]
-            r, p = associate("pearson", words, own, *about)
+            score = voices[judge]
+            r, p = associate("pearson", words, score, *about)
             plain[judge], flagged = r, bool(abs(r.value) > self.bound)
-            others = {"spearman": associate("spearman", words, own, *about).estimate.value}
+            others = {"spearman": associate("spearman", words, score, *about).estimate.value}
             for criterion in criteria if len(criteria) > 1 else ():
-                named = frame[(frame["judge"] == judge) & (frame["criterion"] == criterion)]
-                score = named.set_index("item_id")["score"].reindex(own.index)
-                others[f"r_{criterion}"] = associate("pearson", words, score, *about).estimate.value
+                r_own = associate("pearson", words, scores.wide[judge, criterion], *about).estimate
+                others[f"r_{criterion}"] = r_own.value
             equal = {name: scores.composite if name == "composite" else scores.pillars[name] for name in self.given}
-            held = {name: partial(words, own, given, *about) for name, given in equal.items()}
-            row = {"voice": judge, "n": r.n, **r.row("r"), "p": p, "flagged": flagged, **others}
-            rows.append(row | {k: v for name, each in held.items() for k, v in each.metrics(f"given_{name}").items()})
-            for key, estimate in {"r": r, **{f"given.{name}": each for name, each in held.items()}}.items():
-                tell.number(known(estimate), key, judge)
+            held = {name: partial(words, score, level, *about) for name, level in equal.items()}
+            rows.append({"voice": judge, "n": r.n, **r.row("r"), "p": p, "flagged": flagged, **others})
+            tell.number(r, "r", judge)
+            for name, at_equal in held.items():
+                rows[-1] |= at_equal.metrics(f"given_{name}")
+                tell.number(at_equal, f"given.{name}", judge)
             for key, value in others.items():
-                tell.number(known(value), key.replace("r_", "r."), judge)
+                tell.number(value, key.replace("r_", "r."), judge)
             values = {"n": r.n, "r": r.value, "p": p, "spearman": others["spearman"], "judge": judge}
-            values |= {"interval": r.interval, "partials": {name: each.value for name, each in held.items()}}
+            values |= {"interval": r.interval, "partials": {name: at_equal.value for name, at_equal in held.items()}}
             tell.say("flagged" if flagged else "one", values, {"bound": self.bound} if flagged else {})
         tell.tables["judges"] = pd.DataFrame(rows)
-        tell.number(max(filter(known, plain.values()), key=lambda r: abs(r.value), default=None), "largest")
+        there = (r for r in plain.values() if not math.isnan(r.value))
+        tell.number(max(there, key=lambda r: abs(r.value), default=None), "largest")
         if len(shown := voices.stack().dropna()):
             marks = {"x": [float(words[item]) for item, _ in shown.index], "y": shown.astype(float).tolist()}
             groups = [str(judge) for _, judge in shown.index]
@@ -475,3 +466,35 @@ class LengthBiasAnalysis(OfComposite):
         biased = [judge for judge, r in plain.items() if r.against(self.bound) in ("beyond", "against")]
         open_ = [judge for judge, r in plain.items() if not (r.low > -self.bound and r.high < self.bound)]
         return {"bound": self.bound, "judges": len(plain), "biased": biased, "open": open_}
+
+
+@dataclass(frozen=True)
+class MetaAnalysis:
+    """Runs the composite and every analysis of it that the run has the conditions for; says which were left out. Each
+    can be set as if it were run alone, and all read the one composite (`analysis.composite.weights`)."""
+
+    name: ClassVar[str] = "meta"
+    long: ClassVar[bool] = True
+    composite: CompositeAnalysis
+    agreement: AgreementAnalysis
+    pillars: CorrelationsAnalysis
+    baselines: BaselinesAnalysis
+    length_bias: LengthBiasAnalysis
+    consistency: ConsistencyAnalysis
+    taxonomy: TaxonomyAnalysis
+
+    def check(self, judged: LongTable) -> None:
+        """Raises Unsuited where there is no composite, and what is wrong with a dataset otherwise."""
+        self.composite.check(judged)
+        divided([*vars(self).values()], judged)
+
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+        """The composite, then what is asked of it, then what was left out and why."""
+        _, *further = vars(self).values()
+        runnable, left_out = divided(further, judged)
+        tell = Telling(self.name)
+        tell.say("run", analyses=[analysis.name for analysis in runnable])
+        for name, why in left_out.items():
+            tell.say("left_out", analysis=name, reason=why)
+        tell.number(len(left_out), "left_out")
+        return [*run_each([self.composite, *runnable], judged, rng), tell.result()]

@@ -1,16 +1,22 @@
-"""Reads a document (PDF, plain text, Markdown) as text, page by page, without what only the page needs."""
+"""Reads a document (PDF, plain text, Markdown) as text: joins the lines of its pages to paragraphs, without headers,
+footers and page numbers, and keeps footnotes apart."""
 
 from __future__ import annotations
 
 import asyncio
+import difflib
 import hashlib
 import io
 import logging
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from itertools import pairwise
+from math import inf
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
-from undogmatic.constructs.faithfulness.layout import PageLine, furniture, paragraphs
 from undogmatic.engine.step import Step
 from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.records.records import Item
@@ -40,11 +46,6 @@ class DocumentText(NamedTuple):
     warnings: tuple[str, ...]  # what a reader of the text should know, in sentences
     sha256: str  # of the file, in hex
 
-    @property
-    def words(self) -> int:
-        """Words of the text, divided by white space."""
-        return len(self.text.split())
-
 
 def read_document(path: str | Path) -> DocumentText:
     """Read a .pdf, .txt or .md file.
@@ -53,8 +54,7 @@ def read_document(path: str | Path) -> DocumentText:
     longer than a page is wide.
 
     Raises:
-        DataError: The file cannot be read, or there is no text in it; the message says which it is (a scan, protected,
-            broken, empty, too large, of another kind) and what to do next.
+        DataError: The file cannot be read, or there is no text in it; the message says why and what to do next.
         ConfigError: A library that it takes is not installed.
     """
     path = Path(path)
@@ -63,21 +63,18 @@ def read_document(path: str | Path) -> DocumentText:
     raw = read_bytes(path, LARGEST)
     sha256 = hashlib.sha256(raw).hexdigest()
     if kind == ".pdf" and raw.strip():
-        return _from_pages(path, pdf_pages(raw, path), sha256)
-    try:
-        text = decoded(raw).replace("\r\n", "\n").replace("\r", "\n")
-    except Unreadable as error:
-        raise DataError(error.at(str(path))) from None
-    if not text.strip():
-        raise DataError(f"{path}: empty. Fetch it again, or name another file.")
-    pages = [[PageLine(line.strip()) for line in page.split("\n")] for page in text.split("\f") if page.strip()]
-    longest = max(len(line.text) for page in pages for line in page)
-    if kind == ".md" or (len(pages) == 1 and longest > WRAPPED):
-        return DocumentText(text.strip(), 1, (), (), (), sha256)
-    return _from_pages(path, pages, sha256)
-
-
-def _from_pages(path: Path, pages: list[list[PageLine]], sha256: str) -> DocumentText:
+        pages = pdf_pages(raw, path)
+    else:
+        try:
+            text = decoded(raw).replace("\r\n", "\n").replace("\r", "\n")
+        except Unreadable as error:
+            raise DataError(error.at(str(path))) from None
+        if not text.strip():
+            raise DataError(f"{path}: empty. Fetch it again, or name another file.")
+        pages = [[PageLine(line.strip()) for line in page.split("\n")] for page in text.split("\f") if page.strip()]
+        longest = max(len(line.text) for page in pages for line in page)
+        if kind == ".md" or (len(pages) == 1 and longest > WRAPPED):
+            return DocumentText(text.strip(), 1, (), (), (), sha256)
     gone = furniture(pages)
     removed = tuple(Removed(n + 1, pages[n][k].text) for n, out in enumerate(gone) for k in sorted(out))
     kept = [[line for k, line in enumerate(page) if k not in out] for page, out in zip(pages, gone, strict=True)]
@@ -179,16 +176,243 @@ def _lines(page: Any) -> list[PageLine]:
     return joined
 
 
+SMALLER = 0.95  # of the size of the body: what is smaller, at the foot of a page, may be a footnote
+APART = 1.2  # times the usual distance of lines: so far a footnote stands from the body, if it bears no mark
+PARAGRAPH = 1.3  # times the usual distance of lines: more than that divides paragraphs
+CENTRED = 4  # times the size of the letters: a line that begins farther in stands in the middle, as a heading does
+_MARK = re.compile(r"([*†‡§]{1,3}|\d{1,3})[.)]?\s?[A-Z“\"‘'(\[§]|[—–_-]{4,}$")
+_RULE = re.compile(r"[—–_*-]{4,}\s*")
+LONGEST_WORD = 40
+_CUT = re.compile(rf"([^\W\d_]{{1,{LONGEST_WORD}}})( ?)([-\u2010\u00ad])$")
+_ENCLITICS = ("se", "lhe", "lhes", "lo", "la", "los", "las")  # Portuguese pronouns that a hyphen ties to their verb
+_HEAD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+ENDS = (".", "!", "?", ":", ";", "”", '"', "’", "'", ")", "]")
+
+
+class PageLine(NamedTuple):
+    """One line of a page. Places are in 1/72 inch, from the lower left corner of the page; all 0 in a text file."""
+
+    text: str  # as it was read, without the blanks around it
+    x: float = 0.0
+    y: float = 0.0
+    size: float = 0.0  # of its letters, in 1/72 inch
+
+
+Page = Sequence[PageLine]
+
+
+def paragraphs(pages: Sequence[Page]) -> tuple[list[str], list[str]]:
+    """The paragraphs of the body, and the footnotes, of pages without headers and footers, in the pages' order.
+
+    Where the places of lines are known, a paragraph begins with an indent, a larger distance or another size; where
+    they are not, after an empty line. A footnote is what stands smaller at the foot of a page, from its mark or from a
+    larger distance on; it ends up behind the body, since it would divide a sentence that runs over two pages.
+    """
+    whole = vocabulary(line.text for page in pages for line in page)
+    size = _usual(line.size for page in pages for line in page for _ in line.text)
+    main, feet = list[Page](), list[Page]()
+    for page in pages:
+        start = _notes_start(page, size, bool(feet and feet[-1]))
+        main.append(page[:start])
+        feet.append(page[start:])
+    notes: list[list[PageLine]] = []
+    for line in (line for foot in feet for line in foot if not _RULE.fullmatch(line.text)):
+        if not notes or (_MARK.match(line.text) and not notes[-1][-1].text.endswith((",", "-", "\u00ad"))):
+            notes.append([])
+        notes[-1].append(line)
+    return [joined(block, whole) for block in _blocks(main)], [joined(note, whole) for note in notes]
+
+
+def vocabulary(lines: Iterable[str]) -> set[str]:
+    """The words of a document, by which a hyphen at the end of a line is told from one that belongs to its word. The
+    last word of a line that ends with a hyphen, and the first of the next, do not count."""
+    whole: set[str] = set()
+    cut = False
+    for line in lines:
+        ends = _CUT.search(line[-2 * LONGEST_WORD :]) is not None
+        whole.update(_WORD.findall(line.lower())[1 if cut else 0 : -1 if ends else None])
+        cut = ends
+    return whole
+
+
+def _rejoined(first: str, blank: str, hyphen: str, second: str, chained: bool, whole: Set[str]) -> str:
+    """The word that a line end divides, or its two parts with what stood between them: a blank perhaps, and the hyphen.
+    Some programs write every hyphen at a line's end as a soft one, so its kind says nothing. The word is `chained` if a
+    hyphen stands before its first part as well (time-and-a-half); `whole` words are those of the document."""
+    one = f"{first}{second}".lower()
+    hyphen = "-" if hyphen == "\u00ad" else hyphen
+    if not (second[:1].islower() or (first.isupper() and second.isupper())):
+        return f"{first}{blank}{hyphen}{' ' if blank else ''}{second}"
+    if blank and one not in whole and first.lower() in whole:
+        return f"{first} {hyphen} {second}"  # a dash
+    if one in whole:
+        return first + second
+    own = chained or min(len(first), len(second)) >= 4 or second.lower() in _ENCLITICS
+    both = own and {first.lower(), second.lower()} <= whole
+    return f"{first}-{second}" if both or f"{first}-{second}".lower() in whole else first + second
+
+
+def joined(lines: Page, whole: Set[str]) -> str:
+    """Lines as one paragraph, without the hyphens that divide words at their ends."""
+    pieces = [""]  # never joined before the end: a text of a million lines would be copied for each
+    for line in lines:
+        following = " ".join(line.text.split())
+        last = pieces[-1]
+        cut, head = _CUT.search(last[-2 * LONGEST_WORD :]), _HEAD.match(following)
+        if cut is not None and head is not None:
+            pieces[-1] = last[: len(last) - len(cut[0])]
+            chained = pieces[-1].endswith(("-", "\u2010"))
+            following = _rejoined(cut[1], cut[2], cut[3], head[0], chained, whole) + following[head.end() :]
+        elif last and not (last.endswith(("-", "—", "–", "\u2010", "/")) and not last.endswith(" -")):
+            pieces.append(" ")
+        pieces.append(following)
+    return "".join(pieces).replace("\u00ad", "").strip()
+
+
+def _notes_start(page: Page, body: float, after_notes: bool) -> int:
+    """Where the footnotes of a page begin, its length where it has none; `after_notes` if one may go on from the page
+    before. Else, without a mark, less than half of the page can be footnotes: a headnote is set small as well."""
+    none, margin, usual_gap = len(page), _usual(line.x for line in page), _leading(page)
+    first = next((n + 1 for n in reversed(range(none)) if page[n].size >= SMALLER * body), 0)
+    for start in range(first, none) if first and usual_gap < inf else ():
+        gap = page[start - 1].y - page[start].y
+        marked = _MARK.match(page[start].text) is not None
+        apart = start == first and gap > APART * usual_gap and (after_notes or first >= none / 2)
+        if gap > 0 and (marked or apart) and _usual(line.x for line in page[start:]) < margin + 0.6 * body:
+            return start
+    return none
+
+
+def _blocks(pages: Sequence[Page]) -> list[list[PageLine]]:
+    """The lines of each paragraph."""
+    blocks: list[list[PageLine]] = [[]]
+    over = False
+    for page in pages:
+        gap, margin = _leading(page), _usual(line.x for line in page)  # where most lines begin
+        for n, line in enumerate(page):
+            if not line.text.strip():
+                over = over or n > 0
+                continue
+            if blocks[-1] and (over or _begins(line, blocks[-1], n == 0, gap, margin)):
+                blocks.append([])
+            blocks[-1].append(line)
+            over = False
+        over = over and bool(blocks[-1]) and blocks[-1][-1].text.rstrip().endswith(ENDS)
+    return [block for block in blocks if block]
+
+
+def _begins(line: PageLine, block: Page, turned: bool, gap: float, margin: float) -> bool:
+    """Whether a line begins a paragraph, after the lines of `block`; `turned` if a page begins with it."""
+    before, indent = block[-1], 0.5 * line.size
+    ended = before.text.rstrip().endswith(ENDS)
+    if before.text.endswith((",", "-", "\u00ad")) or (line.text[:1].islower() and not ended):
+        return False
+    other_size = abs(line.size - before.size) > 0.12 * (before.size or 1)
+    if turned:
+        return ended and (line.x > margin + indent or other_size)
+    if other_size or before.y - line.y > PARAGRAPH * gap:
+        return True
+    if line.x > before.x + indent:
+        return line.x > margin + indent
+    headed = before.x > margin + CENTRED * line.size and line.x < margin + indent
+    return headed or (line.x < before.x - indent and len(block) > 1 and abs(block[-2].x - before.x) < indent)
+
+
+def _usual(values: Iterable[float]) -> float:
+    """The commonest of values, rounded to halves; 0 where there are none."""
+    commonest = Counter(round(2 * value) / 2 for value in values).most_common(1)
+    return commonest[0][0] if commonest else 0.0
+
+
+def _leading(page: Page) -> float:
+    """The usual distance between a line and the next below it, in 1/72 inch; infinite where it cannot be told."""
+    gaps = [above.y - below.y for above, below in pairwise(page)]
+    return median([gap for gap in gaps if gap > 1] or [inf])
+
+
+EDGE = 4  # lines from the edge of a page among which headers and footers are looked for
+LONGEST = 300  # characters of a header
+ALIKE = 0.85  # how alike the letters of two headers are that differ by what a scanner misread
+MOST_HEADERS = 20  # different headers with which a misread one is compared
+_NUMBER = re.compile(r"\W*(\d{1,5})\W*")
+_COUNTED = re.compile(r"\b(page|p|pg|página|pagina|pág|fl|fls|folha)\b\W*\d+(\s*(of|de|/)\s*\d+)?", re.IGNORECASE)
+_OUTER_DIGITS = re.compile(r"^\W*\d*|\d*\W*$")
+NUMBER = "#"
+
+
+def furniture(pages: Sequence[Page]) -> list[set[int]]:
+    """Per page the positions of the lines that are headers, footers or page numbers.
+
+    A line is one if it lies at the edge of its page, with nothing but others between it and the edge, and its letters
+    come again there on at least three pages (on two, where there are fewer than five, or behind another such line); a
+    number at its beginning or end does not count, since it changes. A number alone counts if it grows with the pages,
+    or stands before another such line. What heads the first page stays: it is the document's title as often as its
+    header, and does no harm there once.
+    """
+    edges: list[tuple[list[int], list[int]]] = []  # positions nearest to the top, and to the bottom, from it inward
+    for page in pages:
+        # By their place where it is known: many programs set the header after the text.
+        filled = sorted((n for n, line in enumerate(page) if line.text.strip()), key=lambda n: -page[n].y)
+        top = filled[:EDGE]
+        edges.append((top, [n for n in reversed(filled[-EDGE:]) if n not in top[: len(filled) // 2]]))
+    numbers: dict[int, set[tuple[int, int]]] = {}  # by how far they are ahead of their pages, page and position
+    for n, page in enumerate(pages):
+        for position in {*edges[n][0], *edges[n][1]}:
+            if number := _NUMBER.fullmatch(page[position].text[: LONGEST + 1]):
+                numbers.setdefault(int(number[1]) - n, set()).add((n, position))
+    gone: list[set[int]] = [set() for _ in pages]
+    for ahead, places in numbers.items():
+        if len({n for n, _ in places}) > 1 or (len(pages) == 1 and ahead == 1):
+            for n, position in places:
+                gone[n].add(position)
+    for side in (0, 1):
+        times: Counter[str] = Counter()
+        for page, edge in zip(pages, edges, strict=True):
+            times.update({letters(page[n].text) for n in edge[side]} - {"", NUMBER})
+        for n, page in enumerate(pages):
+            gone[n] |= _of_one_page(page, edges[n][side], times, 3 if len(pages) >= 5 else 2, n == 0 and side == 0)
+    return gone
+
+
+def _of_one_page(page: Page, edge: Sequence[int], times: Counter[str], least: int, titled: bool) -> set[int]:
+    """Positions on one side of a page, from its edge inward, `times` being how many pages have a line there."""
+    gone, waiting = set[int](), set[int]()
+    for position in edge:
+        text = page[position].text
+        key, enough = letters(text), 2 if gone else least
+        if key == NUMBER:
+            waiting.add(position)
+            continue
+        counted = len(text) <= LONGEST and _COUNTED.search(text) is not None
+        # It comes again by itself or, if it is long, misread.
+        often = (other for other, number in times.most_common(MOST_HEADERS) if number >= enough)
+        again = times.get(key, 0) >= enough or (
+            len(key) >= 8 and any(difflib.SequenceMatcher(None, key, other).ratio() >= ALIKE for other in often)
+        )
+        if not (again and (counted or not titled)) and (key or not counted):
+            break
+        gone |= {position} | waiting
+        waiting = set()
+    return gone
+
+
+def letters(text: str) -> str:
+    """By what a header is known again: its letters, and the digits among them; NUMBER for a number by itself. A long
+    line is none."""
+    if len(text) > LONGEST or _NUMBER.fullmatch(text):
+        return "" if len(text) > LONGEST else NUMBER
+    inner = _OUTER_DIGITS.sub("", _COUNTED.sub(" ", text)).lower()
+    return "".join(character for character in inner if character.isalnum())
+
+
 class ExtractStep(Step):
-    """One item of each, under its own id, with the document's text in the place of its path.
+    """One item of each, under its own id, with the document's text as the input `text` in the place of its path (of a
+    .pdf, .txt or .md file), which is the input `document`.
 
     The other inputs and all metadata stay; `pages`, `words` and `document_sha256` come to the metadata, and `warnings`
     where there are any. A document that cannot be read is a failure with its reason, and so is one that is another file
     than `document_sha256` in the metadata says. An item without a document, but with its text, stays as it is.
-
-    Args:
-        document: The input that holds the path of a .pdf, .txt or .md file.
-        text: The input that the text becomes.
     """
 
     name = "extract"
@@ -207,15 +431,15 @@ class ExtractStep(Step):
             )
         try:
             # In a thread: a long PDF takes seconds, in which other items' answers wait to be read.
-            found = await asyncio.to_thread(read_document, item.inputs[self.document])
+            read = await asyncio.to_thread(read_document, item.inputs[self.document])
         except DataError as error:
             raise UnparseableAnswer(str(error)) from None
-        if (told := item.metadata.get("document_sha256")) not in (None, found.sha256):
+        if (told := item.metadata.get("document_sha256")) not in (None, read.sha256):
             raise UnparseableAnswer(
-                f"{item.inputs[self.document]}: another file than expected (SHA-256 {found.sha256[:12]}..., expected "
+                f"{item.inputs[self.document]}: another file than expected (SHA-256 {read.sha256[:12]}..., expected "
                 f"{str(told)[:12]}...). Fetch the right one, or correct `document_sha256`."
             )
-        added = {"pages": found.pages, "words": found.words, "document_sha256": found.sha256}
-        added |= {"warnings": list(found.warnings)} if found.warnings else {}
-        inputs = {self.text: found.text} | {k: v for k, v in item.inputs.items() if k not in (self.document, self.text)}
+        added = {"pages": read.pages, "words": len(read.text.split()), "document_sha256": read.sha256}
+        added |= {"warnings": list(read.warnings)} if read.warnings else {}
+        inputs = {self.text: read.text} | {k: v for k, v in item.inputs.items() if k not in (self.document, self.text)}
         return [item.model_copy(update={"inputs": inputs, "metadata": item.metadata | added})]

@@ -21,35 +21,35 @@ def add(commands: Any) -> None:
     extract.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> None:
+def run(typed: argparse.Namespace) -> None:
     """Read, write and print a table; exit with 1 if a file could not be read or its text not be written."""
     from rich.console import Console
     from rich.table import Table
 
     from undogmatic.constructs.faithfulness.document import read_document
 
-    targets = _targets([Path(file) for file in given.files], given.to)
+    targets = _targets([Path(file) for file in typed.files], typed.to)
     table = Table(box=None, pad_edge=False)
     for head in ("file", "pages", "words", "removed", "notes", "text"):
         number = head not in ("file", "text")
         table.add_column(head, justify="right" if number else "left", overflow="fold", no_wrap=number)
-    said: list[str] = []
+    messages: list[str] = []
     failed = 0
     for source, target in targets.items():
         try:
             document = read_document(source)
-            _write(target, f"{document.text}\n", given.overwrite)
+            _write(target, f"{document.text}\n", typed.overwrite)
         except (ConfigError, DataError) as error:
             failed += 1
             table.add_row(source.name, "", "", "", "", "not written")
-            said.append(f"error: {error}")
+            messages.append(f"error: {error}")
             continue
-        numbers = (document.pages, document.words, len(document.removed), len(document.notes))
+        numbers = (document.pages, len(document.text.split()), len(document.removed), len(document.notes))
         table.add_row(source.name, *(f"{number:,}" for number in numbers), str(target))
-        said += [f"warning: {source}: {warning}" for warning in document.warnings]
+        messages += [f"warning: {source}: {warning}" for warning in document.warnings]
     Console(markup=False, highlight=False, emoji=False, soft_wrap=False).print(table)
-    for line in said:
-        say(line)
+    for message in messages:
+        say(message)
     if failed:
         print(f"{failed} of {len(targets)} files gave no text.", file=sys.stderr)
         sys.exit(1)

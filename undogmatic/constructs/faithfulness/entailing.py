@@ -40,13 +40,10 @@ Logits = Callable[[Sequence[tuple[str, str]]], NDArray[np.float64]]
 
 
 class Entailing(Model):
-    """A classifier over LABELS, whose order is read from the model's own `id2label`.
+    """A classifier over LABELS by its hub id or its folder; their order is read from the model's own `id2label`.
 
     A folder with `model.onnx` and `tokenizer.json` runs on ONNX Runtime; anything else through transformers, from
     safetensors only.
-
-    Args:
-        path: Hub id or local folder.
     """
 
     readouts = ()
@@ -55,27 +52,24 @@ class Entailing(Model):
         self.path = path
         self.name = Path(path).name or path
         self.licence = publishers_licence("nli.path", path)
-        self._logits: Logits | None = None
+        self._loaded: tuple[Logits, list[int]] | None = None
         self._lock = threading.Lock()
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Of premise and hypothesis: the probability of each of LABELS. Shape (n_pairs, 3). Raises ConfigError where
         the model cannot be loaded, lacks the labels, or gets an obvious pair wrong."""
         with self._lock:  # two at once would only slow one another
-            if self._logits is None:
-                self._logits = self._tested()
-            return _probabilities(self._logits, pairs)
+            if self._loaded is None:
+                self._loaded = self._tested()
+            return _probabilities(*self._loaded, pairs)
 
-    def _tested(self) -> Logits:
-        """What gives the logits of LABELS; a model that fails on pairs which cannot be got wrong is refused."""
+    def _tested(self) -> tuple[Logits, list[int]]:
+        """What gives the logits, and where LABELS are among them. A model that fails on pairs which cannot be got wrong
+        is refused."""
         folder = Path(self.path).expanduser()
-        own, names = _from_onnx(folder) if (folder / "model.onnx").is_file() else _from_transformers(self.path)
+        logits, names = _from_onnx(folder) if (folder / "model.onnx").is_file() else _from_transformers(self.path)
         order = order_of(names, self.path)
-
-        def logits(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-            return np.asarray(own(pairs), dtype=np.float64)[:, order]
-
-        answers = [LABELS[k] for k in _probabilities(logits, [pair[:2] for pair in OBVIOUS]).argmax(axis=1)]
+        answers = [LABELS[k] for k in _probabilities(logits, order, [pair[:2] for pair in OBVIOUS]).argmax(axis=1)]
         if wrong := [(*pair, answer) for pair, answer in zip(OBVIOUS, answers, strict=True) if answer != pair[2]]:
             first, second, right, answer = wrong[0]
             raise ConfigError(
@@ -83,18 +77,17 @@ class Entailing(Model):
                 f"and {second!r} it says {answer}, and it is {right}. Its `id2label` may be in the wrong order, or it "
                 "was not trained for entailment. Name another model, or nli=rules."
             )
-        return logits
+        return logits, order
 
 
-def _probabilities(logits: Logits, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-    found = np.empty((len(pairs), len(LABELS)))
+def _probabilities(logits: Logits, places: list[int], pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    odds = np.empty((len(pairs), len(LABELS)))
     order = sorted(range(len(pairs)), key=lambda n: sum(map(len, pairs[n])))  # little is padded among equals
     for start in range(0, len(pairs), AT_ONCE):
         batch = order[start : start + AT_ONCE]
-        own = logits([pairs[n] for n in batch])
-        odds = np.exp(own - own.max(axis=1, keepdims=True))
-        found[batch] = odds / odds.sum(axis=1, keepdims=True)
-    return found
+        odds[batch] = np.asarray(logits([pairs[n] for n in batch]), dtype=np.float64)[:, places]
+    odds = np.exp(odds - odds.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 def order_of(names: Mapping[Any, str], path: str) -> list[int]:
@@ -102,12 +95,12 @@ def order_of(names: Mapping[Any, str], path: str) -> list[int]:
     by_name = {str(name).strip().lower(): int(place) for place, name in names.items()}
     starts = ("entail", "neutral", "contradict")
     places = [[n for name, n in by_name.items() if name.startswith(start)] for start in starts]
-    if any(len(each) != 1 for each in places):
+    if any(len(several) != 1 for several in places):
         raise ConfigError(
             f"`nli.path` is {path!r}, whose labels are {', '.join(map(str, names.values())) or 'none'}; it needs "
             "entailment, neutral and contradiction, by these names, in the `id2label` of its config.json."
         )
-    return [each[0] for each in places]
+    return [place for (place,) in places]
 
 
 def _from_transformers(path: str) -> tuple[Logits, Mapping[Any, str]]:
@@ -157,8 +150,7 @@ class DebertaEntailment(Entailment):
     """Every sentence of the reference as premise, every one of the summary as hypothesis; the likeliest label counts.
 
     Args:
-        embeddings: What says which sentences are nearest, where `nearest` is set.
-        prompt: The run's; it reaches nobody here.
+        embeddings, prompt: What says which sentences are nearest; the run's prompt, which reaches nobody here.
         path: Hub id or local folder.
         nearest: Ask only about so many of the summary's sentences, the most similar ones; None: about all.
     """
@@ -182,15 +174,15 @@ class DebertaEntailment(Entailment):
         if self.nearest is not None and self.nearest < len(sides.summary):
             similarity = await self.embeddings.similarities(*sides)
             places = [[int(k) for k in np.argsort(-row, kind="stable")[: self.nearest]] for row in similarity]
-        pairs = [(sides.reference[n], sides.summary[k]) for n, own in enumerate(places) for k in own]
+        pairs = [(sides.reference[n], sides.summary[k]) for n, near in enumerate(places) for k in near]
         found = await asyncio.to_thread(self.model.probabilities, pairs)
         findings = []
-        for own, rows in zip(places, np.split(found, np.cumsum([len(own) for own in places])[:-1]), strict=True):
+        for near, rows in zip(places, np.split(found, np.cumsum([*map(len, places)])[:-1]), strict=True):
             against = rows.argmax(axis=1) == CONTRADICTION
             k = int(np.where(against, rows[:, CONTRADICTION], rows[:, CONTRADICTION] - 1).argmax())
             numbers, contradicted = dict(zip(LABELS, rows[k].tolist(), strict=True)), bool(against[k])
             why = f"contradiction with probability {numbers['contradiction']:.2f}" if contradicted else ""
-            findings.append(SentenceFinding(contradicted, own[k], why, numbers=numbers))
+            findings.append(SentenceFinding(contradicted, near[k], why, numbers=numbers))
         return findings
 
     def readouts(self) -> Sequence[Source]:

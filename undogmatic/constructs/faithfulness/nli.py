@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, sides, table, uncontradicted
+from undogmatic.constructs.faithfulness.compared import Means, Sides, sides, table, uncontradicted
 from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.facts.accusations import CONTRADICTED, contradictions, is_sure
 from undogmatic.constructs.faithfulness.facts.words import lexicon
@@ -36,13 +36,9 @@ class SentenceFinding(NamedTuple):
 
 
 class Entailment(Unit):
-    """Base of the means. A class of one's own has `compare`, and a file in conf/nli/.
+    """Base of the means. A class of one's own has `compare`, and a file in conf/nli/."""
 
-    Attributes:
-        name: Its name in `nli=`.
-    """
-
-    name = "entailment"
+    name = "entailment"  # its name in `nli=`
     group = "nli"
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
@@ -75,18 +71,18 @@ class NliJudge(Judge):
 
     async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """The share uncontradicted, and what was found of every sentence."""
-        own = sides(item, self.least)
-        found = await self.nli.compare(item, own)
+        texts = sides(item, self.least)
+        findings = await self.nli.compare(item, texts)
         rows = []
-        for sentence, each in zip(own.reference, found, strict=True):
-            match = None if each.match is None else own.summary[each.match]
-            label = "contradiction" if each.contradicted else "doubt" if each.doubted else "none"
-            row = {"sentence": sentence, "best_match": match, "label": label, "kind": each.kind, "why": each.why}
-            rows.append({**row, **each.numbers})
-        counts = {name: float(sum(getattr(each, name) for each in found)) for name in ("contradicted", "doubted")}
-        score = self.rubric.units(uncontradicted([each.contradicted for each in found]))
-        issues = tuple(each.why for each in found if each.contradicted)
-        return {"nli": Verdict(score=score, issues=issues, details=counts | own.lengths | {"sentences": table(rows)})}
+        for sentence, finding in zip(texts.reference, findings, strict=True):
+            match = None if finding.match is None else texts.summary[finding.match]
+            label = "contradiction" if finding.contradicted else "doubt" if finding.doubted else "none"
+            row = {"sentence": sentence, "best_match": match, "label": label, "kind": finding.kind, "why": finding.why}
+            rows.append({**row, **finding.numbers})
+        score = self.rubric.units(uncontradicted([finding.contradicted for finding in findings]))
+        issues = tuple(finding.why for finding in findings if finding.contradicted)
+        counts = {"contradicted": float(len(issues)), "doubted": float(sum(finding.doubted for finding in findings))}
+        return {"nli": Verdict(score=score, issues=issues, details=counts | texts.lengths | {"sentences": table(rows)})}
 
 
 def in_words(asker: Asker, choice: str, wanted: str, instead: str) -> Asker:
@@ -117,12 +113,8 @@ class Contradicted(Answer):
 
 
 class LlmEntailment(Entailment):
-    """The model sees both texts by numbered sentences and lists the contradictions. A number that is on neither list is
-    an unreadable answer.
-
-    Args:
-        asker: How it is asked; it needs words.
-    """
+    """The model, asked in words, sees both texts by numbered sentences and lists the contradictions. A number that is
+    on neither list is an unreadable answer."""
 
     name = "llm"
 
@@ -133,21 +125,21 @@ class LlmEntailment(Entailment):
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
         """What the model says of every sentence of the reference."""
-        named = {REFERENCE: sides.reference, SUMMARY: sides.summary}
-        numbered = {k: "\n".join(f"{n}. {sentence}" for n, sentence in enumerate(own, 1)) for k, own in named.items()}
+        numbered = {k: "\n".join(f"{n}. {text}" for n, text in enumerate(v, 1)) for k, v in sides._asdict().items()}
         shown = item.model_copy(update={"inputs": item.inputs | numbered})  # as judged texts, within their fence
         answer: Contradicted = (await self.ask.acall(item=shown)).answer
-        found = [SentenceFinding(False)] * len(sides.reference)
-        for each in answer.contradictions:
-            for name, own in named.items():
-                number = getattr(each, name)
-                if not 1 <= number <= len(own):
-                    said = as_text({"contradictions": [one.model_dump() for one in answer.contradictions]})
-                    raise UnparseableAnswer(f"`{name}` is {number}, and there are sentences 1 to {len(own)}", said)
-            if not found[each.reference - 1].contradicted:
-                why = f"{each.kind}: {each.why}"
-                found[each.reference - 1] = SentenceFinding(True, each.summary - 1, why, each.kind)
-        return found
+        findings = [SentenceFinding(False)] * len(sides.reference)
+        for one in answer.contradictions:
+            for name, sentences in sides._asdict().items():
+                if not 1 <= (number := getattr(one, name)) <= len(sentences):
+                    listed = as_text({"contradictions": [named.model_dump() for named in answer.contradictions]})
+                    raise UnparseableAnswer(
+                        f"`{name}` is {number}, and there are sentences 1 to {len(sentences)}", listed
+                    )
+            if not findings[one.reference - 1].contradicted:
+                why = f"{one.kind}: {one.why}"
+                findings[one.reference - 1] = SentenceFinding(True, one.summary - 1, why, one.kind)
+        return findings
 
     def readouts(self) -> Sequence[Source]:
         return (self.asker,)
@@ -159,8 +151,7 @@ class RulesEntailment(Entailment):
     What the rules do not know they do not find: it is a baseline that says what it found, and no reader.
 
     Args:
-        embeddings: What says which sentences are about the same.
-        prompt: The run's; it reaches nobody here.
+        embeddings, prompt: What says which sentences are alike; the run's prompt, which reaches nobody here.
         aligned: Cosine similarity from which two sentences are about the same.
         sure: A kind of contradiction counts if its precision on development (facts/precision.yaml) is above this
             share; others are named as doubts.
@@ -182,11 +173,11 @@ class RulesEntailment(Entailment):
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
         """What the rules find of every sentence of the reference."""
         similarity = await self.embeddings.similarities(*sides)
-        found = contradictions(sides.reference, sides.summary, similarity, self.aligned)
+        accusations = contradictions(sides.reference, sides.summary, similarity, self.aligned)
         findings = []
-        for own, one in zip(similarity, found, strict=True):
-            place = int(own.argmax()) if one is None else one.place
-            finding = SentenceFinding(False, place, numbers={"similarity": float(own[place])})
+        for cosines, one in zip(similarity, accusations, strict=True):
+            place = int(cosines.argmax()) if one is None else one.place
+            finding = SentenceFinding(False, place, numbers={"similarity": float(cosines[place])})
             if one is not None:
                 why = f"{one.kind}: the reference says {one.expected!r}, the summary {one.said!r}"
                 sure = is_sure(CONTRADICTED, one.kind, self.sure)

@@ -8,10 +8,9 @@ baselines: who summarises worse than the first sentences has not summarised.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import dspy
 import numpy as np
@@ -46,8 +45,7 @@ class SummariseStep(Step):
         words: How long a summary shall be.
         max_tokens: Room for an answer; None: three tokens per word, and 200. A model that thinks first needs more.
         context: Tokens that a model is taken to have room for, where it does not declare that itself.
-        temperature: Of the sampling.
-        retries: Further attempts after an answer that cannot be read.
+        temperature, retries: Of the sampling; further attempts after an answer that cannot be read.
     """
 
     name = "summarise"
@@ -69,14 +67,17 @@ class SummariseStep(Step):
                 f"the step summarise has no wording in {language!r} (it has: {', '.join(wordings)}). Choose another "
                 f"`prompt=`, or add `wordings.{language}` to its file in conf/step/."
             )
+        full = [model.name for model in models]
+        if twice := next((name for name in full if full.count(name) > 1), None):
+            raise ConfigError(f"{twice} is named twice among the models that summarise; name each once.")
+        short = [name.partition("@")[0] for name in full]  # without the server, where that tells them apart
+        names = [full[n] if short.count(name) > 1 else name for n, name in enumerate(short)]
         self.text, self.language = text, language
-        limits = SummaryLimits(words, max_tokens if max_tokens is not None else 3 * words + 200, context)
+        tokens = max_tokens if max_tokens is not None else 3 * words + 200
+        settings = words, tokens, context, temperature, retries
         self.systems: Mapping[str, Mapping[str, Summarizer]] = {
-            name: {
-                code: Summarizer(model, wording, words_of(code), limits, temperature, retries)
-                for code, wording in wordings.items()
-            }
-            for name, model in system_names(models).items()
+            name: {code: Summarizer(model, told, words_of(code), *settings) for code, told in wordings.items()}
+            for name, model in zip(names, models, strict=True)
         }
 
     def stages(self) -> Sequence[Step]:
@@ -98,12 +99,7 @@ class SummariseStep(Step):
 
 
 class SystemsStep(Step):
-    """An item for each system: what it is to summarise. It asks nothing.
-
-    Args:
-        systems: Their names.
-        text: The input that they are to summarise.
-    """
+    """An item for each of the `systems`, which is to summarise the input `text`. It asks nothing."""
 
     name = "systems"
 
@@ -126,16 +122,6 @@ class SystemsStep(Step):
         ]
 
 
-def system_names(models: Sequence[Model]) -> dict[str, Model]:
-    """Models by the names of systems: their own, without the server where that is enough to tell them apart. Raises
-    ConfigError where one is named twice."""
-    full = Counter(model.name for model in models)
-    if twice := next((name for name, times in full.items() if times > 1), None):
-        raise ConfigError(f"{twice} is named twice among the models that summarise; name each once.")
-    short = [model.name.partition("@")[0] for model in models]
-    return {model.name if short.count(name) > 1 else name: model for name, model in zip(short, models, strict=True)}
-
-
 TASKS = ("whole", "part", "joined")  # what the model sees: the text, one of its parts, or what was said of the parts
 SHRINKING = 0.9  # so much of its length may stay when a text's parts are summarised; else there is no end to it
 
@@ -152,35 +138,31 @@ class SummaryWording(Record):
     continued: str  # what follows the text where a base model is to go on with its summary
 
 
-class SummaryLimits(NamedTuple):
-    """Words of a summary, tokens of an answer, and the context of a model that does not declare its own."""
-
-    words: int
-    max_tokens: int
-    context: int
-
-
 class Summarizer(dspy.Module):
     """Writes a summary with one model: one that chats, a base model that continues, or a rule that takes sentences out.
+    Raises ConfigError where the model can do none of these.
 
     Args:
-        wording, words: What the model is told, and the fixed sentences of the language around it.
+        wording, fixed: What the model is told, and the fixed sentences of the language around it.
+        words, max_tokens: Of a summary, and of an answer.
+        context: Tokens that the model has room for, where it does not declare that itself.
         retries: Further attempts after an answer that cannot be read.
-    Raises:
-        ConfigError: The model can do none of these.
     """
 
     def __init__(
         self,
         model: Model,
         wording: SummaryWording,
-        words: FixedWords,
-        limits: SummaryLimits,
+        fixed: FixedWords,
+        words: int,
+        max_tokens: int,
+        context: int,
         temperature: float = 0.0,
         retries: int = 1,
     ) -> None:
         super().__init__()
-        self.model, self.wording, self.limits, self.retries = model, wording, limits, retries
+        self.model, self.wording, self.retries = model, wording, retries
+        self.words, self.max_tokens = words, max_tokens
         self.rule = model if isinstance(model, Summarises) else None
         self.base = model if self.rule is None and model.base and isinstance(model, Continues) else None
         chats = "structured" in model.readouts and isinstance(model, Chats)
@@ -190,15 +172,15 @@ class Summarizer(dspy.Module):
                 "summarizer=[lead,centroid,local,gpt]."
             )
         self.lm = LanguageModel(model)
-        self.context = model.context if model.context is not None else limits.context
-        self.adapter = adapter.JudgeAdapter(words.model_copy(update={"fence": wording.fence}))
+        self.context = model.context if model.context is not None else context
+        self.adapter = adapter.JudgeAdapter(fixed.model_copy(update={"fence": wording.fence}))
         schema = {"type": "object", "properties": {"summary": {"type": "string"}}, "required": ["summary"]}
         form = {"name": "summary", "schema": schema | {"additionalProperties": False}, "strict": True}
-        settings: dict[str, Any] = {"temperature": temperature, "max_tokens": limits.max_tokens}
+        settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         settings["response_format"] = {"type": "json_schema", "json_schema": form}
         fields = {"text": adapter.material(wording.heading)}, {"summary": adapter.words(str, wording.form)}
         for task in TASKS:
-            instruction = getattr(wording, task).strip().format(words=limits.words)
+            instruction = getattr(wording, task).strip().format(words=words)
             signature = adapter.signature(instruction, *fields, helpers=("previous", "problem"))
             setattr(self, task, dspy.Predict(signature, **settings))
 
@@ -206,39 +188,43 @@ class Summarizer(dspy.Module):
         """Summarise a text: a prediction with `summary`, and `parts`, in how many pieces the text was read. Raises
         ModelError where the model refused, or its answer is cut off, empty or otherwise not what was asked for."""
         if self.rule is not None:
-            return dspy.Prediction(summary=await self.rule.summarise(text, self.limits.words), parts=1)
-        room = self.room()
-        said, parts = text, 0
-        while self.model.count_tokens(said) > room:
-            pieces = divided(said, room, self.model.count_tokens)
-            # One after the other: how many calls are in flight is the engine's to say.
-            shorter = "\n\n".join([(await self._write("part", piece)).strip() for piece in pieces])
-            if parts and len(shorter) > SHRINKING * len(said):
-                raise UnparseableAnswer("the summaries of the text's parts are as long as the parts", shorter)
-            said, parts = shorter, parts or len(pieces)
-        summary = await self._write("joined" if parts > 1 else "whole", said)
-        return dspy.Prediction(summary=summary.strip(), parts=max(1, parts))
-
-    def room(self) -> int:
-        """Tokens that a text may have to be read at once. Raises ConfigError where there is hardly any room."""
+            return dspy.Prediction(summary=await self.rule.summarise(text, self.words), parts=1)
         sent = [self._continued("")]
         if self.base is None:
             formatted = [self.adapter.format(getattr(self, task).signature, [], {"text": " "}) for task in TASKS]
             sent = ["\n\n".join(str(message["content"]) for message in messages) for messages in formatted]
         asked = max(map(self.model.count_tokens, sent))
-        room = self.context - self.limits.max_tokens - asked
-        if room < 2 * self.limits.max_tokens:
+        room = self.context - self.max_tokens - asked  # tokens that a text may have to be read at once
+        if room < 2 * self.max_tokens:
             raise ConfigError(
                 f"{self.model.name} has a context of {self.context:,} tokens, of which the instruction takes {asked:,} "
-                f"and the summary up to {self.limits.max_tokens:,}; too few remain for a text. Ask for shorter ones "
+                f"and the summary up to {self.max_tokens:,}; too few remain for a text. Ask for shorter ones "
                 "(words and max_tokens of the step summarise), or name a model with a larger context."
             )
-        return room
+        notes, parts = text, 0
+        while self.model.count_tokens(notes) > room:
+            pieces = divided(notes, room, self.model.count_tokens)
+            # One after the other: how many calls are in flight is the engine's to say.
+            shorter = "\n\n".join([(await self._write("part", piece)).strip() for piece in pieces])
+            if parts and len(shorter) > SHRINKING * len(notes):
+                raise UnparseableAnswer("the summaries of the text's parts are as long as the parts", shorter)
+            notes, parts = shorter, parts or len(pieces)
+        summary = await self._write("joined" if parts > 1 else "whole", notes)
+        return dspy.Prediction(summary=summary.strip(), parts=max(1, parts))
 
     async def _write(self, task: str, text: str) -> str:
+        """The summary; of what a base model wrote, all to its first repetition or paragraph's end, without a sentence
+        that is cut off."""
         if self.base is not None:
-            went_on = await self.base.continue_text(self._continued(text), self.limits.max_tokens)
-            return _whole_sentences(f"{self.wording.continued.strip()} {went_on.strip()}")
+            went_on = await self.base.continue_text(self._continued(text), self.max_tokens)
+            written = f"{self.wording.continued.strip()} {went_on.strip()}"
+            every = sentences(written.strip().partition("\n\n")[0])
+            kept = every[: next((n for n, sentence in enumerate(every) if sentence in every[:n]), None)]
+            if kept and not kept[-1].rstrip("”\"')]").endswith((".", "!", "?")):
+                kept.pop()
+            if not kept:
+                raise UnparseableAnswer("the continuation holds no whole sentence", written)
+            return " ".join(kept)
 
         async def once(**said: str | None) -> str:
             with dspy.context(lm=self.lm):
@@ -251,10 +237,8 @@ class Summarizer(dspy.Module):
 
 
 def divided(text: str, room: int, count: Callable[[str], int]) -> list[str]:
-    """A text in pieces of at most `room` tokens each, of about one size, cut between paragraphs where that can be.
-
-    A paragraph that is too long is cut between sentences, a sentence that is between words.
-    """
+    """A text in pieces of at most `room` tokens each, of about one size, cut between paragraphs where that can be. A
+    paragraph that is too long is cut between sentences, a sentence that is between words."""
     whole, taken = count(text), 0
     wanted = math.ceil(whole / math.ceil(whole / room))
     pieces: list[list[str]] = [[]]
@@ -275,17 +259,6 @@ def _fitting(paragraph: str, room: int, count: Callable[[str], int]) -> list[str
     parts, between = next((way for way in ways if len(way[0]) > 1), ways[-1])
     half = len(parts) // 2
     return [piece for some in (parts[:half], parts[half:]) for piece in _fitting(between.join(some), room, count)]
-
-
-def _whole_sentences(text: str) -> str:
-    """What a base model wrote, to its first repetition or paragraph's end, without a sentence that is cut off."""
-    every = sentences(text.strip().partition("\n\n")[0])
-    kept = every[: next((n for n, sentence in enumerate(every) if sentence in every[:n]), None)]
-    if kept and not kept[-1].rstrip("”\"')]").endswith((".", "!", "?")):
-        kept.pop()
-    if not kept:
-        raise UnparseableAnswer("the continuation holds no whole sentence", text or None)
-    return " ".join(kept)
 
 
 REPEATED = 0.6  # cosine above which a sentence says what a chosen one says

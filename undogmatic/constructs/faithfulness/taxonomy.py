@@ -51,9 +51,7 @@ class QuoteClasses:
         try:
             loaded = read_yaml(file)
             self.by_kind = {
-                kind: [
-                    (str(rule["class"]), [re.compile(p, re.IGNORECASE) for p in rule["any"]]) for rule in loaded[kind]
-                ]
+                kind: [(str(rule["class"]), [re.compile(p, re.I) for p in rule["any"]]) for rule in loaded[kind]]
                 for kind in KINDS
             }
         except (KeyError, TypeError, re.error) as error:
@@ -69,13 +67,9 @@ class QuoteClasses:
 
 
 def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quoted]:
-    """The quotes in the details of a judgment: `errors` and `omissions`, JSON text of a list of texts or objects.
-
-    Args:
-        details: Of a verdict.
-        given: Fields that may hold the class that somebody put a quote in.
-    """
-    found = []
+    """The quotes in the details of a verdict: `errors` and `omissions`, JSON text of a list of texts or objects, of
+    which the fields `given` may hold the class that somebody put a quote in."""
+    read = []
     for kind in KINDS:
         text = details.get(kind)
         try:
@@ -87,17 +81,13 @@ def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quoted
             words = [v for k, v in entry.items() if isinstance(v, str) and k not in (*_NO_WORDS, *given)]
             label = next((entry[k] for k in given if isinstance(entry.get(k), str)), None)
             severity = None if entry.get("severity") is None else str(entry["severity"])
-            found.append(Quoted(kind, " | ".join(words), severity, label))
-    return [quote for quote in found if quote.text.strip()]
+            read.append(Quoted(kind, " | ".join(words), severity, label))
+    return [quote for quote in read if quote.text.strip()]
 
 
 class QuotesDataset:
-    """Every quote in the judgments of a run, with the class that the rules put it in as its label.
-
-    Args:
-        path: The run's folder, or its judgments.jsonl.
-        rules: A YAML file of rules (`QuoteClasses`); None: the shipped.
-    """
+    """Every quote in the judgments of a run (`path`: its folder, or its judgments.jsonl), with the class that the rules
+    put it in as its label (`rules`: as of `QuoteClasses`)."""
 
     name = "quotes"
 
@@ -150,21 +140,6 @@ TAXONOMY = Rules("taxonomy.verdict_", (
 ))  # fmt: skip
 
 
-def agreed(
-    a: pd.Series, b: pd.Series, groups: pd.Series, rng: np.random.Generator, level: float, who: str
-) -> SimpleNamespace:
-    """How two classifiers of the same quotes agree, for TAXONOMY: the share of equal classes, and kappa (unweighted),
-    None where all quotes are in one class; both with intervals over groups."""
-    codes = {name: float(n) for n, name in enumerate(sorted({*a, *b}))}
-    kappa = None
-    if len(codes) > 1:
-        x, y = (each.map(codes).to_numpy(dtype=np.float64) for each in (a, b))
-        kappa = agreement.kappa_interval(x, y, [*codes.values()], rng, "none", level, groups=groups.tolist())
-    share = limits.share((a == b).to_numpy(dtype=np.float64), groups.tolist(), level)
-    counts = {"n": len(a), "groups": int(groups.nunique()), "needed": FEWEST_GROUPS, "bound": SUBSTANTIAL}
-    return SimpleNamespace(share=share, kappa=kappa, level=level, who=who, **counts)
-
-
 @dataclass(frozen=True)
 class TaxonomyAnalysis(Limited):
     """Quotes by class, judge and system, by ordered rules. Where the quotes bear a class already (`given`), or the run
@@ -208,7 +183,7 @@ class TaxonomyAnalysis(Limited):
         """One result; headline `taxonomy.kappa` where there are two classifiers, else `taxonomy.quotes`."""
         self.check(judged)
         tell = Telling(self.name)
-        table = self._asked(judged) if "metadata.quoted" in judged.frame else self._quoted(judged)
+        table = self._quotes(judged)
         tell.say("found", n=len(table), errors=int((table["kind"] == "errors").sum()))
         tell.number(float(len(table)), "quotes")
         for kind in KINDS:
@@ -233,49 +208,59 @@ class TaxonomyAnalysis(Limited):
             _count(tell, severity, "severity")
         decided: tuple[Finding | None, Standing | None] = (None, None)
         headline = "taxonomy.quotes"
-        if len(known := table[table["given"].notna()]):
-            _count(tell, known.groupby(["kind", "given"]).size(), "given")
-            _count(tell, known.groupby(["kind", "given", "system"]).size(), "given_by_system")
-            tell.tables["given"] = _counts(known, "given")
-            ours = known["given"].map(lambda label: self.same.get(str(label), str(label)))
-            evidence = agreed(known["class"], ours, known["group"], rng, self.level, str(known["by"].iloc[0]))
-            tell.say("agreement", evidence.share.values("share"), n=evidence.n, level=self.level)
-            tell.number(evidence.share.value, "agreement")
-            tell.number(evidence.kappa, "kappa")
+        if len(classed := table[table["given"].notna()]):
+            evidence = self._agreement(tell, classed, rng)
             decided = verdict(TAXONOMY, evidence).decided
             headline = headline if evidence.kappa is None else "taxonomy.kappa"
-            tell.tables["crossed"] = known.assign(given=ours)[["given", "class"]].value_counts().reset_index(name="n")
         labels = classes["class"].where(classes["class"] != OTHER, classes["kind"] + f"_{OTHER}").tolist()
         tell.draw("classes", "bars", labels=labels, values=classes["n"].astype(float).tolist(), y_label="quotes")
         return [tell.result(*decided, headline=headline)]
 
-    def _quoted(self, judged: LongTable) -> pd.DataFrame:
-        """A row per quote of a judge; what it keeps beside several criteria counts once."""
+    def _quotes(self, judged: LongTable) -> pd.DataFrame:
+        """A row per quote: of a judge, where what it keeps beside several criteria counts once; or of those that a
+        model was asked for the class of, where one that it did not answer is left out."""
         rules, rows, frame = QuoteClasses(self.rules, "analysis.rules"), [], judged.first()
+        if "metadata.quoted" in frame:
+            frame = judged.scored()
+            names = {f"metadata.{name}": name for name in ("kind", "system")} | {"metadata.judge": "voice"}
+            asked = frame[frame["criterion"] == OVERALL].rename(columns=names | {"category": "given", "judge": "by"})
+            texts = zip(asked["kind"].astype(str), asked["text"].astype(str), strict=True)
+            return asked.assign(**{"class": [rules.classify(*quote) for quote in texts], "severity": None})
         columns = [c for c in _DETAILS if c in frame]
         system = "metadata.system" if "metadata.system" in frame else "item_id"
-        for (item, judge), own in frame.groupby(["item_id", "judge"], sort=False):
-            details = {c.removeprefix("details."): next(iter(own[c].dropna()), None) for c in columns}
-            about = {"item": item, "voice": judge, "system": own[system].iloc[0], "group": own["group"].iloc[0]}
+        for (item, judge), judgments in frame.groupby(["item_id", "judge"], sort=False):
+            details = {c.removeprefix("details."): next(iter(judgments[c].dropna()), None) for c in columns}
+            about = {"item": item, "voice": judge, "by": "given"}
+            about |= {"system": judgments[system].iloc[0], "group": judgments["group"].iloc[0]}
             for quote in quotes(details, self.given):
-                row = quote._asdict() | {"class": rules.classify(quote.kind, quote.text), "by": "given"}
-                rows.append(about | row)
+                rows.append(about | quote._asdict() | {"class": rules.classify(quote.kind, quote.text)})
         return pd.DataFrame(rows, columns="item kind class voice system group severity given by".split())
 
-    def _asked(self, judged: LongTable) -> pd.DataFrame:
-        """A row per quote that a model was asked for the class of; one that it did not answer is left out."""
-        rules, frame = QuoteClasses(self.rules, "analysis.rules"), judged.scored()
-        frame = frame[frame["criterion"] == OVERALL]
-        texts = zip(frame["metadata.kind"].astype(str), frame["text"].astype(str), strict=True)
-        found = pd.DataFrame({"kind": frame["metadata.kind"], "class": [rules.classify(*each) for each in texts]})
-        found = found.assign(voice=frame["metadata.judge"], system=frame["metadata.system"], group=frame["group"])
-        return found.assign(severity=None, given=frame["category"], by=frame["judge"]).reset_index(drop=True)
+    def _agreement(self, tell: Telling, classed: pd.DataFrame, rng: np.random.Generator) -> SimpleNamespace:
+        """Tell of the classes that somebody else gave, and how the rules agree with them: the share of equal classes
+        and unweighted kappa (None where all quotes are in one class), both with intervals over groups."""
+        _count(tell, classed.groupby(["kind", "given"]).size(), "given")
+        _count(tell, classed.groupby(["kind", "given", "system"]).size(), "given_by_system")
+        tell.tables["given"] = _counts(classed, "given")
+        theirs = classed["given"].map(lambda label: self.same.get(str(label), str(label)))
+        codes = {name: float(n) for n, name in enumerate(sorted({*classed["class"], *theirs}))}
+        x, y = (labels.map(codes).to_numpy(dtype=np.float64) for labels in (classed["class"], theirs))
+        groups, kappa = classed["group"].tolist(), None
+        if len(codes) > 1:
+            kappa = agreement.kappa_interval(x, y, [*codes.values()], rng, "none", self.level, groups=groups)
+        share = limits.share((x == y).astype(np.float64), groups, self.level)
+        tell.say("agreement", share.values("share"), n=len(classed), level=self.level)
+        tell.number(share.value, "agreement")
+        tell.number(kappa, "kappa")
+        tell.tables["crossed"] = classed.assign(given=theirs)[["given", "class"]].value_counts().reset_index(name="n")
+        counts = {"n": len(classed), "groups": len(set(groups)), "needed": FEWEST_GROUPS}
+        who = str(classed["by"].iloc[0])
+        return SimpleNamespace(share=share, kappa=kappa, level=self.level, who=who, bound=SUBSTANTIAL, **counts)
 
 
 def _modes(judged: LongTable, table: pd.DataFrame) -> pd.DataFrame:
-    """Count how summaries fail: a row per judge (and system, where there are any) says how many summaries it read and
-    in how many it found errors, omissions and hedging (by a quote of that class, or because it says so of the whole).
-    """
+    """Count how summaries fail: a row per judge (and system, where there are any) has how many summaries it read, and
+    with errors, omissions and hedging (by a quote of that class, or because the judge says so of the whole)."""
     frame = judged.scored()
     columns = [column for column in _DETAILS if column in frame]
     if "item" not in table or not columns:

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from undogmatic.constructs.faithfulness.embeddings import load
+from undogmatic.constructs.faithfulness.embeddings import MiniLMEmbeddings
 from undogmatic.constructs.faithfulness.facts.accusations import Accusation, contradictions, hedges, inventions, phrases
 from undogmatic.constructs.faithfulness.facts.reading import values
 from undogmatic.constructs.faithfulness.facts.words import sentences
@@ -38,7 +38,7 @@ FILLER = (
 
 def found(reference: str, summary: str) -> list[Accusation | None]:
     first, second = sentences(reference, 10), sentences(summary, 10)
-    vectors = load("fp32").vectors([*first, *second])
+    vectors = MiniLMEmbeddings().read([*first, *second])
     return contradictions(first, second, vectors[: len(first)] @ vectors[len(first) :].T, 0.45)
 
 

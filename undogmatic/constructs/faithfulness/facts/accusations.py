@@ -37,16 +37,12 @@ CONTRADICTED, INVENTED, HEDGED = "contradicted", "invented", "hedged"
 
 
 def is_sure(source: str, kind: str, least: float) -> bool:
-    """Whether a kind of accusation is more precise than `least`.
+    """Whether a `kind` of accusation (date, name, ...) by `source` (CONTRADICTED, INVENTED or HEDGED) is more precise
+    than the share `least`.
 
     The precision is (right + 1) / (all + 2), Laplace's rule of succession: what was seen a few times is not sure,
     though it was right each time (above .9 after nine of nine); what was never seen is at .5. precision.yaml has both
-    counts, by what accuses and by kind.
-
-    Args:
-        source: CONTRADICTED, INVENTED or HEDGED.
-        kind: Of the accusation: date, vote, name, ...
-        least: A share.
+    counts.
     """
     right, every = lexicon("precision")[source].get(kind, (0, 0))
     return bool((right + 1) / (every + 2) > least)
@@ -96,8 +92,8 @@ def contradictions(
 
     Args:
         reference, text: Sentences.
-        similarity: Cosine of every sentence of the reference with every one of the text, shape (n_reference, n_text).
-        aligned: Similarity from which two sentences are about the same.
+        similarity: Cosine of each of the reference with each of the text, shape (n_reference, n_text).
+        aligned: Similarity from which two sentences are about the same; where none is, nothing is said.
     """
     both = TwoTexts(reference, text, similarity, aligned, language_of(" ".join(reference)))
     return [next((one for rule in RULES for one in rule(both, n)), None) for n in range(len(reference))]
@@ -106,12 +102,12 @@ def contradictions(
 def _votes(both: TwoTexts, n: int) -> Iterator[Accusation]:
     """As other values, but where each side counts votes but once, those are compared wherever they stand."""
     yield from _values(both, n, "vote")
-    expected, found = (
+    sides = [
         [(k, value) for k, sentence in enumerate(side) for value in values(sentence, both.language) if counted(value)]
         for side in (both.reference, both.text)
-    )
-    if all(len({value.parts for _, value in side}) == 1 for side in (expected, found)):
-        (place, right), (k, other) = expected[0], found[0]
+    ]
+    if all(len({value.parts for _, value in side}) == 1 for side in sides):
+        (place, right), (k, other) = (side[0] for side in sides)
         if place == n and not agree(right, other):
             yield Accusation("vote", k, other.said, right.said)
 
@@ -121,14 +117,14 @@ def _values(both: TwoTexts, n: int, kind: str) -> Iterator[Accusation]:
     expected = [value for value in values(both.reference[n], both.language) if value.kind == kind]
     expected = [value for value in expected if counted(value)] or expected  # "by a majority of 3 to 2" is 3 to 2
     for value in expected:
-        others = {
-            least: [(k, other) for k in both.near(n, least) for other in values(both.text[k], both.language)]
+        nearby, near = (
+            [(k, other) for k in both.near(n, least) for other in values(both.text[k], both.language)]
             for least in (NEARBY, both.aligned)
-        }
+        )
         # What is not comparable never agrees.
-        if any(agree(value, other) and (counted(other) or not counted(value)) for _, other in others[NEARBY]):
+        if any(agree(value, other) and (counted(other) or not counted(value)) for _, other in nearby):
             continue
-        for k, other in others[NEARBY if kind == "vote" else both.aligned]:
+        for k, other in nearby if kind == "vote" else near:
             if not reading.comparable(value, other):
                 continue
             # A whole date is that date wherever it stands.
@@ -162,14 +158,13 @@ def _same_place(both: TwoTexts, n: int, k: int, value: Value, other: Value) -> b
 
 def _outcomes(both: TwoTexts, n: int) -> Iterator[Accusation]:
     """Outcomes turned round, unless a sentence at least as similar, or of the very instance, says the right one; or
-    another sentence of the reference, which the text's resembles more or which is not of the same level, says just
-    that."""
+    another of the reference, which the text's resembles more or which is not of the same level, says just that."""
     here = outcomes(both.reference[n], both.language)
-    for right in (one for one in here if not any(reading.opposed(one, other) for other in here)):
+    for right in (one for one in here if not any(alike(one, other, turned=True) for other in here)):
         nearby = [(m, other) for m in both.near(n, NEARBY) for other in outcomes(both.text[m], both.language)]
         for k in both.near(n, both.aligned):
             there = outcomes(both.text[k], both.language)
-            wrong = next((other for other in there if reading.opposed(right, other)), None)
+            wrong = next((other for other in there if alike(right, other, turned=True)), None)
             if wrong is None or any(alike(right, other) for other in there):
                 continue
             said_right = any(
@@ -259,22 +254,17 @@ def phrases(sentence: str, language: Language) -> tuple[str, ...]:
 def hedges(
     reference: Sequence[str], text: Sequence[str], similarity: NDArray[np.float64], aligned: float
 ) -> list[Hedge]:
-    """The statements of a text that are hedged there and not in the reference. What another sentence of the text says
-    much better (EXCUSE) is not hedged.
-
-    Args:
-        reference, text, similarity: As of `contradictions`.
-        aligned: Similarity from which two sentences are about the same. Where none is, nothing is said.
-    """
+    """The statements of a text that are hedged there and not in the reference; the arguments are those of
+    `contradictions`. What another sentence of the text says much better (EXCUSE) is not hedged."""
     language, original = language_of(" ".join(text)), language_of(" ".join(reference))
     hedged = []
     for place, sentence in enumerate(text):
         n = int(similarity[:, place].argmax())
-        said = phrases(sentence, language)
+        doubts = phrases(sentence, language)
         best = similarity[n].max() - similarity[n, place] <= EXCUSE
-        if said and best and similarity[n, place] >= aligned and not phrases(reference[n], original):
+        if doubts and best and similarity[n, place] >= aligned and not phrases(reference[n], original):
             ends = bool(outcomes(sentence, language)) and bool(outcomes(reference[n], original))
-            hedged.append(Hedge(place, n, said, ends))
+            hedged.append(Hedge(place, n, doubts, ends))
     return hedged
 
 
@@ -312,64 +302,78 @@ class Sources:
     """What the sources of a summary have, by their sentences."""
 
     def __init__(self, sentences: tuple[str, ...]) -> None:
-        self.language = language_of(" ".join(sentences))
-        known = [value for each in sentences for value in values(each, self.language)]
+        text = " ".join(sentences)
+        self.language = language_of(text)
+        known = [value for sentence in sentences for value in values(sentence, self.language)]
         counts = (part for value in known if value.kind != "date" for part in value.parts if part is not None)
-        written = (reading.digits(number) for each in sentences for number in re.findall(r"\d+(?:[.,]\d+)*", each))
-        self.numbers = frozenset((*counts, *written))  # of whatever
+        self.numbers = {*counts, *map(reading.digits, re.findall(r"\d+(?:[.,]\d+)*", text))}  # of whatever
         self.dates = [value for value in known if value.kind == "date"]
-        self.citations = frozenset(one[:2] for each in sentences for one in citations(each))
-        self.vocabulary = frozenset(word for each in sentences for word in words(plain(each)))
-        self.stems = frozenset(word for each in sentences for word in content(each, self.language))
-        capitals = ("".join(word[0] for word in re.findall(NAME, each)) for each in sentences)
+        self.citations = {one[:2] for sentence in sentences for one in citations(sentence)}
+        self.vocabulary, self.stems = {*words(plain(text))}, {*content(text, self.language)}
+        self.long = tuple(word for word in self.vocabulary if len(word) > BEGINNING)
+        capitals = ("".join(name[0] for name in re.findall(NAME, sentence)) for sentence in sentences)
         self.initials = plain(" ".join(capitals))  # by which an abbreviation is known
 
     def know(self, word: str) -> bool:
         """Whether a name, a form of it, or what an abbreviation stands for is in a source."""
         if word.isupper() and plain(word) in self.initials:
             return True
-        pieces = [piece for piece in words(plain(word).removesuffix("'s")) if len(piece) > 2]
-        return all(piece in self.vocabulary or self._begins(piece) for piece in pieces)
+        for piece in {piece for piece in words(plain(word).removesuffix("'s")) if len(piece) > 2} - self.vocabulary:
+            begins = piece.startswith(self.long) or any(other.startswith(piece[:-1]) for other in self.vocabulary)
+            if len(piece) <= BEGINNING or not begins:
+                return False
+        return True
 
-    def _begins(self, piece: str) -> bool:
-        return len(piece) > BEGINNING and any(
-            other.startswith(piece[:-1]) or (len(other) > BEGINNING and piece.startswith(other))
-            for other in self.vocabulary
-        )
+    def cite(self, one: Citation) -> bool:
+        """Whether a citation is in a source; of a case, whether the names of its parties are."""
+        if one.label == "case":
+            heads = [[word for word in words(party) if len(word) > 2] for party in one.key.split(" v. ")]
+            return all(not party or {party[0], party[-1]} & self.vocabulary for party in heads)
+        return one[:2] in self.citations or (one.label == "docket" and one.key in {key for _, key in self.citations})
+
+    def tell(self, value: Value, sentence: str) -> bool:
+        """Whether a date or number is in a source, or is none that is asked for."""
+        if value.kind == "date":
+            return any(agree(value, other) for other in self.dates)
+        number, near = value.parts[0] or 0, reading.room(value, sentence)
+        priced = bool(value.units & {"%", "$", "r$", "us$", "€", "£"})
+        ordinal = any(unit.startswith("the n-th") for unit in value.units)
+        unasked = value.kind == "vote" or ordinal or (number <= SMALL and not priced)
+        return unasked or any(abs(number - other) <= near for other in self.numbers)
 
 
 _sources = functools.lru_cache(maxsize=16)(Sources)
 
 
 def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[Accusation]:
-    """What stands in the text and in no source, in the text's order.
-
-    Args:
-        text: Its sentences.
-        given: The sentences of all sources.
-        events: Whether to look for events without a name or number too. It takes sources that say everything.
-    """
+    """What stands in the text and in no source, in the text's order; both are sentences. With `events`, also events
+    without a name or number, which takes sources that say everything."""
     known, language = _sources(tuple(each for _, each in _rejoined(given))), language_of(" ".join(text))
     new: list[Accusation] = []
     for place, sentence in _rejoined(text):
         cited = citations(sentence)
-        new += [Accusation("citation", place, sentence[one.start : one.end]) for one in cited if not _cited(one, known)]
+        new += [Accusation("citation", place, sentence[one.start : one.end]) for one in cited if not known.cite(one)]
         rest = sentence  # without its citations and the years behind them
         for one in cited:
             year = _YEAR.match(rest[one.end :])
             rest = blanked(rest, one.start, one.end + (year.end() if year else 0))
         read = values(rest, language)
         for value in read:
-            new_date = value.kind == "date" and not any(agree(value, other) for other in known.dates)
-            if new_date or (value.kind == "number" and not _counted(value, rest, known)):
+            if not known.tell(value, rest):
                 # A price takes along the one letter of the next word.
                 said = re.sub(r" \w$", "", rest[value.start : value.start + len(value.said)])
                 new.append(Accusation(value.kind, place, said))
         names = list(_names(rest, language))
         new += [Accusation("name", place, name) for name, asked in names if not all(map(known.know, asked))]
-        told = not (cited or read or names) and language == known.language
-        if events and told and (verb := _event(sentence, known, language)):
-            new.append(Accusation("event", place, verb))
+        if not events or cited or read or names or language != known.language:
+            continue
+        carrying = content(sentence, language)
+        strange = [word for word in carrying if word not in known.stems]
+        # An event has something of the case; half of it is new.
+        if len(carrying) >= max(FEWEST, KNOWN + len(strange)) and len(strange) >= STRANGE * len(carrying):
+            past = compiled(lexicon("support")["past"][language])
+            verbs = (word for word in words(plain(sentence)) if past.fullmatch(word))
+            new += [Accusation("event", place, verb) for verb in verbs if stem(verb, language) in strange][:1]
     return new
 
 
@@ -419,20 +423,6 @@ def _labels() -> tuple[tuple[str, re.Pattern[str]], ...]:
     )
 
 
-def _cited(one: Citation, known: Sources) -> bool:
-    if one.label == "case":
-        heads = [[word for word in words(party) if len(word) > 2] for party in one.key.split(" v. ")]
-        return all(not party or {party[0], party[-1]} & known.vocabulary for party in heads)
-    return one[:2] in known.citations or (one.label == "docket" and any(one.key == key for _, key in known.citations))
-
-
-def _counted(value: Value, sentence: str, known: Sources) -> bool:
-    number, near = value.parts[0] or 0, reading.room(value, sentence)
-    priced = bool(value.units & {"%", "$", "r$", "us$", "€", "£"})
-    unasked = any(unit.startswith("the n-th") for unit in value.units) or (number <= SMALL and not priced)
-    return unasked or any(abs(number - other) <= near for other in known.numbers)
-
-
 def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]:
     """The names in a sentence, each with those of its words that a source must have. A heading has none."""
     long = [word for word in re.findall(r"[^\W\d_]+", sentence) if len(word) > 3]
@@ -452,14 +442,3 @@ def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]
         defined = len(parts) == 1 and _DEFINED.search(sentence[max(0, match.start() - REACH) : match.start()])
         if named:
             yield match[0], [] if label or defined else named
-
-
-def _event(sentence: str, known: Sources, language: Language) -> str:
-    """The verb of an event that no source tells, or "". The sentence has something of the case; half of it is new."""
-    own = content(sentence, language)
-    strange = [word for word in own if word not in known.stems]
-    if len(own) < FEWEST or len(own) - len(strange) < KNOWN or len(strange) < STRANGE * len(own):
-        return ""
-    past = compiled(lexicon("support")["past"][language])
-    verbs = (word for word in words(plain(sentence)) if past.fullmatch(word))
-    return next((verb for verb in verbs if stem(verb, language) in strange and verb not in lexicon()["stop"]), "")

@@ -41,10 +41,8 @@ def agree(one: Value, other: Value) -> bool:
     """Whether both may be true of the same thing: a year agrees with any day in it, 9-0 with "unanimous"."""
     if not comparable(one, other):
         return False
-    if one.kind != "vote":
-        return all(a is None or b is None or a == b for a, b in zip(one.parts, other.parts, strict=True))
     if counted(one) == counted(other):
-        return sorted(one.parts, key=str) == sorted(other.parts, key=str)
+        return all(a is None or b is None or a == b for a, b in zip(one.parts, other.parts, strict=True))
     numbers, words_alone = (one, other) if counted(one) else (other, one)
     return (numbers.parts[1] == 0) == (words_alone.parts == UNANIMOUS)
 
@@ -237,8 +235,8 @@ def outcomes(sentence: str, language: Language) -> tuple[Outcome, ...]:
     """The outcomes in a sentence, in no order."""
     text = plain(sentence)
     negators = word_set("negators", language)
-    kept: dict[Outcome, None] = {}
-    for about, stands, match, said in _endings(text):
+    read = []
+    for about, stands, match, quote in _endings(text):
         before, behind = text[: match.start()], text[match.end() :][:REACH]
         # An odd number of negators close before it, in its own clause, turns it round.
         clause = re.split(r"[,;:]| but | mas ", before)[-1]
@@ -248,8 +246,8 @@ def outcomes(sentence: str, language: Language) -> tuple[Outcome, ...]:
         levels = _courts(agent[1])[:1] if agent is not None else []
         if not re.search(r"(?:was|were|been|is|be|foi|foram|sido|ser|seja) (?:\w+ ){0,2}$", before):
             levels = levels or _courts(before)[-1:]
-        kept[Outcome(about, stands != denied, levels[0] if levels else "", said)] = None
-    return tuple(kept)
+        read.append(Outcome(about, stands != denied, levels[0] if levels else "", quote))
+    return tuple(dict.fromkeys(read))
 
 
 _PARTLY = re.compile(r"in part\b|partial|partly|parcial|em parte")
@@ -307,15 +305,11 @@ def _courts(text: str) -> list[str]:
     return [level for *_, level in sorted(spans)]
 
 
-def alike(one: Outcome, other: Outcome) -> bool:
-    """Whether both say the same of one matter, before courts that may be the same."""
+def alike(one: Outcome, other: Outcome, turned: bool = False) -> bool:
+    """Whether both say the same of one matter, before courts that may be the same; or `turned`, that it ended both
+    ways, so that both cannot be true."""
     same_court = one.level == other.level or not one.level or not other.level
-    return one.about == other.about and one.stands == other.stands and same_court
-
-
-def opposed(one: Outcome, other: Outcome) -> bool:
-    """Whether both cannot be true of one thing: the same matter ended both ways, before courts that may be the same."""
-    return alike(one, other._replace(stands=not other.stands))
+    return one.about == other.about and (one.stands != other.stands) == turned and same_court
 
 
 OVERLAP = 0.6  # share of the shorter sentence's content words that the other must have
@@ -331,27 +325,26 @@ def turned(one: str, other: str, language: Language) -> list[str] | None:
     not in the other; with every further negation in either sentence nothing is said.
     """
     both, negators = (one, other), word_set("negators", language)
-    if any(_ONLY.search(plain(each)) or _DOUBLE.search(plain(each)) for each in both):
+    if any(_ONLY.search(plain(sentence)) or _DOUBLE.search(plain(sentence)) for sentence in both):
         return None
-    first, second = (set(content(each, language)) for each in both)
+    first, second = (set(content(sentence, language)) for sentence in both)
     shared = first & second
     if len(shared) < max(2, OVERLAP * min(len(first), len(second))):
         return None
-    read = [words(plain(each)) for each in both]
+    read = [words(plain(sentence)) for sentence in both]
     places = [[n for n, w in enumerate(own) if w in negators or _LESS.fullmatch(w)] for own in read]
     if sorted(map(len, places)) != [0, 1]:
         return None
-    denying = 0 if places[0] else 1
-    (place,) = places[denying]
-    word = read[denying][place]
+    denying, carrying = (read[0], first) if places[0] else (read[1], second)
+    ((place,),) = filter(None, places)
     # Denied is the next content word; of "warrantless" it is what stands before the ending.
-    near = read[denying][place + 1 : place + 1 + NEAR] if word in negators else [word.removesuffix("less")]
-    carrying = (first, second)[denying]
+    word, *near = denying[place : place + 1 + NEAR]
+    near = near if word in negators else [word.removesuffix("less")]
     denied = next((stem(each, language) for each in near if stem(each, language) in carrying), "")
     if denied not in shared:
         return None
     quotes = []
-    for parts in (each.split() for each in both):
+    for parts in (sentence.split() for sentence in both):
         stems = [[stem(word, language) for word in words(plain(part))] for part in parts]
         end = next((n for n, inside in enumerate(stems, 1) if denied in inside), 1)
         quotes.append(" ".join(parts[max(0, end - 4) : end]).strip(" .,;"))
@@ -393,8 +386,8 @@ def judges(sentence: str) -> tuple[Role, ...]:
     """Which judge wrote, dissented or concurred, by last names."""
     roles, waiting, titles = list[Role](), list[str](), lexicon()["titles"]
     for clause in re.split(rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})|;", sentence):
-        lists = re.finditer(rf"{titles} ({_NAMES}(?:(?:, | and |, and | e ){_NAMES})*)", clause)
-        names = (name for match in lists for name in re.split(r",? and |, | e ", match[1]) if name)
+        lists = re.findall(rf"{titles} ({_NAMES}(?:(?:, | and |, and | e ){_NAMES})*)", clause)
+        names = (name for several in lists for name in re.split(r",? and |, | e ", several) if name)
         named, text = [plain(name.split()[-1]) for name in names], plain(clause)
         deeds = [name for name in ("dissents", "concurs", "writes") if pattern(name).search(text)]
         if re.search(r"\bjoined\b|\bin which\b", text) and deeds:

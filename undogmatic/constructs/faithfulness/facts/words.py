@@ -34,17 +34,12 @@ _LONE_MARK = re.compile(r"^\(?(?:\d{1,3}|[a-z]|[IVX]{1,5})[.)]$")
 
 
 def sentences(text: str, least: int = 1) -> list[str]:
-    """The sentences of a text in their order, each on one line, without the marks of Markdown.
+    """The sentences of a text in their order, each on one line, without the marks of Markdown; those with fewer than
+    `least` characters are left out.
 
     A heading or an entry of a list is a sentence of its own, and the number in front of an entry stays with it.
-
-    Args:
-        text: Prose, or Markdown with headings and lists.
-        least: Sentences with fewer characters are left out.
-    Returns:
-        The sentences; none for a text without words.
     """
-    return [each for each in _divided(text) if len(each) >= least]
+    return [sentence for sentence in _divided(text) if len(sentence) >= least]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -60,7 +55,7 @@ def _divided(text: str) -> tuple[str, ...]:
             elif piece:
                 pieces.append(piece)
         divided += pieces
-    return tuple(each for each in divided if re.search(r"\w", each))
+    return tuple(piece for piece in divided if re.search(r"\w", piece))
 
 
 def _belongs(before: str, piece: str) -> bool:
