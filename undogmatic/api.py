@@ -29,19 +29,14 @@ if TYPE_CHECKING:
     from undogmatic.config.build import Settings
     from undogmatic.engine.recipe import Parts
 
-DEFAULT_MODEL = "local"  # of conf/config.yaml
 LOG, LOG_BYTES = "score.log", 10_000_000  # a longer one becomes score.log.1
-_MODEL = re.compile(r"[+~]{0,2}model[=.@]")
 _unlogged: list[str] = []
 
 Items: TypeAlias = "pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] | Sequence[Item]"
 Asked = ParamSpec("Asked")
 Choice: TypeAlias = str | Mapping[str, Any] | None
 SHOWN = 20  # rows that a notebook shows of a table
-_HTML = (
-    "<div><p><b>{judged} of {total}</b> judged by {model}, readout {readout}, rubric {rubric} ({scale}).{failed}</p>"
-    "{table}</div>"
-)
+_HTML = "<p><b>{judged} of {total}</b> judged by {model}, readout {readout}, rubric {rubric} ({scale}).{failed}</p>"
 COLUMNS = (
     "item_id judge criterion repeat score category low high confidence uncertainty is_uncertain revised_score doubt "
     "review rationale issues error message calls cached input_tokens output_tokens usd seconds pair_id condition label"
@@ -97,8 +92,8 @@ def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
     from undogmatic.models.http import setting
 
     config, choices = composed(overrides, config_dir)
-    own = choices.get("model") != DEFAULT_MODEL or any(_MODEL.match(word) for word in overrides)
-    if own or setting("LLM_PROVIDER") is None:
+    typed = any(re.match(r"[+~]{0,2}model[=.@]", word) for word in overrides)
+    if typed or choices.get("model") != "local" or setting("LLM_PROVIDER") is None:  # the default of conf/config.yaml
         return config
     return compose_config([*overrides, "model=env"], config_dir)
 
@@ -120,10 +115,9 @@ def score_composed(
     noted, results = tuple(map(scrub_words, overrides)), []
     for judgment in judgments:
         outcome, where = judgment.outcome, judgment.provenance
+        fields: dict[str, Any] = dict(outcome)
         if isinstance(outcome, Failure):
-            fields: dict[str, Any] = {"error": f"{outcome.reason}: {outcome.message}"}
-        else:
-            fields = {name: getattr(outcome, name) for name in Verdict.model_fields}
+            fields = {"error": f"{outcome.reason}: {outcome.message}"}
         results.append(ScoreResult(**fields, model=where.model, readout=where.readout, overrides=noted))
     _log(
         {"text": digest(item.inputs)[:12], "error": None if result.error is None else result.error.partition(":")[0]}
@@ -164,16 +158,13 @@ def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
     shown = ", ".join(rubric.inputs)
     if isinstance(text, str):
         if len(rubric.inputs) > 1:
-            raise DataError(
-                f"rubric={rubric.name} judges several inputs: {shown}. Give each by its name: --input "
-                f"{rubric.inputs[0]}=... on the command line, a mapping in Python."
-            )
+            way = f"--input {rubric.inputs[0]}=... on the command line, a mapping in Python"
+            raise DataError(f"rubric={rubric.name} judges several inputs: {shown}. Give each by its name: {way}.")
         text = {rubric.inputs[0]: text}
     if wrong := sorted(set(rubric.inputs).symmetric_difference(text)):
         what = "is missing" if wrong[0] in rubric.inputs else "is none of them"
         raise DataError(f"text {number}: rubric={rubric.name} judges {shown}; `{wrong[0]}` {what}.")
-    inputs = {name: text[name] for name in rubric.inputs}
-    return make_item(f"text {number}", {"id": str(number), "inputs": inputs})
+    return make_item(f"text {number}", {"id": str(number), "inputs": {name: text[name] for name in rubric.inputs}})
 
 
 class Judgments(pd.DataFrame):
@@ -200,7 +191,8 @@ class Judgments(pd.DataFrame):
         failed = ", ".join(f"{n} {html.escape(str(kind))}" for kind, n in errors.items())
         facts: dict[str, Any] = {name: html.escape(str(value)) for name, value in how.items()}
         facts["failed"] = failed and f" <b>Not judged: {failed}.</b> They have no score; `message` says why."
-        return scrub(_HTML.format(**facts, judged=len(self) - int(errors.sum()), total=len(self), table=shown))
+        about = _HTML.format(**facts, judged=len(self) - int(errors.sum()), total=len(self))
+        return scrub(f"<div>{about}{shown}</div>")
 
 
 async def ajudge(
@@ -280,9 +272,8 @@ def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:
             choice = given_file("rubric", existing_file(choice, key or group, (".yaml", ".yml")))
         return [f"{group}={choice}"]
     if not isinstance(choice, Mapping) or not isinstance(choice.get("name"), str):
-        raise ConfigError(
-            f"`{group}` is {choice!r}; give an option's name, or a mapping with it: {{'name': NAME, 'key': value}}."
-        )
+        form = "{'name': NAME, 'key': value}"
+        raise ConfigError(f"`{group}` is {choice!r}; give an option's name, or a mapping with it: {form}.")
     changes = {k: v if isinstance(v, str) else json.dumps(v) for k, v in choice.items() if k != "name"}
     return [f"{group}={choice['name']}", *(f"{group}.{k}={v}" for k, v in changes.items())]
 
@@ -332,7 +323,7 @@ def _table(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int, p
     told = [outcomes.get(key) for key in keys]
     words = {name: [getattr(outcome, name, None) for outcome in told] for name in ("rationale", "message")}
     issues = [list(getattr(outcome, "issues", ())) for outcome in told]
-    table = Judgments(frame.assign(**words, issues=issues)[COLUMNS])
-    table.how = {"model": parts.model.name, "readout": parts.readout_name, "rubric": parts.rubric.name}
-    table.how["scale"] = parts.rubric.scale.span()
+    table, rubric = Judgments(frame.assign(**words, issues=issues)[COLUMNS]), parts.rubric
+    table.how = {"model": parts.model.name, "readout": parts.readout_name, "rubric": rubric.name}
+    table.how["scale"] = rubric.scale.span()
     return table

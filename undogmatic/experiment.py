@@ -28,7 +28,7 @@ from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, 
 from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.readouts.decision import Rivals
-from undogmatic.records.records import Cost, Item, Judgment, Verdict, digest, items_digest, turns
+from undogmatic.records.records import Cost, Failure, Item, Judgment, digest, items_digest, turns
 from undogmatic.records.results import AnalysisResult, headline_of
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licensed, texts_beside
@@ -159,8 +159,7 @@ def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]
     if chosen.judges is not None or chosen.steps:
         key = "steps" if chosen.steps else "judges"
         raise ConfigError(f"`{key}` is set, and the dataset brings its own judgments: nobody is asked. Leave it out.")
-    kept = {item.id for item in items}
-    rubric = build(chosen.rubric, "rubric")
+    rubric, kept = build(chosen.rubric, "rubric"), {item.id for item in items}
     judgments = [judgment for judgment in dataset.judgments(rubric) if judgment.item_id in kept]
     return Recipe({}, parts_of(judgments, rubric)), NotingEngine(judgments)
 
@@ -177,20 +176,17 @@ def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search 
         why = f"analysis={analysis.name} reads what judges quote, which would be hidden"
     else:
         return True
-    raise ConfigError(
-        f"`tracking.redact` is true, so the run's folder may hold no judged text, and {why}. Leave that out, or set "
-        "tracking.redact=false."
-    )
+    what = "`tracking.redact` is true, so the run's folder may hold no judged text"
+    raise ConfigError(f"{what}, and {why}. Leave that out, or set tracking.redact=false.")
 
 
 def _check_scale(journals: Journals, rubric: Rubric, folder: Path) -> None:
     """Raise DataError where a score in the journal is off the scale, which was changed since."""
     for judgment in journals.judgments.done.values():
         if judgment.score is not None and not rubric.contains(judgment.score):
-            raise DataError(
-                f"{folder / JOURNAL}: item {judgment.item_id!r} has the score {judgment.score:g} there, and the scale "
-                f"of rubric={rubric.name} is {rubric.scale.span()}. Delete its line to have the item judged again."
-            )
+            there = f"{folder / JOURNAL}: item {judgment.item_id!r} has the score {judgment.score:g} there"
+            scale = f"the scale of rubric={rubric.name} is {rubric.scale.span()}"
+            raise DataError(f"{there}, and {scale}. Delete its line to have the item judged again.")
 
 
 def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgments:
@@ -218,9 +214,9 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
             mean, known = so_far(frame, parts.rubric), ""
             if mean is not None:
                 value = mean.estimate
+                there = f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%}, whenever one stops)"
                 known = (
-                    f"By the {value.n} judged texts of whole groups, the mean of all {mean.n_total} would be "
-                    f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%}, whenever one stops). "
+                    f"By the {value.n} judged texts of whole groups, the mean of all {mean.n_total} would be {there}. "
                 )
             raise type(error)(f"{error}\n{progress.reached}. {known}Continue: run.resume={folder}") from None
         raise
@@ -228,21 +224,14 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     keep_scores(folder, made, frame)
     if not judgments:
         raise RunStopped("the steps made nothing of any item, and nothing was judged; steps/ says what they did.")
-    if not any(isinstance(judgment.outcome, Verdict) for judgment in judgments):
-        raise _nothing_judged(judgments)
+    failures = [judgment.outcome for judgment in judgments if isinstance(judgment.outcome, Failure)]
+    if len(failures) == len(judgments):
+        first = f"the first, for {judgments[0].item_id!r}: {failures[0].reason}: {failures[0].message}"
+        raw = f"\nThe model said: {failures[0].raw[:200]!r}" if failures[0].raw else ""
+        way = "The journal keeps every raw answer. Try another readout= or model=."
+        raise RunStopped(f"no item could be judged ({len(judgments)} failures); {first}{raw}\n{way}")
     failed, fitted = Failed.of(frame["error"]), parts.fitted(made)
     return _Judgments(parts, made, judgments, frame, journals.costs(judgments), progress, failed, fitted)
-
-
-def _nothing_judged(judgments: Sequence[Judgment]) -> RunStopped:
-    outcome = judgments[0].outcome
-    assert not isinstance(outcome, Verdict)
-    return RunStopped(
-        f"no item could be judged ({len(judgments)} failures); the first, for {judgments[0].item_id!r}: "
-        f"{outcome.reason}: {outcome.message}"
-        + (f"\nThe model said: {outcome.raw[:200]!r}" if outcome.raw else "")
-        + "\nThe journal keeps every raw answer. Try another readout= or model=."
-    )
 
 
 def _results(
@@ -254,8 +243,7 @@ def _results(
     gains: Sequence[AnalysisResult] = ()
     if experiment.search is not None and found is not None:
         gains = results_of(experiment.search, found, judged.judgments, manifest.folder, experiment.rng())
-        optimised = table.frame["judge"] == OPTIMISED
-        table = replace(table, frame=table.frame[optimised].reset_index(drop=True))
+        table = replace(table, frame=table.frame[table.frame["judge"] == OPTIMISED].reset_index(drop=True))
     results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]
     if experiment.plan is not None:
         level = float(experiment.chosen.analysis.get("level") or LEVEL)
@@ -328,24 +316,16 @@ def _close(finished: FinishedRun, manifest: Manifest, failed: Failed, allowed: f
     the share `allowed` of the judgments failed."""
     headline = headline_of(finished.results)
     missing = sum(unanswered(judgment) for judgment in finished.judgments)
-    manifest.close(
-        "stopped" if missing else "finished",
-        headline=headline,
-        standing={r.full(r.name): r.standing for r in finished.results if r.standing is not None and not r.relative},
-        seen=finished.fitted,
-        choices=dict(finished.choices),
-        uses_prompt=finished.uses_prompt,
-        model=finished.model_name,
-        texts=[str(path) for path in finished.texts],
-    )
+    standing = {r.full(r.name): r.standing for r in finished.results if r.standing is not None and not r.relative}
+    facts: dict[str, Any] = {"headline": headline, "standing": standing, "seen": finished.fitted}
+    facts |= {"choices": dict(finished.choices), "uses_prompt": finished.uses_prompt, "model": finished.model_name}
+    manifest.close("stopped" if missing else "finished", **facts, texts=[str(path) for path in finished.texts])
     if missing:
-        raise RunStopped(
-            f"{missing} of {len(finished.frame)} judgments got no answer from {finished.model_name}; the report says "
-            f"which. To ask for these again: the same command with run.resume={finished.folder}"
-        )
+        what = f"{missing} of {len(finished.frame)} judgments got no answer from {finished.model_name}"
+        way = f"To ask for these again: the same command with run.resume={finished.folder}"
+        raise RunStopped(f"{what}; the report says which. {way}")
     if failed.too_many(allowed):
-        raise RunStopped(
-            f"{failed.n} of {failed.total} judgments failed, more than engine.max_failures={allowed:g} allows; the "
-            f"report in {finished.folder} says why. engine.max_failures=1 ends such a run without an error."
-        )
+        what = f"{failed.n} of {failed.total} judgments failed, more than engine.max_failures={allowed:g} allows"
+        way = f"the report in {finished.folder} says why. engine.max_failures=1 ends such a run without an error"
+        raise RunStopped(f"{what}; {way}.")
     return finished.metrics[headline] if headline is not None else None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from tests.report.conftest import shame
 from undogmatic.constructs.shame.curated import CuratedDataset
@@ -43,8 +44,10 @@ DATA: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
-def pen() -> Pen:
-    return Pen(Words("en"), "trial", shame())
+def drawn(kind: str, data: dict[str, Any], pen: Pen | None = None) -> Figure:
+    pen = Pen(Words("en"), "trial", shame()) if pen is None else pen
+    figures.KINDS[kind](data, pen)
+    return pen.drawn
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
@@ -79,13 +82,13 @@ def test_an_unknown_kind_is_named_with_the_known_ones_which_are_all_tried(tmp_pa
 def test_axes_say_the_unit_and_run_over_the_scale_in_the_language_with_its_decimal_mark() -> None:
     five = shame().model_copy(update={"scale": NumericScale(minimum=1, maximum=5)})
     own = Pen(Words("pt", texts_beside(CuratedDataset), "pontos"), "trial", five)
-    ax = figures.KINDS["box"](DATA["box"][0], own).axes[0]
+    ax = drawn("box", DATA["box"][0], own).axes[0]
     assert ax.get_ylabel() == "Nota (pontos, 1–5)"
     low, high = ax.get_ylim()
     assert low < 1 and high > 5
     assert [t.get_text() for t in ax.get_xticklabels()] == ["só autoridade\nn = 3", "só explicação\nn = 2"]
     data = {"labels": ["a"], "estimate": [0.5], "low": [0.25], "high": [0.75], "x_label": "auc"}
-    figure = figures.KINDS["forest"](data, Pen(Words("pt"), "trial", shame()))
+    figure = drawn("forest", data, Pen(Words("pt"), "trial", shame()))
     figure.draw_without_rendering()
     ticks = [t.get_text() for t in figure.axes[0].get_xticklabels()]
     assert any("," in t for t in ticks) and not any("." in t for t in ticks)
@@ -94,7 +97,7 @@ def test_axes_say_the_unit_and_run_over_the_scale_in_the_language_with_its_decim
 def test_groups_look_different_and_too_many_are_not_told_apart_by_repeated_colours() -> None:
     assert len({tuple(look_of(n).values()) for n in range(49)}) == 49
     data = POINTS | {"x": list(range(9)), "y": list(range(9)), "groups": list("abcdefghi")}
-    figure = figures.KINDS["scatter"](data, pen())
+    figure = drawn("scatter", data)
     assert figure.legends == [] and len(figure.axes[0].lines) == 1
 
 
@@ -103,20 +106,19 @@ def test_names_of_two_hundred_letters_leave_the_axes_their_room(kind: str, tmp_p
     data = dict(DATA[kind][0])
     rows = "rows" if kind == "heatmap" else "labels"
     data[rows] = [f"instructions={'so far ' * 30}{n}" for n in range(len(data[rows]))]
-    drawn = figures.KINDS[kind](data, pen())
+    figure = drawn(kind, data)
     figures.draw(FigureData("one", kind, data), Words("en"), "trial", shame(), tmp_path / "one.png")
-    names = [label.get_text() for ax in drawn.axes[:1] for label in (*ax.get_yticklabels(), *ax.get_xticklabels())]
+    names = [label.get_text() for ax in figure.axes[:1] for label in (*ax.get_yticklabels(), *ax.get_xticklabels())]
     told = [name for name in names if name.startswith("instructions")]
     assert len(told) == len(set(told)) == len(data[rows]) and max(map(len, told)) < 70
 
 
 def test_equal_points_lie_beside_each_other_and_thousands_of_pairs_are_one_object() -> None:
-    figure = figures.KINDS["box"]({"groups": {"a": [5.0] * 4}, "y_label": "score"}, pen())
+    figure = drawn("box", {"groups": {"a": [5.0] * 4}, "y_label": "score"})
     points = next(line for line in figure.axes[0].lines if line.get_marker() == "o")
     assert len(set(np.asarray(points.get_xdata()).tolist())) == 4
     pairs = [(float(n % 97), float(n % 89)) for n in range(3000)]
-    drawn = figures.KINDS["slope"]({"left": "a", "right": "b", "pairs": pairs, "y_label": "score"}, pen())
-    (ax,) = drawn.axes
+    (ax,) = drawn("slope", {"left": "a", "right": "b", "pairs": pairs, "y_label": "score"}).axes
     shown = sum(len(collection.get_segments()) for collection in ax.collections)  # type: ignore[attr-defined]
     assert shown + sum(len(line.get_xdata()) == 2 for line in ax.lines) == 3000
     assert len(ax.collections) + len(ax.lines) < 200

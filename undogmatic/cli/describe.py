@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from undogmatic.readouts.base import Readout
     from undogmatic.records.records import Item, Verdict
 
+COUNTED = "Tokens are counted by the model's tokenizer where it has one here, else estimated from above by bytes"
 WORDS = "This answer was made up to show what follows it."
 OTHER_WAYS = ("decide", "rate", "pooled", "pieces", "continue_text")
 """How a model is asked that is not sent messages: what it reads is told, and its readout gives the middle verdict."""
@@ -66,10 +67,8 @@ def run(given: argparse.Namespace) -> None:
     for number, sent in enumerate(requests, 1):
         print(f"=== {number}. to {sent.model.name}")
         print("\n".join(f"[{role}]\n{text}" for role, text in sent.messages) + "\n")
-    print(
-        f"That is what is asked of the first item, {items[0].id!r}. Nothing was sent: where a request "
-        "quotes an earlier answer, that answer is made up (the middle of each scale)."
-    )
+    made = "where a request quotes an earlier answer, that answer is made up (the middle of each scale)"
+    print(f"That is what is asked of the first item, {items[0].id!r}. Nothing was sent: {made}.")
     if item is None:
         print("The steps make nothing of made-up answers, so what is asked of the judges cannot be shown.")
     if given.price:
@@ -161,8 +160,7 @@ def _middle(readout: Readout) -> Callable[[Item], Awaitable[Verdict]]:
         try:
             return await before(item)
         except ModelError:
-            even = ScoreDistribution(values=levels, probabilities=(1 / len(levels),) * len(levels))
-            return entropy_verdict(even)
+            return entropy_verdict(ScoreDistribution(values=levels, probabilities=(1 / len(levels),) * len(levels)))
 
     return read
 
@@ -203,9 +201,9 @@ def price(requests: list[Sent], items: list[Item], repeats: int) -> str:
         most = repeats * len(items) * sum(sent.times * sent.most for sent in asked)
         usd = model.price.usd(read, most) if hasattr(model, "price") else 0.0
         cost = "no price is known" if usd is None else f"at most {usd:,.2f} USD"
+        asked_for = f"{repeats * len(items) * calls:,} calls for {len(items):,} items"
+        tokens = f"about {read:,} tokens in and at most {most:,} out: {cost}"
         lines.append(
-            f"{model.name}: {repeats * len(items) * calls:,} calls for {len(items):,} items, about {read:,} tokens "
-            f"in and at most {most:,} out: {cost}. Tokens are counted by the model's tokenizer where it has one here, "
-            "else estimated from above by bytes; retries and answers from the cache are not counted."
+            f"{model.name}: {asked_for}, {tokens}. {COUNTED}; retries and answers from the cache are not counted."
         )
     return "\n".join(lines)

@@ -16,9 +16,8 @@ from undogmatic.safety.outside import visible
 
 def add_words(parser: argparse.ArgumentParser, example: str) -> None:
     """Add KEY=VALUE and --config-dir."""
-    parser.add_argument(
-        "--config-dir", action="append", default=[], metavar="DIR", help="a folder of config groups of your own"
-    )
+    own = "a folder of config groups of your own"
+    parser.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=own)
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=f"config overrides, e.g. {example}")
 
 
@@ -37,14 +36,14 @@ def add(commands: Any) -> None:
     fit.add_argument("--data", help="labelled file: text, label, maybe id, pair (default: shipped development texts)")
     fit.add_argument("--out", default="probe.safetensors", help="where to save it (default: probe.safetensors)")
     add_words(fit, "model.path=FILE")
-    fit.set_defaults(run=_fit_probe)
+    fit.set_defaults(run=_fit)
 
     calibrate = commands.add_parser("calibrate", help="fit a score calibration on labelled development texts")
     calibrate.add_argument("--data", help="labelled file (default: shipped development texts)")
     calibrate.add_argument("--method", choices=("linear", "isotonic", "platt", "content_free"), default="isotonic")
     calibrate.add_argument("--out", default="calibration.json", help="where to save it (default: calibration.json)")
     add_words(calibrate, "readout=logprobs")
-    calibrate.set_defaults(run=_calibrate)
+    calibrate.set_defaults(run=_fit)
 
     review = commands.add_parser("review", help="queue the items a human should look at; take the labels back")
     actions = review.add_subparsers(dest="action", required=True)
@@ -80,16 +79,13 @@ def add(commands: Any) -> None:
     ui.set_defaults(run=lambda given: serve(given.uri, given.port, given.host))
 
 
-def _fit_probe(given: argparse.Namespace) -> None:
-    from undogmatic.fit.probe import fit_from_config
+def _fit(given: argparse.Namespace) -> None:
+    from undogmatic.fit import calibration, probe
 
-    print(fit_from_config(given.data, Path(given.out), words(given)))
-
-
-def _calibrate(given: argparse.Namespace) -> None:
-    from undogmatic.fit.calibration import calibrate_from_config
-
-    print(calibrate_from_config(given.data, given.method, Path(given.out), words(given)))
+    if given.command == "probe":
+        print(probe.fit_from_config(given.data, Path(given.out), words(given)))
+    else:
+        print(calibration.calibrate_from_config(given.data, given.method, Path(given.out), words(given)))
 
 
 def _export(given: argparse.Namespace) -> None:
@@ -103,10 +99,9 @@ def _import(given: argparse.Namespace) -> None:
     from undogmatic.review.commands import import_labels
 
     if given.from_mlflow == (given.labels is not None):
-        raise ConfigError(
-            (f"LABELS is {given.labels!r} and --from-mlflow is given" if given.from_mlflow else "no labels are named")
-            + "; give one of them: a filled file, or --from-mlflow for what is on the run's traces."
-        )
+        what = f"LABELS is {given.labels!r} and --from-mlflow is given" if given.from_mlflow else "no labels are named"
+        way = "give one of them: a filled file, or --from-mlflow for what is on the run's traces"
+        raise ConfigError(f"{what}; {way}.")
     options = {name: vars(given)[name] for name in ("scale", "labeller", "revise")}
     print(visible(import_labels(given.run_folder, given.labels, **options)))
 
@@ -132,19 +127,15 @@ def server_command(uri: str | None, port: int, host: str) -> tuple[list[str], di
         raise ConfigError(f"--uri is {store!r}, which is a server already: open it in a browser.")
     file = database(store)
     if file is not None and not file.is_file():
-        raise ConfigError(
-            f"There is no store at {file} yet. Run an experiment first (python -m undogmatic.run), go to the folder in "
-            "which you did, or name the store: undogmatic ui --uri sqlite:///FILE.db"
-        )
+        way = "go to the folder in which you did, or name the store: undogmatic ui --uri sqlite:///FILE.db"
+        raise ConfigError(f"There is no store at {file} yet. Run an experiment first (undogmatic run), {way}")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except (OSError, OverflowError) as error:
-            raise ConfigError(
-                f"--port is {port}, and {host}:{port} cannot be used: {error}. Choose another, e.g. --port "
-                f"{5001 if port == 5000 else 5000}."
-            ) from None
+            way = f"Choose another, e.g. --port {5001 if port == 5000 else 5000}."
+            raise ConfigError(f"--port is {port}, and {host}:{port} cannot be used: {error}. {way}") from None
     artifacts = [] if file is None else ["--default-artifact-root", (file.parent / "artifacts").as_uri()]
     options = ["--backend-store-uri", store, *artifacts, "--host", host, "--port", str(port), "--workers", "1"]
     # Without what the first call sets, litellm waits for the network and the server never comes up; without the second,

@@ -44,12 +44,10 @@ def run(given: argparse.Namespace) -> None:
         given.overrides.insert(0, text)
         text = None
     if (text is not None) + (given.file is not None) + bool(given.input) != 1:
-        raise DataError(
-            'nothing to score: undogmatic score "text", undogmatic score --file texts.jsonl, or --input NAME=TEXT for '
-            "each input of the rubric."
-            if given.file is None
-            else "`--file` and `--input` are given; the inputs of a file are its columns. Leave one of them out."
-        )
+        if given.file is not None:
+            raise DataError("`--file` and `--input` are given; the inputs of a file are its columns. Leave one out.")
+        way = 'undogmatic score "text", undogmatic score --file texts.jsonl'
+        raise DataError(f"nothing to score: {way}, or --input NAME=TEXT for each input of the rubric.")
     if text is not None:
         _check_text(text)
     overrides = [*chosen("rubric", given.rubric, "--rubric"), *chosen("prompt", given.prompt), *words(given)]
@@ -74,10 +72,7 @@ def run(given: argparse.Namespace) -> None:
         sys.exit(1)
 
 
-_NAMES_A_FILE = re.compile(
-    r"[^\s\"'<>|]+\.(csv|docx?|html?|jsonl?|md|odt|parquet|pdf|rtf|tsv|txt|xlsx?|ya?ml)", re.IGNORECASE
-)
-_OVERRIDE = re.compile(r"[+~]{0,2}[a-z_]+([./@][\w./@-]+)*=\S*")
+_NAMES_A_FILE = re.compile(r"(?i)[^\s\"'<>|]+\.(csv|docx?|html?|jsonl?|md|odt|parquet|pdf|rtf|tsv|txt|xlsx?|ya?ml)")
 
 
 def _check_text(text: str) -> None:
@@ -86,11 +81,9 @@ def _check_text(text: str) -> None:
 
     shown, word = brief(text), text.strip()
     anyway = f"To score these very words, send them on standard input: printf '%s' {shown} | undogmatic score -"
-    if _OVERRIDE.fullmatch(word):
-        raise ConfigError(
-            f'the text to score is {shown}, which looks like a setting. Put the text first: undogmatic score "text" '
-            f"{word}\n{anyway}"
-        )
+    if re.fullmatch(r"[+~]{0,2}[a-z_]+([./@][\w./@-]+)*=\S*", word):
+        way = f'Put the text first: undogmatic score "text" {word}\n{anyway}'
+        raise ConfigError(f"the text to score is {shown}, which looks like a setting. {way}")
     exists = bool(word) and "\n" not in word and os.path.exists(word)
     if exists or _NAMES_A_FILE.fullmatch(word):
         kind, what = Path(word).suffix.lower(), "looks like a file's name"
@@ -123,10 +116,8 @@ def _read(
         if value.startswith("@"):
             inputs[name] = read_text(existing_file(value[1:], f"--input {name}", (".txt", ".md")), ROW_BYTES)
         elif _NAMES_A_FILE.fullmatch(value):
-            raise ConfigError(
-                f"`--input {name}={brief(value)}` looks like a file's name. To judge what is in the file: --input "
-                f"{name}=@{value}"
-            )
+            way = f"To judge what is in the file: --input {name}=@{value}"
+            raise ConfigError(f"`--input {name}={brief(value)}` looks like a file's name. {way}")
         else:
             inputs[name] = read_input() if value == "-" else value
     return ["text"], [inputs]
@@ -153,5 +144,4 @@ def _in_words(result: ScoreResult) -> str:
         given_by = str(result.details.get("level_from", "")).replace("_", " ")
         level = f"uncertainty {result.uncertainty}{f' (by {given_by})' if given_by else ''}"
         words.append(f"{level}{', for review' if result.review else ''}")
-    words += [*filter(None, [result.rationale]), *result.issues]
-    return "  ".join(words)
+    return "  ".join([*words, *filter(None, [result.rationale]), *result.issues])

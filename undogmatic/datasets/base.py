@@ -52,12 +52,10 @@ def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"`{key}` is {brief(path)}, which cannot be read ({why}).") from None
     close = difflib.get_close_matches(file.name, beside, 1)
-    listing = (
-        f" Did you mean {close[0]}?" if close else f" In {folder}: {', '.join(beside[:8]) or 'no file of these kinds'}."
-    )
-    raise ConfigError(
-        f"`{key}` is {brief(path)}, which {what}.{listing} Override it with `{key}=FILE` ({', '.join(patterns)})."
-    )
+    inside = ", ".join(beside[:8]) or "no file of these kinds"
+    listing = f"Did you mean {close[0]}?" if close else f"In {folder}: {inside}."
+    way = f"Override it with `{key}=FILE` ({', '.join(patterns)})"
+    raise ConfigError(f"`{key}` is {brief(path)}, which {what}. {listing} {way}.")
 
 
 def make_item(place: str, fields: dict[str, Any]) -> Item:
@@ -92,29 +90,28 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
     """The items with their overall labels as numbers of the rubric's scale; a second call changes nothing. Raises
     DataError for a label that is not on the scale, by its place and rater; or for labels that all seem to be on another
     scale, where the dataset does not say which."""
-    found = []
+    scaled = []
     for item in items:
-        given, read = item.labels.get(OVERALL, {}), {}
-        for rater, value in given.items():
+        labels, read = item.labels.get(OVERALL, {}), {}
+        for rater, value in labels.items():
             try:
                 read[rater] = rubric.read(value, item.label_scale)
             except ValueError as error:
                 whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
-                raise DataError(
-                    f"{item.place or 'dataset'}, item {brief(item.id)}: {whose} {error}, the scale of "
-                    f"rubric={rubric.name}. Correct it, or choose the rubric it is on."
-                ) from None
+                place = f"{item.place or 'dataset'}, item {brief(item.id)}"
+                why = f"{whose} {error}, the scale of rubric={rubric.name}"
+                raise DataError(f"{place}: {why}. Correct it, or choose the rubric it is on.") from None
         ends = None if item.label_scale is None else (rubric.minimum, rubric.maximum)  # on this scale from now on
         changed = {"labels": item.labels | {OVERALL: read}, "label_scale": ends}
-        found.append(item if read == given else item.model_copy(update=changed))
-    for criterion in dict.fromkeys(name for item in found for name in item.labels):
-        unsaid = [item for item in found if item.labels.get(criterion)]
+        scaled.append(item if read == labels else item.model_copy(update=changed))
+    for criterion in dict.fromkeys(name for item in scaled for name in item.labels):
+        unsaid = [item for item in scaled if item.labels.get(criterion)]
         if len(unsaid) < FEWEST_LABELS or any(item.label_scale is not None for item in unsaid):
             continue
         numbers = [value for item in unsaid for value in item.labels[criterion].values() if not isinstance(value, str)]
         file = (unsaid[0].place or "dataset").rpartition(":")[0] or "dataset"
         check_scale(file, numbers, rubric, criterion, "labels", "dataset.label_scale={ends}")
-    return found
+    return scaled
 
 
 def seem_rescaled(given: Sequence[float], rubric: Rubric, what: str = "labels") -> str | None:
@@ -122,27 +119,22 @@ def seem_rescaled(given: Sequence[float], rubric: Rubric, what: str = "labels") 
     low, high = rubric.minimum, rubric.maximum
     if not isinstance(rubric.scale, NumericScale) or not given or not low < max(given) <= low + (high - low) / 10:
         return None
-    return (
-        f"all {len(given)} {what} lie between {min(given):g} and {max(given):g}, while rubric={rubric.name} runs from "
-        f"{low:g} to {high:g}."
-    )
+    whole = f"rubric={rubric.name} runs from {low:g} to {high:g}"
+    return f"all {len(given)} {what} lie between {min(given):g} and {max(given):g}, while {whole}."
 
 
 def check_scale(place: str, given: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str) -> None:
     """Raise DataError where all numbers of a criterion seem to be on another scale, with the `option` that says so or
     that they are meant as they are, and takes {ends}."""
-    odd = seem_rescaled(given, rubric, what if criterion == OVERALL else f"{what} of {criterion}")
-    if odd is None:
+    if (odd := seem_rescaled(given, rubric, what if criterion == OVERALL else f"{what} of {criterion}")) is None:
         return
     low, tenth = rubric.minimum, (rubric.maximum - rubric.minimum) / 10
     start = low + tenth / 10 if min(given) >= low + tenth / 10 else low
     # The usual scales of raters end at 1, 5, 7 and 10; which one it is, only who made the file knows.
     end = next(low + tenth * step / 10 for step in (1, 5, 7, 10) if max(given) <= low + tenth * step / 10)
     other, same = (option.replace("{ends}", f"[{a:g},{b:g}]") for a, b in ((start, end), (low, rubric.maximum)))
-    raise DataError(
-        f"{place}: {odd} If they are on another scale, give its ends, e.g. {other}: they are mapped linearly. If they "
-        f"are meant as they are: {same}."
-    )
+    way = f"If they are on another scale, give its ends, e.g. {other}: they are mapped linearly"
+    raise DataError(f"{place}: {odd} {way}. If they are meant as they are: {same}.")
 
 
 def unique(items: Iterable[tuple[str, Item]], source: str) -> list[Item]:

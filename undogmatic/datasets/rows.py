@@ -18,17 +18,7 @@ from pydantic import BeforeValidator
 from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_number, as_text
-from undogmatic.safety.outside import (
-    ROW_BYTES,
-    Unreadable,
-    brief,
-    countable,
-    decoded,
-    json_value,
-    opened,
-    read_lines,
-    whole_lines,
-)
+from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, decoded, json_value, opened, read_lines, whole_lines
 
 ROW_LINES = 100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
 BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
@@ -40,28 +30,18 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     line for a line that is no JSON object, or in which a key stands twice."""
     for number, raw in read_lines(path, ROW_BYTES):
         try:
-            text = decoded(raw)
-            countable(text)
-            try:
-                json.loads(text, object_pairs_hook=_once)
-            except Unreadable:
-                raise
-            except (RecursionError, ValueError):
-                pass  # said by json_value, which is the stricter one
-            found = json_value(text)
-            if not isinstance(found, dict):
-                raise Unreadable(f"a JSON {type(found).__name__}; every line must be an object")
+            value = json_value(text := decoded(raw))
+            if not isinstance(value, dict):
+                raise Unreadable(f"a JSON {type(value).__name__}; every line must be an object")
+            json.loads(text, object_pairs_hook=_check_keys)
         except Unreadable as error:
             raise DataError(f"{path}:{number}: {str(error).rstrip('.')}. Every line must be one JSON object.") from None
-        yield number, found
+        yield number, value
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise Unreadable(f"not JSON that can be used (the key {brief(twice)} stands in it a second time)")
-    return found
+def _check_keys(pairs: list[tuple[str, Any]]) -> None:
+    if twice := [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]:
+        raise Unreadable(f"not JSON that can be used (the key {brief(twice[0])} stands in it a second time)")
 
 
 class Line(NamedTuple):
@@ -98,21 +78,18 @@ def csv_rows(path: Path, marks: str = ",") -> Iterator[Line]:
         start = next(lines, "")
         mark = max(marks, key=start.count)
         reader = csv.reader(chain((start,), lines), delimiter=mark, strict=True)
-        try:
-            while (cells := _next_row(reader)) is not None:
-                if cells:
-                    yield Line(first, reader.line_num, cells, mark)
-                first, size, begun = reader.line_num + 1, 0, -1
-        except csv.Error as error:
-            raise DataError(f"{path}:{first}: not CSV ({error}). Is a quote in this row never closed?") from None
-
-
-def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
-    before = csv.field_size_limit(ROW_BYTES)  # the process's; a text is often longer than the module's own limit
-    try:
-        return next(reader, None)
-    finally:
-        csv.field_size_limit(before)
+        cells: list[str] | None = []
+        while cells is not None:
+            before = csv.field_size_limit(ROW_BYTES)  # of the process; texts are often longer than its usual limit
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                raise DataError(f"{path}:{first}: not CSV ({error}). Is a quote in this row never closed?") from None
+            finally:
+                csv.field_size_limit(before)
+            if cells:
+                yield Line(first, reader.line_num, cells, mark)
+            first, size, begun = reader.line_num + 1, 0, -1
 
 
 def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -131,17 +108,15 @@ def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, 
             leaves = [about.schema.column(n) for n in range(about.num_columns)]
             texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.path == leaf.name]
             table = pyarrow.parquet.ParquetFile(file, read_dictionary=texts, **limits)
-            names = table.schema_arrow.names
-            have(str(path), needed, names)
+            have(str(path), needed, table.schema_arrow.names)
             for batch in table.iter_batches(batch_size=_fitting(table.metadata)):
                 if batch.nbytes > 4 * BATCH_BYTES:
                     raise DataError(f"{path}: rows {number + 1} and the next take more memory than a row may.")
                 unpacked += batch.nbytes
                 if unpacked > most:
-                    raise DataError(
-                        f"{path}: up to row {number + 1} it unpacks to more than {most:,} bytes, which is more than "
-                        f"{UNPACKED} times its size. Write it without compression, or leave out what is not judged."
-                    )
+                    much = f"more than {most:,} bytes, which is more than {UNPACKED} times its size"
+                    way = "Write it without compression, or leave out what is not judged."
+                    raise DataError(f"{path}: up to row {number + 1} it unpacks to {much}. {way}")
                 columns = {name: _shared(batch.column(n)) for n, name in enumerate(batch.schema.names)}
                 for n in range(batch.num_rows):
                     number += 1
@@ -216,12 +191,10 @@ def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> I
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
     place, columns = f"{path}:{header.first}", header.cells
     if commas and header.mark != ",":
-        name = "semicolons" if header.mark == ";" else "tabs"
-        raise DataError(
-            f"{place}: {f'no column `{needed[0]}`; ' if needed else ''}the file seems to be separated by {name} "
-            f"({brief(header.mark.join(columns))}). Save it as CSV separated by commas (in a spreadsheet: the field "
-            "separator of the export), or as .jsonl."
-        )
+        name, lacks = "semicolons" if header.mark == ";" else "tabs", f"no column `{needed[0]}`; " if needed else ""
+        seems = f"the file seems to be separated by {name} ({brief(header.mark.join(columns))})"
+        way = "Save it as CSV separated by commas (in a spreadsheet: the field separator of the export), or as .jsonl."
+        raise DataError(f"{place}: {lacks}{seems}. {way}")
     have(place, needed, columns)
     for row in rows:
         if len(row.cells) > len(columns):
@@ -252,37 +225,35 @@ class Row(NamedTuple):
     def has(self, names: Sequence[str]) -> bool:
         return any(name in self.cells for name in names)
 
+    def failure(self, names: Sequence[str]) -> str | None:
+        """Why none of the row's scores is one, if so. Raises DataError for what says neither yes nor no."""
+        value = self.get(names)
+        if empty(value) or str(value).strip().lower() in FALSE:
+            return None
+        column = next(name for name in names if name in self.cells)
+        if str(value).strip().lower() not in TRUE:
+            raise DataError(f"{self.place}: `{column}` is {brief(value)}; it must be true or false.")
+        return f"the table says that the judge failed (`{column}` is {value})"
+
+    def repeat(self, names: Sequence[str]) -> int:
+        """The repeat that it names; 0 where it names none. Raises DataError."""
+        value = as_number(self.get(names))
+        if empty(value):
+            return 0
+        if type(value) not in (int, float) or not 0 <= value < 10_000 or value != int(value):
+            raise DataError(f"{self.place}: the repeat is {brief(value)}; it must be a whole number, 0 for the first.")
+        return int(value)
+
+    def detail(self, names: Sequence[str]) -> float | str | None:
+        """A cell as a detail of a judgment, a number or text; None for one that says nothing."""
+        value = self.get(names)
+        if empty(value) or value == []:
+            return None
+        if isinstance(value, bool | list | dict):
+            return as_text(value)
+        return float(value) if isinstance(value, int | float) else str(value)
+
 
 def empty(value: Any) -> bool:
     """Whether a cell says nothing."""
     return value is None or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
-
-
-def why_failed(row: Row, names: Sequence[str]) -> str | None:
-    """Why none of the row's scores is one, if so. Raises DataError for what says neither yes nor no."""
-    value = row.get(names)
-    if empty(value) or str(value).strip().lower() in FALSE:
-        return None
-    column = next(name for name in names if name in row.cells)
-    if str(value).strip().lower() not in TRUE:
-        raise DataError(f"{row.place}: `{column}` is {brief(value)}; it must be true or false.")
-    return f"the table says that the judge failed (`{column}` is {value})"
-
-
-def repeat_of(row: Row, names: Sequence[str]) -> int:
-    """The repeat that a row names; 0 where it names none. Raises DataError."""
-    value = as_number(row.get(names))
-    if empty(value):
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or not 0 <= value < 10_000:
-        raise DataError(f"{row.place}: the repeat is {brief(value)}; it must be a whole number, 0 for the first.")
-    return int(value)
-
-
-def as_detail(value: Any) -> float | str | None:
-    """A cell as a detail of a judgment, a number or text; None for one that says nothing."""
-    if empty(value):
-        return None
-    if isinstance(value, bool | list | dict):
-        return as_text(value) if value != [] else None
-    return value if isinstance(value, float) else float(value) if isinstance(value, int) else str(value)

@@ -44,13 +44,10 @@ class TextsDataset:
         optional: Sequence[str] = (),  # columns that are inputs in the rows that fill them
     ) -> None:
         if label_scale is not None and not 0 < label_scale[1] - label_scale[0] < math.inf:
-            raise ConfigError(
-                f"`dataset.label_scale` is [{label_scale[0]:g},{label_scale[1]:g}]; give the lowest and the highest "
-                "label, e.g. dataset.label_scale=[1,10]."
-            )
-        self.inputs, self.label_scale = tuple(name for name in inputs if name not in optional), label_scale
-        self.optional = tuple(optional)
-        self.path = table_file(path, key)
+            way = "give the lowest and the highest label, e.g. dataset.label_scale=[1,10]"
+            raise ConfigError(f"`dataset.label_scale` is [{label_scale[0]:g},{label_scale[1]:g}]; {way}.")
+        self.inputs, self.optional = tuple(name for name in inputs if name not in optional), tuple(optional)
+        self.path, self.label_scale = table_file(path, key), label_scale
         self.about = self.path.name
 
     def load(self) -> list[Item]:
@@ -69,37 +66,35 @@ def item_of(
     optional: Sequence[str] = (),
 ) -> Item:
     """A row of a table as an item; other fields are its metadata. Raises DataError naming the place."""
-    given = {str(k): v for k, v in row.items() if v is not None and not (isinstance(v, float) and math.isnan(v))}
-    fields = {k: given.pop(k) for k in _FIELDS if k in given}
-    texts = given.pop("inputs", {})
+    cells = {str(k): v for k, v in row.items() if v is not None and not (isinstance(v, float) and math.isnan(v))}
+    fields = {k: cells.pop(k) for k in _FIELDS if k in cells}
+    texts = cells.pop("inputs", {})
     if not isinstance(texts, dict):
         raise DataError(f"{place}: `inputs` is {brief(texts)}; it must be an object of named texts.")
     shown: dict[str, Any] = dict(texts)
     for name in (*inputs, *optional):
-        cell = given.get(name)
-        if name in given and not (name not in inputs and isinstance(cell, str) and not cell.strip()):
-            shown[name] = given.pop(name)
+        cell = cells.get(name)
+        if name in cells and not (name not in inputs and isinstance(cell, str) and not cell.strip()):
+            shown[name] = cells.pop(name)
     options = shown.get(OPTIONS)  # one a line behind its letter; what is no list and no object of texts stays
     if isinstance(options, list) and len(options) <= len(ascii_uppercase):
         shown[OPTIONS] = options = dict(zip(ascii_uppercase, options, strict=False))
     if isinstance(options, dict) and not any(isinstance(text, dict | list | None) for text in options.values()):
         shown[OPTIONS] = "\n".join(f"{letter}: {text}" for letter, text in options.items())
     if missing := [name for name in inputs if name not in shown]:
-        raise DataError(
-            f"{place}: the field `{missing[0]}` is missing. Fields: id, {', '.join(inputs)}; optional: condition, "
-            "pair, label."
-        )
+        fields_there = f"Fields: id, {', '.join(inputs)}; optional: condition, pair, label"
+        raise DataError(f"{place}: the field `{missing[0]}` is missing. {fields_there}.")
     rated: dict[str, dict[str, Any]] = {}
-    for key in [k for k in given if k.startswith(_RATED)]:
+    for key in [k for k in cells if k.startswith(_RATED)]:
         criterion, _, rater = key.removeprefix(_RATED).partition(".")
-        rated.setdefault(criterion, {})[rater or UNNAMED] = given.pop(key)
+        rated.setdefault(criterion, {})[rater or UNNAMED] = cells.pop(key)
     if rated:
         if not isinstance(nested := fields.get("labels", {}), dict):
             raise DataError(f"{place}: `labels` is {brief(nested)}; it must be an object of criteria.")
         fields["labels"] = nested | rated
     fields |= {key: str(fields[key]) for key in ("id", "condition", "pair") if type(fields.get(key)) is int}
-    noted = given.pop("metadata", {})
-    fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | given
+    noted = cells.pop("metadata", {})
+    fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | cells
     return make_item(place, fields | {"inputs": shown, "label_scale": label_scale})
 
 
@@ -144,8 +139,6 @@ def check_labels(items: Sequence[Item], rubric: Rubric) -> None:
     """Raise DataError for a label outside the rubric."""
     for item in items:
         if item.label is None or not rubric.contains(item.label):
-            raise DataError(
-                f"{item.place or 'dataset'}: the item {brief(item.id)} has the label {item.label}; the rubric "
-                f"{rubric.name!r} runs from {rubric.minimum:g} to {rubric.maximum:g}. Rescale the labels or choose "
-                "another rubric=."
-            )
+            wrong = f"{item.place or 'dataset'}: the item {brief(item.id)} has the label {item.label}"
+            scale = f"the rubric {rubric.name!r} runs from {rubric.minimum:g} to {rubric.maximum:g}"
+            raise DataError(f"{wrong}; {scale}. Rescale the labels or choose another rubric=.")

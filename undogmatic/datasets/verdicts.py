@@ -15,18 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from undogmatic.datasets.base import FEWEST_LABELS, check_scale, make_item
-from undogmatic.datasets.rows import (
-    SUFFIXES,
-    Names,
-    Row,
-    as_detail,
-    empty,
-    listed,
-    repeat_of,
-    table_file,
-    table_rows,
-    why_failed,
-)
+from undogmatic.datasets.rows import SUFFIXES, Names, Row, empty, listed, table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import (
     OVERALL,
@@ -134,12 +123,12 @@ class VerdictsDataset:
                 check_scale(self.about, numbers, rubric, criterion, "scores", option)
         mark = digest([[*key, str(each.given), each.failed, each.details] for key, each in said.items()])
         hashes = {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
-        found = []
+        judgments = []
         for key, each in said.items():
             where = Provenance(model=key.judge, readout="", prompt="", **hashes)
             outcome = self._outcome(each, key.criterion, rubric)
-            found.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
-        return found
+            judgments.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
+        return judgments
 
     @cached_property
     def _tables(self) -> tuple[list[Item], dict[_Key, _Said]]:
@@ -154,11 +143,9 @@ class VerdictsDataset:
                 self._note_facts(row, facts.setdefault(whole, {"place": row.place}))
                 self._note_scores(row, whole, said, quoted)
         if not said:
-            wanted = ", ".join([*self.columns.score, *(n for names in self.wide.values() for n in names)])
-            raise DataError(
-                f"{self.about}: no scores. Columns that would be scores: {wanted or 'none'}; name yours with "
-                "dataset.scores={CRITERION: COLUMN} or dataset.columns.score."
-            )
+            wanted = ", ".join([*self.columns.score, *(n for names in self.wide.values() for n in names)]) or "none"
+            way = "name yours with dataset.scores={CRITERION: COLUMN} or dataset.columns.score"
+            raise DataError(f"{self.about}: no scores. Columns that would be scores: {wanted}; {way}.")
         items = []
         for item_id, case in {key.item_id: each.case for key, each in said.items()}.items():
             known = {**facts.get(case, {}), **facts.get(item_id, {})}
@@ -177,10 +164,8 @@ class VerdictsDataset:
         item, case, system = (row.get(names) for names in (self.columns.item, self.columns.case, self.columns.system))
         if empty(item) and empty(case):
             keys = ", ".join(f"`{name}`" for name in (*self.columns.item, *self.columns.case))
-            raise DataError(
-                f"{row.place}: no {keys}; columns: {listed(list(row.cells))}. Name the column that tells what was "
-                "judged: dataset.columns.item=COLUMN or dataset.columns.case=COLUMN."
-            )
+            way = "Name the one that tells what was judged: dataset.columns.item=COLUMN or dataset.columns.case=COLUMN"
+            raise DataError(f"{row.place}: no {keys}; columns: {listed(list(row.cells))}. {way}.")
         if not empty(item):
             return str(item)
         return str(case) if empty(system) else f"{case}/{system}"
@@ -199,16 +184,14 @@ class VerdictsDataset:
         )
         for name, value in chain(texts, others):
             if known.setdefault(name, value) != value:
-                raise DataError(
-                    f"{row.place}: `{name}` is {brief(value)}, and {brief(known[name])} elsewhere for the same item. "
-                    "Correct one."
-                )
+                other = f"{brief(known[name])} elsewhere for the same item"
+                raise DataError(f"{row.place}: `{name}` is {brief(value)}, and {other}. Correct one.")
 
     def _note_scores(
         self, row: Row, whole: str, said: dict[_Key, _Said], quoted: Mapping[tuple[str, str], dict[str, str]]
     ) -> None:
         judge, case = (row.get(names) for names in (self.columns.judge, self.columns.case))
-        kept = {name: text for name, names in self.columns.details.items() if (text := as_detail(row.get(names)))}
+        kept = {name: text for name, names in self.columns.details.items() if (text := row.detail(names))}
         for criterion, given, failed, repeat in self._scores(row):
             who = self.judges.get(criterion) or (str(judge) if not empty(judge) else criterion)
             details = kept | (quoted.get((whole, who), {}) if repeat == 0 else {})
@@ -216,37 +199,36 @@ class VerdictsDataset:
             old = said.setdefault(_Key(whole, who, criterion, repeat), new)
             same = criterion in self.judges and old.failed == failed and str(old.given) == str(given)
             if old is not new and not same:
-                raise DataError(
-                    f"{row.place}: {criterion} of {brief(whole)} by {brief(who)} stands there a second time (first: "
-                    f"{old.place}). Give judgments made again a column `repeat` (dataset.columns.repeat)."
-                )
+                twice = f"{criterion} of {brief(whole)} by {brief(who)} stands there a second time (first: {old.place})"
+                way = "Give judgments made again a column `repeat` (dataset.columns.repeat)"
+                raise DataError(f"{row.place}: {twice}. {way}.")
 
     def _scores(self, row: Row) -> Iterator[tuple[str, Any, str | None, int]]:
         """Criterion, what was given, why it is no score, and repeat, of every score of a row."""
-        failed, repeat = why_failed(row, self.columns.failed), self.columns.repeat
+        failed, repeat = row.failure(self.columns.failed), self.columns.repeat
         if row.has(self.columns.score):
             criterion = row.get(self.columns.criterion)
             name = OVERALL if empty(criterion) else str(criterion)
-            yield name, row.get(self.columns.score), failed, repeat_of(row, repeat)
+            yield name, row.get(self.columns.score), failed, row.repeat(repeat)
             return
         for criterion, names in self.wide.items():
             if row.has(names):  # a failed judge does not make another's score fail
-                yield criterion, row.get(names), None if criterion in self.judges else failed, repeat_of(row, repeat)
+                yield criterion, row.get(names), None if criterion in self.judges else failed, row.repeat(repeat)
         for n, time in enumerate(self.again, 1):
-            failed = why_failed(row, time.get("failed", ()))
+            failed = row.failure(time.get("failed", ()))
             for criterion, names in time.items():
                 if criterion != "failed" and row.has(names) and (failed or not empty(row.get(names))):
                     yield criterion, row.get(names), failed, n
 
     def _quoted(self, rows: Sequence[Row]) -> dict[tuple[str, str], dict[str, str]]:
         """Item and judge -> detail -> the rows of quotes, as JSON text."""
-        found: dict[tuple[str, str], dict[str, list[Any]]] = {}
+        quotes_of: dict[tuple[str, str], dict[str, list[Any]]] = {}
         about = {*self.columns.item, *self.columns.case, *self.columns.system, *self.columns.judge}
         for row in rows:
             quote = {name: value for name, value in row.cells.items() if name not in about}
             key = self._item_of(row), str(row.get(self.columns.judge))
-            found.setdefault(key, {}).setdefault(self.quotes[row.stem], []).append(quote)
-        return {key: {name: as_text(quotes) for name, quotes in each.items()} for key, each in found.items()}
+            quotes_of.setdefault(key, {}).setdefault(self.quotes[row.stem], []).append(quote)
+        return {key: {name: as_text(quotes) for name, quotes in each.items()} for key, each in quotes_of.items()}
 
     def _outcome(self, said: _Said, criterion: str, rubric: Rubric) -> Verdict | Failure:
         """A score in units of the rubric; what is none is a Failure, never a number."""
@@ -269,7 +251,7 @@ class VerdictsDataset:
 
 def _table_files(paths: Sequence[str]) -> list[Path]:
     """The files of paths, of folders all that are tables. Raises ConfigError."""
-    found: list[Path] = []
+    files: list[Path] = []
     for typed in paths:
         folder = Path(typed).expanduser()
         if folder.is_dir():
@@ -279,5 +261,5 @@ def _table_files(paths: Sequence[str]) -> list[Path]:
                 raise ConfigError(f"`dataset.path` is {typed!r}, a folder without a table ({kinds}). Name another.")
         else:
             inside = [table_file(typed, "dataset.path")]
-        found += inside
-    return found
+        files += inside
+    return files

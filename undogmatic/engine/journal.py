@@ -36,8 +36,7 @@ _STRUCTURE = {"role", "type", "model", "finish_reason", "stop_reason", "object"}
 # Details whose words are the program's own: names of rules, judges, sides and sources.
 _OWN_WORDS = {"rules_fired", "rules_not_evaluated", "members", "compelling", "stronger_team", "sources"}
 LONGEST_LINE = LINE_BYTES // 4  # characters; each is four bytes at most
-LONGEST_HELD = 200_000
-"""Characters of a line whose exchange stays in memory as well; parsed, a long one takes nine times its length."""
+LONGEST_HELD = 200_000  # characters of a line whose exchange stays in memory; parsed, it takes nine times its length
 
 
 class Journal(Log, Generic[R]):
@@ -116,13 +115,14 @@ class Journals:
         """All items that were to be judged, and the judgments of them that there are, in the order of the items,
         repeat by repeat."""
         reached = [pair for item in items for pair in self.judged(item)]
-        found: list[Judgment] = []
-        for repeat in range(repeats):
-            for (item, failure), judge in itertools.product(reached, judges):
+        judgments: list[Judgment] = []
+        for repeat, (item, failure), judge in itertools.product(range(repeats), reached, judges):
+            if failure is None:
                 keys = ((item.id, judge.name, criterion, repeat) for criterion in judge.criteria)
-                made = [self.judgments.done[key] for key in keys if key in self.judgments.done]
-                found += made if failure is None else judge.unmade(item, failure, repeat)
-        return [item for item, _ in reached], found
+                judgments += [self.judgments.done[key] for key in keys if key in self.judgments.done]
+            else:
+                judgments += judge.judgments(item, repeat, failure)
+        return [item for item, _ in reached], judgments
 
     def __enter__(self) -> Journals:
         with contextlib.ExitStack() as opened:
@@ -145,11 +145,8 @@ def unanswered(record: Judgment | Made) -> bool:
 
 
 def written(record: R) -> tuple[R, str]:
-    """The record that can be written and read back, and its line.
-
-    An exchange that would make the line too long is left out of it; a record with something in it that no file takes
-    becomes a Failure.
-    """
+    """The record that can be written and read back, and its line: an exchange that would make the line too long is left
+    out, and a record with something in it that no file takes becomes a Failure."""
     try:
         line = record.model_dump_json()
         if len(line) > LONGEST_LINE:
@@ -160,8 +157,7 @@ def written(record: R) -> tuple[R, str]:
         why = f"its record has {len(line):,} characters"
     except (PydanticSerializationError, RecursionError, ValueError) as error:
         why = f"its record cannot be written ({without_halves(str(error))[:200]})"
-    failed = Failure(reason="fault", message=why)
-    record = record.model_copy(update={"outcome": failed, "calls": ()})
+    record = record.model_copy(update={"outcome": Failure(reason="fault", message=why), "calls": ()})
     return record, record.model_dump_json()
 
 
@@ -194,16 +190,13 @@ class Ledger(Log):
                 if not isinstance(calls, int) or not isinstance(usd, int | float) or min(calls, usd) < 0:
                     raise Unreadable("it holds no calls and no price")
             except (AttributeError, Unreadable) as error:
-                raise DataError(
-                    f"{path}:{number}: not what a run has spent ({error}). Delete the line, or the file to count by "
-                    "the journal."
-                ) from None
+                why = f"{path}:{number}: not what a run has spent ({error})"
+                raise DataError(f"{why}. Delete the line, or the file to count by the journal.") from None
             self.calls, self.usd = self.calls + calls, self.usd + usd
 
     def note(self, calls: int, usd: float) -> None:
         """Add to the sums. Raises StorageError."""
-        self.calls += calls
-        self.usd += usd
+        self.calls, self.usd = self.calls + calls, self.usd + usd
         if self._file is not None:
             self.add(ONE_CALL if calls == 1 and not usd else _spent(calls, usd))
 
@@ -220,10 +213,8 @@ def _spent(calls: int, usd: float) -> str:
 
 
 def cut_torn_line(path: Path) -> None:
-    """Take back what a kill or a power cut left of an unfinished last line; a whole one gets its end.
-
-    Only what begins as our lines do is taken back: another program's file is left to be complained of.
-    """
+    """Take back what a kill or a power cut left of an unfinished last line; a whole one gets its end. Only what begins
+    as our lines do is taken back: another program's file is left to be complained of."""
     try:
         with path.open("r+b") as file:
             if not (end := file.seek(0, 2)):

@@ -32,7 +32,6 @@ from undogmatic.safety.paths import cache_folder
 
 _Task = asyncio.Task[Sequence[Judgment | Made]]
 
-ELSEWHERE = "elsewhere"  # what stands for the model in tables of runs whose judgments were made elsewhere
 MAX_FAILURES = 0.2  # the share of judgments that may fail where nobody set one
 
 
@@ -185,11 +184,9 @@ class _Agenda:
         self.steps, self.judges = parts.steps, parts.judges
         self.journals, self.repeats = journals, repeats
         self.source = iter(items)
-        self.due: deque[tuple[Processes, Item, int]] = deque()
-        """What can be begun: an item for a step, or for a judge at this repeat."""
+        self.due: deque[tuple[Processes, Item, int]] = deque()  # to be begun: an item for a step, or a judge's repeat
         self.later: deque[tuple[Item, int]] = deque()
-        self.under_way: dict[str, tuple[Item, int]] = {}
-        """Items in a step that makes items, and the stage at which they are, by id."""
+        self.under_way: dict[str, tuple[Item, int]] = {}  # items in a step, and the stage at which they are, by id
         self.made: set[tuple[int, str]] = set()
 
     def pending(self) -> bool:
@@ -215,8 +212,7 @@ class _Agenda:
             self._judge(item, 0)
             return
         step = self.steps[stage]
-        settled = self.journals.made[step.name].settled(step, item.id)
-        if settled is None:
+        if (settled := self.journals.made[step.name].settled(step, item.id)) is None:
             self.under_way[item.id] = (item, stage)
             self.due.append((step, item, 0))
         else:
@@ -225,10 +221,9 @@ class _Agenda:
     def _go_on(self, item: Item, stage: int, record: Made) -> None:
         for made in record.outcome.items if isinstance(record.outcome, Items) else ():
             if (stage, made.id) in self.made:
-                raise DataError(
-                    f"step {record.step!r} made an item {made.id!r} of {item.id!r}, an id that another item of this "
-                    "run bears. Ids must differ: let the step begin them with the id of the item they come from."
-                )
+                what = f"step {record.step!r} made an item {made.id!r} of {item.id!r}, an id that another item bears"
+                way = "Ids must differ: let the step begin them with the id of the item they come from"
+                raise DataError(f"{what}. {way}.")
             self.made.add((stage, made.id))
             self._arrive(made, stage + 1)
 
@@ -248,7 +243,7 @@ def parts_of(judgments: Sequence[Judgment], rubric: Rubric) -> Parts:
         judge.criteria = tuple(dict.fromkeys(each.criterion for each in judgments if each.judge == name))
         judges.append(JudgeStep(judge, provenance))
     prompt = Prompt(id="none", language=next(iter(rubric.wordings)))
-    return Parts(rubric, prompt, Nobody(ELSEWHERE), cast(Readout, None), tuple(judges), asks=False)
+    return Parts(rubric, prompt, Nobody("elsewhere"), cast(Readout, None), tuple(judges), asks=False)
 
 
 class NotingEngine(Engine):
@@ -261,10 +256,8 @@ class NotingEngine(Engine):
         """How often items were judged at most. Raises ConfigError where `run.repeats` asks for something else."""
         there = 1 + max((judgment.repeat for judgment in self.judgments), default=0)
         if asked not in (1, there):
-            raise ConfigError(
-                f"`run.repeats` is {asked}, and the judgments were made elsewhere, {there} for an item at most; nobody "
-                "is asked again. Leave run.repeats out."
-            )
+            why = f"the judgments were made elsewhere, {there} for an item at most; nobody is asked again"
+            raise ConfigError(f"`run.repeats` is {asked}, and {why}. Leave run.repeats out.")
         return there
 
     async def stream(

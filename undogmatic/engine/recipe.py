@@ -21,13 +21,14 @@ import dspy
 from undogmatic.config import groups
 from undogmatic.config.build import Settings, build, resolve, settings
 from undogmatic.config.groups import named
+from undogmatic.engine.journal import Journals
 from undogmatic.engine.step import JudgeStep, Step
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, asker_for
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model, Nobody, SeveralModels
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.chat import LanguageModel
+from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Judgment, Provenance, digest, text_mark
 from undogmatic.records.rubric import Rubric
@@ -95,10 +96,8 @@ class Parts(NamedTuple):
 
 
 class Recipe:
-    """A composed config as plain data, from which every process that works on the items builds its own parts.
-
-    `parts` are what was built already, for use in this process only.
-    """
+    """A composed config as plain data, from which every process that works on the items builds its own parts. `parts`
+    are what was built already, for use in this process only."""
 
     def __init__(self, config: Mapping[str, Any], parts: Parts | None = None) -> None:
         self.config, self._parts = config, parts
@@ -133,7 +132,7 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
         raise ConfigError("`judges` is []; name at least one, e.g. judges=[score,debate], or leave it out.")
     judges = [composer.judge(node, f"judges[{n}]") for n, node in enumerate(chosen.judges or ())] or [composer.judge()]
     asked_model = composer.model() or composer.own
-    found = []
+    made = []
     for n, (name, judge) in enumerate(zip(_distinct([judge.name for judge in judges]), judges, strict=True)):
         program = judge.program_hash()
         asked, shown = asked_model.name, prompt
@@ -153,8 +152,8 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
             program_hash=program,
             config_hash=digest(state),
         )
-        found.append(JudgeStep(judge, provenance, name, functools.partial(_in_language, composer, states, n)))
-    return found
+        made.append(JudgeStep(judge, provenance, name, functools.partial(_in_language, composer, states, n)))
+    return made
 
 
 def _in_language(composer: Composer, states: Sequence[Any], place: int, code: str) -> JudgeStep | None:
@@ -175,23 +174,22 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
     for n, node in enumerate(composer.chosen.steps):
         key = f"steps[{n}]"
         arguments = composer.written_out("step", node, key)
-        own: dict[str, Model] = {}
-        several: dict[str, list[Model]] = {}
+        asked: dict[str, Model | list[Model]] = {}
         for name, hint in typing.get_type_hints(resolve(arguments.get("_target_"), key).__init__).items():
             place = f"{key}.{name}"
             if hint is Model:
-                own[name] = composer.model_of(arguments.pop(name, None), place)
+                asked[name] = composer.model_of(arguments.pop(name, None), place)
             elif hint == Sequence[Model]:
                 if not (nodes := arguments.pop(name, None)):
                     raise ConfigError(f"`{place}` names no model. Name one or several, e.g. {name}: [gpt,claude].")
                 listed = nodes if isinstance(nodes, list | tuple) else [nodes]
-                several[name] = [composer.model_of(each, f"{place}[{m}]") for m, each in enumerate(listed)]
-        step: Step = build(arguments, key, **own, **several)
-        step.model = next(iter(own.values()), None)
-        step.models = [*own.values(), *itertools.chain(*several.values())]
+                asked[name] = [composer.model_of(one, f"{place}[{m}]") for m, one in enumerate(listed)]
+        step: Step = build(arguments, key, **asked)
+        step.model = next((model for model in asked.values() if isinstance(model, Model)), None)
+        step.models = list(itertools.chain(*(part if isinstance(part, list) else [part] for part in asked.values())))
         steps.extend(step.stages())
-        names = {name: model.name for name, model in own.items()}
-        states.append(arguments | names | {name: [model.name for model in models] for name, models in several.items()})
+        names = ([m.name for m in part] if isinstance(part, list) else part.name for part in asked.values())
+        states.append(arguments | dict(zip(asked, names, strict=True)))
     for step, name in zip(steps, _distinct([step.name for step in steps]), strict=True):
         step.name = name
     return steps, states
@@ -207,8 +205,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 class Composer:
-    """Builds the judge of a run, and what the judges inside it need, of the run's own parts; the readout is not bound
-    yet."""
+    """Builds the judge of a run, and what the judges inside it need, of the run's own parts, the readout unbound."""
 
     def __init__(self, chosen: Settings, rubric: Rubric, prompt: Prompt, model: Model, readout: Readout) -> None:
         self.chosen, self.rubric, self.prompt, self.readout = chosen, rubric, prompt, readout
@@ -216,8 +213,7 @@ class Composer:
         self.models = {digest(chosen.model): model}
         self._asked = self._given = self.elsewise = False
         self.shared: dict[str, Any] = {}
-        self.places: list[dict[str, Any]] = []
-        """Model, prompt and readout of every judge inside that has its own."""
+        self.places: list[dict[str, Any]] = []  # model, prompt and readout of every judge inside that has its own
 
     def with_prompt(self, prompt: Prompt) -> Composer:
         """A composer of the same judges with another prompt; it shares models and what asks nothing."""
@@ -228,9 +224,9 @@ class Composer:
 
     def judge(self, node: Any = None, key: str = "judge") -> Judge:
         """The run's judge, or the one that `node` describes: a name, or a mapping as a panel's members take it."""
-        found = self._judge(self.chosen.judge if node is None else node, key, self.readout)
-        self.prompt.adapt(found, key)
-        return found
+        judge = self._judge(self.chosen.judge if node is None else node, key, self.readout)
+        self.prompt.adapt(judge, key)
+        return judge
 
     def model_of(self, node: Any, key: str) -> Model:
         """The model that a part asks: the run's own, or the one that its config names."""
@@ -251,9 +247,8 @@ class Composer:
             what = "it must be the name of a judge, or a mapping with `judge: NAME`"
             raise ConfigError(f"`{key}` is {brief(node)}; {what}.")
         arguments = self.written_out("judge", node, key)
-        own = {part: arguments.pop(part) for part in PARTS if part in arguments}
-        if own:
-            readout = self._own_readout(own, key)
+        if own_parts := {part: arguments.pop(part) for part in PARTS if part in arguments}:
+            readout = self._own_readout(own_parts, key)
         wordings = arguments.pop("wordings", {})
         before = len(self.places)
         supplied = self._supplied(resolve(arguments.get("_target_"), key, "judge"), arguments, key, readout, wordings)
@@ -265,8 +260,7 @@ class Composer:
     def _supplied(
         self, target: Any, arguments: dict[str, Any], key: str, readout: Readout, wordings: Wordings
     ) -> dict[str, Any]:
-        """What a constructor wants of the run, by the types of its parameters; what `arguments` say of it is taken out
-        of them."""
+        """What a constructor wants of the run, by its parameters' types; taken out of `arguments` where it is there."""
         hints = typing.get_type_hints(target.__init__)
         supplied: dict[str, Any] = {}
         for name, parameter in inspect.signature(target.__init__).parameters.items():
@@ -281,19 +275,18 @@ class Composer:
             elif hasattr(hint, "group"):
                 supplied[name] = self._part(hint, arguments.pop(name, None), key, readout)
             elif hint is Judge or hint == Sequence[Judge]:
-                if name not in arguments:
-                    if parameter.default is parameter.empty:
-                        raise ConfigError(f"`{place}` is required. Set it with `{place}=...`.")
+                if name not in arguments and parameter.default is not parameter.empty:
                     continue
+                if name not in arguments:
+                    raise ConfigError(f"`{place}` is required. Set it with `{place}=...`.")
                 inner = arguments.pop(name)
                 if hint is Judge:
                     supplied[name] = self._judge(inner, place, readout)
                 elif isinstance(inner, list) and inner:
                     supplied[name] = [self._judge(each, f"{place}[{n}]", readout) for n, each in enumerate(inner)]
                 else:
-                    raise ConfigError(
-                        f"`{place}` is {brief(inner)}; it must be a list of judges, e.g. {place}=[score,debate]."
-                    )
+                    what = f"it must be a list of judges, e.g. {place}=[score,debate]."
+                    raise ConfigError(f"`{place}` is {brief(inner)}; {what}")
         return supplied
 
     def _bound(self, readout: Readout) -> Readout:
@@ -313,8 +306,7 @@ class Composer:
         supplied = self._supplied(resolve(arguments.get("_target_"), key, kind), arguments, key, readout, wordings)
         if supplied:
             return build(arguments, key, **supplied)
-        place = digest(node)
-        if place not in self.shared:
+        if (place := digest(node)) not in self.shared:
             self.shared[place] = build(arguments, key)
         return self.shared[place]
 
@@ -323,26 +315,18 @@ class Composer:
         prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in own else self.prompt
         prompt = prompt.in_language(self.prompt.language) or prompt if self.elsewise else prompt
         model = self._model(nodes["model"], f"{key}.model")
-        node = readout_node(nodes["readout"], model, self.rubric, self.chosen)
+        node = readout_node(nodes["readout"], model, self.rubric, self.chosen, prompted="prompt" in own)
         if "prompt" in own and not resolve(node.get("_target_"), f"{key}.readout").uses_prompt:
-            if nodes["readout"].get("_target_") != "auto":
-                raise ConfigError(
-                    f"`{key}.prompt` is {prompt.id!r}, but the readout chosen reads no prompt; leave it out, or "
-                    f"name a readout that does (e.g. {key}.readout=logprobs)."
-                )
-            able = next((name for name in PROMPTED if name in model.readouts), None)
-            if able is None:
-                raise ConfigError(
-                    f"`{key}.prompt` is {prompt.id!r}, but {model.name} reads no prompt (it serves: "
-                    f"{', '.join(model.readouts)}). Use a model that does, e.g. model=local or model=gpt."
-                )
-            node = named("readout", able, f"{key}.readout", self.chosen)
+            why = f"the readout chosen reads no prompt; leave it out, or name one that does: {key}.readout=logprobs."
+            if nodes["readout"].get("_target_") == "auto":
+                serves = ", ".join(model.readouts)
+                why = f"{model.name} reads no prompt (it serves: {serves}). Use another, e.g. model=local or model=gpt."
+            raise ConfigError(f"`{key}.prompt` is {prompt.id!r}, but {why}")
         readout: Readout = build(node, f"{key}.readout")
         readout.bind(model, prompt, self.rubric)
         readout.lm = LanguageModel(model)
-        self.places.append(
-            {"key": key, "model": model.name, "prompt": prompt.hash(self.rubric), "readout": readout.identity()}
-        )
+        asked = {"model": model.name, "prompt": prompt.hash(self.rubric), "readout": readout.identity()}
+        self.places.append({"key": key, **asked})
         return readout
 
     def _model(self, node: Mapping[str, Any], key: str) -> Model:
@@ -373,18 +357,13 @@ def readout_node(
     if prompted and name not in PROMPTED:
         name = next((each for each in PROMPTED if each in model.readouts), name)
     if extra := sorted(set(node) - {"_target_"}):
-        raise ConfigError(
-            f"`readout.{extra[0]}` was given with readout=auto, which has no options. Name the readout, e.g. "
-            f"readout={name} readout.{extra[0]}=..."
-        )
+        way = f"Name the readout, e.g. readout={name} readout.{extra[0]}=..."
+        raise ConfigError(f"`readout.{extra[0]}` was given with readout=auto, which has no options. {way}")
     return named("readout", name, "readout", chosen)
 
 
 def judged(items: Sequence[Item], chosen: Settings) -> list[Judgment]:
     """Judge items with a composed config, without journal, analysis or tracking. In input order."""
-    from undogmatic.engine.journal import Journals
-    from undogmatic.readouts.chat import finished
-
     recipe, engine = Recipe(chosen.model_dump()), build(chosen.engine, "engine")
     judgments: list[Judgment] = finished(engine.arun(recipe, items, Journals(None, recipe.build().steps)))[1]
     return judgments

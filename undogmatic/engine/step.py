@@ -17,7 +17,7 @@ from undogmatic.errors import DataError, JudgeFault, ModelError, UndogmaticError
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
 from undogmatic.models.calls import recording, rollout
-from undogmatic.records.records import OVERALL, Call, Cost, Failure, Item, Items, Judgment, Made, Provenance, Verdict
+from undogmatic.records.records import OVERALL, Cost, Failure, Item, Items, Judgment, Made, Provenance, Verdict
 from undogmatic.safety.outside import without_halves
 
 T = TypeVar("T")
@@ -71,8 +71,7 @@ async def attempt(work: Awaitable[T], repeat: int) -> tuple[T | Failure, dict[st
     """Await one item's work with its calls noted; what came of it, and what it took: its `cost` and `calls`.
 
     This is the last door: a ModelError becomes a Failure, and so does any exception that is none of ours. What is wrong
-    with the run as a whole (BudgetExceeded, ConfigError, DataError) passes. Money is None as soon as one made call has
-    no known price.
+    with the whole run (BudgetExceeded, ConfigError, DataError) passes. Money is None where a made call has no price.
     """
     clock = time.perf_counter()
     # DSPy's trace is for optimisers; left on, it keeps the last 10,000 texts in memory.
@@ -138,8 +137,7 @@ class JudgeStep:
             }
 
         result, took = await attempt(outcomes(), repeat)
-        results = dict.fromkeys(self.criteria, result) if isinstance(result, Failure) else result
-        return self._judgments(item, repeat, results, **took)
+        return self.judgments(item, repeat, result, **took)
 
     def for_item(self, item: Item) -> JudgeStep:
         """Itself, or the same judge asking in the language of the item, where the item has one."""
@@ -149,23 +147,19 @@ class JudgeStep:
             self._by_language[code] = self._elsewise(code) or self
         return self._by_language[code]
 
-    def unmade(self, item: Item, failure: Failure, repeat: int) -> list[Judgment]:
-        """The judgments of an item that a step could not make: failed for that step's reason."""
-        return self._judgments(item, repeat, dict.fromkeys(self.criteria, failure), FREE)
-
-    def _judgments(
-        self, item: Item, repeat: int, found: Mapping[str, Verdict | Failure], cost: Cost, calls: tuple[Call, ...] = ()
+    def judgments(
+        self, item: Item, repeat: int, result: Mapping[str, Verdict | Failure] | Failure, **took: Any
     ) -> list[Judgment]:
+        """One judgment per criterion of an item that was judged, or that could not be."""
         return [
             Judgment(
                 item_id=item.id,
                 repeat=repeat,
                 judge=self.name,
                 criterion=criterion,
-                outcome=found[criterion],
-                cost=FREE if n else cost,
+                outcome=result if isinstance(result, Failure) else result[criterion],
                 provenance=self.provenance,
-                calls=() if n else calls,
+                **({"cost": FREE} if n else {"cost": FREE} | took),
             )
             for n, criterion in enumerate(self.criteria)
         ]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from undogmatic.safety.outside import DEEPEST, LONGEST_INTEGER, brief, has_halves
 
@@ -27,6 +27,13 @@ class Record(BaseModel):
     """Frozen, and an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that is wrong with a record, and the field: `outcome.score: Input should be a valid number`."""
+    problem = error.errors()[0]
+    field, what = ".".join(map(str, problem["loc"])), problem["msg"].removeprefix("Value error, ")
+    return f"{field}: {what}" if field else what
 
 
 def digest(value: Any) -> str:
@@ -45,17 +52,15 @@ def text_mark(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-LONGEST_NAME = 1_000
-"""Characters of an id, a condition, a rater. What a step makes of an item has a longer id than the item."""
-_NO_NAME = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+LONGEST_NAME = 1_000  # characters of an id, a condition, a rater; what a step makes of an item has a longer id
 
 
-def _name(given: str) -> str:
-    if len(given) > 2 * LONGEST_NAME:
-        raise ValueError(f"it has {len(given):,} characters, and a name at most {LONGEST_NAME:,}")
-    if _NO_NAME.search(given):
+def _name(name: str) -> str:
+    if len(name) > 2 * LONGEST_NAME:
+        raise ValueError(f"it has {len(name):,} characters, and a name at most {LONGEST_NAME:,}")
+    if re.search("[\x00-\x1f\x7f-\x9f\ud800-\udfff]", name):
         raise ValueError("a name is one line without control characters")
-    return given
+    return name
 
 
 def _writable(text: str) -> bool:
@@ -63,23 +68,23 @@ def _writable(text: str) -> bool:
     return "\0" not in text and not has_halves(text)
 
 
-def _text(given: str) -> str:
-    if not _writable(given):
+def _text(text: str) -> str:
+    if not _writable(text):
         raise ValueError("it holds a NUL or half of a character (a lone surrogate)")
-    return given
+    return text
 
 
-def as_number(given: Any) -> Any:
+def as_number(value: Any) -> Any:
     """The number that a text is; files of text give numbers so."""
-    if isinstance(given, str) and "_" not in given:
+    if isinstance(value, str) and "_" not in value:
         with contextlib.suppress(ValueError):
-            return number if math.isfinite(number := float(given)) else given
-    return given
+            return number if math.isfinite(number := float(value)) else value
+    return value
 
 
-def _label(given: Any) -> Any:
+def _label(value: Any) -> Any:
     """True is no number, but may be one of two categories."""
-    return str(given).lower() if isinstance(given, bool) else as_number(given)
+    return str(value).lower() if isinstance(value, bool) else as_number(value)
 
 
 def _as_json(given: Any, where: str = "metadata", depth: int = 0) -> Any:
@@ -170,10 +175,9 @@ class Item(Record):
         return self.labelled(OVERALL)
 
     def labelled(self, criterion: str) -> float | None:
-        """The mean of the numbers that people gave for a criterion, or None. Categories count once they are numbers
-        (`datasets.base.on_scale`)."""
-        given = [value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)]
-        return math.fsum(given) / len(given) if given else None
+        """The mean of the numbers that people gave for a criterion, or None; categories are none before `on_scale`."""
+        numbers = [value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)]
+        return math.fsum(numbers) / len(numbers) if numbers else None
 
     @property
     def language(self) -> str | None:
@@ -329,19 +333,17 @@ class Verdict(Record):
 
     def replace(self, **fields: Any) -> Verdict:
         """A copy with other values of these fields, checked like a new one."""
-        return Verdict(**{name: getattr(self, name) for name in Verdict.model_fields} | fields)
+        return Verdict(**dict(self) | fields)
 
     def row(self) -> dict[str, Any]:
         """What tables hold of it, by column; None where it says nothing of that."""
         low, high = self.interval or (None, None)
         entropy = None if self.distribution is None else self.distribution.normalised_entropy
         derived = {"low": low, "high": high, "entropy": entropy}
-        return {name: derived[name] if name in derived else getattr(self, name) for name in _COLUMNS}
+        return {name: derived[name] if name in derived else getattr(self, name) for name in _COLUMNS.split()}
 
 
-_COLUMNS = (
-    "score category raw_score low high confidence entropy doubt uncertainty is_uncertain revised_score review"
-).split()
+_COLUMNS = "score category raw_score low high confidence entropy doubt uncertainty is_uncertain revised_score review"
 NO_VERDICT: Mapping[str, Any] = dict.fromkeys(Verdict(score=0).row()) | {"review": False}
 """The row of a judge that failed."""
 

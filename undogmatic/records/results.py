@@ -109,8 +109,7 @@ def metric_name(*parts: str) -> str:
 def part_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """How each judge and criterion of a run is named: "" if it is the only one, `<judge>`, or `<judge>.<criterion>`
     where that judge has several."""
-    said = list(dict.fromkeys(pairs))
-    if len(said) == 1:
-        return {said[0]: ""}
-    judges = [judge for judge, _ in said]
-    return {pair: metric_name(*(pair if judges.count(pair[0]) > 1 else pair[:1])) for pair in said}
+    parts = list(dict.fromkeys(pairs))
+    judges = [judge for judge, _ in parts]
+    names = {pair: metric_name(*(pair if judges.count(pair[0]) > 1 else pair[:1])) for pair in parts}
+    return names if len(parts) > 1 else dict.fromkeys(parts, "")

@@ -16,16 +16,14 @@ from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from undogmatic.records.records import Record
 
-MOST_LEVELS = 11
-"""A numeric scale with so many values at most is offered value by value where a model chooses among levels."""
+MOST_LEVELS = 11  # a numeric scale with so many values at most is offered to a model value by value
 FEW_LEVELS = 5  # Levels offered of a finer numeric scale without anchors, evenly spaced
 
 
 class NumericScale(Record):
     """Numbers from `minimum` to `maximum`; with a `step`, only those that are whole steps above the minimum."""
 
-    ordered: ClassVar[bool] = True
-    """Whether a higher number means more."""
+    ordered: ClassVar[bool] = True  # whether a higher number means more
     kind: Literal["numeric"] = "numeric"
     minimum: float
     maximum: float
@@ -77,8 +75,7 @@ class NumericScale(Record):
 
 class _Categories(Record):
     ordered: ClassVar[bool] = True
-    minimum: ClassVar[float] = 0.0
-    """Number of the first category."""
+    minimum: ClassVar[float] = 0.0  # the number of the first category
     categories: tuple[str, ...] = Field(min_length=2, max_length=100)
 
     @model_validator(mode="after")
@@ -97,8 +94,7 @@ class _Categories(Record):
 
     def read(self, given: Any) -> float:
         """A category's name (whatever its case) or number. Raises ValueError with the options."""
-        names = [name.strip().casefold() for name in self.categories]
-        name = str(given).strip().casefold()
+        names, name = [name.strip().casefold() for name in self.categories], str(given).strip().casefold()
         if len(names) == 2 and (truth := str(given).casefold()) in ("false", "true") and truth not in names:
             return float(truth == "true")
         if isinstance(given, int | float) and not isinstance(given, bool) and self.contains(given):
@@ -263,12 +259,12 @@ class Rubric(Record):
     @classmethod
     def _earlier_form(cls, given: Any) -> Any:
         """minimum, maximum and levels, as in runs of earlier versions: a numeric scale with anchors at the levels."""
-        if isinstance(given, dict) and {"minimum", "maximum", "levels"} & given.keys():
-            fields = dict(given)
-            ends = {key: fields.pop(key) for key in ("minimum", "maximum") if key in fields}
-            guide = {"guide": {"kind": "anchors", "at": fields.pop("levels")}} if "levels" in fields else {}
-            return fields | {"scale": {"kind": "numeric", **ends}} | guide
-        return given
+        if not isinstance(given, dict) or not {"minimum", "maximum", "levels"} & given.keys():
+            return given
+        fields = dict(given)
+        ends = {key: fields.pop(key) for key in ("minimum", "maximum") if key in fields}
+        guide = {"guide": {"kind": "anchors", "at": fields.pop("levels")}} if "levels" in fields else {}
+        return fields | {"scale": {"kind": "numeric", **ends}} | guide
 
     @model_validator(mode="after")
     def _check(self) -> Rubric:
@@ -283,10 +279,8 @@ class Rubric(Record):
         if len(set(self.inputs)) != len(self.inputs):
             raise ValueError(f"inputs must differ, got {list(self.inputs)}")
         if self.score_field in ANSWERED or not self.score_field.isidentifier():
-            raise ValueError(
-                f"score_field is {self.score_field!r}; it must be one word that is not the name of another field of "
-                f"the answer ({', '.join(ANSWERED)})"
-            )
+            what = f"one word that is not the name of another field of the answer ({', '.join(ANSWERED)})"
+            raise ValueError(f"score_field is {self.score_field!r}; it must be {what}")
         needed = len(self._guided())
         for language, wording in self.wordings.items():
             count = len(wording.meanings)
@@ -313,8 +307,7 @@ class Rubric(Record):
     def labels(self) -> tuple[str, ...]:
         """The answer that stands for each level where a model answers with one token: the level's own digit where all
         are one-digit numbers, its place where that cannot be taken for another level, else a letter."""
-        values = [f"{value:g}" for value in self.levels]
-        numeric = isinstance(self.scale, NumericScale)
+        values, numeric = [f"{value:g}" for value in self.levels], isinstance(self.scale, NumericScale)
         if numeric and all(len(value) == 1 for value in values):
             return tuple(values)
         places = [str(n) for n in range(len(values))]

@@ -25,10 +25,8 @@ Licence = Mapping[str, str]  # Language -> the sentence that says under which li
 
 def of_this_project(what: str) -> Licence:
     """The licence of what ships with the package."""
-    return {
-        "en": f"The model {what} is part of this project (Apache-2.0).",
-        "pt": f"O modelo {what} é parte deste projeto (Apache-2.0).",
-    }
+    words = {"en": "The model {} is part of this project", "pt": "O modelo {} é parte deste projeto"}
+    return {language: f"{text.format(what)} (Apache-2.0)." for language, text in words.items()}
 
 
 @runtime_checkable
@@ -57,13 +55,13 @@ def texts_beside(owner: object) -> tuple[Path, ...]:
     Raises ConfigError where one is no such file."""
     if isinstance(owner, Wraps) and not isinstance(owner, type):
         return texts_beside(owner.words_of)
-    found = []
+    files = []
     for cls in (owner if isinstance(owner, type) else type(owner)).__mro__:
         # Built in or defined in a notebook: there is no file to lie beside.
         with contextlib.suppress(TypeError, OSError):
             module = Path(inspect.getfile(cls)).resolve()
-            found.append(module.with_name(f"{module.stem}.texts.yaml"))
-    return tuple(path for path in dict.fromkeys(found) if path.is_file() and read(path))
+            files.append(module.with_name(f"{module.stem}.texts.yaml"))
+    return tuple(path for path in dict.fromkeys(files) if path.is_file() and read(path))
 
 
 @functools.cache

@@ -190,9 +190,8 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
     by_key, rows = {judgment.key: judgment for judgment in run.judgments}, []
     failed = run.frame[run.frame["error"].notna()]
     for row in failed.head(MOST_FAILURES).to_dict("records"):
-        outcome = getattr(by_key.get(_KEY(row)), "outcome", None)
-        message = shorten(getattr(outcome, "message", ""))
-        rows.append((_named(row, run), _kind(str(row["error"]), words), message))
+        message = getattr(getattr(by_key.get(_KEY(row)), "outcome", None), "message", "")
+        rows.append((_named(row, run), _kind(str(row["error"]), words), shorten(message)))
     yield Table([words.text(f"common.failure_{key}") for key in ("item", "kind", "message")], rows)
     if len(failed) > MOST_FAILURES:
         yield Paragraph(words.text("common.note.failures_more", more=len(failed) - MOST_FAILURES), "small")
@@ -252,16 +251,14 @@ def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, wor
         told = {"level": words.text(f"common.level_{verdict.uncertainty}")}
         # What gives the level: the confidence beside it may come from something else.
         if isinstance(known := verdict.details.get("level_from"), str):
-            sources = (words.find(f"common.level_from_{name}") or name for name in known.split(", "))
-            told["sources"] = ", ".join(sources)
+            told["sources"] = ", ".join(words.find(f"common.level_from_{name}") or name for name in known.split(", "))
         facts.append(words.text(f"common.item_uncertainty{'_from' if 'sources' in told else ''}", **told))
     if not missing(row["label"]):
         facts.append(words.text("common.item_label", label=row["label"]))
     condition = "" if row["condition"] is None else f" ({words.value(row['condition'])})"
     details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
-    below = {"rationale": verdict.rationale, "issues": "; ".join(verdict.issues) or None}
-    below["details"] = "; ".join(details) or None
-    lines = (f"{words.text(f'common.{key}')} {shorten(line)}" for key, line in below.items() if line is not None)
+    below = {"rationale": verdict.rationale, "issues": "; ".join(verdict.issues), "details": "; ".join(details)}
+    lines = (f"{words.text(f'common.{key}')} {shorten(line)}" for key, line in below.items() if line)
     return Quote(f"{name}{condition}: {'; '.join(facts)}", text, " ".join(lines) or None)
 
 
@@ -357,8 +354,7 @@ def licences(run: FinishedRun, words: Words) -> Iterator[Block]:
 def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The command that repeats the run: as Hydra noted it, without `run.resume`, or made from the choices."""
     noted = RunFolder(run.folder)
-    exact = noted.has(OVERRIDES)
-    if exact:
+    if exact := noted.has(OVERRIDES):
         overrides = [*folders_of(noted, HYDRA), *noted.overrides]
     else:
         asked: dict[str, Any] = {k: v for k, v in run.choices.items() if k != "experiment"}

@@ -120,14 +120,9 @@ def fence(text: str) -> str:
 def _environment(escape: Callable[[str], str], folder: Path) -> Any:
     import jinja2
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=_only_escaped,
-    )
+    options: dict[str, Any] = dict.fromkeys(("trim_blocks", "lstrip_blocks", "keep_trailing_newline"), True)
+    options |= {"undefined": jinja2.StrictUndefined, "finalize": _only_escaped}
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), **options)
     writers: dict[str, Callable[[str], str]] = {"e": escape, "fence": fence, "raw": visible}
     writers["url"] = lambda text: text if text.startswith("data:image/png;base64,") else quote(text)
     for name, write in writers.items():

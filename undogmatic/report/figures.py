@@ -53,14 +53,14 @@ def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, 
     if figure.kind not in KINDS:
         raise ValueError(f"figure {figure.name!r} has kind {figure.kind!r}; there are: {', '.join(KINDS)}")
     try:
-        drawn = KINDS[figure.kind](figure.data, Pen(words, section, rubric))
+        KINDS[figure.kind](figure.data, pen := Pen(words, section, rubric))
     except KeyError as error:
         raise ValueError(f"figure {figure.name!r} of kind {figure.kind!r} lacks {error} in its data") from None
-    layout = drawn.get_layout_engine()
+    layout = pen.drawn.get_layout_engine()
     assert layout is not None  # every figure is made by Pen.figure
-    layout.execute(drawn)
-    drawn.set_layout_engine(None)  # else all is laid out once more
-    write_bytes(path, as_png(drawn))
+    layout.execute(pen.drawn)
+    pen.drawn.set_layout_engine(None)  # else all is laid out once more
+    write_bytes(path, as_png(pen.drawn))
 
 
 def as_png(figure: Figure) -> bytes:
@@ -111,19 +111,21 @@ def plain(text: str) -> str:
 
 
 class Pen:
-    """What the drawing functions share: the words (the names of `section`, the analysis, come first), the look, and the
-    axis of scores, which runs from end to end of the rubric's scale; without one, as the scores do."""
+    """What the drawing functions share: the figure that they draw, the words (the names of `section`, the analysis,
+    come first), the look, and the axis of scores, which runs over the rubric's scale; without one, as the scores do."""
+
+    drawn: Figure
 
     def __init__(self, words: Words, section: str, rubric: Rubric | None) -> None:
         self.words, self.section = words, section
         self.scale = (rubric.minimum, rubric.maximum) if rubric is not None else None
 
-    def figure(self, height: float, columns: int = 1, rows: int = 1, **options: Any) -> tuple[Figure, np.ndarray]:
-        """An empty figure of our width and an array (rows, columns) of its axes."""
+    def figure(self, height: float, columns: int = 1, rows: int = 1, **options: Any) -> np.ndarray:
+        """Begin the figure, of our width; returns an array (rows, columns) of its axes."""
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False, **options)
+        self.drawn = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+        axes: np.ndarray = self.drawn.subplots(rows, columns, squeeze=False, **options)
         for ax in axes.flat:
             ax.spines[["top", "right"]].set_visible(False)
             ax.spines[["left", "bottom"]].set_color(GREY)
@@ -131,11 +133,10 @@ class Pen:
             ax.set_axisbelow(True)
             for axis in (ax.xaxis, ax.yaxis):
                 axis.set_major_formatter(self.ticks())
-        return figure, axes
+        return axes
 
-    def plot(self, height: float) -> tuple[Figure, Any]:
-        figure, axes = self.figure(height)
-        return figure, axes[0, 0]
+    def plot(self, height: float) -> Any:
+        return self.figure(height)[0, 0]
 
     def ticks(self) -> Any:
         from matplotlib.ticker import ScalarFormatter
@@ -150,9 +151,8 @@ class Pen:
 
     def axis_label(self, word: str) -> str:
         if word in SCORES:
-            key = "score_axis" if self.scale is None else "score_axis_with_ends"
-            low, high = self.scale or (None, None)
-            return self.text(key, score=self.words.heading(word), low=low, high=high)
+            ends = {} if self.scale is None else dict(zip(("low", "high"), self.scale, strict=True))
+            return self.text("score_axis_with_ends" if ends else "score_axis", score=self.words.heading(word), **ends)
         return self.words.find(f"figures.axes.{word}") or self.words.heading(word, self.section)
 
     def label(self, ax: Axes, x: str | None = None, y: str | None = None, limits: Any = None) -> None:
@@ -187,12 +187,12 @@ class Pen:
     def text(self, key: str, **values: Any) -> str:
         return self.words.text(f"figures.{key}", **values)
 
-    def legend(self, figure: Figure, ax: Axes) -> None:
+    def legend(self, ax: Axes) -> None:
         """A legend below the axes, out of the way of the data."""
         handles, labels = ax.get_legend_handles_labels()
         if handles:
             columns = min(len(labels), 3 if max(map(len, labels)) < 32 else 2)
-            figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=10)
+            self.drawn.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=10)
 
     def identity(self, ax: Axes) -> None:
         """The line y = x as far as both axes reach."""
@@ -208,7 +208,7 @@ class Pen:
             ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=9.5, borderaxespad=0.2)
 
 
-def box(data: Data, pen: Pen) -> Figure:
+def box(data: Data, pen: Pen) -> None:
     """Quartiles, whiskers and every value of each group; lying where there are more than four groups.
     data: groups: dict[str, list[float]], y_label"""
     from matplotlib.cbook import boxplot_stats
@@ -216,7 +216,7 @@ def box(data: Data, pen: Pen) -> Figure:
 
     groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
     lying = len(groups) > 4
-    figure, ax = pen.plot(max(3.6, 0.62 * len(groups) + 1.2) if lying else 4.4)
+    ax = pen.plot(max(3.6, 0.62 * len(groups) + 1.2) if lying else 4.4)
     across, along = (ax.vlines, ax.hlines) if lying else (ax.hlines, ax.vlines)
     for place, values in enumerate(groups.values()):
         if not len(values):
@@ -235,23 +235,21 @@ def box(data: Data, pen: Pen) -> Figure:
     pen.name(ax, names, data["y_label"], data.get("limits"), lying)
     if not lying:
         ax.set_xlim(-0.6, len(groups) - 0.4)
-    return figure
 
 
 def _spread(values: np.ndarray) -> np.ndarray:
     """Sideways places of marks, so that equal values lie beside each other; the same every time."""
-    width = (float(np.max(values)) - float(np.min(values))) / 40 or 1.0
-    rows = pd.Series(np.floor(values / width))
+    rows = pd.Series(np.floor(values / (np.ptp(values) / 40 or 1.0)))
     before = rows.groupby(rows).cumcount().to_numpy()  # how many marks of the row have a place already
     return np.clip(np.where(before % 2, 1, -1) * ((before + 1) // 2) * 0.05, -0.32, 0.32)
 
 
-def slope(data: Data, pen: Pen) -> Figure:
+def slope(data: Data, pen: Pen) -> None:
     """A line per pair from its left value to its right one, coloured by direction.
     data: left: str, right: str, pairs: list[tuple[float, float]], y_label"""
     from matplotlib.collections import LineCollection
 
-    figure, ax = pen.plot(5.0)
+    ax = pen.plot(5.0)
     pairs = np.array(data["pairs"], dtype=float).reshape(-1, 2)
     rise = np.sign(pairs[:, 1] - pairs[:, 0])
     looks = {"falls": (-1, VERMILLION, "-o"), "rises": (1, BLUE, "-s"), "ties": (0, GREY, ":D")}
@@ -269,15 +267,14 @@ def slope(data: Data, pen: Pen) -> Figure:
     ax.set_xticks((0, 1), [pen.group(data["left"]), pen.group(data["right"])], fontsize=11)
     ax.set_xlim(-0.25, 1.25)
     pen.label(ax, y=data["y_label"], limits=data.get("limits"))
-    pen.legend(figure, ax)
-    return figure
+    pen.legend(ax)
 
 
-def histogram(data: Data, pen: Pen) -> Figure:
+def histogram(data: Data, pen: Pen) -> None:
     """One histogram per group, below one another on the same axes.
     data: groups: dict[str, list[float]], bins: int | list[float], x_label"""
     groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
-    figure, axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True)
+    axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True)
     ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
     edges = np.asarray(data["bins"], dtype=float)
     if edges.ndim == 0:
@@ -294,16 +291,15 @@ def histogram(data: Data, pen: Pen) -> Figure:
         ax.set_title(title, fontsize=10.5, color=INK, loc="left")
     pen.label(axes[-1, 0], x=data["x_label"], limits=ends)
     axes[-1, 0].grid(visible=False, axis="x")
-    figure.supylabel(pen.text("count"), fontsize=11, color=INK)
-    return figure
+    pen.drawn.supylabel(pen.text("count"), fontsize=11, color=INK)
 
 
-def bars(data: Data, pen: Pen) -> Figure:
+def bars(data: Data, pen: Pen) -> None:
     """Bars with whiskers; lying where there are more than five.
     data: labels: list[str], values: list[float], low?, high?: list[float], reference?: float, y_label"""
     values, places = np.asarray(data["values"], dtype=float), np.arange(len(data["values"]))
     lying = len(values) > 5
-    figure, ax = pen.plot(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
+    ax = pen.plot(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
     look: dict[str, Any] = {"color": BLUE, "alpha": 0.8, "height" if lying else "width": 0.62}
     (ax.barh if lying else ax.bar)(places, values, **look)
     names = [pen.group(name, beside=None if lying else len(values)) for name in data["labels"]]
@@ -313,14 +309,13 @@ def bars(data: Data, pen: Pen) -> Figure:
         ends = {"xerr" if lying else "yerr": whiskers}
         ax.errorbar(*middles, **ends, fmt="none", ecolor=INK, elinewidth=1.4, capsize=4)
     pen.reference(ax, data, lying)
-    return figure
 
 
-def forest(data: Data, pen: Pen) -> Figure:
+def forest(data: Data, pen: Pen) -> None:
     """A marker with its interval per row, the numbers written beside it.
     data: labels: list[str], estimate, low, high: list[float], reference?: float, x_label"""
     values = np.asarray(data["estimate"], dtype=float)
-    figure, ax = pen.plot(max(2.6, 0.48 * len(values) + 1.5))
+    ax = pen.plot(max(2.6, 0.48 * len(values) + 1.5))
     look: dict[str, Any] = {"color": BLUE, "ecolor": BLUE, "elinewidth": 1.8, "capsize": 4, "markersize": 7}
     ax.errorbar(values, range(len(values)), xerr=_whisker_lengths(values, data), fmt="s", **look)
     pen.name(ax, [pen.group(name) for name in data["labels"]], data["x_label"], data.get("limits"))
@@ -329,29 +324,27 @@ def forest(data: Data, pen: Pen) -> Figure:
         shown = f"{pen.words.number(float(value), '.2f')} {pen.words.number((low, high), '.2f')}".removesuffix(" —")
         ax.annotate(shown, (1.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=10, color=INK)
     pen.reference(ax, data, lying=True)
-    return figure
 
 
-def dots(data: Data, pen: Pen) -> Figure:
+def dots(data: Data, pen: Pen) -> None:
     """A row per label with a mark per series, told apart by colour and shape.
     data: labels: list[str] (rows), series: dict[str, list[float]] (a mark per row; NaN draws none), x_label"""
     names, series = [pen.group(name) for name in data["labels"]], dict(data["series"])
-    figure, ax = pen.plot(max(2.6, 0.42 * len(names) + 1.9))
+    ax = pen.plot(max(2.6, 0.42 * len(names) + 1.9))
     for n, (name, values) in enumerate(series.items()):
         places = np.arange(len(names)) + (n - (len(series) - 1) / 2) * 0.5 / len(series)
         look: dict[str, Any] = {"linestyle": "", "markersize": 6.5, "markeredgewidth": 0, "alpha": 0.85, **look_of(n)}
         ax.plot(values, places, label=pen.group(name), **look)
     pen.name(ax, names, data["x_label"], data.get("limits"))
     ax.set_ylim(len(names) - 0.5, -0.5)
-    pen.legend(figure, ax)
-    return figure
+    pen.legend(ax)
 
 
-def heatmap(data: Data, pen: Pen) -> Figure:
+def heatmap(data: Data, pen: Pen) -> None:
     """A matrix as coloured cells, the numbers written in where there is room.
     data: matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label"""
     matrix = np.asarray(data["matrix"], dtype=float)
-    figure, ax = pen.plot(max(3.0, 0.5 * matrix.shape[0] + 1.8))
+    ax = pen.plot(max(3.0, 0.5 * matrix.shape[0] + 1.8))
     signed, most = np.nanmin(matrix, initial=0) < 0, float(np.nanmax(np.abs(matrix), initial=0))
     low, high = data.get("limits") or ((-most, most) if signed else (None, None))
     image = ax.imshow(matrix, cmap="PuOr" if signed else "cividis", vmin=low, vmax=high, aspect="auto")
@@ -367,24 +360,22 @@ def heatmap(data: Data, pen: Pen) -> Figure:
             dark = 0.299 * shade[0] + 0.587 * shade[1] + 0.114 * shade[2] < 0.55
             written = pen.words.number(float(value), ".2f" if most < 10 else ".0f")
             ax.text(column, row, written, ha="center", va="center", fontsize=9.5, color="white" if dark else INK)
-    bar = figure.colorbar(image, ax=ax, format=pen.ticks(), fraction=0.05)
+    bar = pen.drawn.colorbar(image, ax=ax, format=pen.ticks(), fraction=0.05)
     bar.set_label(pen.axis_label(data["label"]), fontsize=10.5, color=INK)
-    return figure
 
 
 def _whisker_lengths(values: np.ndarray, data: Data) -> np.ndarray | None:
     """Lengths of whiskers from ends of intervals; a NaN end draws none."""
     if data.get("low") is None or data.get("high") is None:
         return None
-    ends = np.array([values - np.asarray(data["low"], float), np.asarray(data["high"], float) - values])
-    return np.clip(ends, 0, None)
+    return np.clip([values - np.asarray(data["low"], float), np.asarray(data["high"], float) - values], 0, None)
 
 
-def scatter(data: Data, pen: Pen) -> Figure:
+def scatter(data: Data, pen: Pen) -> None:
     """Marks, coloured by group where there are few enough, with y = x if asked for.
     data: x, y: list[float], x_label, y_label, groups?: list[str] (one per point; up to seven are told apart),
         labels?: list[str] (one per point, beside it), identity?: bool (draws y = x)"""
-    figure, ax = pen.plot(5.0)
+    ax = pen.plot(5.0)
     x, y = np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)
     groups = data.get("groups")
     if groups is None or len(set(groups)) > len(PALETTE):
@@ -401,14 +392,13 @@ def scatter(data: Data, pen: Pen) -> Figure:
     pen.label(ax, data["x_label"], data["y_label"], data.get("limits"))
     if data.get("identity"):
         pen.identity(ax)
-    pen.legend(figure, ax)
-    return figure
+    pen.legend(ax)
 
 
-def bland_altman(data: Data, pen: Pen) -> Figure:
+def bland_altman(data: Data, pen: Pen) -> None:
     """Difference against mean of two measurements, with bias and limits of agreement.
     data: mean, difference: list[float], bias, lower, upper: float, x_label?, y_label?"""
-    figure, ax = pen.plot(4.6)
+    ax = pen.plot(4.6)
     ax.plot(data["mean"], data["difference"], "o", color=BLUE, markersize=5, alpha=0.6, markeredgewidth=0)
     for key, style in (("upper", "--"), ("bias", "-"), ("lower", "--")):
         value = float(data[key])
@@ -418,13 +408,12 @@ def bland_altman(data: Data, pen: Pen) -> Figure:
     ax.axhline(0, color=GREY, linewidth=0.8, linestyle=":")
     ax.margins(y=0.15)
     pen.label(ax, data.get("x_label", "mean_of_two"), data.get("y_label", "difference"))
-    return figure
 
 
-def calibration(data: Data, pen: Pen) -> Figure:
+def calibration(data: Data, pen: Pen) -> None:
     """Gold against score, before and after calibration, each beside y = x.
     data: raw, calibrated, label: list[float] (one per item)"""
-    figure, axes = pen.figure(4.2, columns=2, sharey=True)
+    axes = pen.figure(4.2, columns=2, sharey=True)
     for ax, key, title in zip(axes[0], ("raw", "calibrated"), ("before", "after"), strict=True):
         ax.plot(data[key], data["label"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0)
         ax.set_title(pen.text(title), fontsize=11, color=INK, loc="left")
@@ -432,28 +421,26 @@ def calibration(data: Data, pen: Pen) -> Figure:
         pen.label(ax, y="label", limits=data.get("limits"))
         pen.identity(ax)
     axes[0, 1].set_ylabel("")
-    return figure
 
 
-def curve(data: Data, pen: Pen) -> Figure:
+def curve(data: Data, pen: Pen) -> None:
     """Lines over a common axis, with bands where they have them.
     data: lines: dict[str, {x: list[float], y: list[float], low?, high?: list[float]}] (the ends are drawn as a band),
         x_label, y_label, n: int (items behind the curves)"""
-    figure, ax = pen.plot(4.6)
+    ax = pen.plot(4.6)
     for n, (name, line) in enumerate(data["lines"].items()):
         colour, style = PALETTE[n % len(PALETTE)], ("-", "--", ":", "-.")[n % 4]
         if line.get("low") is not None:
             ax.fill_between(line["x"], line["low"], line["high"], color=colour, alpha=0.15, linewidth=0)
         ax.plot(line["x"], line["y"], style, color=colour, linewidth=1.8, label=pen.group(name))
     pen.label(ax, data["x_label"], data["y_label"], data.get("limits"))
-    pen.legend(figure, ax)
-    return figure
+    pen.legend(ax)
 
 
-def reliability(data: Data, pen: Pen) -> Figure:
+def reliability(data: Data, pen: Pen) -> None:
     """Share right against stated confidence by bin, with intervals and counts, beside y = x.
     data: confidence, accuracy, low, high: list[float] (shares in [0, 1], one per bin), count: list[int]"""
-    figure, ax = pen.plot(4.6)
+    ax = pen.plot(4.6)
     stated, right = np.asarray(data["confidence"], dtype=float), np.asarray(data["accuracy"], dtype=float)
     look: dict[str, Any] = {"color": BLUE, "ecolor": BLUE, "elinewidth": 1.4, "capsize": 3, "markersize": 6}
     ax.errorbar(stated, right, yerr=_whisker_lengths(right, data), fmt="o", **look)
@@ -462,9 +449,8 @@ def reliability(data: Data, pen: Pen) -> Figure:
     pen.label(ax, x="stated_confidence", limits=(0.0, 1.0))
     pen.label(ax, y="share_right", limits=(0.0, 1.0))
     pen.identity(ax)
-    pen.legend(figure, ax)
-    return figure
+    pen.legend(ax)
 
 
 DRAWINGS = (bars, bland_altman, box, calibration, curve, dots, forest, heatmap, histogram, reliability, scatter, slope)
-KINDS: dict[str, Callable[[Data, Pen], Figure]] = {drawing.__name__: drawing for drawing in DRAWINGS}
+KINDS: dict[str, Callable[[Data, Pen], None]] = {drawing.__name__: drawing for drawing in DRAWINGS}

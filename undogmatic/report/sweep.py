@@ -48,8 +48,7 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     for sentence in sentences[: sweep.verdicts] or [words.text("common.no_verdict")]:
         yield Paragraph(sentence, "verdict")
     if sweep.failed:
-        alert = words.text("common.sweep_failures_alert", failed=len(sweep.failed), jobs=sweep.count)
-        yield Paragraph(alert, "alert")
+        yield Paragraph(words.text("common.sweep_failures_alert", failed=len(sweep.failed), jobs=sweep.count), "alert")
     if len(sentences) > sweep.verdicts:
         yield Bullets(sentences[sweep.verdicts :])
 

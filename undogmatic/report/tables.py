@@ -29,7 +29,7 @@ def key_figures(results: Sequence[AnalysisResult], words: Words) -> Table | None
     rows = []
     for result in with_headline:
         metrics = result.metrics
-        telling = [m for m in (f"{result.name}.{last}" for last in _TELLING) if m in metrics]
+        telling = [f"{result.name}.{last}" for last in _TELLING if f"{result.name}.{last}" in metrics]
         with_interval = [m for m in metrics if f"{m}_low" in metrics and m.count(".") == 1]
         ordered = dict.fromkeys(str(m) for m in (result.headline, *telling, *with_interval))
         kept = [m for m in ordered if m == result.headline or words.metric(m) is not None]
@@ -72,10 +72,9 @@ def frame_blocks(
     rows = list(zip(*cells.values(), strict=True))
     blocks: list[Block] = [Table(headers, rows, [*map(_numeric, columns.values())], caption)]
     if len(frame) > MOST_ROWS:
-        path = Path("tables") / f"{before}{section}_{name}.csv"
+        path = f"tables/{before}{section}_{name}.csv"
         files.write(folder / path, files.csv(frame))
-        note = words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=str(path))
-        blocks.append(Paragraph(note, "small"))
+        blocks.append(Paragraph(words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=path), "small"))
     return blocks
 
 

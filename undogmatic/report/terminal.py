@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from undogmatic.report.contents import asking_notes, counted, repeatability_notes, review_notes, verdicts
 from undogmatic.report.document import Table
@@ -60,9 +61,8 @@ def _print(
     for line in ("", *sentences):
         console.print(visible(line), style="bold", soft_wrap=plain)
     if table is not None:
-        shown = RichTable(
-            box=box.SIMPLE_HEAD, title=table.caption, title_justify="left", title_style="", pad_edge=False
-        )
+        look: dict[str, Any] = {"box": box.SIMPLE_HEAD, "title_justify": "left", "title_style": "", "pad_edge": False}
+        shown = RichTable(title=table.caption, **look)
         for header, numeric in zip(table.headers, table.numeric, strict=True):
             shown.add_column(Text(visible(header)), justify="right" if numeric else "left")
         for row in table.rows:

@@ -74,10 +74,8 @@ class Words:
         try:
             return _Formatter(self, key.partition(".")[0], values).vformat(wording, (), values)
         except KeyError as error:
-            raise MissingWording(
-                f"the wording `{key}` in language {self.language!r} uses {error}, which is not given (given: "
-                f"{', '.join(values)})"
-            ) from None
+            what = f"the wording `{key}` in language {self.language!r} uses {error}"
+            raise MissingWording(f"{what}, which is not given (given: {', '.join(values)})") from None
 
     def say(self, finding: Finding) -> str:
         """A finding as a sentence; without wording it is shown by its key and values (`strict`: MissingWording)."""
@@ -200,8 +198,7 @@ def spec_for(column: str, value: float) -> str:
 
 def named_spec(column: str) -> str | None:
     """How a column or metric is written if its name says so."""
-    parts = reversed(column.split("."))
-    return next((spec for part in parts for known, spec in _SPECS if known.fullmatch(part)), None)
+    return next((spec for part in column.split(".")[::-1] for known, spec in _SPECS if known.fullmatch(part)), None)
 
 
 _SPECS = tuple(

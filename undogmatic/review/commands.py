@@ -118,15 +118,12 @@ def _as_dataset(folder: RunFolder, standing: Sequence[Label]) -> tuple[list[str]
     except UndogmaticError as error:
         return [f"{folder.path / labels.FILE} is written, but no dataset files: {error}"], []
     meant = f" dataset.label_scale=[{rubric.minimum:g},{rubric.maximum:g}]" if odd else ""
-    lines = [
-        f"To analyse: dataset=texts dataset.path={folder.path / labels.ALL}{meant} (every item; the call cache "
-        f"answers what was judged before). To fit on: {folder.path / labels.LABELLED}"
-    ]
+    whole = f"dataset.path={folder.path / labels.ALL}{meant}"
+    cached = "every item; the call cache answers what was judged before"
+    lines = [f"To analyse: dataset=texts {whole} ({cached}). To fit on: {folder.path / labels.LABELLED}"]
     if not weighted:
-        lines.append(
-            "Some labelled items have no inclusion probability (not from a queue, or from several): "
-            "estimates over all items cannot be weighted with them."
-        )
+        why = "Some labelled items have no inclusion probability (not from a queue, or from several)"
+        lines.append(f"{why}: estimates over all items cannot be weighted with them.")
     return lines, items
 
 
@@ -134,10 +131,8 @@ def _remarks(said: Said, standing: Sequence[Label]) -> list[str]:
     """What the user should know of the store beyond the labels taken from it, one sentence each."""
     lines = []
     if not said.labels:
-        lines.append(
-            f"No person's `{HUMAN}` is on the {said.traces} traces of this run in {said.address}. In the MLflow UI: "
-            f"open a trace, add an assessment named {HUMAN}, type a number."
-        )
+        way = f"In the MLflow UI: open a trace, add an assessment named {HUMAN}, type a number."
+        lines.append(f"No person's `{HUMAN}` is on the {said.traces} traces of this run in {said.address}. {way}")
     if said.others:
         listed = ", ".join(f"{name} ({count})" for name, count in sorted(said.others.items()))
         lines.append(f"Other human assessments, not imported: {listed}. Only `{HUMAN}` is.")
@@ -145,10 +140,8 @@ def _remarks(said: Said, standing: Sequence[Label]) -> list[str]:
     gone = [one for one in standing if one.store == said.address and one.assessment not in there]
     if gone:
         places = ", ".join(one.place for one in gone[:3]) + (", ..." if len(gone) > 3 else "")
-        lines.append(
-            f"{len(gone)} labels that came from MLflow are not there any more and still count: {places}. "
-            "To drop one, delete its line in labels.jsonl."
-        )
+        what = f"{len(gone)} labels that came from MLflow are not there any more and still count"
+        lines.append(f"{what}: {places}. To drop one, delete its line in labels.jsonl.")
     return lines
 
 
@@ -182,8 +175,7 @@ def _exported(folder: RunFolder, chosen: queue.Queue, items: int, judged: int, w
         lines.append(f"The budget left out {chosen.candidates - certain} of {chosen.candidates} candidates.")
     if certain > counts["failed"]:
         ranked = f"Most uncertain first, by {chosen.order}: the measure that analysis=calibration takes too."
-        unranked = "Listed in the order of the dataset: the judge gives no uncertainty."
-        lines.append(ranked if chosen.order else unranked)
+        lines.append(ranked if chosen.order else "Listed in the order of the dataset: the judge gives no uncertainty.")
     if counts["failed"]:
         why = "a judge has no score for them." if len(chosen.names) > 1 else "they have no score at all."
         lines.append(f"Failed items come first: {why}")
@@ -191,31 +183,23 @@ def _exported(folder: RunFolder, chosen: queue.Queue, items: int, judged: int, w
         lines.append(f"Random rows: each with inclusion probability {counts['random'] / chosen.remaining:.4g}.")
     elif chosen.remaining:
         lines.append("Labels of these rows say nothing of the others; for estimates over all items add --random N.")
-    rubric = folder.rubric
-    lines.append(
-        f"Fill in `label` ({rubric.scale.span()}, rubric {rubric.name}) and `labeller`, then: "
-        f"undogmatic review import {folder.path} {written[0]}"
-    )
+    rubric, way = folder.rubric, f"undogmatic review import {folder.path} {written[0]}"
+    lines.append(f"Fill in `label` ({rubric.scale.span()}, rubric {rubric.name}) and `labeller`, then: {way}")
     return lines
 
 
 def _imported(folder: RunFolder, checked: labels.Checked, standing: Sequence[Label], items: int) -> list[str]:
-    labelled = len({label.item_id for label in standing})
-    labellers = sorted({label.labeller for label in standing})
+    labelled, labellers = len({label.item_id for label in standing}), sorted({label.labeller for label in standing})
     extra = f", {len(checked.known)} were there already" if checked.known else ""
     extra += f", {checked.blank} rows have no label" if checked.blank else ""
-    lines = [
-        f"{len(checked.new)} labels added{extra}.",
-        f"{labelled} of {items} judged items of {folder.path} are labelled now, by "
-        f"{len(labellers)} labeller{'' if len(labellers) == 1 else 's'}: {', '.join(labellers) or 'none'}.",
-    ]
+    whose = f"{len(labellers)} labeller{'' if len(labellers) == 1 else 's'}: {', '.join(labellers) or 'none'}"
+    state = f"{labelled} of {items} judged items of {folder.path} are labelled now, by {whose}."
+    lines = [f"{len(checked.new)} labels added{extra}.", state]
     if any(label.labeller == labels.NAMELESS for label in checked.new):
         lines.append(f"Labels without labeller were recorded as {labels.NAMELESS!r}; --labeller NAME says who it was.")
     if checked.only_comment:
         lines.append(f"{checked.only_comment} rows have a comment but no label; they were not imported.")
     if 0 < checked.random_labelled < checked.random:
-        lines.append(
-            f"Only {checked.random_labelled} of {checked.random} random rows have a label: their inclusion "
-            "probabilities hold once all of them do."
-        )
+        only = f"Only {checked.random_labelled} of {checked.random} random rows have a label"
+        lines.append(f"{only}: their inclusion probabilities hold once all of them do.")
     return lines

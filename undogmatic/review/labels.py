@@ -4,11 +4,13 @@ dataset.path=RUN/with_labels.jsonl`."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -16,13 +18,14 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from undogmatic.datasets.base import seem_rescaled
-from undogmatic.datasets.rows import Line, csv_rows, json_lines, listed, table_file
+from undogmatic.datasets.rows import Line, csv_rows, empty, json_lines, listed, table_file
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import Filled, Label
-from undogmatic.records.records import OVERALL, Item
+from undogmatic.records.records import OVERALL, Item, first_problem
 from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.runs.folder import read_records
 from undogmatic.safety import files
-from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, json_value, opened, read_lines
+from undogmatic.safety.outside import brief, opened
 
 FILE, ALL, LABELLED = "labels.jsonl", "with_labels.jsonl", "labelled.jsonl"
 NAMELESS = "anonymous"
@@ -50,9 +53,8 @@ def read_sheet(path: str) -> tuple[Path, list[Filled]]:
     table = file.suffix == ".csv"
     with opened(file) as content:
         about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
-    rows = _csv_rows(file) if table else ((line, row, False) for line, row in json_lines(file))
     filled = []
-    for line, cells, comma in rows:
+    for line, cells, comma in _csv_rows(file) if table else ((line, row, False) for line, row in json_lines(file)):
         if missing := [column for column in NEEDED if column not in cells]:
             fields = listed(list(cells)) or "none"
             raise DataError(f"{file}:{line}: the field `{missing[0]}` is missing; fields: {fields}.")
@@ -73,8 +75,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any], bool]]:
         if len(row.cells) > len(columns):
             raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
         if any(row.cells):
-            cells = dict(zip(columns, [*row.cells, *[""] * len(columns)], strict=False))
-            yield row.first, cells, row.mark == ";"
+            yield row.first, dict(zip_longest(columns, row.cells, fillvalue="")), row.mark == ";"
 
 
 def item_of(row: Filled, known: Container[str]) -> str:
@@ -146,12 +147,11 @@ def check(
         probability = number(row.cells.get("inclusion_probability"), row.comma)
         if probability is not None and probability < 1:
             drawn.setdefault(item, item in labelled)
-        if _empty(row.cells["label"]):
+        if empty(row.cells["label"]):
             blank += 1
-            only_comment += not _empty(row.cells.get("comment"))
+            only_comment += not empty(row.cells.get("comment"))
             continue
-        cell = row.cells.get("labeller")
-        typed = "" if _empty(cell) else str(cell).strip()
+        typed = "" if empty(cell := row.cells.get("labeller")) else str(cell).strip()
         who = typed or named.get(row.origin.get("assessment", "")) or labeller or NAMELESS
         key, wrong = (item, who), list[str]()
         earlier = stand.get(key)
@@ -167,11 +167,9 @@ def check(
                 drawn[item] = True
         problems += [f"{row.place}: {problem[:LONGEST_PROBLEM]}" for problem in wrong]
     if scale is None and not problems and (odd := seem_rescaled(given, rubric)) is not None:
-        tenth = (rubric.maximum - rubric.minimum) / 10
-        problems.append(
-            f"{source}: {odd} If they are on another scale: --scale 0-{tenth:g} maps them (or --scale 1-5, ...). If "
-            f"they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
-        )
+        other = f"--scale 0-{(rubric.maximum - rubric.minimum) / 10:g} maps them (or --scale 1-5, ...)"
+        same = f"If they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
+        problems.append(f"{source}: {odd} If they are on another scale: {other}. {same}")
     if problems:
         more = f"\n... and {len(problems) - SHOWN} more problems." if len(problems) > SHOWN else ""
         raise DataError("\n".join(problems[:SHOWN]) + more + "\nNothing was imported.")
@@ -182,24 +180,9 @@ def check(
 
 def read(folder: Path) -> list[Label]:
     """The labels of a run, the last one per item and labeller. Raises DataError naming file and line."""
-    path, labels = folder / FILE, dict[tuple[str, str], Label]()
-    for number, line in read_lines(path, ROW_BYTES) if path.is_file() else ():
-        try:
-            label = Label.model_validate(json_value(line))
-        except (Unreadable, ValidationError) as error:
-            raise DataError(
-                f"{path}:{number}: not a label ({_first(error)}). Delete the line and import the label again."
-            ) from None
-        labels[label.item_id, label.labeller] = label
-    return list(labels.values())
-
-
-def _first(error: Exception) -> str:
-    """The first thing that is wrong with a record."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    problem = error.errors()[0]
-    return f"{'.'.join(map(str, problem['loc']))} {problem['msg'].removeprefix('Value error, ')}"
+    path = folder / FILE
+    labels = read_records(path, Label) if path.is_file() else ()
+    return list({(label.item_id, label.labeller): label for label in labels}.values())
 
 
 def append(folder: Path, labels: Iterable[Label]) -> None:
@@ -211,20 +194,15 @@ def append(folder: Path, labels: Iterable[Label]) -> None:
             file.add(lines if whole else f"\n{lines}")
 
 
-def _empty(cell: Any) -> bool:
-    return cell is None or str(cell).strip() == ""
-
-
 def _still_shown(row: Filled, earlier: Label, rubric: Rubric) -> bool:
     """Whether a trace shows an earlier label unchanged: as an import put it there, or as it was when it was taken."""
     if "trace" not in row.origin:
         return False
-    given = _given(row, rubric)
-    try:
-        shown = rubric.read(given) == earlier.label
-    except ValueError:
-        shown = False
-    return shown or (earlier.trace is not None and given == earlier.given)
+    there = _given(row, rubric)
+    with contextlib.suppress(ValueError):
+        if rubric.read(there) == earlier.label:
+            return True
+    return earlier.trace is not None and there == earlier.given
 
 
 def _given(row: Filled, rubric: Rubric) -> Any:
@@ -254,16 +232,16 @@ def _label(
     except ValueError as error:
         hint = "" if scale is not None else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
         wrong.append(f"`label` {str(error)[:300]} of rubric={rubric.name}.{hint if isinstance(given, float) else ''}")
-    if not _empty(cell := cells.get("inclusion_probability")):
+    if not empty(cell := cells.get("inclusion_probability")):
         probability = number(cell, row.comma)
         if probability is None or not 0 < probability <= 1:
             wrong.append(f"`inclusion_probability` is {brief(cell)}; it must be above 0 and at most 1, as exported.")
-    texts = {name: None if _empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")}
+    texts = {name: None if empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")}
     more |= texts | {"item_id": item, "given": given, "scale": scale, "inclusion_probability": probability}
     try:
         return None if wrong else Label(label=label, **more, **row.origin)
     except ValidationError as error:
-        wrong.append(f"{_first(error)}.")
+        wrong.append(f"{first_problem(error)}.")
         return None
 
 

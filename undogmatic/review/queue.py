@@ -56,8 +56,7 @@ def flagged(judgment: Judgment) -> bool:
 
 def spokesman(judgments: Sequence[Judgment]) -> Judgment:
     """The judgment that stands for an item with several: a failed one, else a flagged one, else the first."""
-    failed = [j for j in judgments if isinstance(j.outcome, Failure)]
-    return [*failed, *filter(flagged, judgments), *judgments][0]
+    return min(judgments, key=lambda j: (not isinstance(j.outcome, Failure), not flagged(j)))
 
 
 def select(
@@ -95,15 +94,13 @@ def select(
     rankings = [(voice, *ranked(items, made)) for voice, made in by_voice.items()]
     # The first whose measure is not the same for all items, else the first with one.
     voice, measure, doubts = max(rankings, key=lambda found: (len(set(found[2].values())) > 1, found[1] is not None))
-    asked = {
-        j.item_id: spokesman([other for other in by_item[j.item_id] if _voice(other) == voice] or [j])
-        for j in judgments
-    }
-    doubt = {item: doubts.get((item, *_voice(j), j.repeat)) for item, j in asked.items()}
-    failed = [j for j in judgments if isinstance(j.outcome, Failure)]
+    doubt = {}
+    for judgment in judgments:
+        asked = spokesman([j for j in by_item[judgment.item_id] if _voice(j) == voice] or [judgment])
+        doubt[judgment.item_id] = doubts.get((judgment.item_id, *_voice(asked), asked.repeat))
     judged = [j for j in judgments if isinstance(j.outcome, Verdict) and (everything or flagged(j))]
     judged.sort(key=lambda j: -np.inf if (value := doubt[j.item_id]) is None else value, reverse=True)
-    candidates = [*failed, *judged]
+    candidates = [*(j for j in judgments if isinstance(j.outcome, Failure)), *judged]
     chosen = candidates[:budget]
     taken = {j.item_id for j in chosen}
     rest = [j for j in judgments if j.item_id not in taken]
@@ -142,8 +139,8 @@ def rows(queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool) ->
         | ({"judge": queue.names[_voice(entry.judgment)]} if len(queue.names) > 1 else {})
         for rank, entry in enumerate(queue.entries, 1)
     ]
-    name = digest(shown)[:12]
-    return [row | {"queue": name, "label": None, "labeller": None, "comment": None} for row in shown]
+    unfilled = {"queue": digest(shown)[:12], "label": None, "labeller": None, "comment": None}
+    return [row | unfilled for row in shown]
 
 
 def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:

@@ -10,6 +10,7 @@ Imported by the Hydra entry point, so it stays light.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 from collections.abc import Iterator
@@ -50,10 +51,9 @@ def claim(folder: Path, fresh: bool = False) -> Path:
         ConfigError: Another process is at work in it, or it is a file.
         StorageError: It cannot be made or written.
     """
-    made, number = None, 0
+    made, places = None, itertools.chain([folder], (folder.with_name(f"{folder.name}-{n}") for n in itertools.count(2)))
     while made is None:
-        number += 1
-        chosen = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+        chosen = next(places)
         if chosen.resolve() in _held and not fresh:
             return chosen
         made = _make(chosen, fresh)
@@ -70,14 +70,13 @@ def claim(folder: Path, fresh: bool = False) -> Path:
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Claim a folder for as long as the context lasts, or for longer if this process has claimed it already."""
-    if folder.resolve() in _held:
-        yield
-        return
+    theirs = folder.resolve() in _held
     claim(folder)
     try:
         yield
     finally:
-        let_go(folder)
+        if not theirs:
+            let_go(folder)
 
 
 def own() -> Path | None:
@@ -90,8 +89,7 @@ def let_go(folder: Path) -> bool:
 
     A job of a sweep leaves its folder in any case, as the sweep's report says why it has no result.
     """
-    claimed = _held.pop(folder.resolve(), None)
-    if claimed is None:
+    if (claimed := _held.pop(folder.resolve(), None)) is None:
         return folder.is_dir()
     sweep = os.environ.get(SWEEP_FOLDER)
     job = sweep is not None and Path(sweep).resolve() == folder.resolve().parent
@@ -123,9 +121,8 @@ def _make(folder: Path, fresh: bool) -> list[Path] | None:
                 if part == folder and fresh:
                     return None
                 if not part.is_dir():
-                    raise ConfigError(
-                        f"{as_typed(part)} is a file, so no run can be kept there. Choose another hydra.run.dir."
-                    ) from None
+                    what = f"{as_typed(part)} is a file, so no run can be kept there"
+                    raise ConfigError(f"{what}. Choose another hydra.run.dir.") from None
             except FileNotFoundError as error:  # another command has just taken away the empty folder above
                 if attempt == _TRIES - 1:
                     raise refused(folder, error) from None
@@ -158,10 +155,9 @@ def _locked(folder: Path) -> FileLock:
         try:
             for path in (*folder.glob("*"), *folder.glob("*/*")):
                 if not path.is_file() and not path.is_dir() and path.exists():
-                    raise ConfigError(
-                        f"{as_typed(path)} is a pipe, a socket or a device, not a file; writing to it could wait for "
-                        "ever. Remove it, or choose another folder for the run."
-                    )
+                    what = f"{as_typed(path)} is a pipe, a socket or a device, not a file"
+                    way = "Remove it, or choose another folder for the run"
+                    raise ConfigError(f"{what}; writing to it could wait for ever. {way}.")
             if (folder / SWEEP_MANIFEST).is_file():
                 for job in folder.iterdir():
                     if job.name.isdigit() and (job / LOCK).is_file():
@@ -178,9 +174,8 @@ def _acquired(folder: Path) -> FileLock:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise ConfigError(
-            f"another process is at work in {as_typed(folder)}. Wait for it, or leave run.resume out to start anew."
-        ) from None
+        way = "Wait for it, or leave run.resume out to start anew."
+        raise ConfigError(f"another process is at work in {as_typed(folder)}. {way}") from None
     except (OSError, NotImplementedError) as error:
         raise refused(folder / LOCK, error) from None
     return lock

@@ -20,10 +20,11 @@ from undogmatic.safety.outside import Unreadable, json_value, read_lines, read_t
 if TYPE_CHECKING:
     import pandas as pd
 
+    from undogmatic.records.labels import Label
     from undogmatic.records.records import Item, Judgment, Made
     from undogmatic.records.rubric import Rubric
 
-R = TypeVar("R", "Judgment", "Made")
+R = TypeVar("R", "Judgment", "Made", "Label")
 MANIFEST, SWEEP_MANIFEST, PROGRAM = "run.json", "sweep.json", "program.json"
 JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
 COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
@@ -35,6 +36,11 @@ _NUMBERS = tuple("score revised_score label confidence calls seconds truth right
 _WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
 TABLE_BYTES = 1_000_000_000
 _NEEDED = {SCORES: ("score",), LABELS: ("label",)}
+_RECORDS = {
+    "Judgment": ("a judgment", "to have its item judged again"),
+    "Made": ("what a step made", "to have it made again"),
+    "Label": ("a label", "and import the label again"),
+}
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), str),
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), str),
@@ -60,22 +66,19 @@ class RunFolder:
         """The run's folder that a user `typed` for a `key`, as messages show it, e.g. "`analysis.against[0]`" or "RUN".
         Raises ConfigError where it is no folder, a sweep's, or lacks one of the files that it `needs`."""
         path = Path(typed).expanduser()
-        found = cls(path, f"{key} is {typed!r}")
+        folder = cls(path, f"{key} is {typed!r}")
         if not path.is_dir():
-            raise ConfigError(
-                f"{found.named}, which is not a folder.{_beside(path)} Name the folder of a run, e.g. "
-                "outputs/2026-01-31/12-00-00."
-            )
-        if found.has(SWEEP_MANIFEST):
+            way = "Name the folder of a run, e.g. outputs/2026-01-31/12-00-00."
+            raise ConfigError(f"{folder.named}, which is not a folder.{_beside(path)} {way}")
+        if folder.has(SWEEP_MANIFEST):
             jobs = sorted((p.parent.name for p in path.glob(f"*/{MANIFEST}")), key=lambda name: (len(name), name))
             listed = ", ".join(str(path / job) for job in jobs[:6] or ["0"])
-            raise ConfigError(f"{found.named}, the folder of a sweep. Name one of its jobs: {listed}.")
-        if missing := [name for name in needs if not found.has(name)]:
-            raise ConfigError(
-                f"{found.named}, which holds no whole run: it lacks {', '.join(missing)}.{_beside(path)} Name the "
-                "folder of a run, and copy it with its hidden files."
-            )
-        return found
+            raise ConfigError(f"{folder.named}, the folder of a sweep. Name one of its jobs: {listed}.")
+        if missing := [name for name in needs if not folder.has(name)]:
+            lacks = f"it lacks {', '.join(missing)}.{_beside(path)}"
+            way = "Name the folder of a run, and copy it with its hidden files."
+            raise ConfigError(f"{folder.named}, which holds no whole run: {lacks} {way}")
+        return folder
 
     def has(self, name: str) -> bool:
         """Whether this file is there; False also where it cannot be looked at."""
@@ -83,8 +86,7 @@ class RunFolder:
 
     def check_finished(self) -> None:
         """Raises ConfigError for a run that did not come to its end."""
-        status = self.facts.get("status")
-        if status != "finished" or not self.has(SCORES):
+        if (status := self.facts.get("status")) != "finished" or not self.has(SCORES):
             again = f"Continue it: the same command with run.resume={self.path}"
             raise ConfigError(f"{self.named}, a run that did not finish (status {status}). {again}")
 
@@ -127,34 +129,26 @@ class RunFolder:
                 raise self._damaged(name, f"`{key}` is {value!r:.60}")
         return found
 
-    def yaml(self, name: str) -> Any:
-        """What a YAML file holds, None without the file: interpolations stay as they were typed."""
-        if not self.has(name):
-            return None
+    def mapping(self, name: str, kind: type = dict) -> Any:
+        """The mapping in a YAML file (or what of another `kind` is there), interpolations as they were typed; an empty
+        one without the file, or where it says nothing."""
         try:
-            return read_yaml(self.path / name)
+            value = read_yaml(self.path / name) if self.has(name) else None
         except DataError as error:
             raise self._damaged(name, error) from None
-
-    def mapping(self, name: str) -> dict[str, Any]:
-        """The mapping in a YAML file; {} without the file, or where it is empty."""
-        found = self.yaml(name)
-        if found is not None and not (isinstance(found, dict) and all(isinstance(key, str) for key in found)):
-            raise self._damaged(name, "it holds no mapping")
-        return found or {}
+        fits = isinstance(value, kind) and not (isinstance(value, dict) and any(type(key) is not str for key in value))
+        if value is not None and not fits:
+            raise self._damaged(name, f"it holds no {'list' if kind is list else 'mapping'}")
+        return value or kind()
 
     def noted(self, name: str, *keys: str) -> Any:
         """What stands at the end of these keys in a YAML file; None if nothing does."""
-        start: Any = self.mapping(name)
-        return reduce(lambda node, key: node.get(key) if isinstance(node, dict) else None, keys, start)
+        return reduce(lambda node, key: node.get(key) if isinstance(node, dict) else None, keys, self.mapping(name))
 
     @property
     def overrides(self) -> list[str]:
         """What was set on the command line, without `run.resume`."""
-        found = self.yaml(OVERRIDES) or []
-        if not isinstance(found, list):
-            raise self._damaged(OVERRIDES, "it holds no list")
-        return [str(word) for word in found if not str(word).startswith("run.resume=")]
+        return [str(word) for word in self.mapping(OVERRIDES, list) if not str(word).startswith("run.resume=")]
 
     def value(self, key: str) -> Any:
         """What the composed config says under a key, resolved; None if nothing. Raises ConfigError where it refers to
@@ -170,8 +164,7 @@ class RunFolder:
             raise ConfigError(f"{self.named}: `{key}` of its {COMPOSED} cannot be resolved here ({why}).") from None
 
     def section(self, key: str) -> dict[str, Any]:
-        """A section of the composed config, resolved. Raises ConfigError as `value` does, and DataError if there is
-        none."""
+        """A section of the composed config, resolved. Raises as `value` does, and DataError where there is none."""
         plain = self.value(key)
         if not isinstance(plain, dict):
             raise self._damaged(COMPOSED, f"it has no section `{key}`")
@@ -190,24 +183,24 @@ class RunFolder:
         from undogmatic.records.records import Judgment
 
         # Of several with one key the last counts: a resumed run asks again what got no answer.
-        found = list({each.key: each for each in read_records(self.path / JOURNAL, Judgment)}.values())
-        if not found:
+        by_key = {each.key: each for each in read_records(self.path / JOURNAL, Judgment)}
+        if not by_key:
             raise DataError(f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged.")
-        return found
+        return list(by_key.values())
 
     def by_item(self) -> dict[str, list[Judgment]]:
         """The judgments of each item, repeats in order."""
-        found: dict[str, list[Judgment]] = {}
+        judgments: dict[str, list[Judgment]] = {}
         for judgment in sorted(self.judgments, key=lambda j: j.repeat):
-            found.setdefault(judgment.item_id, []).append(judgment)
-        return found
+            judgments.setdefault(judgment.item_id, []).append(judgment)
+        return judgments
 
     def voices(self) -> dict[tuple[str, str], Judgment]:
         """Judge and criterion of all that it judged, each with its first judgment."""
-        found: dict[tuple[str, str], Judgment] = {}
+        first: dict[tuple[str, str], Judgment] = {}
         for judgment in self.judgments:
-            found.setdefault((judgment.judge, judgment.criterion), judgment)
-        return found
+            first.setdefault((judgment.judge, judgment.criterion), judgment)
+        return first
 
     def first_scores(self, judge: str, criterion: str) -> pd.Series:
         """Score by item id in the first repeat, NaN where the judge failed: of this judge; if the run has another, and
@@ -268,10 +261,9 @@ class RunFolder:
         with contextlib.chdir(start if isinstance(start, str) and start and os.path.isdir(start) else "."):
             items = on_scale(build(node, "dataset").load()[:limit], self.rubric)
         if items_digest(items) != self.facts.get("dataset_digest"):
-            raise DataError(
-                f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed since it was "
-                "judged, so its texts may not be what the judge saw. Put the earlier file back, or judge it again."
-            )
+            what = f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed"
+            why = "since it was judged, so its texts may not be what the judge saw"
+            raise DataError(f"{what} {why}. Put the earlier file back, or judge it again.")
         stopped: list[str] = []  # an item at which a step failed, or never came, stands for itself
         for name in self.facts.get("steps", ()):
             path = self.path / "steps" / f"{name}.jsonl"
@@ -302,18 +294,15 @@ class RunFolder:
                 found = found[found[column] == value]
         voices = found[[column for column in ("judge", "criterion") if column in found]]
         self._check_one(list(dict.fromkeys(voices.itertuples(index=False, name=None))))
-        twice = found.loc[found["item_id"].duplicated(), "item_id"]
-        if len(twice):
+        if len(twice := found.loc[found["item_id"].duplicated(), "item_id"]):
             raise self._damaged(name, f"{twice.iloc[0]!r} is in it twice")
         return found.set_index("item_id")
 
     def _check_one(self, voices: Sequence[tuple[str, ...]]) -> None:
         if len(voices) > 1:
             listed = ", ".join(" on ".join(map(str, voice)) for voice in voices)
-            raise DataError(
-                f"{self.named}, a run with several scores per item ({listed}). Name one of a single judge and "
-                "criterion, or judge with one of these."
-            )
+            way = "Name one of a single judge and criterion, or judge with one of these."
+            raise DataError(f"{self.named}, a run with several scores per item ({listed}). {way}")
 
     def _damaged(self, name: str, why: object) -> DataError:
         what = f"its {name} cannot be read ({str(why).splitlines()[0]})"
@@ -321,20 +310,17 @@ class RunFolder:
 
 
 def read_records(path: Path, record: type[R]) -> Iterator[R]:
-    """The records of a journal, in file order. Raises DataError naming file and line."""
+    """The records of a file that only grows, in its order. Raises DataError naming file and line."""
     from pydantic import ValidationError
 
-    from undogmatic.records.records import Judgment
+    from undogmatic.records.records import first_problem
 
-    what = "a judgment" if record is Judgment else "what a step made"
+    what, hint = _RECORDS[record.__name__]
     for number, line in read_lines(path):
         try:
             yield record.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            why = f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
-            hint = "Delete the line to have its item judged again."
-            raise DataError(f"{path}:{number}: not {what} ({why}). {hint}") from None
+            raise DataError(f"{path}:{number}: not {what} ({first_problem(error)}). Delete the line {hint}.") from None
 
 
 def _beside(path: Path) -> str:

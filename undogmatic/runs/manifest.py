@@ -40,12 +40,10 @@ if TYPE_CHECKING:
     from undogmatic.records.records import Judgment
     from undogmatic.runs.outcome import Repeatability
 
-FORMAT = 3
-"""Of `run.json`. The identity of a run of format 2 was made otherwise; such a run is known again by its config."""
+FORMAT = 3  # of `run.json`; the identity of a run of format 2 was made otherwise, and it is known by its config
+# The parts of a config that determine the judgments, given the items; and keys in them that only verdicts depend on.
 JUDGING = "seed model prompt judge judges readout rubric steps summarizer nli embeddings optimizer".split()
-"""The parts of a config that determine the judgments, given the items."""
 NOT_JUDGING = ("margin", "rivals", "field_words")
-"""Keys in them that decide what verdicts say of the judgments, not the judgments."""
 
 _PACKAGES = "undogmatic dspy hydra-core mlflow numpy pandas scipy scikit-learn xllamacpp".split()
 _held_back: dict[Path, dict[Path, str]] = {}
@@ -74,9 +72,8 @@ def output_folder(resume: str | None, fresh: str) -> str:
             raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
         return max(unfinished, key=Path)
     if not resume.strip() or not any((Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")):
-        raise ConfigError(
-            f"`run.resume` is {resume!r}, which holds no run (no {name}). Give a run's folder, `last`, or leave it out."
-        )
+        way = "Give a run's folder, `last`, or leave it out."
+        raise ConfigError(f"`run.resume` is {resume!r}, which holds no run (no {name}). {way}")
     return resume
 
 
@@ -88,8 +85,7 @@ def claimed(config: DictConfig, mode: str) -> Path:
     `claim` does, and ConfigError for a `run.resume` that cannot be continued."""
     folder = Path(str(OmegaConf.select(config, f"hydra.{mode}.dir")))
     typed = str(OmegaConf.to_container(config.hydra[mode], resolve=False)["dir"])  # type: ignore[call-overload,index]
-    new = typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None
-    folder = claim(folder, new)
+    folder = claim(folder, typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None)
     with read_write(config.hydra), open_dict(config.hydra):
         config.hydra[mode].dir = str(folder)
     return folder
@@ -140,22 +136,22 @@ def accept(folder: Path) -> None:
 def versions() -> dict[str, str]:
     """What produced the numbers: package -> version; "python" and "git" (commit, with "+changes" if the checkout is
     dirty) besides. As they were when this process first asked: what is installed later is not what it runs."""
-    root, found = Path(__file__).resolve().parents[2], {"python": platform.python_version(), "git": "no checkout"}
+    root, known = Path(__file__).resolve().parents[2], {"python": platform.python_version(), "git": "no checkout"}
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True, timeout=10)
         return done.stdout.strip()
 
     if (root / ".git").exists():
-        found["git"] = "unknown"
+        known["git"] = "unknown"
         with suppress(OSError, subprocess.SubprocessError):
             changes = git("status", "--porcelain", "--untracked-files=no")
-            found["git"] = git("rev-parse", "HEAD") + ("+changes" if changes else "")
+            known["git"] = git("rev-parse", "HEAD") + ("+changes" if changes else "")
     for package in _PACKAGES:
-        found[package] = "not installed"
+        known[package] = "not installed"
         with suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found
+            known[package] = importlib.metadata.version(package)
+    return known
 
 
 class Manifest:
@@ -179,8 +175,7 @@ class Manifest:
         """Start a run in `folder`, or continue the one there if it is the same run. Raises ConfigError where the folder
         holds another run, or journal and manifest do not belong together."""
         identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
-        path = folder / MANIFEST
-        if path.is_file():
+        if (folder / MANIFEST).is_file():
             there = RunFolder(folder)
             differs = "items" if there.facts.get("dataset_digest") != dataset_digest else ""
             if not differs and there.facts.get("identity") != identity:
@@ -189,44 +184,28 @@ class Manifest:
                 if there.facts.get("format") != 2 or not all(_agree(before, now) for before, now in pairs):
                     differs = "model, prompt, judge or seed"
             if differs:
-                raise ConfigError(
-                    f"`run.resume` is {str(folder)!r}, which holds another run ({there.facts.get('name')}): the "
-                    f"{differs} differ. Repeat that run's command with run.resume, or leave run.resume out to start "
-                    "anew."
-                )
+                what = f"which holds another run ({there.facts.get('name')}): the {differs} differ"
+                way = "Repeat that run's command with run.resume, or leave run.resume out to start anew"
+                raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
             locked = there.facts.get("plan")
             if locked is None and plan is not None:
-                raise ConfigError(
-                    f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact. Continue "
-                    "without it, or start anew."
-                )
+                what = f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact"
+                raise ConfigError(f"{what}. Continue without it, or start anew.")
             if locked != plan:
                 now = "there is none" if plan is None else f"its hash is {plan[:12]}"
-                raise ConfigError(
-                    f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}. Continue with the plan as "
-                    "it was, or start anew."
-                )
+                what = f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}"
+                raise ConfigError(f"{what}. Continue with the plan as it was, or start anew.")
             if bool(there.facts.get("redact")) != redact:
                 was = ("with it, so its files hold hashes of", "without it, so its files may quote judged")[redact]
-                raise ConfigError(
-                    f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was} texts. Continue with "
-                    f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew."
-                )
+                what = f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was} texts"
+                way = f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew"
+                raise ConfigError(f"{what}. Continue with {way}.")
         elif (folder / JOURNAL).exists():
-            raise ConfigError(
-                f"{folder} holds judgments but no {MANIFEST}; choose another folder or leave run.resume out."
-            )
-        data = {
-            "format": FORMAT,
-            "name": name,
-            "identity": identity,
-            "config_hash": config_hash,
-            "dataset_digest": dataset_digest,
-            "started": time.time(),
-            "status": "running",
-            **({} if plan is None else {"plan": plan}),
-            **({"redact": True} if redact else {}),
-        }
+            way = "choose another folder or leave run.resume out"
+            raise ConfigError(f"{folder} holds judgments but no {MANIFEST}; {way}.")
+        data: dict[str, Any] = {"format": FORMAT, "name": name, "identity": identity, "config_hash": config_hash}
+        data |= {"dataset_digest": dataset_digest, "started": time.time(), "status": "running"}
+        data |= ({} if plan is None else {"plan": plan}) | ({"redact": True} if redact else {})
         manifest = cls(folder, data)
         manifest._write()
         accept(folder)
@@ -263,11 +242,10 @@ class Manifest:
                     finished.append((facts.get("ended") or 0, path))
         for _, path in sorted(finished, reverse=True):
             with suppress(DataError):  # what is wrong with another run is no fault of this one
-                earlier = RunFolder(path)
-                kept = earlier.table(SCORES)
+                kept = RunFolder(path).table(SCORES)
                 keys = [key for key in ("item_id", "judge", "criterion") if key in kept]
                 if kept.duplicated(keys).any():
-                    raise DataError(f"{earlier.named}: an item is twice in its {SCORES}.")
+                    continue
                 now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)  # of the first repeat
                 before = kept.set_index(keys)["score"].reindex(now.index)
                 gap = (now - before).abs()

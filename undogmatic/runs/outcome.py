@@ -17,9 +17,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licence
 from undogmatic.safety import files
 
-_SCORES = (
-    "pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds error"
-).split()
+_SCORES = "pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds error".split()
 
 
 @dataclass(frozen=True)
@@ -161,11 +159,9 @@ class SweepResult:
 
 
 def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> None:
-    """scores.csv: one row per item, judge and criterion (the first repeat), in input order; labels.csv beside it where
-    there are labels. Judge and criterion are named where there are several.
-
-    `text_mark` in labels.csv tells which texts they are labels of, for what is later fitted on them.
-    """
+    """Write scores.csv: one row per item, judge and criterion (the first repeat), in input order; labels.csv beside it
+    where there are labels, with the `text_mark` that tells of which texts they are, for what is later fitted on them.
+    Judge and criterion are named where there are several."""
     parts = ["judge", "criterion"]
     keys = ["item_id", *(parts if len(frame[parts].drop_duplicates()) > 1 else [])]
     first = frame[frame["repeat"] == 0]
@@ -184,15 +180,12 @@ def metrics(
     results of its analyses. `made` and `seconds` are the judgments made now and the time they took: a continued run is
     as fast as these, and one with nothing left has no rate."""
     failed = int(frame["error"].notna().sum())
-    found = {"judged": float(len(frame) - failed), "failed": float(failed)}
+    numbers = {"judged": float(len(frame) - failed), "failed": float(failed)}
     for name in ("calls", "cached", "input_tokens", "output_tokens"):
-        found["calls_cached" if name == "cached" else name] = float(sum(getattr(cost, name) for cost in costs))
-    found["judging_seconds"] = seconds
-    if made:
-        found["judgments_per_second"] = made / seconds
+        numbers["calls_cached" if name == "cached" else name] = float(sum(getattr(cost, name) for cost in costs))
+    numbers |= {"judging_seconds": seconds} | ({"judgments_per_second": made / seconds} if made else {})
     usd = pd.Series([cost.usd for cost in costs], dtype=float)
-    if usd.notna().all():
-        found["usd"] = float(usd.sum())
+    numbers |= {"usd": float(usd.sum())} if usd.notna().all() else {}
     for result in results:
-        found |= {result.full(k): float(v) for k, v in result.metrics.items()}
-    return found
+        numbers |= {result.full(k): float(v) for k, v in result.metrics.items()}
+    return numbers

@@ -98,8 +98,7 @@ class Progress:
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar
 
-            note = TextColumn("{task.fields[note]}")
-            columns = BarColumn(), MofNCompleteColumn(), note, TimeRemainingColumn()
+            columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn()
             self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
             self._task = self._bar.add_task("judging", total=self.total, completed=self.kept, note="")
@@ -130,6 +129,6 @@ class Progress:
         self.seconds = time.perf_counter() - self._clock
         if self._bar is not None:
             self._bar.stop()
-        said = f"  {self.done - self.failed} judged in {self.seconds:.1f} s"
-        said += f", {self.answered_by_cache} from the cache" if self.answered_by_cache else ""
-        print(said + (f", {self.failed} failed" if self.failed else ""), file=sys.stderr, flush=True)
+        cached = f", {self.answered_by_cache} from the cache" if self.answered_by_cache else ""
+        judged = f"  {self.done - self.failed} judged in {self.seconds:.1f} s{cached}"
+        print(judged + (f", {self.failed} failed" if self.failed else ""), file=sys.stderr, flush=True)
