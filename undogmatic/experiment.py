@@ -235,14 +235,14 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
 
 
 def _results(
-    experiment: Experiment, judged: _Judgments, found: Found | None, manifest: Manifest
+    experiment: Experiment, judged: _Judgments, searched: Found | None, manifest: Manifest
 ) -> list[AnalysisResult]:
     """What the analyses make of the judgments: the plan's tests, the optimisation's gain, the analysis, the groups."""
     settled = run_settings(experiment.choices, experiment.config if experiment.parts.asks else {})
     table = experiment.table(judged.items, judged.frame, digest=manifest.dataset_digest, settings=settled)
     gains: Sequence[AnalysisResult] = ()
-    if experiment.search is not None and found is not None:
-        gains = results_of(experiment.search, found, judged.judgments, manifest.folder, experiment.rng())
+    if experiment.search is not None and searched is not None:
+        gains = results_of(experiment.search, searched, judged.judgments, manifest.folder, experiment.rng())
         table = replace(table, frame=table.frame[table.frame["judge"] == OPTIMISED].reset_index(drop=True))
     results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]
     if experiment.plan is not None:
@@ -255,7 +255,7 @@ def _results(
 def _finished(
     experiment: Experiment,
     judged: _Judgments,
-    found: Found | None,
+    searched: Found | None,
     results: Sequence[AnalysisResult],
     manifest: Manifest,
     started: float,
@@ -287,7 +287,7 @@ def _finished(
         seconds=time.time() - started,
         elsewhere=not parts.asks,
         repeatability=repeatability,
-        programs=() if found is None else (found.before.whole(), found.after.whole()),
+        programs=() if searched is None else (searched.before.whole(), searched.after.whole()),
         texts=list(dict.fromkeys(texts)),
         model_licences=list({str(model.licence): model.licence for model in models}.values()),
         data_licence=dataset.licence if isinstance(dataset, Licensed) else None,

@@ -82,15 +82,15 @@ class ControlsAnalysis(Limited):
         if absent:
             tell.say("controls.absent", conditions=absent)
         shares, rows = {}, []
-        for condition, own in classes.items():
-            band, scores = zip(self.bands[condition], judged.scale, strict=True), judged.sign * own.scores
+        for condition, of_class in classes.items():
+            band, scores = zip(self.bands[condition], judged.scale, strict=True), judged.sign * of_class.scores
             low, high = (end if limit is None else limit for limit, end in band)
-            share = shares[condition] = own.share((scores >= low) & (scores <= high), level)
-            n, summary = share.n, paired.summary(scores[~own.failed])
+            share = shares[condition] = of_class.share((scores >= low) & (scores <= high), level)
+            n, summary = share.n, paired.summary(scores[~of_class.failed])
             row = {"condition": condition, "band_low": low, "band_high": high, "n": n, "n_in_band": share.hits}
             row |= share.row("share_in_band", "share_")
             row |= {name: getattr(summary, name) for name in ("mean", "median", "iqr")}
-            rows.append(row | {"failed": int(own.failed.sum())})
+            rows.append(row | {"failed": int(of_class.failed.sum())})
             tell.number(share, "in_band", condition)
             tell.number(summary.mean, "mean", condition)
             values = {"condition": condition, "low": low, "high": high, "hits": share.hits, "n": n}
@@ -99,7 +99,7 @@ class ControlsAnalysis(Limited):
         if rows:
             tell.number(float(bands["n_in_band"].sum() / bands["n"].sum()), "in_band")
         worst = classes.pop(self.worst, None)
-        areas = {} if worst is None else {c: worst.told_from(own, level) for c, own in classes.items()}
+        areas = {} if worst is None else {c: worst.told_from(of_class, level) for c, of_class in classes.items()}
         for condition, area in areas.items():
             tell.number(area, "auc", condition)
             tell.say("controls.auc", area.values("auc"), worst=self.worst, condition=condition)

@@ -107,15 +107,15 @@ class FewLabelsAnalysis(Limited):
         if self.calibration in differences:
             one = differences[self.calibration]
             tell.number(one.estimate, "difference")
-            table += [_row("difference", each) for each in differences.values()]
+            table += [_row("difference", effect) for effect in differences.values()]
             sides = {"treatment": treatment, "baseline": baseline, "n": one.n_items, "labels": one.estimate.n}
             tell.say("difference", sides, one.estimate.values("estimate"), level=self.level)
         if INCLUSION not in rows:
             self._while_labelling(tell, rows, judged.scale)
-        shown = {name if name != "none" else "corrected": each.estimate for name, each in of_all.items()}
+        shown = {name if name != "none" else "corrected": effect.estimate for name, effect in of_all.items()}
         shown["only_labels"] = mean.labels_only
-        data = {"labels": list(shown), "estimate": [each.value for each in shown.values()]}
-        data |= {end: [getattr(each, end) for each in shown.values()] for end in ("low", "high")}
+        data = {"labels": list(shown), "estimate": [effect.value for effect in shown.values()]}
+        data |= {end: [getattr(effect, end) for effect in shown.values()] for end in ("low", "high")}
         tell.draw("estimates", "forest", **data, reference=mean.judge_mean, x_label="label")
         tell.tables["estimates"] = pd.DataFrame(table)
         return [tell.result(verdict(FEW_LABELS, evidence).finding)]

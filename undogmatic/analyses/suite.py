@@ -36,13 +36,13 @@ class NoAnalysis:
         tell, first = Telling(self.name), judged.first()
         # Texts without condition are one group of their own; with them alone the total says it all.
         first = first.assign(condition=first["condition"].fillna("all"))
-        failed, groups = count(tell, first), {str(c): own for c, own in first.groupby("condition", sort=False)}
+        failed, groups = count(tell, first), {str(c): rows for c, rows in first.groupby("condition", sort=False)}
         shown = {"total": first} | (groups if list(groups) != ["all"] else {})
         if not judged.rubric.scale.ordered:
             _describe_categories(tell, judged.rubric, shown)
             tell.findings += failed
             return [tell.result()]
-        lines = [_row(name, own) for name, own in shown.items() if own["error"].isna().any()]
+        lines = [_row(name, rows) for name, rows in shown.items() if rows["error"].isna().any()]
         if lines:
             tell.tables["scores"] = pd.DataFrame(lines)
             values = {name: lines[0][name] for name in ("mean", "median", "q1", "q3")}
@@ -57,7 +57,7 @@ class NoAnalysis:
             tell.say("none.so_far", values)
         # More groups than can be told apart are drawn as one; the table has them all.
         drawn = groups if len(groups) <= MOST_GROUPS else {"all": first}
-        scores = {c: own["score"].dropna().to_numpy(dtype=np.float64) for c, own in drawn.items()}
+        scores = {c: rows["score"].dropna().to_numpy(dtype=np.float64) for c, rows in drawn.items()}
         judged.draw(tell, scores, "histogram")
         return [tell.result()]
 

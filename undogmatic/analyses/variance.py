@@ -71,13 +71,13 @@ class VarianceAnalysis(Limited):
         tell, criteria = Telling(self.name), judged.frame["criterion"].unique()
         sentence = None
         for criterion in criteria:
-            own = judged.frame[judged.frame["criterion"] == criterion].reset_index(drop=True)
+            of_criterion = judged.frame[judged.frame["criterion"] == criterion].reset_index(drop=True)
             before = [str(criterion)] if len(criteria) > 1 else []
-            scores, facets, notes = self._scores(replace(judged, frame=own))
+            scores, facets, notes = self._scores(replace(judged, frame=of_criterion))
             divided = {"": of_scores(scores, facets, self.target, self.level)}
             if before:
                 tell.say("criterion", criterion=criterion)
-            people = _labels(judged, str(criterion), own)
+            people = _labels(judged, str(criterion), of_criterion)
             if people is None or any(scores[facet].nunique() > 1 for facet in facets):
                 tell.findings += [*notes, *divided[""].findings]
             if people is not None:
@@ -215,14 +215,14 @@ def _together(frame: pd.DataFrame, facets: Sequence[str]) -> tuple[pd.DataFrame,
     """Facets that change only together as one, named after all of them."""
     kept: list[list[str]] = []
     for facet in facets:
-        for own in kept:
-            pairs = frame[[own[0], facet]].drop_duplicates()
-            if len(pairs) == frame[own[0]].nunique() == frame[facet].nunique():
-                own.append(facet)
+        for names in kept:
+            pairs = frame[[names[0], facet]].drop_duplicates()
+            if len(pairs) == frame[names[0]].nunique() == frame[facet].nunique():
+                names.append(facet)
                 break
         else:
             kept.append([facet])
-    return frame.rename(columns={own[0]: " + ".join(own) for own in kept}), [" + ".join(own) for own in kept]
+    return frame.rename(columns={names[0]: " + ".join(names) for names in kept}), [" + ".join(names) for names in kept]
 
 
 def _crossed(frame: pd.DataFrame, facets: Sequence[str]) -> bool:

@@ -37,18 +37,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run_experiment()
     with ending():
         parser = _parser()
-        given, rest = parser.parse_known_args(words)
+        typed, rest = parser.parse_known_args(words)
         # argparse takes no positional words after an option, but `--json model=gpt` is natural.
-        stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(given, "overrides")]
+        stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(typed, "overrides")]
         if stray:
             parser.error(f"unrecognized arguments: {' '.join(stray)}")
         if rest:
-            given.overrides += rest
-        if given.command is None:
+            typed.overrides += rest
+        if typed.command is None:
             parser.print_help()
             sys.exit(2)
         try:
-            given.run(given)
+            typed.run(typed)
         except KeyboardInterrupt:
             sys.exit(interrupted())
         except Exception as error:

@@ -48,7 +48,7 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> None:
+def run(typed: argparse.Namespace) -> None:
     """Print the requests for the first item of the dataset."""
     from undogmatic.config.build import build, settings
     from undogmatic.config.door import compose_config
@@ -56,7 +56,7 @@ def run(given: argparse.Namespace) -> None:
     from undogmatic.engine.recipe import Recipe
     from undogmatic.models.http import without_keys
 
-    config = compose_config(words(given))
+    config = compose_config(words(typed))
     chosen = settings(config)
     with without_keys():
         parts = Recipe(config).build()
@@ -71,7 +71,7 @@ def run(given: argparse.Namespace) -> None:
     print(f"That is what is asked of the first item, {items[0].id!r}. Nothing was sent: {made}.")
     if item is None:
         print("The steps make nothing of made-up answers, so what is asked of the judges cannot be shown.")
-    if given.price:
+    if typed.price:
         print(price(requests, items, chosen.run.repeats))
 
 

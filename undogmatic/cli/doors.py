@@ -21,11 +21,11 @@ def add_words(parser: argparse.ArgumentParser, example: str) -> None:
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=f"config overrides, e.g. {example}")
 
 
-def words(given: argparse.Namespace) -> list[str]:
+def words(typed: argparse.Namespace) -> list[str]:
     """What was typed, as overrides. Raises ConfigError."""
     from undogmatic.config.compose import word
 
-    return [*word(given.config_dir), *given.overrides]
+    return [*word(typed.config_dir), *typed.overrides]
 
 
 def add(commands: Any) -> None:
@@ -79,31 +79,31 @@ def add(commands: Any) -> None:
     ui.set_defaults(run=lambda given: serve(given.uri, given.port, given.host))
 
 
-def _fit(given: argparse.Namespace) -> None:
+def _fit(typed: argparse.Namespace) -> None:
     from undogmatic.fit import calibration, probe
 
-    if given.command == "probe":
-        print(probe.fit_from_config(given.data, Path(given.out), words(given)))
+    if typed.command == "probe":
+        print(probe.fit_from_config(typed.data, Path(typed.out), words(typed)))
     else:
-        print(calibration.calibrate_from_config(given.data, given.method, Path(given.out), words(given)))
+        print(calibration.calibrate_from_config(typed.data, typed.method, Path(typed.out), words(typed)))
 
 
-def _export(given: argparse.Namespace) -> None:
+def _export(typed: argparse.Namespace) -> None:
     from undogmatic.review.commands import export
 
-    options = {name: vars(given)[name] for name in ("budget", "everything", "random", "seed", "redact")}
-    print(visible(export(given.run_folder, given.out, **options)))
+    options = {name: vars(typed)[name] for name in ("budget", "everything", "random", "seed", "redact")}
+    print(visible(export(typed.run_folder, typed.out, **options)))
 
 
-def _import(given: argparse.Namespace) -> None:
+def _import(typed: argparse.Namespace) -> None:
     from undogmatic.review.commands import import_labels
 
-    if given.from_mlflow == (given.labels is not None):
-        what = f"LABELS is {given.labels!r} and --from-mlflow is given" if given.from_mlflow else "no labels are named"
+    if typed.from_mlflow == (typed.labels is not None):
+        what = f"LABELS is {typed.labels!r} and --from-mlflow is given" if typed.from_mlflow else "no labels are named"
         way = "give one of them: a filled file, or --from-mlflow for what is on the run's traces"
         raise ConfigError(f"{what}; {way}.")
-    options = {name: vars(given)[name] for name in ("scale", "labeller", "revise")}
-    print(visible(import_labels(given.run_folder, given.labels, **options)))
+    options = {name: vars(typed)[name] for name in ("scale", "labeller", "revise")}
+    print(visible(import_labels(typed.run_folder, typed.labels, **options)))
 
 
 def serve(uri: str | None, port: int, host: str) -> None:

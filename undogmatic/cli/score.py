@@ -34,34 +34,34 @@ def add(commands: Any) -> None:
     score.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> None:
+def run(typed: argparse.Namespace) -> None:
     """Score and print; exit with 1 if a text got no score."""
     from undogmatic.api import chosen, score_composed, scoring_config
     from undogmatic.config.build import build, settings
 
-    text = given.text
-    if text is not None and (given.file is not None or given.input):  # the first positional is then an override
-        given.overrides.insert(0, text)
+    text = typed.text
+    if text is not None and (typed.file is not None or typed.input):  # the first positional is then an override
+        typed.overrides.insert(0, text)
         text = None
-    if (text is not None) + (given.file is not None) + bool(given.input) != 1:
-        if given.file is not None:
+    if (text is not None) + (typed.file is not None) + bool(typed.input) != 1:
+        if typed.file is not None:
             raise DataError("`--file` and `--input` are given; the inputs of a file are its columns. Leave one out.")
         way = 'undogmatic score "text", undogmatic score --file texts.jsonl'
         raise DataError(f"nothing to score: {way}, or --input NAME=TEXT for each input of the rubric.")
     if text is not None:
         _check_text(text)
-    overrides = [*chosen("rubric", given.rubric, "--rubric"), *chosen("prompt", given.prompt), *words(given)]
+    overrides = [*chosen("rubric", typed.rubric, "--rubric"), *chosen("prompt", typed.prompt), *words(typed)]
     config = settings(scoring_config(overrides))
     rubric: Rubric = build(config.rubric, "rubric")
-    names, texts = _read(given, text, rubric)
+    names, texts = _read(typed, text, rubric)
     results = score_composed(texts, config, overrides)
     for name, result in zip(names, results, strict=True):
-        if given.json:
+        if typed.json:
             fields = result.model_dump(mode="json", exclude={"overrides"})
             print(json.dumps({"id": name} | fields, ensure_ascii="utf" not in (sys.stdout.encoding or "utf").lower()))
         else:
-            print(visible((f"{name}: " if given.file is not None else "") + _in_words(result)))
-    if not given.json:
+            print(visible((f"{name}: " if typed.file is not None else "") + _in_words(result)))
+    if not typed.json:
         # What the lowest and the highest score mean, or each of categories without an order.
         guided = rubric.guided("en" if "en" in rubric.wordings else next(iter(rubric.wordings)))
         shown = (guided[0], guided[-1]) if guided and rubric.scale.ordered else guided
@@ -96,19 +96,19 @@ def _check_text(text: str) -> None:
 
 
 def _read(
-    given: argparse.Namespace, text: str | None, rubric: Rubric
+    typed: argparse.Namespace, text: str | None, rubric: Rubric
 ) -> tuple[Sequence[str], Sequence[str | Mapping[str, str]]]:
     """The names and the texts to score. What else a file holds, labels among it, is left aside."""
     from undogmatic.datasets.base import existing_file
     from undogmatic.datasets.tabular import TextsDataset
 
-    if given.file is not None:
-        items = TextsDataset(given.file, rubric.inputs, key="--file").load()
+    if typed.file is not None:
+        items = TextsDataset(typed.file, rubric.inputs, key="--file").load()
         return [item.id for item in items], [{name: item.inputs[name] for name in rubric.inputs} for item in items]
     if text is not None:
         return ["text"], [read_input() if text == "-" else text]
     inputs: dict[str, str] = {}
-    for word in given.input:
+    for word in typed.input:
         name, mark, value = word.partition("=")
         if not mark or name in inputs:
             problem = "names its input a second time" if mark else "has no `=`"

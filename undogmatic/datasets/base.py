@@ -114,24 +114,24 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
     return scaled
 
 
-def seem_rescaled(given: Sequence[float], rubric: Rubric, what: str = "labels") -> str | None:
+def seem_rescaled(values: Sequence[float], rubric: Rubric, what: str = "labels") -> str | None:
     """What is odd about numbers that all lie in the lowest tenth of a numeric scale, and not all on its end."""
     low, high = rubric.minimum, rubric.maximum
-    if not isinstance(rubric.scale, NumericScale) or not given or not low < max(given) <= low + (high - low) / 10:
+    if not isinstance(rubric.scale, NumericScale) or not values or not low < max(values) <= low + (high - low) / 10:
         return None
     whole = f"rubric={rubric.name} runs from {low:g} to {high:g}"
-    return f"all {len(given)} {what} lie between {min(given):g} and {max(given):g}, while {whole}."
+    return f"all {len(values)} {what} lie between {min(values):g} and {max(values):g}, while {whole}."
 
 
-def check_scale(place: str, given: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str) -> None:
+def check_scale(place: str, values: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str) -> None:
     """Raise DataError where all numbers of a criterion seem to be on another scale, with the `option` that says so or
     that they are meant as they are, and takes {ends}."""
-    if (odd := seem_rescaled(given, rubric, what if criterion == OVERALL else f"{what} of {criterion}")) is None:
+    if (odd := seem_rescaled(values, rubric, what if criterion == OVERALL else f"{what} of {criterion}")) is None:
         return
     low, tenth = rubric.minimum, (rubric.maximum - rubric.minimum) / 10
-    start = low + tenth / 10 if min(given) >= low + tenth / 10 else low
+    start = low + tenth / 10 if min(values) >= low + tenth / 10 else low
     # The usual scales of raters end at 1, 5, 7 and 10; which one it is, only who made the file knows.
-    end = next(low + tenth * step / 10 for step in (1, 5, 7, 10) if max(given) <= low + tenth * step / 10)
+    end = next(low + tenth * step / 10 for step in (1, 5, 7, 10) if max(values) <= low + tenth * step / 10)
     other, same = (option.replace("{ends}", f"[{a:g},{b:g}]") for a, b in ((start, end), (low, rubric.maximum)))
     way = f"If they are on another scale, give its ends, e.g. {other}: they are mapped linearly"
     raise DataError(f"{place}: {odd} {way}. If they are meant as they are: {same}.")

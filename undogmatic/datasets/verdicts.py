@@ -114,19 +114,19 @@ class VerdictsDataset:
 
     def judgments(self, rubric: Rubric) -> list[Judgment]:
         """What the tables say of them, in units of the rubric. Raises DataError naming file and line."""
-        said = self._tables[1]
-        for criterion in dict.fromkeys(key.criterion for key in said):
-            values = [as_number(e.given) for key, e in said.items() if key.criterion == criterion and not e.failed]
+        verdicts = self._tables[1]
+        for criterion in dict.fromkeys(key.criterion for key in verdicts):
+            values = [as_number(e.given) for key, e in verdicts.items() if key.criterion == criterion and not e.failed]
             numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
             if criterion not in self.scales and len(numbers) >= FEWEST_LABELS:
                 option = f"'+dataset.scales.{criterion}={{ends: {{ends}}}}'"
                 check_scale(self.about, numbers, rubric, criterion, "scores", option)
-        mark = digest([[*key, str(each.given), each.failed, each.details] for key, each in said.items()])
+        mark = digest([[*key, str(entry.given), entry.failed, entry.details] for key, entry in verdicts.items()])
         hashes = {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
         judgments = []
-        for key, each in said.items():
+        for key, entry in verdicts.items():
             where = Provenance(model=key.judge, readout="", prompt="", **hashes)
-            outcome = self._outcome(each, key.criterion, rubric)
+            outcome = self._outcome(entry, key.criterion, rubric)
             judgments.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
         return judgments
 
@@ -136,18 +136,18 @@ class VerdictsDataset:
         rows = [Row.of(file, line, cells) for file in self.files for line, cells in table_rows(file, commas=False)]
         quoted = self._quoted([row for row in rows if row.stem in self.quotes])
         facts: dict[str, dict[str, Any]] = {}
-        said: dict[_Key, _Said] = {}
+        verdicts: dict[_Key, _Said] = {}
         for row in rows:
             if row.stem not in self.quotes:
                 whole = self._item_of(row)
                 self._note_facts(row, facts.setdefault(whole, {"place": row.place}))
-                self._note_scores(row, whole, said, quoted)
-        if not said:
+                self._note_scores(row, whole, verdicts, quoted)
+        if not verdicts:
             wanted = ", ".join([*self.columns.score, *(n for names in self.wide.values() for n in names)]) or "none"
             way = "name yours with dataset.scores={CRITERION: COLUMN} or dataset.columns.score"
             raise DataError(f"{self.about}: no scores. Columns that would be scores: {wanted}; {way}.")
         items = []
-        for item_id, case in {key.item_id: each.case for key, each in said.items()}.items():
+        for item_id, case in {key.item_id: entry.case for key, entry in verdicts.items()}.items():
             known = {**facts.get(case, {}), **facts.get(item_id, {})}
             place = str(known.pop("place", self.about))
             inputs = {n: known.pop(f"inputs.{n}") for n in self.columns.inputs if f"inputs.{n}" in known}
@@ -156,8 +156,8 @@ class VerdictsDataset:
             fields = {"id": item_id, "inputs": inputs or {"item": item_id}, "pair": case or None, "metadata": known}
             items.append(make_item(place, fields))
         # Repeats are counted from 0, whatever the table counts from.
-        order = {repeat: n for n, repeat in enumerate(sorted({key.repeat for key in said}))}
-        return items, {key._replace(repeat=order[key.repeat]): each for key, each in said.items()}
+        order = {repeat: n for n, repeat in enumerate(sorted({key.repeat for key in verdicts}))}
+        return items, {key._replace(repeat=order[key.repeat]): entry for key, entry in verdicts.items()}
 
     def _item_of(self, row: Row) -> str:
         """Id of the item that a row is about, or of its case."""
@@ -188,16 +188,16 @@ class VerdictsDataset:
                 raise DataError(f"{row.place}: `{name}` is {brief(value)}, and {other}. Correct one.")
 
     def _note_scores(
-        self, row: Row, whole: str, said: dict[_Key, _Said], quoted: Mapping[tuple[str, str], dict[str, str]]
+        self, row: Row, whole: str, verdicts: dict[_Key, _Said], quoted: Mapping[tuple[str, str], dict[str, str]]
     ) -> None:
         judge, case = (row.get(names) for names in (self.columns.judge, self.columns.case))
         kept = {name: text for name, names in self.columns.details.items() if (text := row.detail(names))}
-        for criterion, given, failed, repeat in self._scores(row):
+        for criterion, score, failed, repeat in self._scores(row):
             who = self.judges.get(criterion) or (str(judge) if not empty(judge) else criterion)
             details = kept | (quoted.get((whole, who), {}) if repeat == 0 else {})
-            new = _Said(row.place, "" if empty(case) else str(case), given, failed, details)
-            old = said.setdefault(_Key(whole, who, criterion, repeat), new)
-            same = criterion in self.judges and old.failed == failed and str(old.given) == str(given)
+            new = _Said(row.place, "" if empty(case) else str(case), score, failed, details)
+            old = verdicts.setdefault(_Key(whole, who, criterion, repeat), new)
+            same = criterion in self.judges and old.failed == failed and str(old.given) == str(score)
             if old is not new and not same:
                 twice = f"{criterion} of {brief(whole)} by {brief(who)} stands there a second time (first: {old.place})"
                 way = "Give judgments made again a column `repeat` (dataset.columns.repeat)"
@@ -230,21 +230,21 @@ class VerdictsDataset:
             quotes_of.setdefault(key, {}).setdefault(self.quotes[row.stem], []).append(quote)
         return {key: {name: as_text(quotes) for name, quotes in each.items()} for key, each in quotes_of.items()}
 
-    def _outcome(self, said: _Said, criterion: str, rubric: Rubric) -> Verdict | Failure:
+    def _outcome(self, verdict: _Said, criterion: str, rubric: Rubric) -> Verdict | Failure:
         """A score in units of the rubric; what is none is a Failure, never a number."""
-        if said.failed is not None:
-            return Failure(reason="unparseable", message=said.failed)
-        value, where = as_number(said.given), f"{said.place}: {criterion} is"
+        if verdict.failed is not None:
+            return Failure(reason="unparseable", message=verdict.failed)
+        value, where = as_number(verdict.given), f"{verdict.place}: {criterion} is"
         if empty(value) or isinstance(value, bool) or not isinstance(value, int | float):
             what = "empty" if empty(value) else "no number"
-            return Failure(reason="unparseable", message=f"{where} {what}", raw=brief(said.given))
+            return Failure(reason="unparseable", message=f"{where} {what}", raw=brief(verdict.given))
         scale = self.scales.get(criterion) or Given(ends=(rubric.minimum, rubric.maximum))
         (low, high), values = scale.ends, scale.values
         if (values is not None and value not in values) or not low <= value <= high:
             span = ", ".join(f"{v:g}" for v in values) if values is not None else f"{low:g} to {high:g}"
             message = f"{where} {value:g}, which is not on its scale ({span})"
-            return Failure(reason="off_scale", message=message, raw=str(said.given))
-        details = said.details | ({"bucket": float(value)} if values is not None else {})
+            return Failure(reason="off_scale", message=message, raw=str(verdict.given))
+        details = verdict.details | ({"bucket": float(value)} if values is not None else {})
         score = rubric.units((value - low) / (high - low))
         return Verdict(score=score, raw_score=float(value), details=details)
 

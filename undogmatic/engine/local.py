@@ -46,13 +46,13 @@ class Engine:
         items: Sequence[Item],
         journals: Journals,
         repeats: int = 1,
-        each: Callable[[Judgment | Made], None] | None = None,
+        on_record: Callable[[Judgment | Made], None] | None = None,
     ) -> tuple[list[Item], list[Judgment]]:
         """`stream` to its end, every record handed to `each`; what was judged, and judgments (`Journals.results`)."""
         async with aclosing(self.stream(recipe, items, journals, repeats)) as records:
             async for record in records:
-                if each is not None:
-                    each(record)
+                if on_record is not None:
+                    on_record(record)
         return journals.results(items, recipe.build().judges, repeats)
 
 

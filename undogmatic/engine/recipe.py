@@ -296,11 +296,11 @@ class Composer:
             self._asked = True
         return readout
 
-    def _part(self, kind: Any, given: Any, key: str, readout: Readout) -> Any:
+    def _part(self, kind: Any, choice: Any, key: str, readout: Readout) -> Any:
         """The run's own object of a group of configs, or the one that a judge's config names. One object for all that
         name the same, unless it asks something of the run."""
         group = kind.group
-        node = getattr(self.chosen, group) if given is None else self.written_out(group, given, key)
+        node = getattr(self.chosen, group) if choice is None else self.written_out(group, choice, key)
         arguments, key = dict(node), f"{key}.{group}"
         wordings = arguments.pop("wordings", {})
         supplied = self._supplied(resolve(arguments.get("_target_"), key, kind), arguments, key, readout, wordings)
@@ -310,13 +310,13 @@ class Composer:
             self.shared[place] = build(arguments, key)
         return self.shared[place]
 
-    def _own_readout(self, own: Mapping[str, Any], key: str) -> Readout:
-        nodes = {part: self.written_out(part, own.get(part, getattr(self.chosen, part)), key) for part in PARTS}
-        prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in own else self.prompt
+    def _own_readout(self, choices: Mapping[str, Any], key: str) -> Readout:
+        nodes = {part: self.written_out(part, choices.get(part, getattr(self.chosen, part)), key) for part in PARTS}
+        prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in choices else self.prompt
         prompt = prompt.in_language(self.prompt.language) or prompt if self.elsewise else prompt
         model = self._model(nodes["model"], f"{key}.model")
-        node = readout_node(nodes["readout"], model, self.rubric, self.chosen, prompted="prompt" in own)
-        if "prompt" in own and not resolve(node.get("_target_"), f"{key}.readout").uses_prompt:
+        node = readout_node(nodes["readout"], model, self.rubric, self.chosen, prompted="prompt" in choices)
+        if "prompt" in choices and not resolve(node.get("_target_"), f"{key}.readout").uses_prompt:
             why = f"the readout chosen reads no prompt; leave it out, or name one that does: {key}.readout=logprobs."
             if nodes["readout"].get("_target_") == "auto":
                 serves = ", ".join(model.readouts)
@@ -336,12 +336,14 @@ class Composer:
             self.models[place] = build(node, key)
         return self.models[place]
 
-    def written_out(self, group: str, given: Any, key: str) -> dict[str, Any]:
+    def written_out(self, group: str, choice: Any, key: str) -> dict[str, Any]:
         """The node of a group that is given by its name, by all its keys, or by its name and changes to it:
         {model: openrouter, name: ...}."""
-        changes, place = {group: given} if isinstance(given, str) else given, f"{key}.{group}"
+        changes, place = {group: choice} if isinstance(choice, str) else choice, f"{key}.{group}"
         if not isinstance(changes, Mapping):
-            raise ConfigError(f"`{place}` is {brief(given)}; it must be the name of a {group}, or its keys and values.")
+            raise ConfigError(
+                f"`{place}` is {brief(choice)}; it must be the name of a {group}, or its keys and values."
+            )
         node = named(group, changes[group], place, self.chosen) if group in changes else {}
         return node | {name: value for name, value in changes.items() if name != group}
 

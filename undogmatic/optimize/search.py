@@ -296,16 +296,16 @@ def _watched(known: Known, folder: Path) -> Iterator[None]:
 
 
 def results_of(
-    search: Search, found: Found, judgments: Sequence[Judgment], folder: Path, rng: np.random.Generator
+    search: Search, searched: Found, judgments: Sequence[Judgment], folder: Path, rng: np.random.Generator
 ) -> list[AnalysisResult]:
     """Is the optimised program better on the test split, and what is it? `judgments` are both programs'; the look is
     noted beside the run's folder."""
     first = [j for j in judgments if j.repeat == 0 and j.criterion == search.criterion]
-    programs = [program.model_dump(mode="json")["predictors"] for program in (found.before, found.after)]
-    noted = [*programs, search.data.metric.name] if found.kept else None
+    programs = [program.model_dump(mode="json")["predictors"] for program in (searched.before, searched.after)]
+    noted = [*programs, search.data.metric.name] if searched.kept else None
     looks = looked(folder, search.data.splits.test, f"{search.terms.rubric.name}.{search.criterion}", noted)
     result = improvement(earned(search, first), rng, search.optimizer.alpha, search.optimizer.power, looks)
-    return [result, _change(search, found)]
+    return [result, _change(search, searched)]
 
 
 def earned(search: Search, judgments: Sequence[Judgment]) -> Measured:
@@ -345,22 +345,22 @@ def _costs(judgments: Sequence[Judgment]) -> pd.DataFrame:
     return table[(table["cost"] != "usd") | (table[OPTIMISED] + table[BASELINE] > 0)].reset_index(drop=True)
 
 
-def _change(search: Search, found: Found) -> AnalysisResult:
+def _change(search: Search, searched: Found) -> AnalysisResult:
     """How the program was found, and what differs in it."""
-    lineage, data, tell = found.after.lineage, search.data, Telling("program")
+    lineage, data, tell = searched.after.lineage, search.data, Telling("program")
     sides = lineage.model_dump(include={"optimizer", "metric", "before", "after", "seed"})
     sides |= {"train": len(data.train), "train_of": f"{data.on_train.of}_of", "test": len(data.splits.test)}
     sides |= {"validation": len(data.validation), "validation_of": f"{data.metric.of}_of"}
-    alone = found.spent is not None and found.spent.programs <= 1
+    alone = searched.spent is not None and searched.spent.programs <= 1
     tell.say("sides", sides)
-    tell.say("found" if found.kept else "untried" if alone else "kept", sides)
+    tell.say("found" if searched.kept else "untried" if alone else "kept", sides)
     tell.number(lineage.before, "validation_before")
     tell.number(lineage.after, "validation_after")
-    if found.spent is not None:
-        spent = found.spent.model_dump(exclude={"programs"})
+    if searched.spent is not None:
+        spent = searched.spent.model_dump(exclude={"programs"})
         tell.say("priced" if spent["usd"] else "asked", spent)
         tell.metrics |= {f"program.search_{name}": value for name, value in spent.items()}
-    table = changes(found.before.predictors, found.after.predictors)
+    table = changes(searched.before.predictors, searched.after.predictors)
     if len(table):
         table["text"] = table["text"].str[:LONGEST]
         tell.tables["changes"] = table if table["predictor"].nunique() > 1 else table.drop(columns="predictor")

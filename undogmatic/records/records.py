@@ -87,28 +87,28 @@ def _label(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else as_number(value)
 
 
-def _as_json(given: Any, where: str = "metadata", depth: int = 0) -> Any:
+def _as_json(raw: Any, where: str = "metadata", depth: int = 0) -> Any:
     """Metadata as JSON can hold it: dates as text, what is no number as nothing. Raises ValueError naming the field."""
-    if hasattr(given, "tolist"):  # an array or a number of NumPy's
-        given = given.tolist()
-    if isinstance(given, list | tuple | Mapping):
+    if hasattr(raw, "tolist"):  # an array or a number of NumPy's
+        raw = raw.tolist()
+    if isinstance(raw, list | tuple | Mapping):
         if depth >= DEEPEST:
             raise ValueError(f"`{where[:80]}...` is nested too deeply")
-        if not isinstance(given, Mapping):
-            return [_as_json(value, where, depth + 1) for value in given]
-        if wrong := [key for key in map(str, given) if not _writable(key)]:
+        if not isinstance(raw, Mapping):
+            return [_as_json(value, where, depth + 1) for value in raw]
+        if wrong := [key for key in map(str, raw) if not _writable(key)]:
             raise ValueError(f"`{where}` has the key {brief(wrong[0])}, which cannot be written")
-        return {str(key): _as_json(value, f"{where}.{key}", depth + 1) for key, value in given.items()}
-    if given is None or (isinstance(given, float | Decimal) and math.isnan(given)):
+        return {str(key): _as_json(value, f"{where}.{key}", depth + 1) for key, value in raw.items()}
+    if raw is None or (isinstance(raw, float | Decimal) and math.isnan(raw)):
         return None
-    if isinstance(given, float | Decimal) and math.isfinite(given):
-        return float(given)
-    if isinstance(given, datetime.date | datetime.time | datetime.timedelta):
-        text = str(given) if isinstance(given, datetime.timedelta) else given.isoformat()
+    if isinstance(raw, float | Decimal) and math.isfinite(raw):
+        return float(raw)
+    if isinstance(raw, datetime.date | datetime.time | datetime.timedelta):
+        text = str(raw) if isinstance(raw, datetime.timedelta) else raw.isoformat()
         return None if text == "NaT" else text  # pandas' missing date is a date
-    if _writable(given) if isinstance(given, str) else isinstance(given, int) and given.bit_length() <= LONGEST_INTEGER:
-        return given
-    what = f"{brief(given)} ({type(given).__name__})"
+    if _writable(raw) if isinstance(raw, str) else isinstance(raw, int) and raw.bit_length() <= LONGEST_INTEGER:
+        return raw
+    what = f"{brief(raw)} ({type(raw).__name__})"
     raise ValueError(f"`{where}` is {what}, which not every file of a run can hold; correct it or leave it out")
 
 

@@ -42,13 +42,13 @@ class NumericScale(Record):
         inside = math.isfinite(value) and self.minimum <= value <= self.maximum
         return inside and (self.step is None or _whole((value - self.minimum) / self.step))
 
-    def read(self, given: Any) -> float:
+    def read(self, raw: Any) -> float:
         """A number from outside. Raises ValueError saying what is wrong."""
-        if isinstance(given, bool) or not isinstance(given, int | float):
-            raise ValueError(f"is {given!r}, not a number ({self.span()})")
-        if not self.contains(given):
-            raise ValueError(f"is {given:g}, outside {self.span()}")
-        return float(given)
+        if isinstance(raw, bool) or not isinstance(raw, int | float):
+            raise ValueError(f"is {raw!r}, not a number ({self.span()})")
+        if not self.contains(raw):
+            raise ValueError(f"is {raw:g}, outside {self.span()}")
+        return float(raw)
 
     def write(self, value: float) -> str:
         """`value` with the precision of the scale: about a hundredth of it, and no zeros that say nothing."""
@@ -92,16 +92,16 @@ class _Categories(Record):
     def contains(self, value: float) -> bool:
         return self.minimum <= value <= self.maximum and float(value).is_integer()
 
-    def read(self, given: Any) -> float:
+    def read(self, raw: Any) -> float:
         """A category's name (whatever its case) or number. Raises ValueError with the options."""
-        names, name = [name.strip().casefold() for name in self.categories], str(given).strip().casefold()
-        if len(names) == 2 and (truth := str(given).casefold()) in ("false", "true") and truth not in names:
+        names, name = [name.strip().casefold() for name in self.categories], str(raw).strip().casefold()
+        if len(names) == 2 and (truth := str(raw).casefold()) in ("false", "true") and truth not in names:
             return float(truth == "true")
-        if isinstance(given, int | float) and not isinstance(given, bool) and self.contains(given):
-            return float(given)
-        if isinstance(given, str) and name in names:
+        if isinstance(raw, int | float) and not isinstance(raw, bool) and self.contains(raw):
+            return float(raw)
+        if isinstance(raw, str) and name in names:
             return float(names.index(name))
-        raise ValueError(f"is {given!r}, not one of {self.span()}")
+        raise ValueError(f"is {raw!r}, not one of {self.span()}")
 
     def write(self, value: float) -> str:
         """The name of the nearest category."""
@@ -257,11 +257,11 @@ class Rubric(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _earlier_form(cls, given: Any) -> Any:
+    def _earlier_form(cls, raw: Any) -> Any:
         """minimum, maximum and levels, as in runs of earlier versions: a numeric scale with anchors at the levels."""
-        if not isinstance(given, dict) or not {"minimum", "maximum", "levels"} & given.keys():
-            return given
-        fields = dict(given)
+        if not isinstance(raw, dict) or not {"minimum", "maximum", "levels"} & raw.keys():
+            return raw
+        fields = dict(raw)
         ends = {key: fields.pop(key) for key in ("minimum", "maximum") if key in fields}
         guide = {"guide": {"kind": "anchors", "at": fields.pop("levels")}} if "levels" in fields else {}
         return fields | {"scale": {"kind": "numeric", **ends}} | guide
@@ -348,15 +348,15 @@ class Rubric(Record):
     def interval(self, shares: tuple[float, float]) -> tuple[float, float]:
         return self.units(shares[0]), self.units(shares[1])
 
-    def read(self, given: Any, ends: tuple[float, float] | None = None) -> float:
+    def read(self, raw: Any, ends: tuple[float, float] | None = None) -> float:
         """A label, a number or a category's name, as a number of this scale; `ends` are those of another numeric scale
         on which it was given, to be mapped linearly. Raises ValueError where it is on neither, or cannot be mapped."""
         if ends is None or ends == (self.minimum, self.maximum):
-            return self.scale.read(given)
+            return self.scale.read(raw)
         if not isinstance(self.scale, NumericScale):
             raise ValueError(f"is of a scale {ends[0]:g}-{ends[1]:g}, and cannot be mapped to {self.scale.span()}")
-        if isinstance(given, bool) or not isinstance(given, int | float):
-            raise ValueError(f"is {given!r}, not a number on the scale {ends[0]:g}-{ends[1]:g}, mapped to that")
-        if not ends[0] <= given <= ends[1]:
-            raise ValueError(f"is {given:g}, outside the scale {ends[0]:g}-{ends[1]:g} that is mapped to that")
-        return self.units((given - ends[0]) / (ends[1] - ends[0]))
+        if isinstance(raw, bool) or not isinstance(raw, int | float):
+            raise ValueError(f"is {raw!r}, not a number on the scale {ends[0]:g}-{ends[1]:g}, mapped to that")
+        if not ends[0] <= raw <= ends[1]:
+            raise ValueError(f"is {raw:g}, outside the scale {ends[0]:g}-{ends[1]:g} that is mapped to that")
+        return self.units((raw - ends[0]) / (ends[1] - ends[0]))

@@ -157,11 +157,11 @@ class Pen:
 
     def label(self, ax: Axes, x: str | None = None, y: str | None = None, limits: Any = None) -> None:
         """Label the axes; one of scores gets the scale's ends. `limits` are those of `y`, or of `x` alone."""
-        for axis, word, own in (("x", x, limits if y is None else None), ("y", y, limits)):
+        for axis, word, axis_limits in (("x", x, limits if y is None else None), ("y", y, limits)):
             if word is None:
                 continue
             getattr(ax, f"set_{axis}label")(self.axis_label(word), fontsize=11, color=INK)
-            ends = own if own is not None else self.scale if word in SCORES else None
+            ends = axis_limits if axis_limits is not None else self.scale if word in SCORES else None
             if ends is not None:
                 room = 0.03 * (ends[1] - ends[0])
                 getattr(ax, f"set_{axis}lim")(ends[0] - room, ends[1] + room)

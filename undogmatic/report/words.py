@@ -95,11 +95,11 @@ class Words:
     def heading(self, word: str, section: str | None = None) -> str:
         """A table's column or an axis: like `name`, with the columns' own words first."""
         word = str(word)
-        own = self.find(f"{section}.names.{word}") if section is not None else None
+        worded = self.find(f"{section}.names.{word}") if section is not None else None
         head, _, end = word.rpartition("_")
         if end in ("low", "high", "interval") and self.metric(word) is None and self.metric(head) is not None:
-            own = own or self.text(f"columns.{end}")
-        return own or self.find(f"columns.{word}") or self.name(word, section)
+            worded = worded or self.text(f"columns.{end}")
+        return worded or self.find(f"columns.{word}") or self.name(word, section)
 
     def value(self, word: str, section: str | None = None) -> str:
         """A cell or group in words: `<section>.names`, then the dataset's `names` and `common.names`; what none of them

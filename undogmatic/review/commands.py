@@ -79,10 +79,10 @@ def import_labels(
         DataError: Every problem with file and line, or with its trace; nothing was imported then.
     """
     folder = RunFolder.open(run, "RUN")
-    said: Said | None = None
+    answers: Said | None = None
     if filled is None:
-        said = read_labels(folder.path, folder.judgments, uri=_tracking(folder).get("uri"))
-        source, rows = f"{HUMAN} in {said.address}", [*said.labels, *said.waiting]
+        answers = read_labels(folder.path, folder.judgments, uri=_tracking(folder).get("uri"))
+        source, rows = f"{HUMAN} in {answers.address}", [*answers.labels, *answers.waiting]
     else:
         path, rows = labels.read_sheet(filled)
         source = str(path)
@@ -95,8 +95,8 @@ def import_labels(
     if standing:
         with_files, items = _as_dataset(folder, standing)
         lines += with_files
-    if said is not None:
-        return "\n".join([*lines, *_remarks(said, standing)])
+    if answers is not None:
+        return "\n".join([*lines, *_remarks(answers, standing)])
     written: Callable[[float], float | str] = float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
     notes: list[tuple[Judgment, Note]] = [
         (judgment, partial(of_human, label, written(label.label)))
@@ -127,17 +127,17 @@ def _as_dataset(folder: RunFolder, standing: Sequence[Label]) -> tuple[list[str]
     return lines, items
 
 
-def _remarks(said: Said, standing: Sequence[Label]) -> list[str]:
+def _remarks(answers: Said, standing: Sequence[Label]) -> list[str]:
     """What the user should know of the store beyond the labels taken from it, one sentence each."""
     lines = []
-    if not said.labels:
+    if not answers.labels:
         way = f"In the MLflow UI: open a trace, add an assessment named {HUMAN}, type a number."
-        lines.append(f"No person's `{HUMAN}` is on the {said.traces} traces of this run in {said.address}. {way}")
-    if said.others:
-        listed = ", ".join(f"{name} ({count})" for name, count in sorted(said.others.items()))
+        lines.append(f"No person's `{HUMAN}` is on the {answers.traces} traces of this run in {answers.address}. {way}")
+    if answers.others:
+        listed = ", ".join(f"{name} ({count})" for name, count in sorted(answers.others.items()))
         lines.append(f"Other human assessments, not imported: {listed}. Only `{HUMAN}` is.")
-    there = {row.origin["assessment"] for row in said.labels}
-    gone = [one for one in standing if one.store == said.address and one.assessment not in there]
+    there = {row.origin["assessment"] for row in answers.labels}
+    gone = [one for one in standing if one.store == answers.address and one.assessment not in there]
     if gone:
         places = ", ".join(one.place for one in gone[:3]) + (", ..." if len(gone) > 3 else "")
         what = f"{len(gone)} labels that came from MLflow are not there any more and still count"

@@ -139,7 +139,7 @@ def check(
     labelled, now = {one.item_id for one in before}, time.time()
     problems: list[str] = []
     here: dict[tuple[str, str], Label] = {}
-    given: list[float] = []  # as numbers, to see whether they seem to be on another scale
+    numbers: list[float] = []  # as numbers, to see whether they seem to be on another scale
     blank = only_comment = 0
     drawn: dict[str, bool] = {}  # items drawn at random: whether labelled
     for row in rows:
@@ -159,14 +159,14 @@ def check(
             label: Label | None = earlier.model_copy(update=dict(row.origin))
         else:
             label = _label(row, item, items, rubric, scale, wrong, labeller=who, imported=now)
-            given += [] if label is None else [label.label]
+            numbers += [] if label is None else [label.label]
         if label is not None:
             wrong = _contradicts(label, here.get(key), None if revise else earlier)
             here.setdefault(key, label)
             if item in drawn:
                 drawn[item] = True
         problems += [f"{row.place}: {problem[:LONGEST_PROBLEM]}" for problem in wrong]
-    if scale is None and not problems and (odd := seem_rescaled(given, rubric)) is not None:
+    if scale is None and not problems and (odd := seem_rescaled(numbers, rubric)) is not None:
         other = f"--scale 0-{(rubric.maximum - rubric.minimum) / 10:g} maps them (or --scale 1-5, ...)"
         same = f"If they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
         problems.append(f"{source}: {odd} If they are on another scale: {other}. {same}")
@@ -224,20 +224,20 @@ def _label(
     **more: Any,
 ) -> Label | None:
     """The label of a row, with `more` of its fields; None where something is `wrong` with it, which is added there."""
-    cells, given, label, probability = row.cells, _given(row, rubric), 0.0, None
+    cells, value, label, probability = row.cells, _given(row, rubric), 0.0, None
     if item not in items:
         wrong.append(f"the item {brief(item)} is not one of the {len(items)} that this run judged.")
     try:
-        label = rubric.read(given, scale)
+        label = rubric.read(value, scale)
     except ValueError as error:
         hint = "" if scale is not None else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
-        wrong.append(f"`label` {str(error)[:300]} of rubric={rubric.name}.{hint if isinstance(given, float) else ''}")
+        wrong.append(f"`label` {str(error)[:300]} of rubric={rubric.name}.{hint if isinstance(value, float) else ''}")
     if not empty(cell := cells.get("inclusion_probability")):
         probability = number(cell, row.comma)
         if probability is None or not 0 < probability <= 1:
             wrong.append(f"`inclusion_probability` is {brief(cell)}; it must be above 0 and at most 1, as exported.")
     texts = {name: None if empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")}
-    more |= texts | {"item_id": item, "given": given, "scale": scale, "inclusion_probability": probability}
+    more |= texts | {"item_id": item, "given": value, "scale": scale, "inclusion_probability": probability}
     try:
         return None if wrong else Label(label=label, **more, **row.origin)
     except ValidationError as error:

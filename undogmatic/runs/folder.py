@@ -116,18 +116,18 @@ class RunFolder:
         if not self.has(name):
             return {}
         try:
-            found = json_value(read_text(self.path / name), infinite=name == METRICS)
+            content = json_value(read_text(self.path / name), infinite=name == METRICS)
         except (DataError, Unreadable) as error:
             raise self._damaged(name, error) from None
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise self._damaged(name, "it holds no object")
-        for key in found.keys() & _KINDS.keys() if name != METRICS else ():
-            value, kind = found[key], _KINDS[key]
+        for key in content.keys() & _KINDS.keys() if name != METRICS else ():
+            value, kind = content[key], _KINDS[key]
             inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
             fits = isinstance(value, kind) and not isinstance(value, bool) and all(isinstance(v, str) for v in inside)
             if value is not None and not fits:
                 raise self._damaged(name, f"`{key}` is {value!r:.60}")
-        return found
+        return content
 
     def mapping(self, name: str, kind: type = dict) -> Any:
         """The mapping in a YAML file (or what of another `kind` is there), interpolations as they were typed; an empty
@@ -226,18 +226,18 @@ class RunFolder:
         kinds = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(numbers, "float64")
         try:
             text = StringIO(read_text(self.path / name, TABLE_BYTES))
-            found = pd.read_csv(text, dtype=kinds, keep_default_na=False, na_values=[""], index_col=False)
+            frame = pd.read_csv(text, dtype=kinds, keep_default_na=False, na_values=[""], index_col=False)
         except (DataError, ValueError, OverflowError) as error:
             raise self._damaged(name, error) from None
-        if lacking := [column for column in ("item_id", *_NEEDED.get(name, needs)) if column not in found]:
+        if lacking := [column for column in ("item_id", *_NEEDED.get(name, needs)) if column not in frame]:
             raise self._damaged(name, f"no column {lacking[0]}")
-        if found["item_id"].isna().any():
+        if frame["item_id"].isna().any():
             raise self._damaged(name, "a row without item_id")
-        if infinite := [column for column in found.columns.intersection(numbers) if np.isinf(found[column]).any()]:
+        if infinite := [column for column in frame.columns.intersection(numbers) if np.isinf(frame[column]).any()]:
             raise self._damaged(name, f"`{infinite[0]}` is infinite")
-        for column in found.columns.intersection(_TEXTS):
-            found[column] = found[column].map(as_written, na_action="ignore")
-        return found
+        for column in frame.columns.intersection(_TEXTS):
+            frame[column] = frame[column].map(as_written, na_action="ignore")
+        return frame
 
     def scores(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame:
         """Its scores.csv by item id: the first repeat, of one judge and one criterion. Raises DataError where it cannot
@@ -288,15 +288,15 @@ class RunFolder:
 
     def by_id(self, name: str, needs: Iterable[str] = (), **wanted: str | None) -> pd.DataFrame:
         """A `table` by item id, each item once: of one judge and one criterion, the `wanted` ones of several."""
-        found = self.table(name, needs)
+        frame = self.table(name, needs)
         for column, value in wanted.items():
-            if value is not None and column in found:
-                found = found[found[column] == value]
-        voices = found[[column for column in ("judge", "criterion") if column in found]]
+            if value is not None and column in frame:
+                frame = frame[frame[column] == value]
+        voices = frame[[column for column in ("judge", "criterion") if column in frame]]
         self._check_one(list(dict.fromkeys(voices.itertuples(index=False, name=None))))
-        if len(twice := found.loc[found["item_id"].duplicated(), "item_id"]):
+        if len(twice := frame.loc[frame["item_id"].duplicated(), "item_id"]):
             raise self._damaged(name, f"{twice.iloc[0]!r} is in it twice")
-        return found.set_index("item_id")
+        return frame.set_index("item_id")
 
     def _check_one(self, voices: Sequence[tuple[str, ...]]) -> None:
         if len(voices) > 1:
