@@ -77,7 +77,7 @@ class Tokens(NamedTuple):
     usd: float | None = None
 
 
-def given(**fields: Any) -> dict[str, Any]:
+def set_only(**fields: Any) -> dict[str, Any]:
     """The fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -189,7 +189,7 @@ class HostedModel(Model):
         learn(extra or None, "model.extra")
         self._json_mode, self._sampling, self._fixed = json_mode, sampling, extra or {}
         mode, sampled = None if json_mode == "schema" else json_mode, None if sampling else False
-        options = given(json_mode=mode, sampling=sampled, extra=extra or None, **options)
+        options = set_only(json_mode=mode, sampling=sampled, extra=extra or None, **options)
         self.model_name, shown = name, shown_address(base)
         self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
@@ -274,7 +274,7 @@ class ChatModel(HostedModel):
         chat = (json_mode, sampling, extra)
         super().__init__(name, api_base, key_env, price, provider, *chat, reasoning_effort=reasoning_effort)
         self.reports_price, self._max_tokens_field = provider == "openrouter", max_tokens_field
-        self._fixed = self._fixed | given(reasoning_effort=reasoning_effort)
+        self._fixed = self._fixed | set_only(reasoning_effort=reasoning_effort)
 
     async def complete(self, request: Request) -> Response:
         """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
@@ -284,12 +284,12 @@ class ChatModel(HostedModel):
     def _payload(self, request: Request) -> dict[str, Any]:
         config = request.config
         payload: dict[str, Any] = {"model": self.model_name, "messages": messages(request)}
-        payload |= given(**{self._max_tokens_field: config.max_tokens})
-        payload |= given(temperature=config.temperature, top_p=config.top_p) if self._sampling else {}
-        payload |= given(seed=config.seed, stop=list(config.stop) or None)
-        payload |= given(frequency_penalty=config.frequency_penalty, presence_penalty=config.presence_penalty)
+        payload |= set_only(**{self._max_tokens_field: config.max_tokens})
+        payload |= set_only(temperature=config.temperature, top_p=config.top_p) if self._sampling else {}
+        payload |= set_only(seed=config.seed, stop=list(config.stop) or None)
+        payload |= set_only(frequency_penalty=config.frequency_penalty, presence_penalty=config.presence_penalty)
         if config.logprobs is not None:
-            payload |= {"logprobs": True} | given(top_logprobs=config.logprobs or None)
+            payload |= {"logprobs": True} | set_only(top_logprobs=config.logprobs or None)
         form = config.response_format
         if form is not None and self._json_mode == "object":
             payload["response_format"] = {"type": "json_object"}

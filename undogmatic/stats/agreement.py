@@ -250,8 +250,8 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
         doi:10.1080/19312450709336664
     """
     checks.share(level, "level")
-    found = krippendorff_alpha(ratings)
-    if found.estimate is None:
+    coefficient = krippendorff_alpha(ratings)
+    if coefficient.estimate is None:
         return None
     table = np.asarray(ratings, dtype=np.float64).T
     size = np.sum(~np.isnan(table), axis=1).astype(np.float64)
@@ -269,7 +269,7 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
 
     tolerance = means.SAME_SHARE**2 * float(np.nanmax(table) - np.nanmin(table)) ** 2
     scarce = any(means.mostly_same(means.sums(own, codes).means, tolerance) for own in (apart, spread))
-    return _interval(found.estimate, terms, codes, level, scarce)
+    return _interval(coefficient.estimate, terms, codes, level, scarce)
 
 
 def _interval(
@@ -375,7 +375,7 @@ def kappa_interval(
         apart = cost[first, second]
 
         def of_draws(drawn: Index) -> Array:
-            counts = [jackknife.Tally(own, order.size, drawn).counts() for own in (first, second)]
+            counts = [jackknife.Tally(one, order.size, drawn).counts() for one in (first, second)]
             expected = np.einsum("di,ij,dj->d", counts[0], cost, counts[1]) / drawn.shape[1]
             seen = apart.take(drawn).sum(axis=1)
             return 1 - np.divide(seen, expected, out=np.full(len(drawn), np.nan), where=expected > 0)
@@ -391,10 +391,10 @@ def pearson(columns: Array) -> jackknife.OfDraws:
     x, y = columns.T
 
     def of_draws(drawn: Index) -> Array:
-        own, other = x.take(drawn), y.take(drawn)
-        own, other = own - own.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
-        scale = np.sqrt(np.einsum("ij,ij->i", own, own) * np.einsum("ij,ij->i", other, other))
+        one, other = x.take(drawn), y.take(drawn)
+        one, other = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
+        scale = np.sqrt(np.einsum("ij,ij->i", one, one) * np.einsum("ij,ij->i", other, other))
         least = checks.SAME**2 * float(x @ x) ** 0.5 * float(y @ y) ** 0.5
-        return np.divide(np.einsum("ij,ij->i", own, other), scale, out=np.full(len(drawn), np.nan), where=scale > least)
+        return np.divide(np.einsum("ij,ij->i", one, other), scale, out=np.full(len(drawn), np.nan), where=scale > least)
 
     return of_draws

@@ -113,13 +113,13 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
         weight = fitted * (1 - fitted)
         aim = special.logit(fitted) + (share - fitted) / weight
         root = np.sqrt(weight)
-        found = np.linalg.lstsq(design * root[:, None], aim * root, rcond=None)[0]
-        fitted = special.expit(design @ found)
+        line = np.linalg.lstsq(design * root[:, None], aim * root, rcond=None)[0]
+        fitted = special.expit(design @ line)
         apart = special.rel_entr(share, fitted) + special.rel_entr(1 - share, 1 - fitted)
         before, deviance = deviance, 2 * float(np.sum(apart))
         if abs(before - deviance) <= 1e-8:
             break
-    return float(found[0]), float(found[1])
+    return float(line[0]), float(line[1])
 
 
 def apply(calibration: Calibration, raw: ArrayLike) -> Array:
@@ -194,11 +194,11 @@ def reliability_table(
     table = []
     for code in np.unique(codes):
         inside = codes == code
-        found = proportion(right[inside], level, groups=units[inside])
+        accuracy = proportion(right[inside], level, groups=units[inside])
         stated = float(c[inside].mean())
         ends = {"low": float(edges[code]), "high": float(edges[min(code + 1, edges.size - 1)])}
-        row = ends | {"n": found.n, "mean_confidence": stated, **found.metrics("accuracy")}
-        table.append(row | {"gap": found.value - stated})
+        row = ends | {"n": accuracy.n, "mean_confidence": stated, **accuracy.metrics("accuracy")}
+        table.append(row | {"gap": accuracy.value - stated})
     return pd.DataFrame(table)
 
 
@@ -235,20 +235,20 @@ class NoisyError:
         Brocker and Smith (2007), doi:10.1175/WAF993.1, for items that are right as often as stated.
     """
 
-    def __init__(self, found: jackknife.LeftOut, rng: Rng, n_bins: int, n_draws: int = 1000) -> None:
-        self.found = found
-        c, right = found.data.T
+    def __init__(self, left_out: jackknife.LeftOut, rng: Rng, n_bins: int, n_draws: int = 1000) -> None:
+        self.found = left_out
+        c, right = left_out.data.T
         codes = _bins(c, n_bins)[1]
         member, batch = np.eye(n_bins)[codes], max(1, 2_000_000 // c.size)
         perfect = []
         for first in range(0, n_draws, batch):
-            drawn = rng.random((min(batch, n_draws - first), found.n_units))[:, found.codes] < c
+            drawn = rng.random((min(batch, n_draws - first), left_out.n_units))[:, left_out.codes] < c
             perfect.append(np.abs((drawn - c) @ member).sum(axis=1) / c.size)
         self.perfect = np.concatenate(perfect)
-        gaps = np.zeros((found.n_units, n_bins))
-        np.add.at(gaps, (found.codes, codes), right - c)
-        off, freedom = gaps - gaps.mean(axis=0), found.n_units - 1
-        values, vectors = np.linalg.eigh(off.T @ off * found.n_units / freedom)
+        gaps = np.zeros((left_out.n_units, n_bins))
+        np.add.at(gaps, (left_out.codes, codes), right - c)
+        off, freedom = gaps - gaps.mean(axis=0), left_out.n_units - 1
+        values, vectors = np.linalg.eigh(off.T @ off * left_out.n_units / freedom)
         drawn = rng.normal(size=(n_draws, n_bins)) @ (vectors * np.sqrt(np.clip(values, 0, None))).T
         self.seen = np.abs(drawn).sum(axis=1) * np.sqrt(freedom / rng.chisquare(freedom, n_draws)) / c.size
 

@@ -90,11 +90,11 @@ def groups(given: Groups, length: int, least: int = 0) -> Index:
     return codes
 
 
-def grouped(values: ArrayLike, name: str, level: float, given: Groups) -> tuple[Array, Index]:
+def grouped(values: ArrayLike, name: str, level: float, members: Groups) -> tuple[Array, Index]:
     """The usual arguments, checked: `vector` of values, and `groups` of them; the level must be a `share`."""
     share(level, "level")
     array = vector(values, name)
-    return array, groups(given, array.size)
+    return array, groups(members, array.size)
 
 
 def share(value: float, name: str) -> float:

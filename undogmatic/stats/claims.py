@@ -39,13 +39,13 @@ def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
         return 0.0
     pairs = n_pairs * WILCOXON_EFFICIENCY
     critical, distance = float(stats.t.isf(alpha / 2, pairs - 1)), abs(dz) * math.sqrt(pairs)
-    found = 1 - float(special.nctdtr(pairs - 1, distance, critical))
-    if math.isnan(found):  # this function gives up on some effects of thousands of pairs, that of `stats` does not
-        found = float(stats.nct.sf(critical, pairs - 1, distance))
+    power = 1 - float(special.nctdtr(pairs - 1, distance, critical))
+    if math.isnan(power):  # this function gives up on some effects of thousands of pairs, that of `stats` does not
+        power = float(stats.nct.sf(critical, pairs - 1, distance))
     # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and may come out as NaN.
     if distance < 5:
-        found += float(special.nctdtr(pairs - 1, distance, stats.t.ppf(alpha / 2, pairs - 1)))
-    return min(found, 1.0)
+        power += float(special.nctdtr(pairs - 1, distance, stats.t.ppf(alpha / 2, pairs - 1)))
+    return min(power, 1.0)
 
 
 def minimum_detectable_effect(
@@ -167,16 +167,16 @@ def _needed(outer: Estimate, inner: Estimate, margin: float, power: float, fewes
     return found if found is not None and found <= checks.MOST_TIMES * outer.n_groups else None
 
 
-def _missed(n: int, room: float, reach: float, found: Estimate) -> float:
+def _missed(n: int, room: float, reach: float, estimate: Estimate) -> float:
     """Probability that the end of the interval of n units is further than `room` from the truth.
 
     The reach seen shrinks with the root of the units, and with the quantile of t; where all units agree, and it comes
     from the bounds alone, with the units.
     """
-    if found.se == 0:
-        return float(reach * found.n_groups / n >= room)
-    shrink = (found.n_groups / n) ** 0.5
-    tail = (1 - found.level) / 2
-    of_n = tail / _cautious(1.0, found.n_groups) * _cautious(1.0, n)
-    quantiles = special.stdtrit(n - 1, 1 - of_n) / special.stdtrit(found.df, 1 - tail)
-    return float(special.ndtr((reach * shrink * float(quantiles) - room) / (found.se * shrink)))
+    if estimate.se == 0:
+        return float(reach * estimate.n_groups / n >= room)
+    shrink = (estimate.n_groups / n) ** 0.5
+    tail = (1 - estimate.level) / 2
+    of_n = tail / _cautious(1.0, estimate.n_groups) * _cautious(1.0, n)
+    quantiles = special.stdtrit(n - 1, 1 - of_n) / special.stdtrit(estimate.df, 1 - tail)
+    return float(special.ndtr((reach * shrink * float(quantiles) - room) / (estimate.se * shrink)))

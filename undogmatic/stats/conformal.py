@@ -107,7 +107,7 @@ def fit(
     checks.labels(ids, "ids", y.size)
     misses, names, needed = np.maximum(low - y, y - high), _names(groups, y.size), items_needed(level)
     members = {name: np.flatnonzero(names == name) for name in dict.fromkeys(names.tolist())}
-    small = [f"{name!r} has {own.size}" for name, own in members.items() if own.size < needed]
+    small = [f"{name!r} has {rows.size}" for name, rows in members.items() if rows.size < needed]
     if small:
         have = f"there are {y.size}" if groups is None else f"group {', '.join(small)}"
         raise ValueError(
@@ -117,9 +117,9 @@ def fit(
         kind="score" if np.ndim(predicted) == 1 else "range",
         level=level,
         scale=(float(scale[0]), float(scale[1])),
-        reach={name: float(np.sort(misses[own])[_rank(own.size, level) - 1]) for name, own in members.items()},
-        n={name: own.size for name, own in members.items()},
-        n_units={name: _effective([ids[place] for place in own.tolist()]) for name, own in members.items()},
+        reach={name: float(np.sort(misses[rows])[_rank(rows.size, level) - 1]) for name, rows in members.items()},
+        n={name: rows.size for name, rows in members.items()},
+        n_units={name: _effective([ids[place] for place in rows.tolist()]) for name, rows in members.items()},
         grouped=groups is not None,
         fit_ids=tuple(map(str, ids)),
     )
@@ -192,18 +192,18 @@ def coverage(
         slices |= {name: names == name for name in dict.fromkeys(names.tolist())}
     table = []
     for name, members in slices.items():
-        own = list(compress(ids, members))
+        ids_inside = list(compress(ids, members))
         n_fit = fitted.n.get(name, sum(fitted.n.values()))
         band = None
         if name in fitted.n:  # only what was fitted together is promised a share: all items, or a fitted group
-            n_units, n = fitted.n_units[name], _effective(own)
+            n_units, n = fitted.n_units[name], _effective(ids_inside)
             # So few units that no rank of theirs reaches the level: the band of a rank between two of them.
             few = n_units < items_needed(fitted.level)
             rank = (n_units + 1) * fitted.level if few else _rank(n_units, fitted.level)
             # The covered count of a valid fit without ties is beta-binomial: Vovk (2012), arXiv:1209.2673.
             count = stats.betabinom(n, rank, n_units + 1 - rank)
             band = float(count.ppf(0.025)) / n, float(count.ppf(0.975)) / n
-        promise = kept(inside[members], fitted.level, margin, level, at_least=True, groups=own)
+        promise = kept(inside[members], fitted.level, margin, level, at_least=True, groups=ids_inside)
         width = float((high - low)[members].mean())
         table.append(Coverage(name, promise.share, promise, width, n_fit, band))
     return table

@@ -231,12 +231,12 @@ def against(
     Args:
         estimate, limits, error, n: In score units, limits by the level of both together; standard error; units.
     """
-    found, inner = (Estimate(estimate, *limits(level), level, n, se=error) for level in (1 - alpha, 1 - 2 * alpha))
-    outcome = found.against(margin, sign, inner=inner)
+    outer, inner = (Estimate(estimate, *limits(level), level, n, se=error) for level in (1 - alpha, 1 - 2 * alpha))
+    outcome = outer.against(margin, sign, inner=inner)
     gap = min(abs(estimate - margin), abs(estimate + margin))
     wanted = ((stats.norm.isf(alpha / 2) + stats.norm.isf(1 - power)) * error / gap) ** 2 * n if gap > 0 else math.inf
     needed = None if outcome != "open" or wanted > checks.MOST_TIMES * n else max(n + 1, math.ceil(wanted))
-    return Claim(outcome, found, inner.interval, margin, needed)
+    return Claim(outcome, outer, inner.interval, margin, needed)
 
 
 def _lengths(values: ArrayLike, name: str) -> Array:
@@ -281,10 +281,10 @@ def _pulls(design: Array, residual: Array, codes: Index) -> Array:
     inverse = np.linalg.pinv(design.T @ design)
     pulls = np.empty((int(codes.max()) + 1, design.shape[1]))
     for rows in surface.by_size(codes):
-        own = design[rows]
-        left = np.eye(rows.shape[1]) - own @ inverse @ own.transpose(0, 2, 1)
+        block = design[rows]
+        left = np.eye(rows.shape[1]) - block @ inverse @ block.transpose(0, 2, 1)
         if np.linalg.eigvalsh(left).min() < 1e-9:
             raise ValueError("The difference at equal controls has no standard error: one group alone fixes the slope.")
         without = np.linalg.solve(left, residual[rows][..., None])
-        pulls[codes[rows[:, 0]]] = (inverse @ own.transpose(0, 2, 1) @ without)[..., 0]
+        pulls[codes[rows[:, 0]]] = (inverse @ block.transpose(0, 2, 1) @ without)[..., 0]
     return pulls

@@ -52,11 +52,11 @@ def mapped_scores(f: Array, index: Index, y: Array, w: Array, codes: Index, cali
     mean_scores = np.bincount(codes, f)[names] / np.bincount(codes)[names]
     fold_of = np.empty(names.size, dtype=np.intp)
     fold_of[np.lexsort((names, mean_scores))] = np.arange(names.size) % folds
-    own = np.full(int(codes.max()) + 1, -1)
-    own[names] = fold_of
-    fold = own[codes]
+    placed = np.full(int(codes.max()) + 1, -1)
+    placed[names] = fold_of
+    fold = placed[codes]
     others = [fold[index] != k for k in range(folds)]
-    maps = np.stack([_map(f, f[index][own], y[own], w[own], calibration) for own in others])
+    maps = np.stack([_map(f, f[index][placed], y[placed], w[placed], calibration) for placed in others])
     centred = maps - maps.mean(axis=1, keepdims=True)
     result = centred.mean(axis=0)
     for k in range(folds):
@@ -148,12 +148,12 @@ def estimate_mean(
     mapped = sample if calibration == "none" else sample._replace(f=mapped_scores(*sample, calibration))
     weight = mapped.fitted_weight() if judge_weight is None else float(judge_weight)
     alone = means.of_sums(sample.of_labelled(y), level, bounds)
-    found = mapped.corrected(weight, int(judge_weight is None), level)
+    corrected = mapped.corrected(weight, int(judge_weight is None), level)
     if sample.agree(bounds):
         both = means.of_sums(sample.of_labelled(y), (1 + level) / 2, bounds)
-        found = alone if weight == 0 else _scarce(found, mapped, both, weight, bounds)
+        corrected = alone if weight == 0 else _scarce(corrected, mapped, both, weight, bounds)
     return FewLabelsEstimate(
-        estimate=found.replace(level=level, n=at.size, df=round(found.df, 9)),
+        estimate=corrected.replace(level=level, n=at.size, df=round(corrected.df, 9)),
         labels_only=alone,
         judge_mean=float(f.mean()),
         judge_weight=weight,
@@ -259,7 +259,9 @@ class Sample(NamedTuple):
         return Estimate(estimate, low, high, level, drawn.size, method="studentised", se=error, df=degrees)
 
 
-def _scarce(found: Estimate, mapped: Sample, alone: Estimate, weight: float, bounds: means.Bounds | None) -> Estimate:
+def _scarce(
+    corrected: Estimate, mapped: Sample, alone: Estimate, weight: float, bounds: means.Bounds | None
+) -> Estimate:
     """`found` with limits that the bounds of the scale allow and the labels alone do not rule out (level of both)."""
     bottom, top = bounds or (-np.inf, np.inf)
     f, at, y = mapped.f, mapped.at, mapped.y
@@ -268,10 +270,12 @@ def _scarce(found: Estimate, mapped: Sample, alone: Estimate, weight: float, bou
     of_judge = means.of_sums(means.sums(f, mapped.codes), alone.level).se
     judged = weight * of_judge * float(special.ndtri((1 + alone.level) / 2))
     middle = float(rest.total.sum() / rest.size.sum())
-    low, high = (found.value + side * math.hypot(end - middle, judged) for side, end in zip((-1, 1), ends, strict=True))
+    low, high = (
+        corrected.value + side * math.hypot(end - middle, judged) for side, end in zip((-1, 1), ends, strict=True)
+    )
     low, high = max(low, alone.low), min(high, alone.high)
-    estimate = float(np.clip(found.value, low, high))
-    return found.replace(value=estimate, low=low, high=high, method=alone.method)
+    estimate = float(np.clip(corrected.value, low, high))
+    return corrected.replace(value=estimate, low=low, high=high, method=alone.method)
 
 
 class LabelBudget(NamedTuple):
@@ -315,17 +319,17 @@ def label_budget(
     pilot = Sample.of(scores, labelled, labels, None, groups)
     f, index, y, _, codes = pilot
     weight = pilot.fitted_weight()
-    own = np.unique(codes[index], return_inverse=True)[1]
-    n_groups = int(own.max()) + 1
+    units = np.unique(codes[index], return_inverse=True)[1]
+    n_groups = int(units.max()) + 1
     if n_groups < FEWEST_EFFECTIVE:
         raise ValueError(f"`groups` gives {n_groups} labelled groups; at least {FEWEST_EFFECTIVE} are needed.")
     if pilot.agree(bounds):
         return None
-    share = kish(np.ones(index.size), own) / index.size
+    share = kish(np.ones(index.size), units) / index.size
 
     def spread_of(residual: Array, fitted: int) -> tuple[float, float]:
         """Variance of one label's residual times what its group adds to it, and the skewness of a group's sum."""
-        sums = np.bincount(own, residual - residual.mean())
+        sums = np.bincount(units, residual - residual.mean())
         square = float(sums @ sums)
         skewness = float(np.mean(sums**3)) / (square / n_groups) ** 1.5 if square > 0 else 0.0
         return square / index.size * n_groups / (n_groups - 1 - fitted), skewness

@@ -92,15 +92,15 @@ def area(
     def of(p: Array, q: Array, a: list[object], b: list[object]) -> Estimate:
         m, n = len(set(a)), len(set(b))
         alone = m == p.size and n == q.size and not set(a) & set(b)
-        found = ranking.auc(p, q, level, groups_a=None if alone else a, groups_b=None if alone else b)
+        result = ranking.auc(p, q, level, groups_a=None if alone else a, groups_b=None if alone else b)
         if 1 / math.comb(m + n, m) > (1 - level) / 2:
             # So few that even a perfect order is not rare enough by chance.
-            found = found.replace(low=min(found.low, 0.5), high=max(found.high, 0.5))
-        return found.replace(n_groups=min(m, n))
+            result = result.replace(low=min(result.low, 0.5), high=max(result.high, 0.5))
+        return result.replace(n_groups=min(m, n))
 
-    found = of(p[up], q[down], list(compress(a, up)), list(compress(b, down)))
+    result = of(p[up], q[down], list(compress(a, up)), list(compress(b, down)))
     worst, best = (of(np.where(up, p, own), np.where(down, q, other), a, b) for own, other in (scale, scale[::-1]))
-    return found.replace(worst=worst.low, best=best.high)
+    return result.replace(worst=worst.low, best=best.high)
 
 
 def order(scores: ArrayLike, labels: ArrayLike, rng: Rng, *, groups: Labels, level: float = 0.95) -> Estimate | None:
@@ -123,10 +123,10 @@ def order(scores: ArrayLike, labels: ArrayLike, rng: Rng, *, groups: Labels, lev
     if n_units < 4:
         return None
     try:
-        found = ranking.spearman_interval(s[judged], y[judged], rng, level, groups=codes[judged].tolist())
+        correlation = ranking.spearman_interval(s[judged], y[judged], rng, level, groups=codes[judged].tolist())
     except ValueError:
         return None
-    r = found.value
+    r = correlation.value
 
     def fisher(r: float, n: int) -> float:
         """Fisher's z of a correlation of n items, bounded where all are in perfect order."""
@@ -137,7 +137,7 @@ def order(scores: ArrayLike, labels: ArrayLike, rng: Rng, *, groups: Labels, lev
         return float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
 
     ends, beyond, n = [], [], int(np.unique(codes).size)
-    for pick, limit, side in ((min, found.low, -1), (max, found.high, 1)):
+    for pick, limit, side in ((min, correlation.low, -1), (max, correlation.high, 1)):
         ends.append(pick(limit, math.tanh(fisher(r, n_units) + side * reach(r, n_units))))
         beyond.append(ends[-1])
         if not judged.all():
@@ -165,9 +165,9 @@ def alpha(ratings: ArrayLike, scale: Bounds, *, groups: Labels, level: float = 0
     if np.unique(codes[pairable]).size < 2 or checks.is_constant(table[:, pairable][~np.isnan(table[:, pairable])]):
         return None
 
-    found = agreement.alpha(table, level, groups=codes)
-    if found is None or not np.isnan(table).any():
-        return found and found.replace(worst=found.low, best=found.high)
+    coefficient = agreement.alpha(table, level, groups=codes)
+    if coefficient is None or not np.isnan(table).any():
+        return coefficient and coefficient.replace(worst=coefficient.low, best=coefficient.high)
     seen = (~np.isnan(table)).any(axis=0)
     means = np.full(table.shape[1], sum(scale) / 2)
     means[seen] = np.nanmean(table[:, seen], axis=0)
@@ -177,9 +177,9 @@ def alpha(ratings: ArrayLike, scale: Bounds, *, groups: Labels, level: float = 0
         agreement.alpha(np.where(np.isnan(table), own, table), level, groups=codes)
         for own in (np.where(seen, far, spread), means)
     )
-    return found.replace(
-        worst=-1.0 if worst is None else min(found.low, worst.low),
-        best=1.0 if best is None else max(found.high, best.high),
+    return coefficient.replace(
+        worst=-1.0 if worst is None else min(coefficient.low, worst.low),
+        best=1.0 if best is None else max(coefficient.high, best.high),
     )
 
 

@@ -80,15 +80,15 @@ def of_sums(units: Sums, level: float, bounds: Bounds | None = None, name: str =
         raise ValueError(f"`{name}` gives {n} units; at least 2 are needed.")
     estimate = float(units.total.sum() / units.size.sum())
     se, df, skewness = spread(units, estimate)
-    own = units.means
+    unit_means = units.means
     low, high = studentised_limits(estimate, se, df, skewness * caution(n), level)
     bottom, top = bounds or (-np.inf, np.inf)
-    tolerance = same_within(own, bounds)
+    tolerance = same_within(unit_means, bounds)
     method: Method = "studentised"
-    if mostly_same(own, tolerance, ENOUGH):
-        others = _others(own, tolerance)
+    if mostly_same(unit_means, tolerance, ENOUGH):
+        others = _others(unit_means, tolerance)
         if (1 - others.size / n) ** n > (1 - level) / 2:
-            middle = float(np.median(own))
+            middle = float(np.median(unit_means))
             low = low if others.size and others.min() > middle else -np.inf
             high = high if others.size and others.max() < middle else np.inf
         if np.isfinite((bottom, top)).any():
@@ -108,11 +108,11 @@ def same_within(own: Array, bounds: Bounds | None) -> float:
     return tolerance
 
 
-def mostly_same(own: Array, tolerance: float, few: int = FEW) -> bool:
+def mostly_same(unit_means: Array, tolerance: float, few: int = FEW) -> bool:
     """Whether at least half of the values of units, shape (n_units,), are one and fewer than `few` another, so that
     their spread says too little."""
-    others = _others(own, tolerance).size
-    return 2 * others <= own.size and others < few
+    others = _others(unit_means, tolerance).size
+    return 2 * others <= unit_means.size and others < few
 
 
 def _others(own: Array, tolerance: float) -> Array:
@@ -158,16 +158,16 @@ def bounded_limits(units: Sums, bounds: Bounds, level: float) -> tuple[float, fl
     return 0.0 - _upper(-own, shapes, -bounds[0], quantile), _upper(own, shapes, bounds[1], quantile)
 
 
-def _upper(own: Array, shapes: Array, bound: float, quantile: float) -> float:
+def _upper(unit_means: Array, shapes: Array, bound: float, quantile: float) -> float:
     """Where the mean under gamma weights of these shapes, with one unit of shape 1 at the bound, has its quantile.
 
     P(mean < t) = P(sum of (x_i - t) G_i < 0), of which the saddlepoint s and t are both known once u = t + 1 / s is:
     one equation in u, which lies above the bound.
     """
-    width = bound - float(own @ shapes / shapes.sum())
+    width = bound - float(unit_means @ shapes / shapes.sum())
     if not np.isfinite(bound) or width <= checks.SAME * abs(bound):
         return float(bound)
-    below = np.append(np.maximum(bound - own, 0.0), 0.0) / width  # rounding may put a value beyond the bound
+    below = np.append(np.maximum(bound - unit_means, 0.0), 0.0) / width  # rounding may put a value beyond the bound
     weights = np.append(shapes, 1.0)
 
     def at(y: float) -> tuple[float, float]:

@@ -225,12 +225,12 @@ def robust_difference(
     codes = checks.groups(groups, first.size)
     n_units = int(codes.max(initial=-1)) + 1
     failed = [np.isnan(first), np.isnan(second)]
-    few_judged = min(int(np.sum(~own)) for own in failed) < FEWEST_JUDGED
-    if sum(int(own.sum()) for own in failed) < FEWEST_FAILED or few_judged or n_units < FEWEST_UNITS:
+    few_judged = min(int(np.sum(~part)) for part in failed) < FEWEST_JUDGED
+    if sum(int(part.sum()) for part in failed) < FEWEST_FAILED or few_judged or n_units < FEWEST_UNITS:
         return None
-    surface = np.column_stack([np.asarray(own, dtype=np.float64).reshape(first.size, -1) for own in covariates])
+    surface = np.column_stack([np.asarray(part, dtype=np.float64).reshape(first.size, -1) for part in covariates])
     fold = rng.permutation(np.arange(n_units) % 5)[codes]
-    of_a, of_b = (_pseudo_values(*own, surface, fold) for own in ((first, second), (second, first)))
+    of_a, of_b = (_pseudo_values(*part, surface, fold) for part in ((first, second), (second, first)))
     return means.interval(of_a - of_b, level, groups=codes)
 
 
@@ -383,11 +383,11 @@ def hodges_lehmann_interval(
     def limits(value: float) -> tuple[float, float]:
         other = 2 * value - d
         upto = np.searchsorted(ordered, other, "left") + np.searchsorted(ordered, other, "right")
-        own = 0.5 - upto / (2 * d.size)
-        whole = float(own.mean())
+        score = 0.5 - upto / (2 * d.size)
+        whole = float(score.mean())
         if abs(whole) == 0.5:  # all lie on one side of the value, as all of n coins may fall alike
             return (whole, whole) if 0.5**n <= (1 - level) / 2 else (-np.inf, np.inf)
-        found = means.interval(2 * own - whole, level, groups=codes)
+        found = means.interval(2 * score - whole, level, groups=codes)
         return found.low, found.high
 
     room = 1e-6 * float(np.ptp(ordered)) + 1e-9 * float(np.max(np.abs(ordered)))

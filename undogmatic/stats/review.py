@@ -361,7 +361,7 @@ def _chosen(z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWH
     in_steps = above(q)
     inside = np.concatenate([in_steps, above(q * z[:, None]) - places[:, None] * in_steps])
     left = norms - np.einsum("ij,ij->i", inside, inside)
-    found: list[tuple[bool, float]] = []
+    cuts: list[tuple[bool, float]] = []
     while first.size and q.shape[1] < room:
         steps = above(rest)
         products = np.concatenate([steps, above(rest * z) - places * steps])
@@ -369,8 +369,8 @@ def _chosen(z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWH
         best, total = int(np.argmax(gains)), float(rest @ rest)
         if total <= 1e-12 * float(y @ y) or -z.size * np.log(max(1 - gains[best] / total, 1e-12)) <= worthwhile:
             break
-        found.append((best < places.size, float(places[best % places.size])))
-        column = _column(z, found[-1])
+        cuts.append((best < places.size, float(places[best % places.size])))
+        column = _column(z, cuts[-1])
         column = column - q @ (q.T @ column)
         column = column - q @ (q.T @ column)
         column = column / np.linalg.norm(column)
@@ -378,7 +378,7 @@ def _chosen(z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWH
         rest = rest - column * (column @ rest)
         in_steps = above(column)
         left = left - np.concatenate([in_steps, above(column * z) - places * in_steps]) ** 2
-    return found
+    return cuts
 
 
 def _controls(s: Array, middle: float, targets: Sequence[Array], n_units: int) -> Array:

@@ -57,12 +57,12 @@ def predict(kernels: Sequence[Array], target: ArrayLike, groups: Labels, rng: Rn
         centre = float(y[train].mean()) if intercept else 0.0
         tables, known, new = by_size(codes[train]), [], []
         for kernel in kernels:
-            own, crossed = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
+            within, crossed = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
             if intercept:
-                columns, whole = own.mean(axis=0)[None, :], float(own.mean())
+                columns, whole = within.mean(axis=0)[None, :], float(within.mean())
                 crossed = crossed - crossed.mean(axis=1)[:, None] - columns + whole
-                own = own - columns - columns.T + whole
-            fit = _ridge(own, y[train] - centre, tables, 1 / train.size if intercept else 0.0)
+                within = within - columns - columns.T + whole
+            fit = _ridge(within, y[train] - centre, tables, 1 / train.size if intercept else 0.0)
             if fit is not None:
                 known.append(fit[0])
                 new.append(crossed @ fit[1])
@@ -312,11 +312,13 @@ def copies(texts: tuple[str, ...]) -> tuple[int, ...]:
 
     forms = [letters(text) for text in texts]
     distinct = sorted(set(forms))
-    shingles = {place: own for place, form in enumerate(distinct) if len(own := _shingles(form)) >= FEWEST_SHINGLES}
+    shingles = {
+        place: shingled for place, form in enumerate(distinct) if len(shingled := _shingles(form)) >= FEWEST_SHINGLES
+    }
     cluster = np.arange(len(distinct))
     if len(shingles) > 1:
         # The smallest shingle of each text in each of several orders of all shingles.
-        pairs = _alike(np.stack([(_FACTORS * own).min(axis=1) for own in shingles.values()]))
+        pairs = _alike(np.stack([(_FACTORS * shingled).min(axis=1) for shingled in shingles.values()]))
         places = np.array(list(shingles))[pairs]
         links = sparse.coo_matrix((np.ones(len(places)), places.T), shape=(len(distinct), len(distinct)))
         cluster = sparse.csgraph.connected_components(links, directed=False)[1]

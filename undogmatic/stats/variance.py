@@ -86,11 +86,11 @@ class Study:
         self._codes = codes = checks.groups(groups, self.n_items, FEWEST_GROUPS)
         self.n_groups = int(np.unique(codes).size)
         sizes = range(len(facets) + 1)
-        subsets = [own for size in sizes for own in itertools.combinations(range(len(facets)), size)]
-        self._subsets = [frozenset(own) for own in subsets]
+        subsets = [subset for size in sizes for subset in itertools.combinations(range(len(facets)), size)]
+        self._subsets = [frozenset(subset) for subset in subsets]
         # Components are in this order: subsets of facets with items, then the same without, but for the empty one.
-        named = [tuple(self.facets[f] for f in own) for own in subsets]
-        self._sources: list[Source] = [*((ITEM, *own) for own in named), *named[1:]]
+        named = [tuple(self.facets[f] for f in subset) for subset in subsets]
+        self._sources: list[Source] = [*((ITEM, *subset) for subset in named), *named[1:]]
         squares, sums = (
             np.stack([np.bincount(codes, column) for column in table.T], axis=1)
             for table in (self._squares(x), x.reshape(self.n_items, -1))

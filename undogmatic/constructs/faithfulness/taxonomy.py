@@ -66,9 +66,9 @@ class QuoteClasses:
         return next((name for name, patterns in rules if any(each.search(text) for each in patterns)), OTHER)
 
 
-def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quoted]:
+def quotes(details: Mapping[str, Any], class_fields: Sequence[str] = ()) -> list[Quoted]:
     """The quotes in the details of a verdict: `errors` and `omissions`, JSON text of a list of texts or objects, of
-    which the fields `given` may hold the class that somebody put a quote in."""
+    which the fields `class_fields` may hold the class that somebody put a quote in."""
     read = []
     for kind in KINDS:
         text = details.get(kind)
@@ -78,8 +78,8 @@ def quotes(details: Mapping[str, Any], given: Sequence[str] = ()) -> list[Quoted
             listed = text
         for quoted in listed if isinstance(listed, list) else [listed]:
             entry = quoted if isinstance(quoted, Mapping) else {"": str(quoted)}
-            words = [v for k, v in entry.items() if isinstance(v, str) and k not in (*_NO_WORDS, *given)]
-            label = next((entry[k] for k in given if isinstance(entry.get(k), str)), None)
+            words = [v for k, v in entry.items() if isinstance(v, str) and k not in (*_NO_WORDS, *class_fields)]
+            label = next((entry[k] for k in class_fields if isinstance(entry.get(k), str)), None)
             severity = None if entry.get("severity") is None else str(entry["severity"])
             read.append(Quoted(kind, " | ".join(words), severity, label))
     return [quote for quote in read if quote.text.strip()]
