@@ -63,7 +63,7 @@ class AnthropicModel(HostedModel):
         system = [turn["content"] for turn in turns if turn["role"] == "system"]
         # Current models refuse temperature and top_p together; a top_p of 1 changes nothing.
         sampling = {"temperature": config.temperature, "top_p": config.top_p if config.top_p != 1 else None}
-        payload: dict[str, Any] = hosted.given(
+        payload: dict[str, Any] = hosted.set_only(
             model=self.model_name,
             max_tokens=1024 if config.max_tokens is None else config.max_tokens,  # the API requires a number
             messages=[turn for turn in turns if turn["role"] != "system"],
