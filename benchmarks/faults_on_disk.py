@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.conftest import put
 from tests.faults import FORBIDDEN, FULL, KILL_STATUS, KILLED, run
 from tests.test_faults import TEXTS, WORDS, results, said_once
 
@@ -66,7 +67,7 @@ def _tried(words: list[str], folder: Path, fault: str, at: int, expected: object
 def _fresh(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    (folder / "texts.jsonl").write_text(TEXTS)
+    put(folder / "texts.jsonl", TEXTS)
     return folder
 
 
