@@ -27,6 +27,7 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 def test_the_file_is_joined_once_then_looked_up_and_a_change_afterwards_is_noticed(parts: list[Path]) -> None:
     first = gemma_file()
     assert first.read_bytes() == b"".join(p.read_bytes() for p in parts)
+    assert first.stat().st_mode & 0o777 == 0o600
     stamp = first.stat().st_mtime_ns
     assert gemma_file() == first
     assert first.stat().st_mtime_ns == stamp

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from undogmatic.errors import StorageError
-from undogmatic.safety.files import OWN, Log, as_written, csv, harmless, write
+from undogmatic.safety.files import OWN, Log, as_written, check_writable, csv, harmless, write
 
 
 def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +35,18 @@ def test_what_quotes_judged_texts_is_its_owners_alone(tmp_path: Path) -> None:
     with Log(tmp_path / "b") as log:
         log.add("x")
     assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in "ab"} == {0o600}
+
+
+def test_what_cannot_be_written_is_known_before_anything_is_paid_and_the_trial_leaves_nothing(tmp_path: Path) -> None:
+    kept = tmp_path / "deep" / "fit.json"
+    check_writable(kept)
+    assert os.listdir(kept.parent) == []
+    write(kept, "one")
+    check_writable(kept)
+    assert os.listdir(kept.parent) == ["fit.json"] and kept.read_text() == "one"
+    for path, why in ((tmp_path / "deep", "it is a folder"), (kept / "below.json", "")):
+        with pytest.raises(StorageError, match=rf"{path.name} cannot be written.*{why}"):
+            check_writable(path)
 
 
 def test_a_line_that_a_full_disk_cuts_off_is_taken_back(tmp_path: Path) -> None:

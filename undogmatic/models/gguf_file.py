@@ -62,6 +62,7 @@ def gemma_file() -> Path:
                         for part in parts:
                             with Path(part).open("rb") as source:
                                 shutil.copyfileobj(source, whole, 1 << 22)
+                    os.chmod(whole.name, files.OWN)
                     os.replace(whole.name, target)
     except ImportError as error:
         raise ConfigError(
