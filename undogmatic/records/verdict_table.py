@@ -1,0 +1,149 @@
+"""Defines the verdict table: what judges and people said of items, whoever wrote it down, in one form.
+
+Readers (`datasets/`) make it, analyses (`analyses/`) read it. Nothing in it is judged by this program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.records.results import Finding
+
+Kind = Literal["numeric", "ordered", "unordered", "pass_fail", "pairwise"]
+"""Numbers on a scale; categories with and without an order; two categories of which one passes; a choice of two."""
+KINDS: tuple[Kind, ...] = ("numeric", "ordered", "unordered", "pass_fail", "pairwise")
+FIRST, SECOND, TIE = "1", "2", "tie"
+"""The categories of a pairwise choice, in the given numbering of the two outputs, whatever the order shown."""
+AS_GIVEN, SWAPPED = "as_given", "swapped"
+
+VERDICT_COLUMNS = ("item", "judge", "criterion", "repeat", "order", "verdict", "confidence", "reason", "place")
+LABEL_COLUMNS = ("item", "criterion", "rater", "label")
+SLICE = "slice."
+
+
+Selection = Literal["unknown", "all", "random", "by_verdict", "probabilities"]
+"""How the labelled items were chosen: declared, never guessed. "unknown" (nothing was declared), "all" of them, at
+"random", "by_verdict" (within each verdict at random), or with known "probabilities" (column `probability` of items)."""
+
+
+@dataclass(frozen=True)
+class VerdictTable:
+    """Verdicts of one or several judges, the labels that people gave, and what is known of the items.
+
+    A verdict or label is a float: the number itself where `kind` is "numeric", else the place of its category in
+    `categories` (ordered from the lowest where they have an order; "pass_fail": fail, pass; "pairwise": FIRST, SECOND,
+    and TIE where ties occur). NaN is no verdict, and `reason` says why.
+
+    Attributes:
+        verdicts: One row per verdict, VERDICT_COLUMNS: item (str), judge, criterion, repeat (int from 0), order
+            (AS_GIVEN, SWAPPED or None), verdict (float), confidence (float or NaN), reason (None where there is a
+            verdict), place ("file:line").
+        labels: One row per label, LABEL_COLUMNS: item, criterion, rater, label (float).
+        items: Index: item ids. `group` (str): what belongs together (declared, else items with the same text, else the
+            item itself). `text` (pairwise: `text_1`, `text_2`), `system` (who made what was judged; pairwise:
+            `system_1`, `system_2`), `probability` (of being labelled): only where known. `slice.<column>`: any other column.
+        scale: Lowest and highest value that a number may have; categories: those of any other kind.
+        criterion_scales: The scale of a criterion that is not on `scale`.
+        read: What was recognised and assumed, in sentences, the most doubtful first.
+        problems: What is wrong in the files and was left out, each with its place.
+        sources: File name -> SHA-256 of its bytes.
+        settings: What is known of the judge (model, prompt, settings), for its digest: judge -> key -> value.
+    """
+
+    kind: Kind
+    verdicts: pd.DataFrame
+    labels: pd.DataFrame
+    items: pd.DataFrame
+    scale: tuple[float, float] | None = None
+    categories: tuple[str, ...] = ()
+    criterion_scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    selection: Selection = "unknown"
+    read: Sequence[Finding] = ()
+    problems: Sequence[Finding] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def judges(self) -> list[str]:
+        """The judges in order of appearance."""
+        return [str(judge) for judge in self.verdicts["judge"].unique()]
+
+    @property
+    def criteria(self) -> list[str]:
+        """The criteria in order of appearance."""
+        return [str(criterion) for criterion in self.verdicts["criterion"].unique()]
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether what was judged can be read."""
+        columns = ("text_1", "text_2") if self.kind == "pairwise" else ("text",)
+        return all(c in self.items and bool((self.items[c].fillna("").str.strip() != "").any()) for c in columns)
+
+    def raters(self, criterion: str) -> list[str]:
+        """Who gave labels on a criterion, in order of appearance."""
+        return [str(rater) for rater in self.labels.loc[self.labels["criterion"] == criterion, "rater"].unique()]
+
+    def of(self, judge: str, criterion: str) -> JudgeTable:
+        """What one judge said on one criterion, beside the labels."""
+        verdicts = self.verdicts[(self.verdicts["judge"] == judge) & (self.verdicts["criterion"] == criterion)]
+        labels = self.labels[self.labels["criterion"] == criterion]
+        scale = self.criterion_scales.get(criterion, self.scale)
+        whole = replace(self, scale=scale)
+        return JudgeTable(whole, judge, criterion, verdicts.reset_index(drop=True), labels.reset_index(drop=True))
+
+
+@dataclass(frozen=True)
+class JudgeTable:
+    """The verdicts of one judge on one criterion, and the labels on that criterion; `table` has everything else."""
+
+    table: VerdictTable
+    judge: str
+    criterion: str
+    verdicts: pd.DataFrame
+    labels: pd.DataFrame
+
+    def first(self) -> pd.DataFrame:
+        """The rows of the lowest repeat of each item (both orders of a pairwise choice), with columns `group` and
+        `code` (0 to n_groups - 1)."""
+        lowest = self.verdicts.groupby("item", sort=False)["repeat"].transform("min")
+        return self._grouped(self.verdicts[self.verdicts["repeat"] == lowest])
+
+    def pairs(self, *, missing: bool = False) -> pd.DataFrame:
+        """Each first verdict beside the label of each rater: item, order, verdict, rater, label, group, code, weight.
+
+        Raters are kept apart: an item with three labels has three rows, of weight 1/3 each. Labels without a verdict
+        stay, with NaN, only if `missing`.
+        """
+        rows = self.first()
+        joined = rows.merge(self.labels[["item", "rater", "label"]], on="item", how="inner", validate="many_to_many")
+        joined = joined[joined["label"].notna()]
+        if not missing:
+            joined = joined[joined["verdict"].notna()]
+        joined["weight"] = 1 / joined.groupby(["item", "order"], sort=False, dropna=False)["rater"].transform("size")
+        return self._coded(joined)
+
+    def consensus(self) -> pd.Series:
+        """One label per labelled item, by item: the mean of the raters (numeric, ordered), else the most frequent
+        category (the lowest of several). For pictures and cuts; agreement is with each rater (`pairs`)."""
+        by_item = self.labels.dropna(subset=["label"]).groupby("item", sort=False)["label"]
+        if self.table.kind in ("numeric", "ordered"):
+            return by_item.mean()
+        return by_item.agg(lambda values: float(values.mode().min()))
+
+    def replaced(self, verdicts: pd.Series) -> Self:
+        """The table of another judge that said `verdicts` (by the index of `self.verdicts`) in its place."""
+        return replace(self, verdicts=self.verdicts.assign(verdict=verdicts.astype(float)))
+
+    def _grouped(self, rows: pd.DataFrame) -> pd.DataFrame:
+        groups = self.table.items["group"].reindex(rows["item"]).to_numpy()
+        return self._coded(rows.assign(group=groups))
+
+    @staticmethod
+    def _coded(rows: pd.DataFrame) -> pd.DataFrame:
+        codes, _ = pd.factorize(rows["group"])
+        return rows.assign(code=codes.astype(np.intp)).reset_index(drop=True)
