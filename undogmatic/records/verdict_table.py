@@ -28,7 +28,7 @@ SLICE = "slice."
 
 Selection = Literal["unknown", "all", "random", "by_verdict", "probabilities"]
 """How the labelled items were chosen: declared, never guessed. "unknown" (nothing was declared), "all" of them, at
-"random", "by_verdict" (within each verdict at random), or with known "probabilities" (column `probability` of items)."""
+"random", "by_verdict" (within each verdict at random), or with known "probabilities" (the items' column)."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class VerdictTable:
         labels: One row per label, LABEL_COLUMNS: item, criterion, rater, label (float).
         items: Index: item ids. `group` (str): what belongs together (declared, else items with the same text, else the
             item itself). `text` (pairwise: `text_1`, `text_2`), `system` (who made what was judged; pairwise:
-            `system_1`, `system_2`), `probability` (of being labelled): only where known. `slice.<column>`: any other column.
+            `system_1`, `system_2`), `probability` (of being labelled): only where known.
+            `slice.<column>`: any other column.
         scale: Lowest and highest value that a number may have; categories: those of any other kind.
         criterion_scales: The scale of a criterion that is not on `scale`.
         read: What was recognised and assumed, in sentences, the most doubtful first.
