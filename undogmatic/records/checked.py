@@ -7,11 +7,42 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from pydantic import Field
 
+from undogmatic.records.records import Record
 from undogmatic.records.results import Finding, Standing
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.stats.estimate import Estimate
+
+LEAST_AGREEMENT = 0.4
+"""Least agreement beyond chance, on a scale from 0 (a coin) to 1, that the lower limit of a believed judge exceeds."""
+
+
+class CheckOptions(Record):
+    """What may be set for a check, beside how the files are read.
+
+    Attributes:
+        level: Of every interval. least: Least agreement beyond chance that a believed judge must be shown to have.
+        margin: Differences up to this do not matter, in units of the verdicts (for categories: a share); without one,
+            "no difference" is never claimed. prevalence: Share of "pass" where the judge will be used.
+        alpha, delta: How often the judge may be wrong where it decides alone, and with what probability that may fail.
+        ignore: Columns that are no rival explanation and no slice. seed: Of everything that is drawn.
+    """
+
+    level: float = Field(default=0.95, gt=0.5, lt=1)
+    least: float = Field(default=LEAST_AGREEMENT, ge=0, lt=1)
+    margin: float | None = Field(default=None, gt=0)
+    prevalence: float | None = Field(default=None, gt=0, lt=1)
+    alpha: float = Field(default=0.1, gt=0, lt=0.5)
+    delta: float = Field(default=0.05, gt=0, lt=0.5)
+    ignore: tuple[str, ...] = ()
+    seed: int = 0
+
+    def rng(self) -> np.random.Generator:
+        """A generator that starts anew with each call, so that no part changes what another draws."""
+        return np.random.default_rng(self.seed)
 
 
 class Weight(IntEnum):
@@ -93,5 +124,5 @@ class CheckResult:
     table: VerdictTable
     judges: Sequence[JudgeCheck]
     together: Told  # about several judges, the labels, the systems, change over time
-    options: Mapping[str, Any]
+    options: CheckOptions
     digests: Mapping[str, Any]
