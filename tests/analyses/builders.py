@@ -234,7 +234,7 @@ def verdict_table(
             frame["order"] = pd.Series([shown[k % len(shown)]] * n, dtype=object)
             frame["verdict"] = np.asarray(own, dtype=np.float64)
             frame["confidence"] = np.nan if confidence is None else np.asarray(confidence, dtype=np.float64)
-            frame["reason"] = [None if v == v else "unreadable" for v in frame["verdict"]]
+            frame["reason"] = frame["verdict"].isna().map({True: "unreadable", False: None})
             frame["place"] = [f"verdicts.csv:{line + 2}" for line in range(n)]
             rows.append(frame)
     rated = [
