@@ -82,9 +82,8 @@ def decoded(raw: bytes) -> str:
 
 
 def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False, partial: bool = False) -> Any:
-    """The value of a JSON text. NaN and infinity are no JSON (`infinite`: that may be in a file that we wrote); nor is
-    half of a character, an endless number, or deeper nesting than the `deepest`. Of a text that breaks off, `partial`
-    gives what stands before. Raises Unreadable with the line."""
+    """The value of a JSON text, `partial` if it may break off. NaN and infinity are no JSON (`infinite`: that may be in
+    what we wrote), nor half of a character, an endless number, nesting beyond the `deepest`. Raises Unreadable with the line."""
     if isinstance(text, bytes):
         text = decoded(text)
     countable(text)
