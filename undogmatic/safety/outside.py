@@ -83,7 +83,7 @@ def decoded(raw: bytes) -> str:
 
 def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False, partial: bool = False) -> Any:
     """The value of a JSON text, `partial` if it may break off. NaN and infinity are no JSON (`infinite`: that may be in
-    what we wrote), nor half of a character, an endless number, nesting beyond the `deepest`. Raises Unreadable with the line."""
+    what we wrote), nor half of a character, an endless number, nesting beyond the `deepest`. Raises Unreadable."""
     if isinstance(text, bytes):
         text = decoded(text)
     countable(text)
