@@ -84,9 +84,9 @@ def decoded(raw: bytes) -> str:
 def json_value(
     text: str | bytes, deepest: int = DEEPEST, infinite: bool = False, partial: bool = False, most: int = JSON_PARTS
 ) -> Any:
-    """The value of a JSON text. NaN and infinity are no JSON (`infinite`: they may be in the file); nor is half of a
-    character, an endless number, deeper nesting than the `deepest`, or more parts than the `most`. Of a text that
-    breaks off, `partial` gives what stands before. Raises Unreadable with the line."""
+    """The value of a JSON text, `partial` if it may break off. NaN and infinity are no JSON (`infinite`: that may be in
+    what we wrote), nor half of a character, an endless number, nesting beyond the `deepest`, more parts than the
+    `most`. Raises Unreadable."""
     if isinstance(text, bytes):
         text = decoded(text)
     countable(text, most)
