@@ -15,11 +15,11 @@ from typing import Any
 from undogmatic.datasets.readers.log import Head, Reader, Row, cell, entries, facts, head_of, lines, text_of
 
 WHOLE, PERSON = "all assertions", "human"
-ASKING = (
-    "llm-rubric g-eval factuality model-graded-factuality model-graded-closedqa answer-relevance context-recall "
-    "context-relevance context-faithfulness conversation-relevance search-rubric select-best"
-).split()
-"""The assertions that a grader answers."""
+ASKING = tuple(
+    "llm-rubric g-eval factuality model-graded- answer-relevance context- conversation-relevance search-rubric "
+    "select-best".split()
+)
+"""How the kinds of assertions begin that a grader answers."""
 _LINE = ("promptIdx", "testIdx", "testCase")
 
 
@@ -42,7 +42,7 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
         row = _about(result, groups) | {"place": place}
         graded, person = _graded(each), next((part for part in each if _kind(part) == PERSON), None)
         label = {} if person is None else {"label": _passes(person), "rater": PERSON}
-        asking = [part for part in graded if _kind(part) in ASKING] or graded
+        asking = [part for part in graded if _kind(part).startswith(ASKING)] or graded
         for part in graded:
             judge, criterion = _voice(result, part, each)
             said = {"judge": judge, "criterion": criterion} | _settings(result, part)
@@ -109,7 +109,7 @@ def _voice(result: Mapping[str, Any], part: Mapping[str, Any], parts: list[Mappi
     alike = sum(other["assertion"].get("type") == kind for other in parts) > 1
     criterion = assertion.get("metric") or (f"{kind}: {str(assertion.get('value'))[:60]}" if alike else kind)
     grader = _grader(result, part)
-    return (grader or "promptfoo's grader") if _kind(part) in ASKING else kind, str(criterion)
+    return (grader or "promptfoo's grader") if _kind(part).startswith(ASKING) else kind, str(criterion)
 
 
 def _grader(result: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:
@@ -122,7 +122,7 @@ def _grader(result: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:
 
 
 def _settings(result: Mapping[str, Any], part: Mapping[str, Any]) -> Row:
-    if _kind(part) not in ASKING:
+    if not _kind(part).startswith(ASKING):
         return {"settings.prompt": str(part["assertion"].get("value"))}
     options = (result.get("testCase") or {}).get("options") or {}
     asked = [options.get("rubricPrompt"), part["assertion"].get("value")]
