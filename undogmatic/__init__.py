@@ -19,5 +19,12 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module("undogmatic.api"), name)
+        try:
+            return getattr(import_module("undogmatic.api"), name)
+        except ModuleNotFoundError as error:
+            from undogmatic.safety.extras import lacking
+
+            if (sentence := lacking(error, f"undogmatic.{name}")) is None:
+                raise
+            raise ImportError(sentence) from None
     raise AttributeError(f"module 'undogmatic' has no attribute {name!r}")
