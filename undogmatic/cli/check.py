@@ -43,7 +43,6 @@ SETTING = {
     "seed": ("N", "of all that is drawn (default: 0)"),
 }
 """What is asked of the check: the options of `CheckOptions`."""
-SEVERAL = ("judge", "human", "text")  # columns
 
 
 def add(commands: Any) -> None:
@@ -55,7 +54,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--against", action="append", metavar="OLD", help="an earlier file: what has changed since?")
     reading = parser.add_argument_group("how the files are read (recognised where not given)")
     for name, what in READING.items():
-        several: dict[str, Any] = {"action": "append"} if name in SEVERAL else {}
+        several: dict[str, Any] = {"action": "append"} if name in ("judge", "human", "text") else {}
         reading.add_argument(
             f"--{name.replace('_', '-')}", metavar="C" if "column" in what else "X", help=what, **several
         )

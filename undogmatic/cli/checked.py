@@ -11,7 +11,6 @@ import pandas as pd
 from pydantic import BaseModel, ValidationError
 
 from undogmatic.analyses.check import check as examine
-from undogmatic.cli.check import READING, SETTING, SEVERAL
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError
 from undogmatic.records.checked import CheckOptions, CheckResult
@@ -19,6 +18,8 @@ from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.check import first_line, shown_in_notebook, words_for
 from undogmatic.safety.outside import brief
 
+SEVERAL = ("judge", "human", "text", "ignore")
+"""Options that may name several columns."""
 Options = TypeVar("Options", bound=BaseModel)
 Source: TypeAlias = pd.DataFrame | str | Path | Sequence[str | Path]
 
@@ -62,14 +63,12 @@ def checked(
 ) -> tuple[CheckResult, TableOptions]:
     """What a check finds in a source with the options `given`, and how the source was read. `settings` are what is
     known of the judge besides. Raises ConfigError, DataError."""
-    if wrong := given.keys() - READING.keys() - SETTING.keys() - {"ignore"}:
-        raise ConfigError(
-            f"`{min(wrong)}` is no option of a check. There are: {', '.join((*READING, *SETTING, 'ignore'))}."
-        )
-    several = {**dict.fromkeys(SEVERAL, True), "ignore": True}
-    listed = {k: [v] if k in several and isinstance(v, str) else v for k, v in given.items()}
-    options = made(CheckOptions, {k: v for k, v in listed.items() if k not in READING})
-    reading = made(TableOptions, {k: v for k, v in listed.items() if k in READING})
+    known = {**TableOptions.model_fields, **CheckOptions.model_fields}
+    if wrong := given.keys() - known.keys():
+        raise ConfigError(f"`{min(wrong)}` is no option of a check. There are: {', '.join(known)}.")
+    listed = {k: [v] if k in SEVERAL and isinstance(v, str) else v for k, v in given.items()}
+    options = made(CheckOptions, {k: v for k, v in listed.items() if k in CheckOptions.model_fields})
+    reading = made(TableOptions, {k: v for k, v in listed.items() if k in TableOptions.model_fields})
     table = with_settings(read(source, reading), settings)
     return examine(table, options, None if against is None else read(against, reading)), reading
 

@@ -27,6 +27,7 @@ OWN_TEXTS = Path(__file__).with_name("check.texts.yaml")
 MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES = 6, 3, 9, 15  # on the terminal; the report has all
 
 
+HOW = " (--report DIR)"
 F = TypeVar("F")
 
 
@@ -136,37 +137,47 @@ def recognised(result: CheckResult, words: Words) -> list[str]:
     lines = [" ".join(filter(None, (read, words.text("checked.override"))))]
     lines += [words.say(finding) for finding in table.problems[:MOST_PROBLEMS]]
     if len(table.problems) > MOST_PROBLEMS:
-        lines.append(words.text("checked.more_problems", more=len(table.problems) - MOST_PROBLEMS))
+        lines.append(words.text("checked.more_problems", more=len(table.problems) - MOST_PROBLEMS, how=HOW))
     return lines
+
+
+class Screen(NamedTuple):
+    """What is shown at once: of one judge what was found of it, of several a table and what holds for all of them."""
+
+    read: list[str]
+    answer: list[str]  # the first line, and behind it what else could explain the only judge's agreement
+    table: Table | None
+    said: Sentences
+    below: list[str]  # what was not examined, and what would settle what is open
+
+
+def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) -> Screen:
+    """What to show at once, with at most so many judges."""
+    table, answer, said = None, [first_line(result, words)], sentences(result.together, words)
+    own = [sentences(each.told, words) for each in result.judges]
+    if len(result.judges) == 1:  # what holds of all, such as a change over time, concerns it too
+        answer.append(words.say(result.judges[0].rival))
+        said = Sentences(*(mine + others for mine, others in zip(own[0], said, strict=True)))
+    elif result.judges:
+        table = overview(result, words, most)
+    below = [words.text("checked.not_examined", what=" ".join(said.not_examined))] if said.not_examined else []
+    settle = said.settle or [way for each in own for way in each.settle]
+    below += [words.text("checked.settle", how=settle[0])] if settle else []
+    return Screen(recognised(result, words), answer, table, said, below)
 
 
 def show(result: CheckResult, words: Words, paths: Mapping[str, Path] | None = None) -> None:
     """Print what was found on one screen; `paths` are what was written, under its name in words."""
-    paths = paths or {}
-    put(["", *recognised(result, words), ""])
-    put([first_line(result, words)], style="bold")
-    told, table = result.together, None
-    if len(result.judges) == 1:
-        put([words.say(result.judges[0].rival), ""])
-        told = result.judges[0].told
-    elif result.judges:
-        table = overview(result, words, MOST_JUDGES)
-        put(table=table)
-        if len(table.rows) < len(result.judges):
-            put([words.text("checked.more_judges", more=len(result.judges) - len(table.rows))])
-    said = sentences(told, words)
-    if told is not result.together:  # what holds of all, such as a change over time, concerns the one judge too
-        said = Sentences(*(a + b for a, b in zip(said, sentences(result.together, words), strict=True)))
-    lines = [f"- {sentence}" for sentence in said.findings[:MOST_FINDINGS]]
-    more = len(said.findings) + len(said.details) - len(lines)
-    if more > 0 and "report" not in paths:
-        lines.append(words.text("checked.more_findings", more=more))
-    if said.not_examined:
-        lines += ["", words.text("checked.not_examined", what=" ".join(said.not_examined))]
-    settle = said.settle or [s for each in result.judges for s in sentences(each.told, words).settle]
-    if settle:
-        lines += ["", words.text("checked.settle", how=settle[0])]
-    put([*lines, ""])
+    shown, paths = screen(result, words), paths or {}
+    put(["", *shown.read, ""])
+    put(shown.answer[:1], style="bold")
+    put([*shown.answer[1:], ""], shown.table)
+    listed = [f"- {sentence}" for sentence in shown.said.findings[:MOST_FINDINGS]]
+    left = {"judges": 0 if shown.table is None else len(result.judges) - len(shown.table.rows)}
+    left["findings"] = len(shown.said.findings) + len(shown.said.details) - len(listed)
+    how = "" if "report" in paths else HOW
+    listed += [words.text(f"checked.more_{what}", more=more, how=how) for what, more in left.items() if more > 0]
+    put([*listed, *(line for sentence in shown.below for line in ("", sentence)), ""])
     put_paths({words.text(f"checked.{name}"): str(as_typed(path)) for name, path in paths.items()})
 
 
@@ -247,7 +258,11 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
         for each in result.judges
     ]
     table = result.table
-    about: dict[str, Any] = {"kind": table.kind, "read": [*map(words.say, table.read)], "problems": [*map(words.say, table.problems)]}
+    about: dict[str, Any] = {
+        "kind": table.kind,
+        "read": [*map(words.say, table.read)],
+        "problems": [*map(words.say, table.problems)],
+    }
     about |= {"files": dict(table.sources), "selection": table.selection}
     options = result.options.model_dump(mode="json")
     return {"answer": first_line(result, words), "judges": judges, "together": told(result.together)} | {
@@ -269,15 +284,15 @@ def figure_row(estimate: Estimate) -> dict[str, Any]:
 
 def shown_in_notebook(result: CheckResult, words: Words) -> str:
     """A check as a notebook shows it."""
-    table = overview(result, words) if len(result.judges) > 1 else None
-    parts = [f"<p>{html(line)}</p>" for line in recognised(result, words)]
-    parts.append(f"<p><b>{html(first_line(result, words))}</b></p>")
-    for told in (result.together, *(each.told for each in result.judges if table is None)):
-        said = sentences(told, words)
-        parts.append("".join(f"<li>{html(sentence)}</li>" for sentence in said.findings))
-        parts += [f"<p>{html(words.text('checked.not_examined', what=' '.join(said.not_examined)))}</p>"] * bool(
-            said[2]
-        )
+    shown = screen(result, words, None)
+    lines = [html(line) for line in (*shown.read, *shown.answer, *shown.below)]
+    lines[len(shown.read)] = f"<b>{lines[len(shown.read)]}</b>"
+    parts = [f"<p>{line}</p>" for line in lines]
+    parts.insert(-len(shown.below) or len(parts), "".join(f"<li>{html(s)}</li>" for s in shown.said.findings))
+    if shown.table is not None:
+        rows = [shown.table.headers, *shown.table.rows]
+        cells = ("".join(f"<td>{html(cell)}</td>" for cell in row) for row in rows)
+        parts.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
     return "".join(parts)
 
 
