@@ -81,14 +81,14 @@ def decoded(raw: bytes) -> str:
     return text
 
 
-def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False) -> Any:
-    """The value of a JSON text. NaN and infinity are no JSON (`infinite`: that may be in a file that we wrote); nor is
-    half of a character, an endless number, or deeper nesting than the `deepest`. Raises Unreadable with the line."""
+def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False, partial: bool = False) -> Any:
+    """The value of a JSON text, `partial` if it may break off. NaN and infinity are no JSON (`infinite`: that may be in
+    what we wrote), nor half of a character, an endless number, nesting beyond the `deepest`. Raises Unreadable."""
     if isinstance(text, bytes):
         text = decoded(text)
     countable(text)
     try:
-        value = from_json(text, allow_inf_nan=infinite)
+        value = from_json(text, allow_inf_nan=infinite, allow_partial=partial)
     except (RecursionError, TypeError, ValueError) as error:  # TypeError: a text that cannot be encoded
         what, _, place = (str(error) or type(error).__name__).partition(" at line ")
         column = re.search(r"column (\d+)", place)
