@@ -6,6 +6,7 @@ import http.client
 import json
 import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,10 +41,11 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def ask(server: Server, path: str, body: Any = None, **headers: str | None) -> tuple[int, Any]:
-    own = {"X-Token": server.token, "Host": f"127.0.0.1:{server.server_port}"}
+    own: dict[str, str | None] = {"X-Token": server.token, "Host": f"127.0.0.1:{server.server_port}"}
     if body is not None:
         own["Origin"] = f"http://127.0.0.1:{server.server_port}"
-    sent = {name.replace("_", "-"): value for name, value in (own | headers).items() if value is not None}
+    own |= {name.replace("_", "-"): value for name, value in headers.items()}
+    sent = {name: value for name, value in own.items() if value is not None}
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
     raw = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
     connection.request("GET" if body is None else "POST", path, raw, sent)
@@ -272,10 +274,10 @@ async def _person(url: str, profile: Path) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")
-def test_a_person_labels_by_keyboard_in_chromium(server: Server, tmp_path: Path) -> None:
-    profile = tmp_path / "profile"
-    profile.mkdir()
-    asyncio.run(_person(server.url, profile))
+def test_a_person_labels_by_keyboard_in_chromium(server: Server) -> None:
+    # Its helpers may write there for a moment after the browser has ended.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        asyncio.run(_person(server.url, Path(profile)))
     kept = pd.read_csv(server.sheet.out, keep_default_na=False)
     assert list(kept.columns) == list(COLUMNS)
     assert kept[["item", "label", "comment"]].to_numpy().tolist() == [
