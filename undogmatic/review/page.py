@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.rubric import NumericScale, OrderedScale, UnorderedScale
 from undogmatic.safety import files
-from undogmatic.safety.outside import Unreadable, brief, json_value
+from undogmatic.safety.outside import Unreadable, brief, json_value, read_text
 
 COLUMNS = ("item", "rater", "label", "comment", "labelled_at")
 LONGEST_BODY, LONGEST_COMMENT = 100_000, 20_000
@@ -217,7 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
         if address.path == "/":
             if self._allowed(asked.get("token", [""])[0]):
                 nonce = secrets.token_urlsafe(16)
-                self._answer(200, PAGE.read_text(encoding="utf-8").replace("NONCE", nonce), nonce)
+                self._answer(200, read_text(PAGE).replace("NONCE", nonce), nonce)
             return
         if not self._allowed(self.headers.get("X-Token", "")):
             return
