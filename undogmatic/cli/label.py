@@ -65,7 +65,7 @@ def _label(typed: argparse.Namespace) -> None:
         if not typed.no_browser:
             import webbrowser
 
-            webbrowser.open(server.url)
+            webbrowser.open_new_tab(server.url)
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()
     print(visible(f"{len(sheet.done)} of {len(entries)} items are labelled by {sheet.rater}. Next:"))
