@@ -81,14 +81,17 @@ def decoded(raw: bytes) -> str:
     return text
 
 
-def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False) -> Any:
-    """The value of a JSON text. NaN and infinity are no JSON (`infinite`: that may be in a file that we wrote); nor is
-    half of a character, an endless number, or deeper nesting than the `deepest`. Raises Unreadable with the line."""
+def json_value(
+    text: str | bytes, deepest: int = DEEPEST, infinite: bool = False, partial: bool = False, most: int = JSON_PARTS
+) -> Any:
+    """The value of a JSON text, `partial` if it may break off. NaN and infinity are no JSON (`infinite`: that may be in
+    what we wrote), nor half of a character, an endless number, nesting beyond the `deepest`, more parts than the
+    `most`. Raises Unreadable."""
     if isinstance(text, bytes):
         text = decoded(text)
-    countable(text)
+    countable(text, most)
     try:
-        value = from_json(text, allow_inf_nan=infinite)
+        value = from_json(text, allow_inf_nan=infinite, allow_partial=partial)
     except (RecursionError, TypeError, ValueError) as error:  # TypeError: a text that cannot be encoded
         what, _, place = (str(error) or type(error).__name__).partition(" at line ")
         column = re.search(r"column (\d+)", place)
@@ -115,10 +118,10 @@ def _check_parts(value: Any, deepest: int, infinite: bool) -> None:
         depth += 1
 
 
-def countable(text: str) -> None:
+def countable(text: str, most: int = JSON_PARTS) -> None:
     """Raise Unreadable for a JSON text that would take much more memory than its length says."""
-    if text.count("[") + text.count("{") > JSON_PARTS and len(_BRACKET.findall(_QUOTED.sub("", text))) > JSON_PARTS:
-        raise Unreadable(f"not JSON that can be used (it holds more than {JSON_PARTS:,} lists and objects)")
+    if text.count("[") + text.count("{") > most and len(_BRACKET.findall(_QUOTED.sub("", text))) > most:
+        raise Unreadable(f"not JSON that can be used (it holds more than {most:,} lists and objects)")
 
 
 def brief(value: Any, most: int = 120) -> str:
