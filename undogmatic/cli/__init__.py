@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from undogmatic.cli import check, describe, doors, score
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
@@ -31,8 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             say(f"error: the argument {brief(word)} is not UTF-8. Type it in UTF-8, or put it into a file.")
             sys.exit(2)
     if words[:1] == ["run"]:  # Hydra reads these words itself
-        from undogmatic.run import main as run_experiment
-
+        try:
+            from undogmatic.run import main as run_experiment
+        except ModuleNotFoundError as error:
+            _end(error, "undogmatic run")
         sys.argv[1:] = words[1:]
         run_experiment()
     with ending():
@@ -53,10 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except KeyboardInterrupt:
             sys.exit(interrupted())
         except Exception as error:
-            message, status = tell(error)
-            say(f"error: {message}" + (" HYDRA_FULL_ERROR=1 shows the traceback." if status == FAULT else ""))
-            in_full(error)
-            sys.exit(status)
+            _end(error, f"undogmatic {typed.command}", getattr(typed, "extra", None))
+
+
+def _end(error: Exception, door: str, extra: str | None = None) -> NoReturn:
+    """Say what went wrong with the command `door`, which may name the `extra` that it needs, and exit."""
+    message, status = tell(error, door, extra)
+    say(f"error: {message}" + (" HYDRA_FULL_ERROR=1 shows the traceback." if status == FAULT else ""))
+    in_full(error)
+    sys.exit(status)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -76,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from undogmatic.runs.manifest import versions
+        from undogmatic.runs.versions import versions
 
         found = versions()
         print(f"undogmatic {found.pop('undogmatic')}")
