@@ -21,5 +21,13 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         # What checks needs none of what judges.
-        return getattr(import_module("undogmatic.cli.checked" if name == "check" else "undogmatic.api"), name)
+        module = "undogmatic.cli.checked" if name == "check" else "undogmatic.api"
+        try:
+            return getattr(import_module(module), name)
+        except ModuleNotFoundError as error:
+            from undogmatic.safety.extras import lacking
+
+            if (sentence := lacking(error, f"undogmatic.{name}")) is None:
+                raise
+            raise ImportError(sentence) from None
     raise AttributeError(f"module 'undogmatic' has no attribute {name!r}")

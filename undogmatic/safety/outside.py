@@ -35,6 +35,11 @@ ENV_BYTES = 64_000  # of a `.env` file, whose lines take time that grows with th
 DEEPEST = 100
 LONGEST_INTEGER = 1024  # bits: as much as a float can hold.
 
+_FLOAT = re.compile(
+    r"[-+]?[0-9]+(?:_[0-9]+)*(?:\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+|(?::[0-5]?[0-9])+\.[0-9_]*)$"
+    r"|\.[0-9]+(?:_[0-9]+)*(?:[eE][-+][0-9]+)?$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
+)
+"""What OmegaConf takes for a number besides what YAML does."""
 _DEEP = "it is nested too deeply"
 _SAID_BY_THE_PARSER = {
     "exceeded maximum nesting depth": _DEEP,
@@ -271,7 +276,6 @@ def _measure(text: str) -> None:
 @functools.cache
 def _loader() -> Any:
     """OmegaConf's reading of scalars without its Python objects; a key may stand once in a mapping."""
-    from omegaconf._utils import get_yaml_loader
 
     class Plain(yaml.CSafeLoader):
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -291,7 +295,11 @@ def _loader() -> Any:
                 raise ConstructorError(None, None, "an endless number", node.start_mark)
             return value
 
-    Plain.yaml_implicit_resolvers = get_yaml_loader().yaml_implicit_resolvers
+    Plain.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
+    Plain.yaml_implicit_resolvers = {
+        first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
+        for first, forms in Plain.yaml_implicit_resolvers.items()
+    }
     tags = [f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")]
     Plain.yaml_constructors = {tag: yaml.CSafeLoader.yaml_constructors[tag] for tag in (None, *tags)}
     Plain.add_constructor("tag:yaml.org,2002:int", Plain.construct_yaml_int)
