@@ -11,13 +11,14 @@ import io
 import itertools
 import math
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from undogmatic.datasets.columns import NAMES, side_of, tokens
 from undogmatic.datasets.rows import have, json_object, parquet_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
@@ -31,12 +32,12 @@ FORMATS = ".csv, .tsv, .jsonl, .json, .parquet, .xlsx"
 
 
 class Frame(NamedTuple):
-    """A file's `cells` (columns of objects, by name), the line of each row, the file's name and digest, what a reader
-    should know of how it was read, and what is wrong in it."""
+    """A file's `cells` (columns of objects, by name), the place of each row (file:line), the file's name and digest,
+    what a reader should know of how it was read, and what is wrong in it."""
 
     name: str
     cells: pd.DataFrame
-    lines: np.ndarray
+    places: list[str]
     digest: str
     notes: tuple[Finding, ...] = ()
     problems: tuple[Finding, ...] = ()
@@ -57,7 +58,8 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
         digest = hashlib.sha256("\0".join(map(str, source.columns)).encode() + hashed.tobytes()).hexdigest()
         cells = source.rename(columns=str).reset_index(drop=True).astype(object)
         have("the data frame", (), list(cells.columns))
-        return Frame("data frame", _plain(cells), np.arange(1, len(cells) + 1), digest)
+        places = [f"row {n}" for n in range(1, len(cells) + 1)]
+        return Frame("data frame", _plain(cells), places, digest)
     path = Path(source).expanduser()
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -73,7 +75,8 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
     cells, lines = rows.cells[said].reset_index(drop=True), rows.lines[said]
     have(str(path), (), list(cells.columns))
     digest = hashlib.sha256(raw).hexdigest()
-    return Frame(str(source), _plain(cells), lines, digest, tuple(rows.notes), tuple(rows.problems))
+    places = [f"{source}:{line}" for line in lines]
+    return Frame(str(source), _plain(cells), places, digest, tuple(rows.notes), tuple(rows.problems))
 
 
 def _rows(path: Path, raw: bytes) -> _Rows:
@@ -193,7 +196,7 @@ def _json_lines(path: Path, text: str, notes: list[Finding]) -> _Rows:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 try:
-                    yield number, json_object(line)
+                    yield number, json_object(line, infinite=True)
                 except Unreadable as error:
                     last = not any(map(str.strip, lines[number:]))
                     why = {"place": f"{path}:{number}", "why": str(error).rstrip(".")}
@@ -207,10 +210,10 @@ def _json(path: Path, text: str, notes: list[Finding]) -> _Rows:
     """A JSON list of objects, an object with one such list in it, or an object of columns."""
     problems: list[Finding] = []
     try:
-        value = json_value(text)
+        value = json_value(text, infinite=True)
     except Unreadable as error:
         try:
-            value = json_value(text, partial=True)
+            value = json_value(text, infinite=True, partial=True)
         except Unreadable:
             raise DataError(f"{error.at(str(path)).rstrip('.')}.") from None
         if isinstance(value, list):
@@ -307,7 +310,7 @@ def _plain_cell(cell: Any) -> Any:
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float):
-        return None if math.isnan(cell) else int(cell) if cell.is_integer() and abs(cell) < 2**53 else cell
+        return None if not math.isfinite(cell) else int(cell) if cell.is_integer() and abs(cell) < 2**53 else cell
     if cell is None or isinstance(cell, str | int):
         return cell
     if cell is pd.NA or cell is pd.NaT:
@@ -315,3 +318,27 @@ def _plain_cell(cell: Any) -> Any:
     if isinstance(cell, list | dict):
         return as_text(cell)
     return str(cell)
+
+
+def aligned(frames: Sequence[Frame], item: str | None) -> list[Frame]:
+    """The frames of files that are joined: the column of ids has one name (that of the first file, or `item`), and
+    columns of verdicts or labels with the same name are told apart by the names of the files, where these say whose
+    they are (`humans.csv`, `judge.csv`)."""
+    ids = [_ids(frame.cells, item) for frame in frames]
+    first = item or next((name for name in ids if name is not None), None)
+    sides = [side_of(Path(frame.name).stem) for frame in frames]
+    told = {1, -1} <= set(sides)
+    held = [{str(name) for name in frame.cells if side_of(str(name)) is not None} for frame in frames]
+    result = []
+    for n, frame in enumerate(frames):
+        names = {ids[n]: first} if ids[n] is not None and first is not None and first not in frame.cells else {}
+        if told and sides[n] in (1, -1):
+            others = set().union(*(held[m] for m in range(len(frames)) if sides[m] == -(sides[n] or 0)))
+            names |= {name: f"{Path(frame.name).stem}.{name}" for name in held[n] & others}
+        result.append(frame._replace(cells=frame.cells.rename(columns=names)))
+    return result
+
+
+def _ids(cells: pd.DataFrame, item: str | None) -> str | None:
+    known = {" ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))}
+    return item if item in cells else next((known[name] for name in NAMES["item"] if name in known), None)
