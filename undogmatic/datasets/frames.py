@@ -66,7 +66,7 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
         raise ConfigError(f"{brief(str(source))} {what}. Name a table: {FORMATS}.")
     raw = read_bytes(path, LARGEST)
     rows = _rows(path, raw)
-    said = rows.cells.map(lambda cell: not (cell is None or cell == "")).to_numpy(dtype=bool).any(axis=1)
+    said = (rows.cells.notna() & (rows.cells != "")).to_numpy(dtype=bool).any(axis=1)
     if not said.any():
         faults = f" {len(rows.problems)} faults were found in it." if rows.problems else ""
         raise DataError(

@@ -448,17 +448,11 @@ def _plain(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 def _by_text(texts: Sequence[np.ndarray]) -> np.ndarray:
     """One name per distinct text (or pair of texts), compared without case and spaces; None where there is none."""
-    plain = ["\0".join(" ".join(part.split()).casefold() for part in row if part) for row in zip(*texts, strict=True)]
-    codes, _ = pd.factorize(np.array(plain, dtype=object))
-    return np.array(
-        [f"text {code + 1}" if text else None for code, text in zip(codes, plain, strict=True)], dtype=object
-    )
-
-
-def _slice(held: pd.Series) -> np.ndarray:
-    """A column as a slice: numbers where nearly all cells are, else texts."""
-    numbers = pd.to_numeric(held.replace("", None), errors="coerce")
-    filled = held.notna() & (held != "")
-    if filled.any() and numbers[filled].notna().all():
-        return numbers.to_numpy(dtype=float)
-    return np.array([None if cell is None or cell == "" else str(cell) for cell in held], dtype=object)
+    keys = []
+    for column in texts:
+        codes, distinct = pd.factorize(column)
+        plain = np.array([" ".join(text.split()).casefold() for text in distinct], dtype=object)
+        keys.append(np.where(codes < 0, -1, pd.factorize(plain)[0][codes]))
+    group = pd.DataFrame(dict(enumerate(keys))).groupby(list(range(len(keys))), sort=False).ngroup().to_numpy()
+    names = np.array([f"text {n + 1}" for n in range(int(group.max()) + 1)], dtype=object)
+    return np.where((np.array(keys) < 0).all(axis=0), None, names[group])
