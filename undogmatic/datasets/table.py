@@ -455,4 +455,15 @@ def _by_text(texts: Sequence[np.ndarray]) -> np.ndarray:
         keys.append(np.where(codes < 0, -1, pd.factorize(plain)[0][codes]))
     group = pd.DataFrame(dict(enumerate(keys))).groupby(list(range(len(keys))), sort=False).ngroup().to_numpy()
     names = np.array([f"text {n + 1}" for n in range(int(group.max()) + 1)], dtype=object)
-    return np.where((np.array(keys) < 0).all(axis=0), None, names[group])
+    found: np.ndarray = names[group]
+    found[(np.array(keys) < 0).all(axis=0)] = None
+    return found
+
+
+def _slice(held: pd.Series) -> np.ndarray:
+    """A column as a slice: numbers where all that it says are numbers, else texts."""
+    filled = (held.notna() & (held != "")).to_numpy(dtype=bool)
+    numbers = pd.to_numeric(held.where(filled, None), errors="coerce").to_numpy(dtype=float)
+    if filled.any() and not np.isnan(numbers[filled]).any():
+        return numbers
+    return held.astype(str).astype(object).where(filled, None).to_numpy(dtype=object)
