@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special
 
 from undogmatic.analyses.ruling import ANNOTATOR, CEILING, COPY, Ruling, verdict
-from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import JudgeTable
 from undogmatic.stats import annotators, checks, jackknife, means, paired, variance
@@ -116,8 +116,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
 
 
 def _conclude(told: Told, ruling: Ruling, settle: Finding | None = None) -> None:
-    weight = WEIGHTS.get(ruling.key, Weight.QUALIFIES)
-    told.note(ruling.finding.key, weight, settle=settle, **ruling.finding.values)
+    told.notes.append(Noted(ruling.finding, WEIGHTS.get(ruling.key, Weight.QUALIFIES), settle))
 
 
 def _ceiling(own: JudgeTable, rows: pd.DataFrame, told: Told, options: CheckOptions) -> None:

@@ -379,3 +379,29 @@ COPY = Rules("people.", (
     Rule("same_as_rater", "undecided", always, "one other n"),
 ))  # fmt: skip
 """Labels that are all the same as the judge's, or as another rater's."""
+
+_PAIR = "left right difference interval=low,high n pairs measure"
+JUDGE_PAIR = Rules("judges.pair_", (
+    Rule("identical", None, _is("shown", "identical"), "left right n"),
+    Rule("better", "supported", _is("shown", "better"), _PAIR),
+    Rule("equivalent", "supported", _is("shown", "equal"), f"{_PAIR} margin"),
+    Rule("no_margin", "undecided", lambda e: e.margin is None, _PAIR),
+    Rule("undecided", "undecided", always, f"{_PAIR} margin"),
+))  # fmt: skip
+"""Two judges, the one that agrees more with people first."""
+
+_BEST = (
+    "best agreement=agreement.value interval=agreement.interval level=agreement.level worse equal open others measure"
+)
+BEST_JUDGE = Rules("judges.best_", (
+    Rule("alone", "supported", lambda e: e.worse == e.others, _BEST),
+    Rule("chosen", "undecided", lambda e: e.flattery is not None, f"{_BEST} flattery"),
+    Rule("open", "undecided", always, _BEST),
+))  # fmt: skip
+_ERRORS = ("phi=found.mean.value interval=found.mean.interval level=found.mean.level n=found.mean.n "
+           "judges=found.judges effective=found.effective one other most=phi")  # fmt: skip
+SHARED_ERRORS = Rules("judges.errors_", (
+    Rule("shared_amounts", "supported", lambda e: e.found.mean.low > 0 and e.amounts, _ERRORS),
+    Rule("shared", "supported", lambda e: e.found.mean.low > 0, f"{_ERRORS} both chance"),
+    Rule("open", "undecided", always, _ERRORS),
+))  # fmt: skip
