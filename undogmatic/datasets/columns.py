@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -117,13 +117,17 @@ _ORDERS |= {"direta": 0, "swapped": 1, "swap": 1, "reversed": 1, "reverse": 1, "
 _ORDERS |= {"trocada": 1, "trocado": 1, "invertida": 1, "invertido": 1, "inverse": 1, "flipped": 1, "backward": 1}
 _YES_NO = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "nao": 0, "sim": 1}
 _SINGLE = ("item", "criterion", "repeat", "order", "confidence", "rater", "group")
+_JUDGES = "judge|juiz|juiza|judge name|judge id|judge model|evaluator|grader|nome juiz|llm|evaluator model".split("|")
 _MODELS = ("model", "modelo", "model name", "model id")
+LONGEST_ID = 3
+"""Words that an id may have; what has more is a text."""
 _SAMPLE = 2000
 
 
 @dataclass
 class Columns:
-    """Which column has which role; `judges` holds names of judges (long form). `pairwise`: two outputs are compared."""
+    """Which column has which role; `judges` holds names of judges (long form), of which
+    `only` some may count. `pairwise`: two outputs are compared."""
 
     item: str | None = None
     texts: tuple[str, ...] = ()
@@ -136,6 +140,7 @@ class Columns:
     rater: str | None = None
     context: str | None = None
     judges: str | None = None
+    only: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
@@ -156,15 +161,15 @@ def tokens(name: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[a-z]+|\d+", fold(parted.replace(".", " "))))
 
 
-def find_columns(cells: pd.DataFrame, options: TableOptions) -> Columns:
-    """Give each column its role. Raises ConfigError naming the candidates where it is doubtful, and for an option that
-    names no column."""
-    return _Search(cells, options).columns()
+def find_columns(cells: pd.DataFrame, options: TableOptions, facts: Collection[str] = ()) -> Columns:
+    """Give each column its role; `facts` are columns known to hold neither verdicts nor labels. Raises ConfigError
+    naming the candidates where it is doubtful, and for an option that names no column."""
+    return _Search(cells, options, facts).columns()
 
 
 class _Search:
-    def __init__(self, cells: pd.DataFrame, options: TableOptions) -> None:
-        self.cells, self.options = cells, options
+    def __init__(self, cells: pd.DataFrame, options: TableOptions, facts: Collection[str]) -> None:
+        self.cells, self.options, self.facts = cells, options, facts
         self.names = {str(column): tokens(str(column)) for column in cells}
         self.joined = {name: " ".join(parts) for name, parts in self.names.items()}
         self._samples: dict[str, Cells] = {}
@@ -174,7 +179,8 @@ class _Search:
     def columns(self) -> Columns:
         found, options = self.found, self.options
         found.labels = tuple(self._named(name, "--human") for name in options.human)
-        judged = tuple(self._named(name, "--judge") for name in options.judge)
+        found.only = self._names_of_judges()
+        judged = tuple(self._named(name, "--judge") for name in options.judge if name not in found.only)
         found.verdicts = () if options.verdict is None else (self._named(options.verdict, "--verdict"),)
         self.taken |= {*found.labels, *judged, *found.verdicts}
         self._sides("texts", options.text, "--text", NAMES["text"])
@@ -235,7 +241,7 @@ class _Search:
             "confidence": lambda name: self._cells(name).numeric > 0.5,
             "group": lambda name: name != self.found.item,
             "criterion": self._is_names,
-            "item": lambda name: not (self.joined[name] in ("item", "case", "caso", "example") and self._is_text(name)),
+            "item": lambda name: not self._is_prose(name),
         }.get(role, lambda name: True)
         name = self._named(typed, f"--{role}") if typed is not None else self._first(role, fits)
         if name is not None:
@@ -260,6 +266,13 @@ class _Search:
             setattr(self.found, role, found)
             self.taken |= set(found)
 
+    def _names_of_judges(self) -> tuple[str, ...]:
+        """The judges that `--judge` names, where it names no column but what stands in the column of judges."""
+        typed = [name for name in self.options.judge if name not in self.names]
+        column = next((name for known in _JUDGES for name in self.names if self.joined[name] == known), None)
+        held = set(self.cells[column]) if typed and column is not None else set()
+        return tuple(name for name in typed if name in held)
+
     # What a column holds
 
     def _cells(self, name: str) -> Cells:
@@ -283,6 +296,11 @@ class _Search:
     def _is_text(self, name: str) -> bool:
         cells = self._cells(name)
         return cells.said > 0 and cells.numeric < 0.5 and not cells.distinct_words().keys() <= _known_words()
+
+    def _is_prose(self, name: str) -> bool:
+        """Whether most of what it holds are sentences, not ids."""
+        written = self._cells(name).written
+        return bool(written) and float(np.median([len(each.split()) for each in written])) > LONGEST_ID
 
     def _is_names(self, name: str) -> bool:
         """Whether it holds names that come again, which are neither numbers nor known verdicts."""
@@ -316,8 +334,7 @@ class _Search:
                 shown = ", ".join(f"`{name}`" for name in names)
                 raise ConfigError(f"--judge names several columns, but {shown} holds no verdicts. Name one column.")
             return
-        exact = ("judge", "juiz", "juiza", "judge name", "judge id", "judge model", "evaluator", "grader", "nome juiz")
-        for wanted in (*exact, "llm", "evaluator model"):
+        for wanted in _JUDGES:
             for name in self._free():
                 if self.joined[name] == wanted and self._is_names(name):
                     others = [n for n in self._free() if n != name and side_of(n) != -1 and self._is_value(n)]
@@ -331,7 +348,7 @@ class _Search:
         sides: dict[int, list[str]] = {1: [], 0: [], -1: []}
         for name in self._free():
             side = side_of(name)
-            if side is not None and self._is_value(name):
+            if side is not None and name not in self.facts and self._is_value(name):
                 sides[side].append(name)
         judges, neutral, people = sides[1], sides[0], sides[-1]
         typed_judges, typed_people = bool(found.verdicts), bool(found.labels)

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from undogmatic.datasets.cells import CONTRADICTION
-from undogmatic.datasets.scales import Scales
+from undogmatic.datasets.cells import CONTRADICTION, read_cells
+from undogmatic.datasets.columns import TableOptions, quoted
+from undogmatic.datasets.scales import NUMBERS, Scales, is_two
+from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
 
 EXAMPLES = 3
@@ -45,6 +47,44 @@ def unique(
     # A verdict stands before an empty cell of the same key.
     ordered = rows.assign(_none=rows[value].isna()).sort_values("_none", kind="stable")
     return ordered[~ordered.duplicated(keys)].sort_index().drop(columns="_none")
+
+
+def of_one_kind(
+    verdicts: pd.DataFrame, labels: pd.DataFrame, options: TableOptions, problems: list[Finding]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The verdicts of the kind that the labels have, or else most of the verdicts, and the labels on the same criteria:
+    words, pass and fail, numbers from 0 to 1 or numbers beyond are not read as one kind. Judges and criteria that are
+    left out are named."""
+    if options.kind is not None or options.scale is not None or verdicts.empty:
+        return verdicts, labels
+    kinds = {key: _family(rows["raw"]) for key, rows in verdicts.groupby(["judge", "criterion"], sort=False)}
+    sizes = verdicts.groupby(["judge", "criterion"], sort=False).size()
+    counted: dict[str, int] = {}
+    for key, kind in kinds.items():
+        if kind is not None:
+            counted[kind] = counted.get(kind, 0) + int(sizes[key])
+    if len(counted) < 2:
+        return verdicts, labels
+    wanted = _family(labels["raw"])
+    kept = wanted if wanted in counted else max(counted, key=lambda kind: counted[kind])
+    left = [key for key, kind in kinds.items() if kind not in (kept, None)]
+    names = [f"{judge} ({criterion})" if criterion != OVERALL else str(judge) for judge, criterion in left]
+    facts = {"names": names[:EXAMPLES], "n": len(names), "judge": quoted(str(left[0][0]))}
+    problems.append(Finding("table.other_kind", facts))
+    out = pd.MultiIndex.from_frame(verdicts[["judge", "criterion"]]).isin(left)
+    verdicts = verdicts[~out].reset_index(drop=True)
+    return verdicts, labels[labels["criterion"].isin(verdicts["criterion"].unique())].reset_index(drop=True)
+
+
+def _family(raw: pd.Series) -> str | None:
+    """Which kind of verdict cells hold; None where it may be several (0 and 1 alone, or nothing)."""
+    held = read_cells(raw.to_numpy())
+    numbers = held.distinct_numbers()
+    if not held.said or set(held.distinct_words()) <= {"0", "1"}:
+        return None
+    if held.numeric < NUMBERS:
+        return "pass_fail" if is_two(held) else "words"
+    return "share" if numbers[0] >= 0 and numbers[-1] <= 1 else "numbers"
 
 
 def compare(

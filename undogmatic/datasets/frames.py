@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.columns import NAMES, side_of, tokens
+from undogmatic.datasets.readers import Reader, find
 from undogmatic.datasets.rows import have, json_object, parquet_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
@@ -41,6 +42,7 @@ class Frame(NamedTuple):
     digest: str
     notes: tuple[Finding, ...] = ()
     problems: tuple[Finding, ...] = ()
+    is_log: bool = False  # of a tool whose columns are known
 
 
 class _Rows(NamedTuple):
@@ -61,6 +63,8 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
         places = [f"row {n}" for n in range(1, len(cells) + 1)]
         return Frame("data frame", _plain(cells), places, digest)
     path = Path(source).expanduser()
+    if (reader := find(path)) is not None:
+        return _log(path, reader)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise ConfigError(f"{brief(str(source))} {what}. Name a table: {FORMATS}.")
@@ -77,6 +81,17 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
     digest = hashlib.sha256(raw).hexdigest()
     places = [f"{source}:{line}" for line in lines]
     return Frame(str(source), _plain(cells), places, digest, tuple(rows.notes), tuple(rows.problems))
+
+
+def _log(path: Path, reader: Reader) -> Frame:
+    """What the reader of a tool's log finds in it."""
+    cells = reader.read(path)
+    places, told = [str(place) for place in cells.pop("place")], cells.attrs.get("problems", [])
+    cells = cells.loc[:, cells.notna().any()]
+    raw = read_bytes(path, LARGEST) if path.is_file() else cells.to_json(orient="split").encode()
+    note = Finding("table.log", {"file": path.name, "tool": reader.name})
+    problems = tuple(Finding("table.log_fault", {"text": text}) for text in told)
+    return Frame(str(path), _plain(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True)
 
 
 def _rows(path: Path, raw: bytes) -> _Rows:

@@ -119,20 +119,20 @@ def _kind(verdicts: Cells, labels: Cells, declared: Declared) -> Kind:
     said = verdicts if verdicts.said else labels
     both = set(verdicts.distinct_words()) | set(labels.distinct_words())
     if said.numeric >= NUMBERS:
-        two = _is_two(verdicts) and _is_two(labels)
+        two = is_two(verdicts) and is_two(labels)
         if two and not declared.scale and set(said.distinct_numbers()) <= {0.0, 1.0}:
             return "pass_fail"
         return "numeric"
     if declared.passes is not None:
         return "pass_fail"
-    if _is_two(verdicts) and _is_two(labels):
+    if is_two(verdicts) and is_two(labels):
         return "pass_fail"
     if _order_of(both) is not None:
         return "ordered"
     return "unordered"
 
 
-def _is_two(cells: Cells) -> bool:
+def is_two(cells: Cells) -> bool:
     """Whether the cells say nothing but pass and fail (0 and 1 included)."""
     return set(cells.distinct_words()) <= PASSES | FAILS | {"0", "1"}
 

@@ -48,6 +48,7 @@ from undogmatic.safety.outside import brief
 
 __all__ = ["TableOptions", "read_table"]
 DEFAULT = TableOptions()
+_OF_LOGS = ("item", "verdict", "rater", "criterion", "repeat", "order", "confidence", "group")
 _FAULTS = (said.FORMULA, said.DATE, said.UNREADABLE, said.REFUSAL, said.ERROR)
 
 
@@ -90,7 +91,7 @@ class _Builder:
         self.places = np.array([place for frame in self.frames for place in frame.places], dtype=object)
         self.notes: list[Finding] = [note for frame in self.frames for note in frame.notes]
         self.problems: list[Finding] = [problem for frame in self.frames for problem in frame.problems]
-        self.columns: Columns = find_columns(self.cells, options)
+        self.columns: Columns = find_columns(self.cells, self._of_log(options), self._facts())
         if self.joined and self.columns.item is None:
             raise ConfigError(
                 "the files have different columns, and no column with the ids of the items by which they could be "
@@ -98,25 +99,49 @@ class _Builder:
             )
         self.turned = np.zeros(len(self.cells), dtype=bool)
 
+    def _of_log(self, options: TableOptions) -> TableOptions:
+        """The options with the columns that a tool's log has by the names that its reader gives them."""
+        if not any(frame.is_log for frame in self.frames):
+            return options
+        known: dict[str, Any] = {"judge": ("judge",), "human": ("label",)} | {role: role for role in _OF_LOGS}
+        own = {
+            role: named
+            for role, named in known.items()
+            if not getattr(options, role) and (named if isinstance(named, str) else named[0]) in self.cells
+        }
+        if not (set(options.judge) <= set(map(str, self.cells))):  # names of judges, not a column
+            own["judge"] = ("judge", *options.judge)
+        return options.model_copy(update=own)
+
+    def _facts(self) -> set[str]:
+        """The columns of logs that are in no other file: what they hold beside verdicts and labels is known."""
+        columns = [(frame.is_log, set(map(str, frame.cells.columns))) for frame in self.frames]
+        return set().union(*(names for is_log, names in columns if is_log)) - set().union(
+            *(names for is_log, names in columns if not is_log)
+        )
+
     def table(self) -> VerdictTable:
         """The verdict table."""
-        columns = self.columns
+        columns, options = self.columns, self.options
         self.systems = [self._text(name) for name in columns.systems]
         self.texts = [self._text(name) for name in columns.texts]
         item = self._items()
         verdicts = self._stack(item, columns.verdicts, columns.judges, "judge")
         labels = self._stack(item, columns.labels, columns.rater, "rater")
         verdicts, labels = self._people_apart(verdicts, labels)
+        verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems)
         of_verdicts, of_labels = read_cells(verdicts["raw"].to_numpy()), read_cells(labels["raw"].to_numpy())
         if not of_verdicts.said and not of_labels.said:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
             raise DataError(f"{self.frames[0].name}: {shown} is empty in every row. Name other columns with --judge.")
-        options = self.options
         declared = Declared(options.kind, options.scale, options.human_scale, options.passes)
         scales = find_scales(of_verdicts, of_labels, declared, columns.pairwise)
         by_criterion = self._by_criterion(verdicts, labels, declared, scales)
         self.notes += scales.notes
         verdicts["verdict"], verdicts["reason"] = self._values(verdicts, of_verdicts, scales, by_criterion, "verdicts")
+        if any(frame.is_log for frame in self.frames) and "reason" in self.cells:
+            why = self._text("reason")[verdicts["row"].to_numpy(dtype=int)]
+            verdicts["reason"] = np.where(verdicts["verdict"].isna() & pd.notna(why), why, verdicts["reason"])
         labels["label"], labels["reason"] = self._values(labels, of_labels, scales, by_criterion, "labels")
         labels = labels[~labels["reason"].isin((said.EMPTY, said.NOT_APPLICABLE)).to_numpy(dtype=bool)]
         if scales.kind == "pairwise":
@@ -232,7 +257,8 @@ class _Builder:
         if not parts:
             empty = {name: pd.Series(dtype=object) for name in ("item", who, "criterion", "repeat", "order", "raw")}
             return pd.DataFrame(empty | {"confidence": pd.Series(dtype=float), "row": pd.Series(dtype=int)})
-        return pd.concat(parts, ignore_index=True)
+        stacked = pd.concat(parts, ignore_index=True)
+        return stacked[stacked[who].isin(own.only)].reset_index(drop=True) if own.only and who == "judge" else stacked
 
     def _raw(self, column: str) -> np.ndarray:
         """The cells of a column of verdicts or labels; the name of a system that was chosen is its number."""
