@@ -1,7 +1,7 @@
 """undogmatic tells you whether you may believe an LLM judge.
 
-`python -m undogmatic.run` runs an experiment; `undogmatic.judge(frame, ...)` judges a table in a notebook, and
-`undogmatic.score_text("...")` scores one text.
+`undogmatic.check(frame)` checks verdicts that were made elsewhere; `python -m undogmatic.run` runs an experiment;
+`undogmatic.judge(frame, ...)` judges a table in a notebook, and `undogmatic.score_text("...")` scores one text.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from undogmatic.api import Judgments, ScoreResult, ajudge, judge, score_text, score_texts
+    from undogmatic.cli.checked import check
 
-__all__ = ["Judgments", "ScoreResult", "ajudge", "judge", "score_text", "score_texts"]
+__all__ = ["Judgments", "ScoreResult", "ajudge", "check", "judge", "score_text", "score_texts"]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,5 +20,14 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module("undogmatic.api"), name)
+        # What checks needs none of what judges.
+        module = "undogmatic.cli.checked" if name == "check" else "undogmatic.api"
+        try:
+            return getattr(import_module(module), name)
+        except ModuleNotFoundError as error:
+            from undogmatic.safety.extras import lacking
+
+            if (sentence := lacking(error, f"undogmatic.{name}")) is None:
+                raise
+            raise ImportError(sentence) from None
     raise AttributeError(f"module 'undogmatic' has no attribute {name!r}")

@@ -34,9 +34,10 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
-from undogmatic.runs.manifest import Manifest, versions
+from undogmatic.runs.manifest import Manifest
 from undogmatic.runs.outcome import FinishedRun, keep_scores, metrics
 from undogmatic.runs.progress import Progress, doing
+from undogmatic.runs.versions import versions
 from undogmatic.safety import files
 
 

@@ -13,10 +13,19 @@ import traceback
 from pathlib import Path
 from typing import NoReturn
 
-import hydra
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from undogmatic.safety.command import say, tell
+
+try:
+    import hydra
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import DictConfig, OmegaConf
+    from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+except ModuleNotFoundError as missing:
+    if __name__ != "__main__":
+        raise
+    message, status = tell(missing)
+    say(f"error: {message}")
+    sys.exit(status)
 
 from undogmatic.config import compose, door
 from undogmatic.config.wall import resolved
@@ -34,8 +43,6 @@ from undogmatic.safety.command import (
     interrupted,
     note_status,
     patient_streams,
-    say,
-    tell,
 )
 from undogmatic.safety.paths import conf_folder
 from undogmatic.safety.secrets import check_words

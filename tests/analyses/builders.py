@@ -9,6 +9,7 @@ from string import ascii_lowercase
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -19,6 +20,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Verdict
 from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.records.rubric import Rubric, Wording
+from undogmatic.records.verdict_table import AS_GIVEN, FIRST, LABEL_COLUMNS, SECOND, SWAPPED, TIE, Kind, VerdictTable
 
 ORIGIN = Provenance(model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h")
 WORDING = Wording(definition="d", question="q", anchors=("a", "b", "c", "d", "e"))
@@ -195,3 +197,57 @@ def grouped_run(groups: Mapping[str, Sequence[Score]], **fields: Any) -> LongTab
             place = {"id": f"{condition}-{n}", "text": made_up(9, f"{condition} {n}"), "condition": condition}
             rows.append((None, score, place))
     return labelled_run(rows, **fields)
+
+
+def verdict_table(
+    kind: Kind,
+    judges: Mapping[str, Any] | Any,
+    labels: Mapping[str, Any] | Any = (),
+    items: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    confidence: Sequence[float] | None = None,
+    criterion: str = "quality",
+    **fields: Any,
+) -> VerdictTable:
+    """What judges said of items i0, i1, ... and people's labels, without a file.
+
+    Args:
+        judges: Name -> verdicts, shape (n,), NaN for none; shape (k, n) are k repeats, of a pairwise choice the two
+            orders. Verdicts alone are those of judge "judge".
+        labels: Rater -> labels, shape (n,), NaN for none; labels alone are those of rater "human".
+        items: Columns of the items: "group" (else each is its own), "text", "system", "slice.length", ...
+        confidence: Of every verdict of every judge, by item.
+        fields: Of the table; the scale is else that of the values, the categories "a", "b", ... or those of the kind.
+    """
+    said = {
+        name: np.atleast_2d(v) for name, v in (judges if isinstance(judges, Mapping) else {"judge": judges}).items()
+    }
+    given = labels if isinstance(labels, Mapping) else {"human": labels} if len(labels) else {}
+    n = next(iter(said.values())).shape[1]
+    names = [f"i{k}" for k in range(n)]
+    orders = (AS_GIVEN, SWAPPED) if kind == "pairwise" else (None,)
+    rows = []
+    for name, verdicts in said.items():
+        shown = (None,) if len(verdicts) == 1 else orders
+        for k, own in enumerate(verdicts):
+            frame = pd.DataFrame({"item": names, "judge": name, "criterion": criterion, "repeat": k // len(shown)})
+            frame["order"] = pd.Series([shown[k % len(shown)]] * n, dtype=object)
+            frame["verdict"] = np.asarray(own, dtype=np.float64)
+            frame["confidence"] = np.nan if confidence is None else np.asarray(confidence, dtype=np.float64)
+            frame["reason"] = frame["verdict"].isna().map({True: "unreadable", False: None})
+            frame["place"] = [f"verdicts.csv:{line + 2}" for line in range(n)]
+            rows.append(frame)
+    rated = [
+        pd.DataFrame({"item": names, "criterion": criterion, "rater": rater, "label": np.asarray(own, np.float64)})
+        for rater, own in given.items()
+    ]
+    people = pd.concat(rated, ignore_index=True) if rated else pd.DataFrame(columns=list(LABEL_COLUMNS))
+    about = pd.DataFrame({"group": names, **(items or {})}, index=pd.Index(names, name="item"))
+    every = np.concatenate([*(v.ravel() for v in said.values()), people["label"].to_numpy(dtype=np.float64)])
+    if kind == "numeric":
+        fields.setdefault("scale", (float(np.nanmin(every)), float(np.nanmax(every))))
+    else:
+        n_categories = int(np.nanmax(every, initial=1)) + 1
+        own_names = {"pass_fail": ("fail", "pass"), "pairwise": (FIRST, SECOND, TIE)[:n_categories]}
+        fields.setdefault("categories", own_names.get(kind, tuple(ascii_lowercase[:n_categories])))
+    return VerdictTable(kind, pd.concat(rows, ignore_index=True), people.dropna(subset=["label"]), about, **fields)

@@ -2,11 +2,15 @@
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from omegaconf._utils import get_yaml_loader  # what Hydra reads with has no public name
 
 from undogmatic.errors import DataError
 from undogmatic.safety.outside import (
@@ -78,6 +82,17 @@ def test_what_is_not_yaml_is_said_in_one_line(text: str, said: str) -> None:
 def test_yaml_is_read_as_hydra_reads_it() -> None:
     read = {"a": 0.001, "b": "2020-01-01", "c": True, "d": [1], "e": [1], "f": None}
     assert yaml_value("a: 1e-3\nb: 2020-01-01\nc: on\nd: &x [1]\ne: *x\nf: ~") == read
+
+
+@given(st.text("0159-+._:eExoinfINFaAN", min_size=1, max_size=7))
+def test_a_scalar_is_what_omegaconf_takes_it_for(word: str) -> None:
+    def read(load: Callable[[str], Any]) -> str:
+        try:
+            return repr(load(word))
+        except (Unreadable, yaml.YAMLError, ValueError):
+            return "refused"
+
+    assert read(yaml_value) == read(lambda text: yaml.load(text, get_yaml_loader()))
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]))

@@ -377,3 +377,59 @@ FAILED = Rules("units.verdict_", (
          "failed=failed.n total=failed.total share allowed count=failed.n_reason reason advice"),
 ))  # fmt: skip
 """In place of every verdict of a run in which too many judgments failed."""
+
+_CEILING = ("people=found.people.value people_interval=found.people.interval judge=found.judge.value "
+            "judge_interval=found.judge.interval difference=found.difference.value "
+            "interval=found.difference.interval level=found.difference.level measure raters n groups")  # fmt: skip
+CEILING = Rules("people.ceiling_", (
+    Rule("worse_within", None,
+         lambda e: e.margin and -e.margin < e.found.difference.low and e.found.difference.high < 0,
+         f"{_CEILING} margin"),
+    Rule("worse", "refuted", lambda e: e.found.difference.high < 0, _CEILING),
+    Rule("better", "supported", lambda e: e.found.difference.low > 0 and e.found.judge.low > 0, _CEILING),
+    Rule("as_good", "supported",
+         lambda e: e.margin and e.found.difference.low > -e.margin and e.found.judge.low > 0, f"{_CEILING} margin"),
+    Rule("no_margin", "undecided", lambda e: e.margin is None, _CEILING),
+    Rule("open", "undecided", always, f"{_CEILING} margin"),
+))  # fmt: skip
+"""The judge beside the agreement of people among themselves: as good only within a margin that was stated before."""
+
+_ANNOTATOR = "won raters rate=test.winning_rate advantage=test.advantage.value epsilon source"
+ANNOTATOR = Rules("people.annotator_", (
+    Rule("fails", "refuted", lambda e: not e.test.passes, _ANNOTATOR),
+    Rule("constant", "undecided", lambda e: e.constant is not None and e.constant.passes, _ANNOTATOR),
+    Rule("passes", "supported", always, _ANNOTATOR),
+))  # fmt: skip
+COPY = Rules("people.", (
+    Rule("copies_judge", "refuted", lambda e: e.of_judge and e.enough, "rater=one n"),
+    Rule("same_as_judge", "undecided", lambda e: e.of_judge, "rater=one n"),
+    Rule("copies_rater", "refuted", lambda e: e.enough, "one other n"),
+    Rule("same_as_rater", "undecided", always, "one other n"),
+))  # fmt: skip
+"""Labels that are all the same as the judge's, or as another rater's."""
+
+_PAIR = "left right difference interval=low,high n pairs measure"
+JUDGE_PAIR = Rules("judges.pair_", (
+    Rule("identical", None, _is("shown", "identical"), "left right n"),
+    Rule("better", "supported", _is("shown", "better"), _PAIR),
+    Rule("equivalent", "supported", _is("shown", "equal"), f"{_PAIR} margin"),
+    Rule("no_margin", "undecided", lambda e: e.margin is None, _PAIR),
+    Rule("undecided", "undecided", always, f"{_PAIR} margin"),
+))  # fmt: skip
+"""Two judges, the one that agrees more with people first."""
+
+_BEST = (
+    "best agreement=agreement.value interval=agreement.interval level=agreement.level worse equal open others measure"
+)
+BEST_JUDGE = Rules("judges.best_", (
+    Rule("alone", "supported", lambda e: e.worse == e.others, _BEST),
+    Rule("chosen", "undecided", lambda e: e.flattery is not None, f"{_BEST} flattery"),
+    Rule("open", "undecided", always, _BEST),
+))  # fmt: skip
+_ERRORS = ("phi=found.mean.value interval=found.mean.interval level=found.mean.level n=found.mean.n "
+           "judges=found.judges effective=found.effective one other most=phi")  # fmt: skip
+SHARED_ERRORS = Rules("judges.errors_", (
+    Rule("shared_amounts", "supported", lambda e: e.found.mean.low > 0 and e.amounts, _ERRORS),
+    Rule("shared", "supported", lambda e: e.found.mean.low > 0, f"{_ERRORS} both chance"),
+    Rule("open", "undecided", always, _ERRORS),
+))  # fmt: skip

@@ -12,8 +12,9 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
-from undogmatic.cli import describe, doors, score
+from undogmatic.cli import check, describe, doors, label, score
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.outside import brief, has_halves
 from undogmatic.safety.secrets import know_words
@@ -31,13 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             say(f"error: the argument {brief(word)} is not UTF-8. Type it in UTF-8, or put it into a file.")
             sys.exit(2)
     if words[:1] == ["run"]:  # Hydra reads these words itself
-        from undogmatic.run import main as run_experiment
-
+        try:
+            from undogmatic.run import main as run_experiment
+        except ModuleNotFoundError as error:
+            _end(error, "undogmatic run")
         sys.argv[1:] = words[1:]
         run_experiment()
     with ending():
         parser = _parser()
         typed, rest = parser.parse_known_args(words)
+        typed.line = words
         # argparse takes no positional words after an option, but `--json model=gpt` is natural.
         stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(typed, "overrides")]
         if stray:
@@ -52,10 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except KeyboardInterrupt:
             sys.exit(interrupted())
         except Exception as error:
-            message, status = tell(error)
-            say(f"error: {message}" + (" HYDRA_FULL_ERROR=1 shows the traceback." if status == FAULT else ""))
-            in_full(error)
-            sys.exit(status)
+            _end(error, f"undogmatic {typed.command}", getattr(typed, "extra", None))
+
+
+def _end(error: Exception, door: str, extra: str | None = None) -> NoReturn:
+    """Say what went wrong with the command `door`, which may name the `extra` that it needs, and exit."""
+    message, status = tell(error, door, extra)
+    say(f"error: {message}" + (" HYDRA_FULL_ERROR=1 shows the traceback." if status == FAULT else ""))
+    in_full(error)
+    sys.exit(status)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,14 +77,14 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="run an experiment (undogmatic run --help)", add_help=False)
     measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
     own = [importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door") for path in measured]
-    for door in (score, describe, *own, doors):
+    for door in (check, label, score, describe, *own, doors):
         door.add(commands)
     return parser
 
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from undogmatic.runs.manifest import versions
+        from undogmatic.runs.versions import versions
 
         found = versions()
         print(f"undogmatic {found.pop('undogmatic')}")

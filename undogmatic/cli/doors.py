@@ -119,8 +119,10 @@ def serve(uri: str | None, port: int, host: str) -> None:
 def server_command(uri: str | None, port: int, host: str) -> tuple[list[str], dict[str, str]]:
     """The command that serves the store, and the environment that keeps it offline and small. Raises ConfigError where
     there is no such store, where it is a server already, or where the port is taken."""
+    from undogmatic.safety.extras import needs
     from undogmatic.tracking.store import check_uri, database, default_uri, prepare_environment
 
+    needs("mlflow")
     store = uri if uri is not None else default_uri()
     check_uri(store)
     if store.startswith(("http:", "https:", "databricks")):

@@ -30,13 +30,18 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     line for a line that is no JSON object, or in which a key stands twice."""
     for number, raw in read_lines(path, ROW_BYTES):
         try:
-            value = json_value(text := decoded(raw))
-            if not isinstance(value, dict):
-                raise Unreadable(f"a JSON {type(value).__name__}; every line must be an object")
-            json.loads(text, object_pairs_hook=_check_keys)
+            yield number, json_object(decoded(raw))
         except Unreadable as error:
             raise DataError(f"{path}:{number}: {str(error).rstrip('.')}. Every line must be one JSON object.") from None
-        yield number, value
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object that a line is. Raises Unreadable, also where a key stands in it twice."""
+    value = json_value(text)
+    if not isinstance(value, dict):
+        raise Unreadable(f"a JSON {type(value).__name__}; every line must be an object")
+    json.loads(text, object_pairs_hook=_check_keys)
+    return value
 
 
 def _check_keys(pairs: list[tuple[str, Any]]) -> None:

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, Protocol, runtime_checkable
 
-from omegaconf import OmegaConf
-
 from undogmatic.config.build import build
 from undogmatic.datasets.base import Dataset, make_item, unique
 from undogmatic.datasets.rows import table_file, table_rows
@@ -127,6 +125,8 @@ def shipped_copies(path: str | None, rubric: Rubric, items: Sequence[Item]) -> l
 def _shipped(rubric: Rubric) -> Dataset:
     if rubric.labelled is None:
         raise ConfigError(f"no labelled texts ship for rubric={rubric.name}, which needs its own: give --data FILE.")
+    from omegaconf import OmegaConf
+
     from undogmatic.config.groups import plain
 
     node = plain("dataset", rubric.labelled, "rubric.labelled")

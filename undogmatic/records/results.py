@@ -17,6 +17,7 @@ from undogmatic.stats.estimate import Estimate
 
 Standing = Literal["supported", "refuted", "undecided"]
 """The claim holds, it is shown not to hold (or not to hold by itself), or these data cannot tell."""
+STANDINGS: tuple[Standing, ...] = ("refuted", "undecided", "supported")  # the worst first
 
 
 @dataclass(frozen=True)

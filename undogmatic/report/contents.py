@@ -19,8 +19,8 @@ from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult, FigureData
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 from undogmatic.records.wordings import FALLBACK
-from undogmatic.report import figures
-from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Picture, Quote, Table, save
+from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Quote, Table, save
+from undogmatic.report.figures import pictures
 from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import Words, missing
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
@@ -106,19 +106,6 @@ def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
     notes = [words.text(f"common.note.repeat_{key}", earlier=str(scores.earlier), difference=scores.max_difference)]
     notes.append(words.text(f"common.note.repeat_{'cached' if scores.cached > 0 else 'fresh'}", cached=scores.cached))
     return [*notes, words.text("common.note.deterministic" if scores.deterministic else "common.note.sampled")]
-
-
-def pictures(
-    drawn: Sequence[FigureData], words: Words, section: str, rubric: Rubric | None, folder: Path, before: str = ""
-) -> Iterator[Block]:
-    """Draw the figures of one section as `figures/<before><section>_<name>.png`."""
-    for figure in drawn:
-        link = f"figures/{before}{section}_{figure.name}.png"
-        if figures.size(figure) == 0:
-            yield Paragraph(words.text("figures.empty", name=figure.name), "small")
-        else:
-            figures.draw(figure, words, section, rubric, folder / link)
-            yield Picture(folder / link, link, figures.caption(figure, words, section))
 
 
 def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:

@@ -91,9 +91,14 @@ class Document(NamedTuple):
 
 def save(document: Document, folder: Path) -> None:
     """Write `report.md` and `report.html` into `folder`; the pictures must be there already."""
-    for name, escape in (("report.md", markdown), ("report.html", html)):
-        template = _environment(escape, TEMPLATES).get_template(f"{name}.jinja")
-        files.write(folder / name, str(template.render(document=document)))
+    for name in WRITTEN:
+        files.write(folder / name, rendered(document, name))
+
+
+def rendered(document: Document, name: str) -> str:
+    """The text of the file `name`: "report.md" or "report.html"."""
+    template = _environment(WRITTEN[name], TEMPLATES).get_template(f"{name}.jinja")
+    return str(template.render(document=document))
 
 
 def markdown(text: str) -> str:
@@ -109,6 +114,14 @@ def markdown(text: str) -> str:
 def html(text: str) -> str:
     """Plain text as HTML, fit for attributes too."""
     return standard.escape(visible(text), quote=True)
+
+
+WRITTEN: dict[str, Callable[[str], str]] = {"report.md": markdown, "report.html": html}
+
+
+def xml(text: str) -> str:
+    """Plain text as XML 1.0, fit for attributes too."""
+    return html(re.sub("[\ud800-\udfff\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", text))
 
 
 def fence(text: str) -> str:

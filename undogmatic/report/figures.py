@@ -17,7 +17,7 @@ Axis labels and names (`*_label`, `label`, groups, labels, rows, columns, left, 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,6 +27,7 @@ import pandas as pd
 
 from undogmatic.records.results import FigureData
 from undogmatic.records.rubric import Rubric
+from undogmatic.report.document import Block, Paragraph, Picture
 from undogmatic.report.words import Words, missing
 from undogmatic.safety.files import write_bytes
 
@@ -61,6 +62,19 @@ def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, 
     layout.execute(pen.drawn)
     pen.drawn.set_layout_engine(None)  # else all is laid out once more
     write_bytes(path, as_png(pen.drawn))
+
+
+def pictures(
+    drawn: Iterable[FigureData], words: Words, section: str, rubric: Rubric | None, folder: Path, before: str = ""
+) -> Iterator[Block]:
+    """Draw the figures of one section as `figures/<before><section>_<name>.png`."""
+    for figure in drawn:
+        link = f"figures/{before}{section}_{figure.name}.png"
+        if size(figure) == 0:
+            yield Paragraph(words.text("figures.empty", name=figure.name), "small")
+        else:
+            draw(figure, words, section, rubric, folder / link)
+            yield Picture(folder / link, link, caption(figure, words, section))
 
 
 def as_png(figure: Figure) -> bytes:

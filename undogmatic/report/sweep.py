@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from undogmatic.report.contents import command, folders_of, pictures, shorten
+from undogmatic.report.contents import command, folders_of, shorten
 from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, save
+from undogmatic.report.figures import pictures
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
 from undogmatic.runs.folder import RunFolder

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.report.contents import asking_notes, counted, repeatability_notes, review_notes, verdicts
 from undogmatic.report.document import Table
-from undogmatic.report.sweep import MOST_JOBS, leaderboard
-from undogmatic.report.tables import key_figures
 from undogmatic.report.words import Words
 from undogmatic.runs.folder import METRICS, SCORES
 from undogmatic.runs.outcome import FinishedRun, SweepResult
@@ -21,6 +19,9 @@ PLAIN_WIDTH = 120
 
 def show(run: FinishedRun, where: str | None) -> None:
     """Print to stdout how a run ended whose report is written already; `where` says how to open the tracking UI."""
+    from undogmatic.report.contents import asking_notes, counted, repeatability_notes, review_notes, verdicts
+    from undogmatic.report.tables import key_figures
+
     words = Words.of(run)
     counts = counted(run, words)
     notes = [words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)]
@@ -36,6 +37,8 @@ def show(run: FinishedRun, where: str | None) -> None:
 
 def show_sweep(sweep: SweepResult, where: str | None) -> None:
     """Print how a sweep ended to stdout: verdict, leaderboard, failed jobs, paths."""
+    from undogmatic.report.sweep import MOST_JOBS, leaderboard
+
     words = Words.of(sweep)
     table, lines = leaderboard(sweep, words, MOST_JOBS), [""]
     if table is not None and len(table.rows) < len(sweep.jobs):
@@ -49,18 +52,24 @@ def show_sweep(sweep: SweepResult, where: str | None) -> None:
 def _print(
     words: Words, sentences: list[str], table: Table | None, lines: list[str], paths: dict[str, Path], where: str | None
 ) -> None:
-    """Print lines as they are: nothing in them is markup, and control characters from a model's answer do nothing."""
-    from rich import box
+    put(["", *sentences], style="bold")
+    put(lines, table)
+    named = {key: str(as_typed(path)) for key, path in paths.items()} | ({} if where is None else {"tracking": where})
+    put_paths({words.text(f"terminal.{key}"): path for key, path in named.items()})
+
+
+def put(lines: Sequence[str] = (), table: Table | None = None, style: str | None = None) -> None:
+    """Print a table and then lines as they are: nothing in them is markup, and control characters do nothing."""
     from rich.console import Console
-    from rich.table import Table as RichTable
     from rich.text import Text
 
     plain = not sys.stdout.isatty()
     width = PLAIN_WIDTH if plain else None
     console = Console(file=sys.stdout, highlight=False, width=width, emoji=False, markup=False)
-    for line in ("", *sentences):
-        console.print(visible(line), style="bold", soft_wrap=plain)
     if table is not None:
+        from rich import box
+        from rich.table import Table as RichTable
+
         look: dict[str, Any] = {"box": box.SIMPLE_HEAD, "title_justify": "left", "title_style": "", "pad_edge": False}
         shown = RichTable(title=table.caption, **look)
         for header, numeric in zip(table.headers, table.numeric, strict=True):
@@ -69,8 +78,10 @@ def _print(
             shown.add_row(*(Text(visible(cell)) for cell in row))
         console.print(shown)
     for line in lines:
-        console.print(visible(line), soft_wrap=plain)
-    named = {key: str(as_typed(path)) for key, path in paths.items()} | ({} if where is None else {"tracking": where})
-    labels = {key: words.text(f"terminal.{key}") for key in named}
-    for key, path in named.items():  # a path broken over two lines cannot be copied
-        console.print(f"{labels[key]:<{max(map(len, labels.values()))}}  {path}", soft_wrap=True)
+        console.print(visible(line), style=style, soft_wrap=plain)
+
+
+def put_paths(named: Mapping[str, str]) -> None:
+    """Print what was written where, one below the other; a path broken over two lines cannot be copied."""
+    for label, path in named.items():
+        print(visible(f"{label:<{max(map(len, named))}}  {path}"))

@@ -9,14 +9,10 @@ Imported by the Hydra entry point, so it stays light: heavy libraries are import
 
 from __future__ import annotations
 
-import functools
 import glob
 import hashlib
-import importlib.metadata
 import json
 import os
-import platform
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -45,7 +41,6 @@ FORMAT = 3  # of `run.json`; the identity of a run of format 2 was made otherwis
 JUDGING = "seed model prompt judge judges readout rubric steps summarizer nli embeddings optimizer".split()
 NOT_JUDGING = ("margin", "rivals", "field_words")
 
-_PACKAGES = "undogmatic dspy hydra-core mlflow numpy pandas scipy scikit-learn xllamacpp".split()
 _held_back: dict[Path, dict[Path, str]] = {}
 
 
@@ -130,28 +125,6 @@ def accept(folder: Path) -> None:
     """This command goes on with the run in the folder: its config takes the place of the earlier one."""
     for path, text in _held_back.pop(folder.resolve(), {}).items():
         files.write(path, text)
-
-
-@functools.cache
-def versions() -> dict[str, str]:
-    """What produced the numbers: package -> version; "python" and "git" (commit, with "+changes" if the checkout is
-    dirty) besides. As they were when this process first asked: what is installed later is not what it runs."""
-    root, known = Path(__file__).resolve().parents[2], {"python": platform.python_version(), "git": "no checkout"}
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True, timeout=10)
-        return done.stdout.strip()
-
-    if (root / ".git").exists():
-        known["git"] = "unknown"
-        with suppress(OSError, subprocess.SubprocessError):
-            changes = git("status", "--porcelain", "--untracked-files=no")
-            known["git"] = git("rev-parse", "HEAD") + ("+changes" if changes else "")
-    for package in _PACKAGES:
-        known[package] = "not installed"
-        with suppress(importlib.metadata.PackageNotFoundError):
-            known[package] = importlib.metadata.version(package)
-    return known
 
 
 class Manifest:

@@ -20,7 +20,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from undogmatic.errors import StorageError, UndogmaticError
+from undogmatic.errors import ConfigError, StorageError, UndogmaticError
+from undogmatic.safety.extras import lacking
 from undogmatic.safety.outside import visible
 from undogmatic.safety.secrets import know_environment, scrub
 
@@ -52,10 +53,13 @@ def as_typed(path: Path) -> Path:
     return whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else whole
 
 
-def tell(error: BaseException) -> tuple[str, int]:
-    """What to say of an error, and the exit status: of ours, of the system, or of a fault of the program itself."""
+def tell(error: BaseException, door: str = "undogmatic run", extra: str | None = None) -> tuple[str, int]:
+    """What to say of an error, and the exit status: of ours, of the system, of an extra that the command `door` needs
+    (`extra`, if it names one) and that is not installed, or of a fault of the program itself."""
     if isinstance(error, UndogmaticError):
         return str(error), error.exit_status
+    if (sentence := lacking(error, door, extra)) is not None:
+        return sentence, ConfigError.exit_status
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error  # which a library has reworded
     if isinstance(cause, OSError):
         message = (f"{cause.filename}: " if cause.filename else "") + (cause.strerror or str(cause))

@@ -35,6 +35,11 @@ ENV_BYTES = 64_000  # of a `.env` file, whose lines take time that grows with th
 DEEPEST = 100
 LONGEST_INTEGER = 1024  # bits: as much as a float can hold.
 
+_FLOAT = re.compile(
+    r"[-+]?[0-9]+(?:_[0-9]+)*(?:\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+|(?::[0-5]?[0-9])+\.[0-9_]*)$"
+    r"|\.[0-9]+(?:_[0-9]+)*(?:[eE][-+][0-9]+)?$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
+)
+"""What OmegaConf takes for a number besides what YAML does."""
 _DEEP = "it is nested too deeply"
 _SAID_BY_THE_PARSER = {
     "exceeded maximum nesting depth": _DEEP,
@@ -81,14 +86,17 @@ def decoded(raw: bytes) -> str:
     return text
 
 
-def json_value(text: str | bytes, deepest: int = DEEPEST, infinite: bool = False) -> Any:
-    """The value of a JSON text. NaN and infinity are no JSON (`infinite`: that may be in a file that we wrote); nor is
-    half of a character, an endless number, or deeper nesting than the `deepest`. Raises Unreadable with the line."""
+def json_value(
+    text: str | bytes, deepest: int = DEEPEST, infinite: bool = False, partial: bool = False, most: int = JSON_PARTS
+) -> Any:
+    """The value of a JSON text, `partial` if it may break off. NaN and infinity are no JSON (`infinite`: that may be in
+    what we wrote), nor half of a character, an endless number, nesting beyond the `deepest`, more parts than the
+    `most`. Raises Unreadable."""
     if isinstance(text, bytes):
         text = decoded(text)
-    countable(text)
+    countable(text, most)
     try:
-        value = from_json(text, allow_inf_nan=infinite)
+        value = from_json(text, allow_inf_nan=infinite, allow_partial=partial)
     except (RecursionError, TypeError, ValueError) as error:  # TypeError: a text that cannot be encoded
         what, _, place = (str(error) or type(error).__name__).partition(" at line ")
         column = re.search(r"column (\d+)", place)
@@ -115,10 +123,10 @@ def _check_parts(value: Any, deepest: int, infinite: bool) -> None:
         depth += 1
 
 
-def countable(text: str) -> None:
+def countable(text: str, most: int = JSON_PARTS) -> None:
     """Raise Unreadable for a JSON text that would take much more memory than its length says."""
-    if text.count("[") + text.count("{") > JSON_PARTS and len(_BRACKET.findall(_QUOTED.sub("", text))) > JSON_PARTS:
-        raise Unreadable(f"not JSON that can be used (it holds more than {JSON_PARTS:,} lists and objects)")
+    if text.count("[") + text.count("{") > most and len(_BRACKET.findall(_QUOTED.sub("", text))) > most:
+        raise Unreadable(f"not JSON that can be used (it holds more than {most:,} lists and objects)")
 
 
 def brief(value: Any, most: int = 120) -> str:
@@ -268,7 +276,6 @@ def _measure(text: str) -> None:
 @functools.cache
 def _loader() -> Any:
     """OmegaConf's reading of scalars without its Python objects; a key may stand once in a mapping."""
-    from omegaconf._utils import get_yaml_loader
 
     class Plain(yaml.CSafeLoader):
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -288,7 +295,11 @@ def _loader() -> Any:
                 raise ConstructorError(None, None, "an endless number", node.start_mark)
             return value
 
-    Plain.yaml_implicit_resolvers = get_yaml_loader().yaml_implicit_resolvers
+    Plain.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
+    Plain.yaml_implicit_resolvers = {
+        first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
+        for first, forms in Plain.yaml_implicit_resolvers.items()
+    }
     tags = [f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")]
     Plain.yaml_constructors = {tag: yaml.CSafeLoader.yaml_constructors[tag] for tag in (None, *tags)}
     Plain.add_constructor("tag:yaml.org,2002:int", Plain.construct_yaml_int)

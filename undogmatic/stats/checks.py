@@ -71,9 +71,12 @@ def rows(values: ArrayLike, name: str) -> Array:
 
 def labels(values: Labels, name: str, length: int) -> Index:
     """Group labels as codes 0..n_groups-1, in the order of first appearance; shape (length,)."""
-    listed = list(values)  # type: ignore[arg-type]
+    listed = values if isinstance(values, np.ndarray) else list(values)  # type: ignore[arg-type]
     if len(listed) != length:
         raise ValueError(f"`{name}` holds {len(listed)} labels for {length} values.")
+    if isinstance(listed, np.ndarray) and listed.dtype.kind in "iu" and listed.ndim == 1:
+        _, first, found = np.unique(listed, return_index=True, return_inverse=True)
+        return np.asarray(np.argsort(np.argsort(first))[found], dtype=np.intp)
     codes: dict[object, int] = {}
     for label in listed:
         if label is None or (isinstance(label, (float, np.floating)) and np.isnan(label)):

@@ -25,7 +25,7 @@ from undogmatic.analyses.improvement import AFTER
 from undogmatic.config.build import build
 from undogmatic.errors import DataError, UndogmaticError
 from undogmatic.records.records import OVERALL, Verdict
-from undogmatic.records.results import Standing, part_names
+from undogmatic.records.results import STANDINGS, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
 from undogmatic.safety import files
@@ -37,7 +37,6 @@ SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
 """The score is NaN where it failed; `group` is the independent unit; `seconds` that the judgment took, NaN where the
 cache had part in it."""
 Voice = tuple[str, str]  # a judge and a criterion
-STANDINGS: tuple[Standing, ...] = ("refuted", "undecided", "supported")  # the worst first
 
 
 @dataclass(frozen=True)

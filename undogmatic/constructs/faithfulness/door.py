@@ -18,7 +18,7 @@ def add(commands: Any) -> None:
     extract.add_argument("files", nargs="+", metavar="FILE", help="a .pdf, .txt or .md file")
     extract.add_argument("--to", metavar="FOLDER", help="write the texts here (default: beside each file)")
     extract.add_argument("--overwrite", action="store_true", help="take the place of a text that is there already")
-    extract.set_defaults(run=run)
+    extract.set_defaults(run=run, extra="faithfulness")
 
 
 def run(typed: argparse.Namespace) -> None:

@@ -1,0 +1,125 @@
+"""What a check tells of the people who labelled: ceiling, alternative annotator test, copies, strictness, choice."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.analyses.builders import verdict_table
+from undogmatic.analyses import people
+from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.report.words import Words
+
+LANGUAGES = [Words(code, [Path(people.__file__).with_suffix(".texts.yaml")], strict=True) for code in ("en", "pt")]
+N = 200
+
+
+def tell(kind: Any, judge: Any, labels: Any, items: Any = None, *, selection: Any = "random", **options: Any) -> Told:
+    """What is told, every sentence of which has words in both languages."""
+    told = Told()
+    table = verdict_table(kind, judge, labels, items, selection=selection)
+    people.tell(table.of("judge", "quality"), told, CheckOptions(**options))
+    findings = [noted.finding for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    for words in LANGUAGES:
+        assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
+    return told
+
+
+def keys(told: Told) -> dict[str, Weight]:
+    return {noted.finding.key.removeprefix("people."): noted.weight for noted in told.notes}
+
+
+def said(rng: np.random.Generator, accuracies: list[float], n: int = N, k: int = 2) -> list[Any]:
+    truth = rng.integers(0, k, n)
+    return [np.where(rng.random(n) < own, truth, rng.integers(0, k, n)).astype(float) for own in accuracies]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(3)
+
+
+@pytest.mark.parametrize(
+    ("judge", "margin", "key", "weight"),
+    [
+        (0.9, None, "ceiling_no_margin", Weight.QUALIFIES),
+        (0.9, 0.2, "ceiling_as_good", Weight.QUALIFIES),
+        (0.9, 0.001, "ceiling_open", Weight.QUALIFIES),
+        (0.99, None, "ceiling_better", Weight.QUALIFIES),
+        (0.4, 0.1, "ceiling_worse", Weight.LIMITS),
+        (0.8, 0.4, "ceiling_worse_within", Weight.QUALIFIES),
+    ],
+)
+def test_as_good_as_people_only_within_a_stated_margin(rng, judge, margin, key, weight) -> None:
+    found, *labels = said(rng, [judge, 0.9, 0.9, 0.9], n=400, k=3)
+    told = tell("unordered", found, dict(zip("abc", labels, strict=True)), margin=margin)
+    assert keys(told)[key] == weight
+    agreed, own, apart = (told.figures[f"people.{name}"].value for name in ("agreement", "judge", "difference"))
+    assert apart == pytest.approx(own - agreed)
+
+
+def test_a_margin_of_scores_is_a_share_of_the_scale(rng) -> None:
+    truth = rng.normal(50, 15, N)
+    judge, *labels = np.clip([truth + rng.normal(0, 8, N) for _ in range(4)], 0, 100)
+    told = tell("numeric", judge, dict(zip("abc", labels, strict=True)), margin=20)
+    (ceiling,) = (n.finding.values for n in told.notes if n.finding.key == "people.ceiling_as_good")
+    assert 0.2 <= ceiling["margin"] <= 0.3 and ceiling["measure"] == "concordance"
+    assert told.figures["people.icc"].value == pytest.approx(told.figures["people.agreement"].value, abs=0.02)
+    assert told.tables["people.annotators"]["rater"].tolist() == ["a", "b", "c"]
+
+
+def test_one_rater_shows_no_ceiling_and_two_do_not_make_an_alternative_annotator_test(rng) -> None:
+    judge, *labels = said(rng, [0.8, 0.8, 0.8])
+    alone = tell("pass_fail", judge, labels[0], selection="unknown")
+    assert alone.not_examined.keys() == {"ceiling", "alternative_annotator"} and not alone.figures
+    assert keys(alone) == {"selection_unknown": Weight.QUALIFIES}
+    two = tell("pass_fail", judge, {"a": labels[0], "b": labels[1]})
+    assert two.not_examined.keys() == {"alternative_annotator"} and "people.agreement" in two.figures
+    assert tell("pass_fail", judge, ()).not_examined.keys() == {"ceiling"}
+
+
+def test_labels_that_do_not_overlap_or_do_not_vary_show_no_ceiling(rng) -> None:
+    judge, one, other = said(rng, [0.8, 0.8, 0.8])
+    one[: N // 2] = other[N // 2 :] = np.nan
+    assert tell("pass_fail", judge, {"a": one, "b": other}).not_examined["ceiling"].key == "people.few_shared"
+    same = tell("pass_fail", judge, {"a": np.ones(N), "b": np.ones(N)})
+    assert same.not_examined["ceiling"].key == "people.constant"
+
+
+def test_copies_are_named_and_a_copy_of_the_judge_reverses(rng) -> None:
+    judge, one, other = said(rng, [0.9, 0.9, 0.9])
+    told = tell("pass_fail", judge, {"a": judge, "b": one, "c": one, "d": other})
+    assert (keys(told)["copies_judge"], keys(told)["copies_rater"]) == (Weight.REVERSES, Weight.LIMITS)
+    few = tell("pass_fail", judge[:20], {"a": judge[:20], "b": one[:20], "c": one[:20]})
+    assert {"same_as_judge", "same_as_rater"} <= keys(few).keys() and "copies_judge" not in keys(few)
+    scores = rng.normal(size=20)
+    assert "copies_judge" in keys(tell("numeric", scores, scores))
+
+
+def test_the_stricter_rater_is_named_and_the_others_are_not(rng) -> None:
+    truth = rng.normal(50, 15, N)
+    labels = {name: truth + rng.normal(0, 5, N) - 6 * (name == "strict") for name in ("a", "b", "strict")}
+    told = tell("numeric", truth, labels)
+    (lower,) = (n.finding.values for n in told.notes if n.finding.key in ("people.lower", "people.higher"))
+    assert lower["rater"] == "strict" and lower["interval"][0] < 6 < lower["interval"][1]
+
+
+def test_a_judge_that_says_one_thing_does_not_pass_for_an_annotator(rng) -> None:
+    """Nearly all items are passes: the constant judge is always with the majority."""
+    labels = {name: (rng.random(N) < 0.93).astype(float) for name in "abc"}
+    told = tell("pass_fail", np.ones(N), labels, margin=0.2)
+    assert {"annotator_constant", "no_common_truth"} <= keys(told).keys() and "ceiling_as_good" not in keys(told)
+    judge, *good = said(rng, [0.95, 0.9, 0.9, 0.9], k=3)
+    passes = tell("unordered", judge, dict(zip("abc", good, strict=True)))
+    assert "annotator_passes" in keys(passes) and "people.advantage" in passes.figures
+    coin = rng.integers(0, 3, N).astype(float)
+    assert "annotator_fails" in keys(tell("unordered", coin, dict(zip("abc", good, strict=True))))
+
+
+def test_both_orders_of_a_choice_count_as_one_item(rng) -> None:
+    judge, *labels = said(rng, [0.8, 0.9, 0.9, 0.9])
+    once = tell("pairwise", judge, dict(zip("abc", labels, strict=True)))
+    both = tell("pairwise", np.stack([judge, judge]), dict(zip("abc", labels, strict=True)))
+    assert both.figures["people.difference"].interval == pytest.approx(once.figures["people.difference"].interval)
+    assert both.figures["people.advantage"] == once.figures["people.advantage"]

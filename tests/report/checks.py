@@ -1,0 +1,60 @@
+"""Results of a check, made by hand: what the parts of a check would tell, without running them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tests.analyses.builders import verdict_table
+from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told, Weight
+from undogmatic.records.results import Finding, Standing
+from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.report.words import Words
+from undogmatic.stats.estimate import Estimate
+
+TRIAL = Path(__file__).with_name("checks.texts.yaml")
+
+
+def words(language: str = "en") -> Words:
+    """The words of these results; a sentence without wording is an error."""
+    from undogmatic.report.check import OWN_TEXTS
+
+    return Words(language, [OWN_TEXTS, TRIAL], strict=True)
+
+
+def table(kind: Any = "pass_fail", judges: int = 1, n: int = 60, **fields: Any) -> VerdictTable:
+    """Verdicts of judges that agree with two people on most items."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, n).astype(float)
+    noisy = [np.where(rng.random(n) < 0.1, 1 - truth, truth) for _ in range(judges + 2)]
+    said = {f"judge{k}" if k else "judge": values for k, values in enumerate(noisy[2:])}
+    items = {"text": [f"text number {k}" for k in range(n)]}
+    made = verdict_table(kind, said, {"anna": noisy[0], "ben": noisy[1]}, items)
+    read = (Finding("trial.read", {"file": "verdicts.csv", "n": n}),)
+    return replace(made, read=read, sources={"data/verdicts.csv": "ab" * 32}, **fields)
+
+
+KAPPA = Estimate(0.78, 0.61, 0.9, n=60, n_groups=58)
+
+
+def judge_check(judge: str = "judge", standing: Standing = "supported", kappa: Estimate = KAPPA) -> JudgeCheck:
+    """The answer about one judge, with a finding of each weight."""
+    told = Told("trial")
+    told.figure("agreement.kappa", kappa)
+    told.figure("bias.mean", Estimate(float("nan"), float("-inf"), 0.2, n=60, n_groups=58))
+    told.note("trial.detail", Weight.DETAIL, value=1)
+    told.note("trial.qualifies", Weight.QUALIFIES, value=0.25)
+    told.note("trial.limits", Weight.LIMITS, Finding("trial.settle", {"n": 40}), slice="<b>long</b>")
+    told.tables["slices"] = pd.DataFrame({"slice": ["long", "short"], "share": [0.5, 0.75]})
+    told.lacks("ceiling", "trial.lacks", n=1)
+    answer = Finding(f"trial.answer_{standing}", {"judge": judge})
+    return JudgeCheck(judge, "quality", answer, standing, Finding("trial.rival", {"share": 0.7}), told, 60, 58)
+
+
+def result(*answers: JudgeCheck, verdicts: VerdictTable | None = None) -> CheckResult:
+    """A check of these judges, else of one that may be believed."""
+    judges = answers or (judge_check(),)
+    verdicts = verdicts or table(judges=len(judges))
+    return CheckResult(verdicts, judges, Told("trial"), CheckOptions(), {})

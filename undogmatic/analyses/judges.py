@@ -1,0 +1,231 @@
+"""Compares the judges of one file: who agrees better with people, who is as good within a stated margin, who is another
+under a second name, and which errors they share."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses.ruling import BEST_JUDGE, JUDGE_PAIR, SHARED_ERRORS, verdict
+from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
+from undogmatic.records.results import Finding
+from undogmatic.records.verdict_table import Kind, VerdictTable
+from undogmatic.stats import compare, jackknife, means
+from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.compare import Apart, Comparison
+from undogmatic.stats.estimate import Estimate, unknown
+from undogmatic.stats.panel import Paired, SharedErrors, shared_errors
+
+MEASURE = "agreement"
+MEASURES = {"numeric": "distance", "ordered": "closeness"}
+"""How agreement of single items is counted, where it is not the share of labels that the verdict equals."""
+MOST_SENTENCES = 6
+"""Pairs of judges of which each is told in a sentence of its own; of more, only the table has all that matter."""
+MOST_COMPARED = 190
+"""Of more pairs of judges, the best is compared with each and neighbours in the order with each other."""
+MOST_FOR_FLATTERY = 5000
+
+
+@dataclass(frozen=True)
+class PairEvidence:
+    """Two judges, `left` the one that agrees more with people, and what their comparison shows; the interval holds
+    for all pairs together."""
+
+    left: str
+    right: str
+    shown: str
+    difference: float
+    low: float
+    high: float
+    n: int
+    pairs: int
+    margin: float | None
+    measure: str
+
+
+@dataclass(frozen=True)
+class BestEvidence:
+    """The judge that agrees most with people, and how many of the others it is shown to be better than."""
+
+    best: str
+    agreement: Estimate
+    flattery: float | None
+    worse: int
+    equal: int
+    others: int
+    measure: str
+
+    @property
+    def open(self) -> int:
+        """Judges of which it is undecided."""
+        return self.others - self.worse - self.equal
+
+
+@dataclass(frozen=True)
+class ErrorsEvidence:
+    """The errors that judges share; of two of them, or of the two that share most, the share of items."""
+
+    found: SharedErrors
+    one: str
+    other: str
+    phi: float
+    both: float
+    chance: float
+    amounts: bool
+
+
+def tell(table: VerdictTable, criterion: str, told: Told, options: CheckOptions) -> None:
+    """Tell how the judges of a criterion compare."""
+    told.section = told.section or "judges"
+    verdicts = table.verdicts[table.verdicts["criterion"] == criterion]
+    first = verdicts["repeat"] == verdicts.groupby(["judge", "item"], sort=False)["repeat"].transform("min")
+    known = verdicts[first].assign(order=verdicts["order"].fillna("")).drop_duplicates(["judge", "item", "order"])
+    rows = _without_twins(known, told)
+    judges = rows["judge"].nunique()
+    if judges < 2:
+        return
+    agreement, errors = _agreement(table, rows, table.labels[table.labels["criterion"] == criterion])
+    if agreement.empty:
+        told.lacks("judges", "judges.no_labels", judges=judges)
+        return
+    groups = pd.factorize(table.items["group"].reindex(agreement.index))[0].astype(np.intp)
+    if np.unique(groups).size < jackknife.FEWEST:
+        told.lacks("judges", "judges.few", groups=int(groups.max()) + 1, needed=jackknife.FEWEST)
+        return
+    _compare(table.kind, agreement, groups, told, options)
+    _errors(errors, groups, table.kind in ("numeric", "ordered"), told, options)
+
+
+def _without_twins(rows: pd.DataFrame, told: Told) -> pd.DataFrame:
+    """Name judges that gave the same verdicts under two names, and keep the first of them."""
+    wide = rows.pivot(index=["item", "order"], columns="judge", values="verdict").reset_index(drop=True)
+    first = compare.twins({str(judge): wide[judge] for judge in rows["judge"].unique()})
+    for judge in dict.fromkeys(first.values()):
+        names = [name for name, twin in first.items() if twin == judge]
+        if len(names) > 1:
+            n = rows.loc[rows["judge"] == judge, "item"].nunique()
+            told.note("judges.twins", Weight.LIMITS, judges=names, count=len(names), n=n)
+    return rows[rows["judge"].isin(set(first.values()))]
+
+
+def _agreement(table: VerdictTable, rows: pd.DataFrame, labels: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Per item and judge: agreement with people (the more the better), and the error.
+
+    Agreement is the share of labels that are the verdict (over raters and orders); of ordered categories, one minus the
+    distance as a share of the longest; of numbers, minus the distance.
+    """
+    known = rows.dropna(subset=["verdict"])[["item", "judge", "verdict"]]
+    both = known.merge(labels.dropna(subset=["label"])[["item", "label"]], on="item")
+    error = both["verdict"] - both["label"]
+    if table.kind == "numeric":
+        agrees = -error.abs()
+    elif table.kind == "ordered":
+        agrees = 1 - error.abs() / max(len(table.categories) - 1, 1)
+    else:
+        error = (error != 0).astype(float)
+        agrees = 1 - error
+    per_item = both[["item", "judge"]].assign(agrees=agrees, error=error).groupby(["item", "judge"]).mean()
+    return per_item["agrees"].unstack("judge"), per_item["error"].unstack("judge")
+
+
+def _compare(kind: Kind, agreement: pd.DataFrame, groups: Index, told: Told, options: CheckOptions) -> None:
+    """Compare every two judges on the items that both judged, the one that agrees more first."""
+    order = [str(judge) for judge in agreement.mean().sort_values(ascending=False, kind="stable").index]
+    best = order[0]
+    columns = {judge: agreement[judge].to_numpy(dtype=np.float64) for judge in order}
+    reach = None if kind == "numeric" else 1.0
+    pairs = list(itertools.combinations(order, 2))
+    paired = [Paired(columns[one], columns[other], groups, reach) for one, other in pairs]
+    neighbours = set(itertools.pairwise(order))
+    kept = [len(pairs) <= MOST_COMPARED or names[0] == best or names in neighbours for names in pairs]
+    # All hypotheses are corrected for; an interval takes longer than a test, and is made only where it is shown.
+    comparisons = [
+        _comparison(*names, pair, options.margin if shown else None, shown)
+        for names, pair, shown in zip(pairs, paired, kept, strict=True)
+    ]
+    family = compare.corrected(comparisons, {MEASURE: 1}, level=1 - options.level)
+    measure = MEASURES.get(kind, "share")
+    rulings = [
+        verdict(JUDGE_PAIR, PairEvidence(**row, pairs=family.size, margin=options.margin, measure=measure))
+        for row in family.table[list(PairEvidence.__annotations__)[:7]].to_dict("records")
+    ]
+    means_of = {judge: _mean(column, groups, reach, options.level) for judge, column in columns.items()}
+    listed = pd.DataFrame({"judge": judge, "n": mean.n} | mean.row("agreement") for judge, mean in means_of.items())
+    different = [(one.evidence.left, one.evidence.right) for one in rulings if one.key == "better"]
+    if all(kept) and (letters := compare.letter_display(order, different)):
+        listed["letters"] = listed["judge"].map(letters)
+    told.tables["judges.judges"] = listed
+    said = family.table.assign(shown=[ruling.key for ruling in rulings])[kept]
+    told.tables["judges.pairs"] = said.drop(columns=["measure", "needed"])
+    if len(order) > 2:
+        of_best = [
+            one.key for one in rulings if one.key != "better" and best in (one.evidence.left, one.evidence.right)
+        ]
+        equal = of_best.count("equivalent") + of_best.count("identical")
+        worse = sum(one == best for one, _ in different)
+        evidence = BestEvidence(
+            best, means_of[best], _flattery(agreement, groups, options), worse, equal, len(order) - 1, f"of_{measure}"
+        )
+        told.notes.append(Noted(verdict(BEST_JUDGE, evidence).finding, Weight.QUALIFIES))
+    elif paired[0].n_units >= jackknife.FEWEST:
+        told.figure("judges.difference", paired[0].interval(options.level))
+    if len(pairs) <= MOST_SENTENCES:
+        for ruling in rulings:
+            settle = Finding("judges.settle_margin", {}) if ruling.key == "no_margin" else None
+            told.notes.append(Noted(ruling.finding, Weight.QUALIFIES, settle))
+
+
+def _comparison(one: str, other: str, pair: Paired, margin: float | None, shown: bool) -> Comparison:
+    """The comparison of two judges, turned so that the left one agrees more with people."""
+    if pair.none:
+        return compare.identical(one, other, MEASURE, pair.n)
+    sign = -1 if pair.difference < 0 else 1
+    left, right = (one, other) if sign > 0 else (other, one)
+    p = pair.p if pair.n_units >= jackknife.FEWEST else None
+    if p is None or not shown:
+        return Comparison(left, right, MEASURE, sign * pair.difference, pair.n, p, lambda _: compare.UNKNOWN)
+
+    def limits(alpha: float) -> Apart:
+        outer = pair.interval(1 - alpha)
+        outcome = outer.against(0.0)
+        if margin is not None and pair.interval(1 - 2 * alpha).against(margin) == "within":
+            outcome = "within"
+        return Apart((outer if sign > 0 else -outer).interval, "beyond" if outcome == "against" else outcome)
+
+    return Comparison(left, right, MEASURE, sign * pair.difference, pair.n, p, limits)
+
+
+def _mean(column: Array, groups: Index, reach: float | None, level: float) -> Estimate:
+    known = ~np.isnan(column)
+    units = means.sums(column[known], groups[known])
+    if units.total.size < 2:
+        return unknown(level, units.total.size, int(known.sum())).replace(value=float(column[known].mean()))
+    return means.of_sums(units, level, None if reach is None else (0.0, reach)).replace(n=int(known.sum()))
+
+
+def _flattery(agreement: pd.DataFrame, groups: Index, options: CheckOptions) -> float | None:
+    """By how much the best of the judges looks better than it is for having been chosen as the best."""
+    known = agreement.notna().all(axis=1).to_numpy()
+    if np.unique(groups[known]).size < jackknife.FEWEST or known.sum() > MOST_FOR_FLATTERY:
+        return None
+    return compare.flattery(agreement[known].to_numpy().T, groups[known], options.rng())
+
+
+def _errors(errors: pd.DataFrame, groups: Index, amounts: bool, told: Told, options: CheckOptions) -> None:
+    """Tell which errors the judges share, on the items that all of them judged."""
+    known = errors.notna().all(axis=1).to_numpy()
+    judged = errors[known].to_numpy(dtype=np.float64)
+    found = shared_errors(judged, groups[known], options.level) if known.any() else None
+    if found is None:
+        told.lacks("shared_errors", "judges.no_errors", n=int(known.sum()))
+        return
+    told.figure("judges.shared_errors", found.mean)
+    names = [str(judge) for judge in errors]
+    upper = np.where(np.triu(np.ones_like(found.phi), 1) > 0, found.phi, np.nan)
+    a, b = np.unravel_index(int(np.nanargmax(upper)), upper.shape)
+    evidence = ErrorsEvidence(found, names[a], names[b], float(found.phi[a, b]), float(found.both[a, b]),
+                              float(found.chance[a, b]), amounts)  # fmt: skip
+    told.notes.append(Noted(verdict(SHARED_ERRORS, evidence).finding, Weight.QUALIFIES))

@@ -1,0 +1,272 @@
+"""Sets the people who labelled the items beside the judge: how well they agree among themselves, whether the judge may
+stand in for one of them, who copies whom, who is stricter, and how the labels were chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from undogmatic.analyses.ruling import ANNOTATOR, CEILING, COPY, Ruling, verdict
+from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
+from undogmatic.records.results import Finding
+from undogmatic.records.verdict_table import JudgeTable
+from undogmatic.stats import annotators, checks, jackknife, means, paired, variance
+from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
+from undogmatic.stats.checks import Array, Index
+
+MEASURES = {"numeric": "concordance", "ordered": "weighted_kappa"}
+"""What agreement is measured by, where it is not Cohen's kappa."""
+WEIGHTS = {"worse": Weight.LIMITS, "copies_judge": Weight.REVERSES, "copies_rater": Weight.LIMITS}
+"""How much a ruling changes the conclusion, where it is more than that a reader should know it."""
+MOST_NAMED = 5
+FEWEST_SAME = 10
+"""Items on which two must say the same for it to be mentioned."""
+
+
+@dataclass(frozen=True)
+class CeilingEvidence:
+    """The judge beside people, and the margin in units of the coefficient; None where nobody stated one."""
+
+    found: Ceiling
+    measure: str
+    margin: float | None
+    stated: float | None
+    raters: int
+    n: int
+    groups: int
+
+    @property
+    def needed(self) -> int | None:
+        """Independent units that would show the judge to be as good, were the difference what it seems to be."""
+        difference, margin = self.found.difference, self.margin
+        if margin is None or difference.value <= -margin:
+            return None
+        reach = (difference.value - difference.low) / (difference.value + margin)
+        wanted = int(np.ceil(self.groups * reach**2))
+        return wanted if wanted <= checks.MOST_TIMES * self.groups else None
+
+
+@dataclass(frozen=True)
+class AnnotatorEvidence:
+    """The alternative annotator test of the judge, and of a judge that says the same of every item."""
+
+    test: AlternativeAnnotator
+    constant: AlternativeAnnotator | None
+    epsilon: float
+    source: str
+
+    @property
+    def won(self) -> int:
+        """Raters that the judge may stand in for."""
+        return sum(rater.won for rater in self.test.raters)
+
+    @property
+    def raters(self) -> int:
+        """Raters who were compared."""
+        return len(self.test.raters)
+
+
+@dataclass(frozen=True)
+class CopyEvidence:
+    """Two that gave the same to all of `n` items, with `values` different ones among them."""
+
+    one: str
+    other: str
+    n: int
+    values: int
+    of_judge: bool
+
+    @property
+    def enough(self) -> bool:
+        """Whether chance does not explain it: two who agree on 95 % of such items would seldom do so on all. Of more
+        values than a short scale has, ten items are enough."""
+        return self.n >= (FEWEST_SAME if self.values > 10 else 59)
+
+
+def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+    """Tell how the judge stands beside the people who labelled its items."""
+    told.section = told.section or "people"
+    if own.table.selection == "unknown" and not own.labels.empty:
+        told.note("people.selection_unknown", settle=Finding("people.settle_selection", {}))
+    rows = own.pairs()
+    if rows.empty:
+        told.lacks("ceiling", "people.no_labels")
+        return
+    rows = rows.assign(
+        unit=rows.groupby(["item", "order"], sort=False, dropna=False).ngroup(),
+        rater_code=pd.factorize(rows["rater"])[0],
+    )
+    raters = [str(name) for name in pd.unique(rows["rater"])]
+    _copies(own, rows, raters, told)
+    if len(raters) < 2:
+        told.lacks("ceiling", "people.one_rater", rater=raters[0])
+        told.lacks("alternative_annotator", "people.one_rater", rater=raters[0])
+        return
+    _ceiling(own, rows, told, options)
+    # A judge is asked in one order; the others' labels must count once.
+    once = rows.drop_duplicates(["item", "rater"])
+    _annotator(own, once.assign(unit=pd.factorize(once["item"])[0]), raters, told, options)
+    if own.table.kind in ("numeric", "ordered", "pass_fail"):
+        _strictness(once, raters, told, options)
+    if own.table.kind in ("numeric", "ordered"):
+        _consistency(once, told, options)
+
+
+def _conclude(told: Told, ruling: Ruling, settle: Finding | None = None) -> None:
+    told.notes.append(Noted(ruling.finding, WEIGHTS.get(ruling.key, Weight.QUALIFIES), settle))
+
+
+def _ceiling(own: JudgeTable, rows: pd.DataFrame, told: Told, options: CheckOptions) -> None:
+    pairs = annotators.rater_pairs(_codes(rows["unit"]), _codes(rows["rater_code"]), options.rng())
+    labels, verdicts = rows["label"].to_numpy(), rows["verdict"].to_numpy()
+    n = int(rows["item"].iloc[pairs.first].nunique())
+    groups, names = pd.factorize(rows["code"].iloc[pairs.first])
+    if len(names) < jackknife.FEWEST:
+        told.lacks("ceiling", "people.few_shared", n=n, groups=len(names), needed=jackknife.FEWEST)
+        return
+    kind = own.table.kind
+    found = annotators.ceiling(
+        labels[pairs.first],
+        labels[pairs.second],
+        verdicts[pairs.first],
+        pairs.pair,
+        groups.astype(np.intp),
+        nominal=kind not in MEASURES,
+        level=options.level,
+    )
+    if found is None:
+        told.lacks("ceiling", "people.constant", n=n)
+        return
+    for name, estimate in zip(("agreement", "judge", "difference"), found, strict=True):
+        told.figure(f"people.{name}", estimate.replace(n=n))
+    margin = options.margin
+    if margin is not None and kind == "numeric":
+        low, high = own.table.scale or (float(labels.min()), float(labels.max()))
+        margin = margin / (high - low)
+    raters = int(rows["rater"].iloc[np.concatenate([pairs.first, pairs.second])].nunique())
+    measure = MEASURES.get(kind, "kappa")
+    evidence = CeilingEvidence(found, measure, margin, options.margin, raters, n, len(names))
+    ruling = verdict(CEILING, evidence)
+    settle = None
+    if ruling.key == "no_margin":
+        settle = Finding("people.settle_margin", {})
+    elif ruling.key == "open" and evidence.needed is not None:
+        settle = Finding("people.settle_ceiling", {"needed": evidence.needed})
+    _conclude(told, ruling, settle)
+    if not found.people.low > 0:
+        told.note(
+            "people.no_common_truth", Weight.LIMITS, **found.people.values("people"), level=options.level, n=n,
+            measure=measure,
+        )  # fmt: skip
+
+
+def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions) -> None:
+    nominal = own.table.kind not in MEASURES
+    stated = options.margin if nominal else None  # of scores, a margin in their units is no share of items
+    epsilon = annotators.EPSILON if stated is None else stated
+    labels = once["label"].to_numpy()
+    unit, rater, code = (_codes(once[column]) for column in ("unit", "rater_code", "code"))
+
+    def test(verdicts: Array) -> AlternativeAnnotator | None:
+        return annotators.alternative_annotator(
+            unit, rater, labels, verdicts, code, nominal=nominal, epsilon=epsilon, level=options.level
+        )
+
+    found = test(once["verdict"].to_numpy())
+    if found is None:
+        told.lacks(
+            "alternative_annotator",
+            "people.few_raters",
+            raters=annotators.FEWEST_RATERS,
+            items=annotators.FEWEST_ITEMS,
+        )
+        return
+    middle = float(once["label"].mode().min() if nominal else labels.mean())
+    evidence = AnnotatorEvidence(
+        found, test(np.full(labels.size, middle)), epsilon, "usual" if stated is None else "stated"
+    )
+    _conclude(told, verdict(ANNOTATOR, evidence))
+    told.figure("people.advantage", found.advantage)
+    told.tables["people.annotators"] = pd.DataFrame(
+        {"rater": raters[one.rater], "n": one.n, "advantage_share": one.advantage, "won": one.won}
+        | one.behind.row("behind")
+        | {"p": one.p_adjusted}
+        for one in found.raters
+    )
+
+
+def _copies(own: JudgeTable, rows: pd.DataFrame, raters: list[str], told: Told) -> None:
+    """Name raters whose labels are the judge's, or another rater's."""
+    found: list[CopyEvidence] = []
+    same = rows.assign(same=rows["label"] == rows["verdict"]).groupby("rater", sort=False)
+    counts = same.agg(n=("item", "nunique"), same=("same", "all"), values=("label", "nunique"))
+    for rater, row in counts[counts["same"]].iterrows():
+        found.append(CopyEvidence(str(rater), own.judge, int(row["n"]), int(row["values"]), True))
+    labels = rows.drop_duplicates(["item", "rater"])
+    most = labels["rater"].value_counts().head(50).index
+    wide = labels[labels["rater"].isin(most)].pivot(index="item", columns="rater", values="label")
+    for n, one in enumerate(wide.columns):
+        for other in wide.columns[n + 1 :]:
+            both = wide[[one, other]].dropna()
+            if len(both) and (both[one] == both[other]).all():
+                found.append(CopyEvidence(str(one), str(other), len(both), both[one].nunique(), False))
+    for evidence in found:
+        if evidence.n >= FEWEST_SAME and evidence.values > 1:
+            _conclude(told, verdict(COPY, evidence))
+
+
+def _strictness(once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions) -> None:
+    """Name raters whose labels of the items that others labelled too are lower or higher than theirs."""
+    table = _apart(once, options)
+    if table.empty:
+        return
+    told.tables["people.raters"] = table
+    named = once
+    # Who is far from the others makes the others look far from him: he is left out before they are compared.
+    for _ in range(MOST_NAMED):
+        first = table.sort_values("apart", key=np.abs, ascending=False).iloc[0] if len(table) > 1 else None
+        if first is None or not first["p_holm"] < 1 - options.level:
+            return
+        values = {"rater": first["rater"], "n": int(first["n"]), "raters": len(raters), "level": options.level}
+        ends = float(first["low"]), float(first["high"])
+        if first["apart"] < 0:
+            told.note("people.lower", apart=-float(first["apart"]), interval=(-ends[1], -ends[0]), **values)
+        else:
+            told.note("people.higher", apart=float(first["apart"]), interval=ends, **values)
+        named = named[named["rater"] != first["rater"]]
+        table = _apart(named, options)
+
+
+def _apart(once: pd.DataFrame, options: CheckOptions) -> pd.DataFrame:
+    """How far each rater's labels lie from the mean of the others' on the same items, corrected for all raters."""
+    by_item = once.groupby("item", sort=False)["label"]
+    size, total = by_item.transform("size"), by_item.transform("sum")
+    shared = once[size > 1].assign(apart=(once["label"] - (total - once["label"]) / (size - 1))[size > 1])
+    found, p_values = [], []
+    for rater, rows in shared.groupby("rater", sort=False):
+        units = means.sums(rows["apart"].to_numpy(), rows["code"].to_numpy())
+        if units.total.size >= annotators.FEWEST_ITEMS:
+            estimate = means.of_sums(units, options.level)
+            found.append({"rater": str(rater), "n": len(rows)} | estimate.row("apart"))
+            t = abs(estimate.value) / estimate.se if estimate.se > 0 else np.inf * abs(estimate.value)
+            p_values.append(min(1.0, 2 * float(special.stdtr(estimate.df, -t))) if estimate.value else 1.0)
+    return pd.DataFrame(found).assign(p_holm=paired.holm(p_values)) if len(found) > 1 else pd.DataFrame()
+
+
+def _consistency(once: pd.DataFrame, told: Told, options: CheckOptions) -> None:
+    """Tell the intraclass correlation of single labels, where all raters labelled the same items."""
+    wide = once.pivot(index="item", columns="rater", values="label")
+    crossed = wide.loc[:, wide.notna().mean() >= 0.5].dropna()
+    codes = once.drop_duplicates("item").set_index("item")["code"].reindex(crossed.index)
+    if crossed.shape[1] < 2 or codes.nunique() < variance.FEWEST_FOR_LIMITS:
+        return
+    study = variance.Study(crossed.to_numpy(), ["rater"], groups=codes.to_numpy(), level=options.level)
+    if not study.constant:
+        told.figure("people.icc", study.reliability({}).phi.replace(n=len(crossed)))
+
+
+def _codes(column: pd.Series) -> Index:
+    return column.to_numpy(dtype=np.intp)

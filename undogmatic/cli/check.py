@@ -1,0 +1,118 @@
+"""`undogmatic check`: whether to believe a judge whose verdicts are in a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from undogmatic.errors import ConfigError
+from undogmatic.safety.outside import brief, read_text
+
+READING = {
+    "judge": "the column of a judge's verdicts; once for each judge",
+    "human": "the column of a person's labels; once for each person",
+    "text": "the column of what was judged; twice for the two outputs of a choice",
+    "item": "the column of the items' ids",
+    "group": "the column of what belongs together, such as the pair or the document",
+    "system": "the column of who made what was judged",
+    "criterion": "the column of the criterion, where a row is one verdict",
+    "repeat": "the column of the repeat",
+    "order": "the column of the order in which two outputs were shown",
+    "confidence": "the column of the judge's confidence",
+    "rater": "the column of who gave the label, where a row is one label",
+    "verdict": "the column of the verdict, where a row is one verdict",
+    "kind": "numeric, ordered, unordered, pass_fail or pairwise",
+    "scale": "the scale of the verdicts, e.g. 1-5, or the categories from the lowest: poor,fair,good",
+    "human_scale": "the scale of the labels, where it is another",
+    "labels": "how the labelled items were chosen: all, random, by-verdict or probabilities:COLUMN",
+    "choices": "what the choices of two are called, e.g. A,B,tie",
+    "passes": "the category that passes",
+}
+"""How the files are read: the options of `TableOptions`."""
+SETTING = {
+    "level": ("P", "confidence level of the intervals (default: 0.95)"),
+    "least": ("K", "least agreement beyond chance of a believed judge (default: 0.4)"),
+    "margin": ("D", 'differences up to this do not matter; without it "no difference" is never claimed'),
+    "prevalence": ("P", 'share of "pass" where the judge will be used'),
+    "alpha": ("P", "how often the judge may be wrong where it decides alone (default: 0.1)"),
+    "delta": ("P", "with what probability that may fail (default: 0.05)"),
+    "seed": ("N", "of all that is drawn (default: 0)"),
+}
+"""What is asked of the check: the options of `CheckOptions`."""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    from undogmatic.records.wordings import languages
+
+    parser = commands.add_parser("check", help="whether to believe a judge whose verdicts are in a file")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="CSV, JSON Lines, Parquet or XLSX; or another's log")
+    parser.add_argument("--against", action="append", metavar="OLD", help="an earlier file: what has changed since?")
+    reading = parser.add_argument_group("how the files are read (recognised where not given)")
+    for name, what in READING.items():
+        several: dict[str, Any] = {"action": "append"} if name in ("judge", "human", "text") else {}
+        reading.add_argument(
+            f"--{name.replace('_', '-')}", metavar="C" if "column" in what else "X", help=what, **several
+        )
+    setting = parser.add_argument_group("what is asked")
+    for name, (metavar, what) in SETTING.items():
+        kind: type = int if name == "seed" else float
+        setting.add_argument(f"--{name}", metavar=metavar, type=kind, help=what.replace("%", "%%"))
+    leave = "a column that is no rival explanation and no slice"
+    setting.add_argument("--ignore", action="append", metavar="C", help=leave)
+    shown = parser.add_argument_group("what is written")
+    shown.add_argument("--language", choices=languages(), default="en", help="of what is said (default: en)")
+    shown.add_argument("--report", metavar="DIR", help="a folder for report.html, report.md, figures and tables")
+    shown.add_argument("--card", action="append", metavar="FILE", help="a trust card: .json, .md, .html or .svg")
+    shown.add_argument("--json", action="store_true", help="print all that was found as JSON")
+    shown.add_argument("--use", help="of the card: what the judge is to be used for")
+    shown.add_argument("--expires", type=int, metavar="DAYS", help="of the card: for how long (default: 180)")
+    known = "of the card: what is known of the judge, e.g. model=gpt-5 prompt=@prompt.txt (@: what is in the file)"
+    shown.add_argument("--judge-config", action="append", nargs="+", default=[], metavar="KEY=VALUE", help=known)
+    parser.set_defaults(run=run)
+
+
+def run(typed: argparse.Namespace) -> None:
+    """Check, print what was found and write what was asked for. The exit status is 0 whatever was found."""
+    from undogmatic.cli.checked import checked
+    from undogmatic.report import card
+    from undogmatic.report.check import as_json, show, words_for, write
+
+    card_paths = [card.checked_path(path) for path in typed.card or ()]
+    for name in ("use", "expires", "judge_config"):
+        if vars(typed)[name] and not card_paths:
+            what = f"--{name.replace('_', '-')} says something of a trust card, and none is written"
+            raise ConfigError(f"{what}. Add --card card.json.")
+    given = {name: vars(typed)[name] for name in (*READING, *SETTING, "ignore") if vars(typed)[name] is not None}
+    settings = pairs_of([word for words in typed.judge_config for word in words], "--judge-config")
+    result, reading = checked(typed.files, typed.against, given, settings)
+    words = words_for(result, typed.language)
+    paths: dict[str, Path] = {}
+    if typed.report is not None:
+        write(result, words, Path(typed.report), f"undogmatic {shlex.join(typed.line)}")
+        paths["report"] = Path(typed.report) / "report.html"
+    if card_paths:
+        days = card.DAYS if typed.expires is None else typed.expires
+        cards = card.cards_of(result, words, reading.model_dump(mode="json", exclude_defaults=True), typed.use, days)
+        written = [path for asked in card_paths for path in card.write(cards, asked)]
+        paths["card"] = written[0]
+    if typed.json:
+        print(json.dumps(as_json(result, words), ensure_ascii=False, indent=2))
+    else:
+        show(result, words, paths)
+
+
+def pairs_of(words: Sequence[str], option: str) -> dict[str, str]:
+    """Words of the form KEY=VALUE; @FILE stands for the text in a file. Raises ConfigError, DataError."""
+    pairs: dict[str, str] = {}
+    for word in words:
+        key, mark, value = word.partition("=")
+        if not mark or not key or key in pairs:
+            why = f"gives `{key}` a second time" if key in pairs else "is not of the form KEY=VALUE"
+            raise ConfigError(f"{option}: {brief(word)} {why}, e.g. model=gpt-5 prompt=@prompt.txt")
+        pairs[key] = read_text(Path(value[1:])) if value.startswith("@") else value
+    return pairs

@@ -1,0 +1,122 @@
+"""Checks verdicts from files or from a table, for the command and for Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import pandas as pd
+from pydantic import BaseModel, ValidationError
+
+from undogmatic.analyses.check import check as examine
+from undogmatic.datasets.table import TableOptions, read_table
+from undogmatic.errors import ConfigError
+from undogmatic.records.checked import CheckOptions, CheckResult
+from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.report.check import first_line, shown_in_notebook, words_for
+from undogmatic.safety.outside import brief
+
+SEVERAL = ("judge", "human", "text", "ignore")
+"""Options that may name several columns."""
+Options = TypeVar("Options", bound=BaseModel)
+Source: TypeAlias = pd.DataFrame | str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class ShownCheck(CheckResult):
+    """A check that a notebook shows in words."""
+
+    language: str = "en"
+
+    def _repr_html_(self) -> str:
+        return shown_in_notebook(self, words_for(self, self.language))
+
+    def __str__(self) -> str:
+        return first_line(self, words_for(self, self.language))
+
+
+def check(
+    verdicts: Source,
+    *,
+    against: Source | None = None,
+    language: str = "en",
+    **options: Any,
+) -> ShownCheck:
+    """Check verdicts that were made elsewhere, in a table or in files; a notebook shows what came of it.
+
+    Args:
+        verdicts: A row for each item (a column for each judge and each person) or for each verdict.
+        against: Earlier verdicts on the same items: what has changed?
+        language: Of what is shown: "en" or "pt".
+        options: Those of `undogmatic check`, e.g. judge="score", human=["anna", "ben"], margin=0.5.
+    Raises:
+        ConfigError: An option is wrong. DataError: The verdicts cannot be read.
+    """
+    result, _ = checked(verdicts, against, options, {})
+    return ShownCheck(**{**vars(result), "language": language})
+
+
+def checked(
+    source: Any, against: Any, given: Mapping[str, Any], settings: Mapping[str, str]
+) -> tuple[CheckResult, TableOptions]:
+    """What a check finds in a source with the options `given`, and how the source was read. `settings` are what is
+    known of the judge besides. Raises ConfigError, DataError."""
+    known = {**TableOptions.model_fields, **CheckOptions.model_fields}
+    if wrong := given.keys() - known.keys():
+        raise ConfigError(f"`{min(wrong)}` is no option of a check. There are: {', '.join(known)}.")
+    listed = {k: [v] if k in SEVERAL and isinstance(v, str) else v for k, v in given.items()}
+    options = made(CheckOptions, {k: v for k, v in listed.items() if k in CheckOptions.model_fields})
+    reading = made(TableOptions, {k: v for k, v in listed.items() if k in TableOptions.model_fields})
+    table = with_settings(read(source, reading), settings)
+    return examine(table, options, None if against is None else read(against, reading)), reading
+
+
+def read(source: Any, reading: TableOptions) -> VerdictTable:
+    """The verdict table in files or in a data frame. Raises ConfigError for a file that is not there."""
+    paths = [source] if isinstance(source, str | Path) else source
+    if isinstance(paths, list | tuple):
+        for path in paths:
+            existing(path)
+        paths = [Path(path) for path in paths]
+    return read_table(paths, reading)
+
+
+def existing(path: str | Path) -> Path:
+    """The path of a file or folder that is there. Raises ConfigError that lists what lies beside it."""
+    found = Path(path).expanduser()
+    try:
+        if found.exists():
+            return found
+        folder = found.parent
+        kinds = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx")
+        beside = sorted(p.name for p in folder.iterdir() if p.suffix.lower() in kinds) if folder.is_dir() else []
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ConfigError(f"{brief(str(path))} cannot be read ({getattr(error, 'strerror', None) or error}).") from None
+    listing = f"In {folder}: {', '.join(beside[:8])}." if beside else f"No such file lies in {folder}."
+    raise ConfigError(f"{brief(str(path))} does not exist. {listing} Type: undogmatic check FILE")
+
+
+def made(record: type[Options], values: Mapping[str, Any]) -> Options:
+    """A record of options. Raises ConfigError that names the option as it is typed, and its value."""
+    try:
+        return record(**values)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name, what = str(problem["loc"][0]) if problem["loc"] else "", problem["msg"].removeprefix("Value error, ")
+        way = "undogmatic check --help lists what is allowed."
+        shown = f"--{name.replace('_', '-')} is {brief(values.get(name))}: " if name else ""
+        raise ConfigError(f"{shown}{what}. {way}") from None
+
+
+def with_settings(table: VerdictTable, settings: Mapping[str, str]) -> VerdictTable:
+    """The table with what is known of its only judge. Raises ConfigError where it has several."""
+    if not settings:
+        return table
+    if len(table.judges) != 1:
+        listed = ", ".join(table.judges[:6])
+        way = "Check one of them: --judge COLUMN"
+        raise ConfigError(f"--judge-config is given, and the files have several judges: {listed}. {way}")
+    judge = table.judges[0]
+    return replace(table, settings={judge: {**table.settings.get(judge, {}), **settings}})

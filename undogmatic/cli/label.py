@@ -1,0 +1,74 @@
+"""Holds `undogmatic label`: opens a page in the browser on which a person labels the items of a file one by one."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import getpass
+import shlex
+from pathlib import Path
+from typing import Any
+
+from undogmatic.errors import ConfigError
+from undogmatic.safety.outside import brief, visible
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    label = commands.add_parser("label", help="label the items of a file in the browser, blind to what the judge said")
+    label.add_argument("file", metavar="FILE", help="the table with the texts (CSV, JSON Lines, JSON, Parquet, XLSX)")
+    label.add_argument(
+        "--scale", help="1-5, 0..100 (any number between), bad<ok<good or pass,fail (default: pass,fail)"
+    )
+    label.add_argument("--rubric", metavar="YAML", help="take scale and question from a rubric's file")
+    label.add_argument("--question", help="what is asked about each item")
+    label.add_argument("--rater", help="whose labels they are (default: the name of this user)")
+    label.add_argument("--text", action="append", default=[], metavar="COLUMN", help="a column that is shown")
+    label.add_argument("--item", metavar="COLUMN", help="the column with the ids of the items")
+    tells = "a column that is shown once the item is labelled, e.g. the judge's verdict"
+    label.add_argument("--reveal", action="append", default=[], metavar="COLUMN", help=tells)
+    label.add_argument("--out", help="where the labels are kept (default: FILE with .labels.csv for its suffix)")
+    label.add_argument("--random", type=int, metavar="N", help="so many items drawn at random instead of all")
+    label.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
+    label.add_argument("--language", choices=("en", "pt"), default="en")
+    label.add_argument("--port", type=int, default=0, help="default: a free one")
+    label.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
+    label.set_defaults(run=_label)
+
+
+def _label(typed: argparse.Namespace) -> None:
+    from undogmatic.review.page import Server, Sheet, read_entries, read_rubric, scale_of
+
+    if typed.scale is not None and typed.rubric is not None:
+        raise ConfigError("--scale and --rubric are both given, and a rubric has a scale. Leave one out.")
+    scale, questions = read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
+    entries = read_entries(typed.file, typed.item, typed.text, typed.reveal)
+    if typed.random is not None:
+        import numpy as np
+
+        if not 1 <= typed.random <= len(entries):
+            raise ConfigError(f"--random is {typed.random}; {typed.file} has {len(entries)} items to draw from.")
+        drawn = np.random.default_rng(typed.seed).permutation(len(entries))[: typed.random]
+        entries = [entries[n] for n in drawn]
+    out = Path(typed.out) if typed.out else Path(typed.file).with_suffix(".labels.csv")
+    if out.resolve() == Path(typed.file).resolve():
+        raise ConfigError(f"--out is {brief(str(out))}, the file with the texts itself. Name another.")
+    question = typed.question or questions.get(typed.language) or next(iter(questions.values()), "")
+    sheet = Sheet(entries, scale, out, typed.rater or getpass.getuser(), question, typed.language)
+    try:
+        server = Server(sheet, typed.port)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"--port is {typed.port}, which cannot be used: {error}. Leave it out.") from None
+    with server:
+        print(visible(f"{len(sheet.done)} of {len(entries)} items are labelled by {sheet.rater}; labels go to {out}."))
+        print(f"Label them here (Ctrl-C ends it, the same command goes on):\n\n  {server.url}\n", flush=True)
+        if not typed.no_browser:
+            import webbrowser
+
+            webbrowser.open_new_tab(server.url)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
+    print(visible(f"{len(sheet.done)} of {len(entries)} items are labelled by {sheet.rater}. Next:"))
+    chosen = "random" if typed.random is not None else "all"
+    again = ["undogmatic", "check", typed.file, str(out), *(("--labels", chosen) if chosen == "random" else ())]
+    print(visible(f"  {shlex.join(again)}"))

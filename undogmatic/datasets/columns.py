@@ -1,0 +1,418 @@
+"""Finds out which column of a verdict table says what, by name and by content; asks where that is doubtful.
+
+Names are known in English and Portuguese, in any case, with or without accents.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pandas as pd
+
+from undogmatic.datasets.cells import Cells, fold, read_cells
+from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES
+from undogmatic.errors import ConfigError
+from undogmatic.records.records import Record
+from undogmatic.records.results import Finding
+from undogmatic.records.verdict_table import Kind
+
+
+class TableOptions(Record):
+    """How a verdict table is read, where that is not to be recognised.
+
+    Attributes:
+        judge: Columns of verdicts, or the column with the names of judges. verdict: In the latter case the column with
+            what they said. human: Columns of labels, one per rater, or the one beside a column `rater`.
+        item, text, group, system, criterion, repeat, order, confidence, rater: Columns; of texts (and systems) two
+            where two outputs are compared.
+        kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories "bad<ok<good".
+        labels: How the labelled items were chosen: unknown, all, random, by-verdict, probabilities:COLUMN.
+        choices: Whether a pairwise choice numbers outputs in the given order or as they were shown.
+        passes: Which category is "pass".
+    """
+
+    judge: tuple[str, ...] = ()
+    verdict: str | None = None
+    human: tuple[str, ...] = ()
+    item: str | None = None
+    text: tuple[str, ...] = ()
+    group: str | None = None
+    system: tuple[str, ...] = ()
+    criterion: str | None = None
+    repeat: str | None = None
+    order: str | None = None
+    confidence: str | None = None
+    rater: str | None = None
+    kind: Kind | None = None
+    scale: str | None = None
+    human_scale: str | None = None
+    labels: str = "unknown"
+    choices: Literal["given", "shown"] | None = None
+    passes: str | None = None
+
+
+NAMES: Mapping[str, Sequence[str]] = {
+    name: tuple(words.split("|"))
+    for name, words in {
+        "item": "item id|item|itemid|id item|example id|sample id|instance id|case id|question id|prompt id|pair id"
+        "|record id|doc id|document id|id texto|id documento|id caso|id|uid|uuid|qid|example|instance|exemplo|codigo"
+        "|key|index|idx|caso|case",
+        "text": "text|texto|response|resposta|output|saida|answer|completion|model output|model response|model answer"
+        "|generated text|generation|summary|resumo|content|conteudo|candidate|candidato|document text|sentence|frase"
+        "|comment text|mensagem|message",
+        "context": "prompt|question|pergunta|input|entrada|instruction|instrucao|query|context|contexto|source|fonte",
+        "group": "group|grupo|cluster|group id|id grupo|family|familia|conversation|conversation id|thread|thread id"
+        "|processo|document|documento|doc|case|caso",
+        "system": "system|sistema|policy|generator|gerador|maker|candidate model|system id|modelo avaliado"
+        "|evaluated model|model|modelo|model name|model id",
+        "criterion": "criterion|criterio|criteria|dimension|dimensao|aspect|aspecto|metric|metrica|metric name|rubric"
+        "|rubrica|criterion name",
+        "repeat": "repeat|repetition|repeticao|run|trial|attempt|replicate|epoch|rodada|tentativa|repeat id|run id",
+        "order": "order|ordem|presentation order|shown order|ordem apresentada|position|posicao|swapped|swap|trocado"
+        "|invertido|is swapped|flipped",
+        "confidence": "confidence|confianca|certainty|certeza|judge confidence|confianca juiz|verdict confidence",
+        "rater": "rater|annotator|anotador|anotadora|avaliador|avaliadora|labeler|labeller|worker|worker id|rater id"
+        "|annotator id|annotator name|id anotador|human annotator",
+        "remark": "reason|reasoning|rationale|explanation|justification|justificativa|explicacao|comment|comentario"
+        "|razao|motivo|judge reason|judge reasoning|judge rationale|judge explanation|critique|feedback|raciocinio"
+        "|notes",
+    }.items()
+}
+SETTINGS = {
+    name: name.replace(" ", "_")
+    for name in (
+        "judge model|judge prompt|judge version|judge temperature|prompt version|model version|temperature|seed|top p"
+        "|system prompt|prompt template|judge config|rubric version|prompt id|judge settings"
+    ).split("|")
+}
+_JUDGE = set(
+    "judge judges juiz juiza juizes llm llms ia ai evaluator grader autorater automatic automatico auto machine maquina"
+    " predicted prediction pred preds predicao predito classifier classificador".split()
+)
+_MODEL = re.compile(r"(gpt|chatgpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|sabia|phi|gemma|grok)")
+_HUMAN = set(
+    "human humans humano humana humanos people person pessoa pessoas gold golden ouro oracle annotator anotador"
+    " anotadora annotation anotacao rater expert especialista truth true verdade gabarito manual avaliador avaliadora"
+    " reviewer revisor labeler groundtruth gt reference referencia".split()
+)
+_WEAK_JUDGE = {"verdict", "verdicts", "veredito", "veredicto"}
+_WEAK_HUMAN = set("label labels rotulo rotulos expected esperado esperada target correct correto alvo".split())
+_NEUTRAL = set(
+    "score scores nota notas rating ratings grade grades choice escolha winner vencedor vencedora preference"
+    " preferencia preferred pontuacao avaliacao result resultado decision decisao value valor class classe category"
+    " categoria".split()
+)
+_CHOICE = {"choice", "escolha", "winner", "vencedor", "vencedora", "preference", "preferencia", "preferred"}
+_SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "second": 1}
+_NO_VALUE = set("id ids name nome time date data chars length tokens model modelo prompt version cost url n".split())
+_ORDERS = {"as given": 0, "given": 0, "original": 0, "ab": 0, "a b": 0, "normal": 0, "1 2": 0, "12": 0, "forward": 0}
+_ORDERS |= {"direta": 0, "swapped": 1, "swap": 1, "reversed": 1, "reverse": 1, "ba": 1, "b a": 1, "2 1": 1, "21": 1}
+_ORDERS |= {"trocada": 1, "trocado": 1, "invertida": 1, "invertido": 1, "inverse": 1, "flipped": 1, "backward": 1}
+_YES_NO = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "nao": 0, "sim": 1}
+_SAMPLE = 2000
+
+
+@dataclass
+class Columns:
+    """Which column has which role; `judges` holds names of judges (long form). `pairwise`: two outputs are compared."""
+
+    item: str | None = None
+    texts: tuple[str, ...] = ()
+    group: str | None = None
+    systems: tuple[str, ...] = ()
+    criterion: str | None = None
+    repeat: str | None = None
+    order: str | None = None
+    confidence: str | None = None
+    rater: str | None = None
+    context: str | None = None
+    judges: str | None = None
+    verdicts: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    pairwise: bool = False
+    notes: list[Finding] = field(default_factory=list)
+
+    def used(self) -> set[str]:
+        """The columns with a role."""
+        single = (self.item, self.group, self.criterion, self.repeat, self.order, self.confidence, self.rater)
+        many = (*self.texts, *self.systems, *self.verdicts, *self.labels, *self.settings, *self.remarks)
+        return {name for name in (*single, self.judges, *many) if name is not None}
+
+
+def tokens(name: str) -> tuple[str, ...]:
+    """The words of a column's name: "humanScore_1" is human, score, 1."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return tuple(re.findall(r"[a-z]+|\d+", fold(parted.replace(".", " "))))
+
+
+def find_columns(cells: pd.DataFrame, options: TableOptions) -> Columns:
+    """Give each column its role. Raises ConfigError naming the candidates where it is doubtful, and for an option that
+    names no column."""
+    return _Search(cells, options).columns()
+
+
+class _Search:
+    def __init__(self, cells: pd.DataFrame, options: TableOptions) -> None:
+        self.cells, self.options = cells, options
+        self.names = {str(column): tokens(str(column)) for column in cells}
+        self.joined = {name: " ".join(parts) for name, parts in self.names.items()}
+        self._samples: dict[str, Cells] = {}
+        self.found = Columns()
+        self.taken: set[str] = set()
+
+    def columns(self) -> Columns:
+        found, options = self.found, self.options
+        found.labels = tuple(self._named(name, "--human") for name in options.human)
+        judged = tuple(self._named(name, "--judge") for name in options.judge)
+        found.verdicts = () if options.verdict is None else (self._named(options.verdict, "--verdict"),)
+        self.taken |= {*found.labels, *judged, *found.verdicts}
+        self._sides("texts", options.text, "--text", NAMES["text"])
+        self._sides("systems", options.system, "--system", NAMES["system"])
+        for role in ("item", "criterion", "repeat", "order", "confidence", "rater", "group"):
+            self._single(role, getattr(options, role))
+        self._judges_by_name(judged)
+        found.settings = tuple(n for n in self._free() if self.joined[n] in SETTINGS)
+        self.taken |= set(found.settings)
+        if not found.texts and (text := self._first("text", self._is_text)):
+            found.texts = (text,)
+            self.taken.add(text)
+        if not found.systems and (system := self._first("system", self._is_names)):
+            found.systems = (system,)
+            self.taken.add(system)
+        found.context = self._first("context", lambda name: True)
+        found.remarks = tuple(n for n in self._free() if self.joined[n] in NAMES["remark"])
+        self.taken |= {*found.remarks, *([found.context] if found.context else [])}
+        self._verdicts_and_labels()
+        found.pairwise = self._pairwise()
+        if found.pairwise is False and len(found.texts) == 2:
+            found.texts = ()
+        return found
+
+    # Single roles
+
+    def _named(self, typed: str, option: str) -> str:
+        """The column that an option names."""
+        if typed in self.names:
+            return typed
+        same = [name for name in self.names if fold(name) == fold(typed)]
+        if len(same) == 1:
+            return same[0]
+        close = difflib.get_close_matches(typed, self.names, 1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise ConfigError(f"{option} is {typed!r}, which is no column.{hint} Columns: {', '.join(self.names)}.")
+
+    def _free(self) -> list[str]:
+        return [name for name in self.names if name not in self.taken]
+
+    def _first(self, role: str, fits: object) -> str | None:
+        """The free column with the first of the role's names that fits."""
+        assert callable(fits)
+        free = {self.joined[name]: name for name in reversed(self._free())}
+        return next((free[known] for known in NAMES[role] if known in free and fits(free[known])), None)
+
+    def _single(self, role: str, typed: str | None) -> None:
+        fits = {
+            "order": self._is_order,
+            "rater": lambda name: not self._is_value(name, loose=False),
+            "confidence": lambda name: self._cells(name).numeric > 0.5,
+            "group": lambda name: name != self.found.item,
+            "criterion": self._is_names,
+            "item": lambda name: not (self.joined[name] in ("item", "case", "caso", "example") and self._is_text(name)),
+        }.get(role, lambda name: True)
+        name = self._named(typed, f"--{role}") if typed is not None else self._first(role, fits)
+        if name is not None:
+            setattr(self.found, role, name)
+            self.taken.add(name)
+
+    def _sides(self, role: str, typed: Sequence[str], option: str, stems: Iterable[str]) -> None:
+        """Two columns of one stem for the two outputs that are compared (`text_1`, `text_2`), or those typed."""
+        found = tuple(self._named(name, option) for name in typed)
+        if len(found) > 2:
+            raise ConfigError(f"{option} names {len(found)} columns; give one, or two where two outputs are compared.")
+        if not found:
+            sides: dict[str, dict[int, str]] = {}
+            for name in self._free():
+                parts = self.names[name]
+                for stem, side in ((parts[:-1], parts[-1:]), (parts[1:], parts[:1])):
+                    if side and side[0] in _SIDES and " ".join(stem) in stems:
+                        sides.setdefault(" ".join(stem), {}).setdefault(_SIDES[side[0]], name)
+            whole = [pair for pair in sides.values() if len(pair) == 2]
+            found = (whole[0][0], whole[0][1]) if whole else ()
+        if found:
+            setattr(self.found, role, found)
+            self.taken |= set(found)
+
+    # What a column holds
+
+    def _cells(self, name: str) -> Cells:
+        if name not in self._samples:
+            held = self.cells[name].to_numpy(dtype=object)
+            step = max(1, len(held) // _SAMPLE)
+            self._samples[name] = read_cells(held[::step])
+        return self._samples[name]
+
+    def _is_value(self, name: str, loose: bool = True) -> bool:
+        """Whether it can hold verdicts: numbers, known words, or (loose) few different ones."""
+        cells = self._cells(name)
+        words = cells.distinct_words()
+        if not words:
+            return False
+        if cells.numeric >= 0.7 or words.keys() <= _known_words():
+            return True
+        short = max(map(len, words)) <= 40
+        return loose and short and (len(words) <= 12 and len(words) * 2 <= max(cells.said, 4))
+
+    def _is_text(self, name: str) -> bool:
+        cells = self._cells(name)
+        return cells.said > 0 and cells.numeric < 0.5 and not cells.distinct_words().keys() <= _known_words()
+
+    def _is_names(self, name: str) -> bool:
+        """Whether it holds names that come again, which are neither numbers nor known verdicts."""
+        cells = self._cells(name)
+        words = cells.distinct_words()
+        return bool(words) and cells.numeric < 0.5 and not words.keys() <= _known_words()
+
+    def _is_order(self, name: str) -> bool:
+        return order_words(self.joined[name], self._cells(name).distinct_words()) is not None
+
+    # Verdicts and labels
+
+    def _judges_by_name(self, judged: Sequence[str]) -> None:
+        """Find the column with the names of judges, if there is one."""
+        found = self.found
+        if judged:
+            names = [name for name in judged if not self._is_value(name, loose=len(judged) > 1 or not found.verdicts)]
+            if found.verdicts and len(judged) == 1:
+                names = list(judged)
+            if not names:
+                found.verdicts = (*found.verdicts, *judged)
+            elif len(judged) == 1:
+                found.judges = judged[0]
+            else:
+                shown = ", ".join(f"`{name}`" for name in names)
+                raise ConfigError(f"--judge names several columns, but {shown} holds no verdicts. Name one column.")
+            return
+        exact = ("judge", "juiz", "juiza", "judge name", "judge id", "judge model", "evaluator", "grader", "nome juiz")
+        for wanted in (*exact, "llm", "evaluator model"):
+            for name in self._free():
+                if self.joined[name] == wanted and self._is_names(name):
+                    others = [n for n in self._free() if n != name and self._side(n) != -1 and self._is_value(n)]
+                    if found.verdicts or others:
+                        found.judges = name
+                        self.taken.add(name)
+                        return
+
+    def _side(self, name: str) -> int | None:
+        """Whose a column is by its name: 1 a judge's, -1 a person's, 0 one of them, None no verdict or label."""
+        parts = set(self.names[name])
+        judge = 2 * bool(parts & _JUDGE or any(_MODEL.match(part) for part in parts)) + bool(parts & _WEAK_JUDGE)
+        human = 2 * bool(parts & _HUMAN) + bool(parts & _WEAK_HUMAN)
+        if judge or human:
+            named = parts & _NO_VALUE and not parts & (_NEUTRAL | _WEAK_JUDGE | _WEAK_HUMAN)
+            return None if named else (1 if judge >= human else -1)
+        return 0 if parts & _NEUTRAL and not parts & _NO_VALUE else None
+
+    def _verdicts_and_labels(self) -> None:
+        found = self.found
+        sides: dict[int, list[str]] = {1: [], 0: [], -1: []}
+        for name in self._free():
+            side = self._side(name)
+            if side is not None and self._is_value(name):
+                sides[side].append(name)
+        judges, neutral, people = sides[1], sides[0], sides[-1]
+        typed_judges, typed_people = bool(found.verdicts), bool(found.labels)
+        if not typed_people and people:
+            found.labels = self._several(people, "--human", "the labels of people", judge=False)
+        if not typed_judges:
+            if found.judges is not None:
+                candidates = judges + neutral
+                if len(candidates) != 1:
+                    self._ask(candidates or self._values(), "--verdict", "what the judges said")
+                found.verdicts = (candidates[0],)
+                neutral = [name for name in neutral if name != candidates[0]]
+            elif judges:
+                found.verdicts = self._several(judges, "--judge", "the verdicts of the judge", judge=True)
+            elif len(neutral) == 1:
+                found.verdicts, neutral = (neutral[0],), []
+            elif neutral:
+                self._ask(neutral, "--judge", "the verdicts of the judge")
+            else:
+                self._ask(self._values() or list(found.labels), "--judge", "the verdicts of the judge")
+        if not found.labels and not typed_people and neutral and found.judges is None:
+            if len(neutral) > 1:
+                self._ask(neutral, "--human", "the labels of people")
+            found.labels = (neutral[0],)
+        self._note("verdict", found.verdicts, typed_judges)
+        self._note("label", found.labels, typed_people)
+
+    def _note(self, role: str, names: Sequence[str], typed: bool) -> None:
+        if names and not typed:
+            self.found.notes.append(
+                Finding(f"table.read_{role}", {"columns": [f"`{n}`" for n in names], "n": len(names)})
+            )
+
+    def _values(self) -> list[str]:
+        return [name for name in self._free() if self._is_value(name)]
+
+    def _several(self, names: list[str], option: str, what: str, judge: bool) -> tuple[str, ...]:
+        """The columns if they are clearly those of several raters or judges: alike but for one part of their names."""
+        if len(names) > 1:
+            parts = [self.names[name] for name in names]
+            shared = set(parts[0]).intersection(*map(set, parts[1:]))
+            ends = {len(each) for each in parts}
+            alike = bool(shared) and max(ends) - min(ends) <= 1 and all(len(set(each) - shared) >= 1 for each in parts)
+            models = judge and all(any(_MODEL.match(part) for part in each) for each in parts)
+            if not (alike or models):
+                self._ask(names, option, what)
+        return tuple(names)
+
+    def _ask(self, names: Sequence[str], option: str, what: str) -> None:
+        if not names:
+            listed = ", ".join(f"`{name}`" for name in self.names)
+            raise ConfigError(f"no column seems to hold {what}. Columns: {listed}. Name it: {option} COLUMN.")
+        shown = "; ".join(f"`{n}` (e.g. {', '.join(self._cells(n).examples()) or 'empty'})" for n in names[:8])
+        way = " or ".join(f"{option} {quoted(name)}" for name in names[:4])
+        several = f"; for several, repeat {option}" if len(names) > 1 and option != "--verdict" else ""
+        count = "a column that may hold" if len(names) == 1 else f"{len(names)} columns may hold"
+        raise ConfigError(f"which column holds {what}? There is {count} them: {shown}. Type {way}{several}.")
+
+    def _pairwise(self) -> bool:
+        found = self.found
+        if self.options.kind is not None:
+            return self.options.kind == "pairwise"
+        words = {word for name in found.verdicts for word in self._cells(name).distinct_words()}
+        two = found.order is not None or len(found.texts) == 2 or len(found.systems) == 2
+        named = any(set(self.names[name]) & _CHOICE for name in found.verdicts)
+        if not words <= CHOICES.keys():
+            return named and len(found.systems) == 2
+        return two or (named and len(words - {"c"}) >= 1 and not words <= {"0", "1"})
+
+
+def order_words(name: str, words: Iterable[str]) -> dict[str, int] | None:
+    """What the cells of a column of orders mean, 0 as given, 1 swapped; None if they are no orders."""
+    says_swapped = bool(set(name.split()) & {"swapped", "swap", "trocado", "invertido", "flipped"})
+    known = _ORDERS | (_YES_NO if says_swapped else {})
+    words = set(words)
+    if not words:
+        return None
+    if words <= known.keys():
+        return {word: known[word] for word in words}
+    if words <= {"0", "1"} or words <= {"1", "2"}:
+        low = min(words) if len(words) == 2 or words == {"0"} else "1"
+        return {word: int(word != low) for word in words}
+    return None
+
+
+def quoted(name: str) -> str:
+    """A name as it is typed in a shell."""
+    return name if re.fullmatch(r"[\w.-]+", name) else "'" + name.replace("'", "'\\''") + "'"
+
+
+def _known_words() -> set[str]:
+    return PASSES | FAILS | CHOICES.keys() | {name for order in ORDERS for names in order for name in names}

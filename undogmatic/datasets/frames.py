@@ -1,0 +1,317 @@
+"""Reads a whole table (CSV, JSON Lines, JSON, Parquet, XLSX) as a data frame of raw cells, with the line of each row.
+
+A fault in a row is noted with its place, and the rest of the file is still read.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import itertools
+import math
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.datasets.rows import have, json_object, parquet_rows
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import as_text
+from undogmatic.records.results import Finding
+from undogmatic.safety.outside import Unreadable, brief, decoded, json_value, read_bytes
+
+LARGEST = 1_000_000_000
+"""Bytes of a file that is read at once, and what a workbook may unpack to."""
+MARKS = ",;\t|"
+FORMATS = ".csv, .tsv, .jsonl, .json, .parquet, .xlsx"
+
+
+class Frame(NamedTuple):
+    """A file's `cells` (columns of objects, by name), the line of each row, the file's name and digest, what a reader
+    should know of how it was read, and what is wrong in it."""
+
+    name: str
+    cells: pd.DataFrame
+    lines: np.ndarray
+    digest: str
+    notes: tuple[Finding, ...] = ()
+    problems: tuple[Finding, ...] = ()
+
+
+class _Rows(NamedTuple):
+    cells: pd.DataFrame
+    lines: np.ndarray
+    notes: list[Finding]
+    problems: list[Finding]
+
+
+def read_frame(source: str | Path | pd.DataFrame) -> Frame:
+    """Read a file, or take a data frame. Raises ConfigError where there is no such file or it is of no known format,
+    DataError where nothing in it can be read."""
+    if isinstance(source, pd.DataFrame):
+        hashed = pd.util.hash_pandas_object(source.astype(str), index=False).to_numpy()
+        digest = hashlib.sha256("\0".join(map(str, source.columns)).encode() + hashed.tobytes()).hexdigest()
+        cells = source.rename(columns=str).reset_index(drop=True).astype(object)
+        have("the data frame", (), list(cells.columns))
+        return Frame("data frame", _plain(cells), np.arange(1, len(cells) + 1), digest)
+    path = Path(source).expanduser()
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise ConfigError(f"{brief(str(source))} {what}. Name a table: {FORMATS}.")
+    raw = read_bytes(path, LARGEST)
+    rows = _rows(path, raw)
+    said = rows.cells.map(lambda cell: not (cell is None or cell == "")).to_numpy(dtype=bool).any(axis=1)
+    if not said.any():
+        faults = f" {len(rows.problems)} faults were found in it." if rows.problems else ""
+        raise DataError(
+            f"{path}: the file holds no rows.{faults} Its first line names the columns, each other is a row."
+        )
+    cells, lines = rows.cells[said].reset_index(drop=True), rows.lines[said]
+    have(str(path), (), list(cells.columns))
+    digest = hashlib.sha256(raw).hexdigest()
+    return Frame(str(source), _plain(cells), lines, digest, tuple(rows.notes), tuple(rows.problems))
+
+
+def _rows(path: Path, raw: bytes) -> _Rows:
+    """What the file holds; its first bytes tell the format where they can, else its suffix does."""
+    suffix = path.suffix.lower()
+    if raw.startswith(b"PAR1"):
+        return _records(parquet_rows(path), [])
+    if raw.startswith(b"PK\3\4"):
+        return _sheet(path, raw)
+    text, notes = _text(path, raw)
+    start = text.lstrip()[:1]
+    if start == "[" or (suffix == ".json" and start == "{" and not _is_lines(text)):
+        return _json(path, text, notes)
+    if start == "{" and suffix not in (".csv", ".tsv"):
+        return _json_lines(path, text, notes)
+    if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
+        return _csv(path, text, notes)
+    raise ConfigError(f"{brief(str(path))} is of no known format. Known formats: {FORMATS}.")
+
+
+def _text(path: Path, raw: bytes) -> tuple[str, list[Finding]]:
+    """The text of a file, and what its encoding was, if not UTF-8."""
+    encoding = ""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    elif b"\0" in raw[:1000]:
+        encoding = "utf-16-le" if raw[1:2] == b"\0" else "utf-16-be" if raw[:1] == b"\0" else ""
+    try:
+        text = raw.decode(encoding) if encoding else decoded(raw)
+        named = "UTF-16" if encoding else ""
+    except Unreadable as error:
+        if "NUL" in str(error):
+            raise DataError(error.at(str(path))) from None
+        text, named = raw.decode("cp1252", errors="replace"), "Windows-1252"
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: neither UTF-8 nor UTF-16 ({error.reason}). Save the file as UTF-8.") from None
+    notes = [Finding("table.encoding", {"file": path.name, "encoding": named})] if named else []
+    return text.replace("\r\n", "\n").replace("\r", "\n"), notes
+
+
+def _is_lines(text: str) -> bool:
+    first = text.lstrip().split("\n", 1)[0]
+    try:
+        json_value(first)
+    except Unreadable:
+        return False
+    return "\n" in text.strip()
+
+
+def _csv(path: Path, text: str, notes: list[Finding]) -> _Rows:
+    skipped = 0
+    if text[:4].lower() == "sep=":  # a spreadsheet's own line
+        text, skipped = text.partition("\n")[2], 1
+    first = text.lstrip("\n").split("\n", 1)[0]
+    mark = max(MARKS, key=first.count)
+    problems: list[Finding] = []
+    plain = {"sep": mark, "header": None, "dtype": object, "na_filter": False, "skip_blank_lines": False}
+    try:
+        grid = pd.read_csv(io.StringIO(text), **plain)  # type: ignore[call-overload]
+    except pd.errors.EmptyDataError:
+        raise DataError(f"{path} is empty. Its first line must name the columns.") from None
+    except pd.errors.ParserError:
+        grid, lines = _careful(path, text, mark, problems)
+    else:
+        breaks = np.zeros(len(grid), dtype=int)
+        if text.count("\n") > len(grid):  # cells with line breaks
+            for column in grid:
+                breaks += grid[column].str.count("\n").to_numpy(dtype=int)
+        lines = np.arange(1, len(grid) + 1) + np.concatenate([[0], np.cumsum(breaks)[:-1]])
+    filled = (grid != "").to_numpy().any(axis=1)
+    if not filled.any():
+        raise DataError(f"{path} is empty. Its first line must name the columns.")
+    top = int(np.argmax(filled))
+    header = [str(name).strip() for name in grid.iloc[top]]
+    body = grid.iloc[top + 1 :].reset_index(drop=True)
+    named = [n for n, name in enumerate(header) if name or (body[n] != "").any()]
+    body = body[named]
+    body.columns = pd.Index([header[n] or f"column {n + 1}" for n in named])
+    return _Rows(body, lines[top + 1 :] + skipped, notes, problems)
+
+
+def _careful(path: Path, text: str, mark: str, problems: list[Finding]) -> tuple[pd.DataFrame, np.ndarray]:
+    """The rows of CSV in which some have too many cells, or a quote is never closed; those are left out and named."""
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    before = csv.field_size_limit(LARGEST)
+    reader, first, width = csv.reader(io.StringIO(text), delimiter=mark, strict=True), 1, 0
+    try:
+        while True:
+            try:
+                cells = next(reader)
+            except StopIteration:
+                break
+            except csv.Error:
+                problems.append(Finding("table.open_quote", {"place": f"{path}:{first}"}))
+                if reader.line_num >= text.count("\n"):
+                    break
+                cells = []
+            width = width or len(cells)
+            if len(cells) > width and any(cells[width:]):
+                values = {"place": f"{path}:{first}", "cells": len(cells), "columns": width}
+                problems.append(Finding("table.long_row", values))
+            elif cells:
+                rows.append((cells + [""] * width)[:width])
+                lines.append(first)
+            first = reader.line_num + 1
+    finally:
+        csv.field_size_limit(before)
+    return pd.DataFrame(rows, dtype=object), np.array(lines, dtype=int)
+
+
+def _json_lines(path: Path, text: str, notes: list[Finding]) -> _Rows:
+    problems: list[Finding] = []
+
+    def objects() -> Iterator[tuple[int, dict[str, Any]]]:
+        lines = text.split("\n")
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                try:
+                    yield number, json_object(line)
+                except Unreadable as error:
+                    last = not any(map(str.strip, lines[number:]))
+                    why = {"place": f"{path}:{number}", "why": str(error).rstrip(".")}
+                    problems.append(Finding("table.half_line" if last else "table.bad_line", why))
+
+    rows = _records(objects(), notes)
+    return rows._replace(problems=problems)
+
+
+def _json(path: Path, text: str, notes: list[Finding]) -> _Rows:
+    """A JSON list of objects, an object with one such list in it, or an object of columns."""
+    problems: list[Finding] = []
+    try:
+        value = json_value(text)
+    except Unreadable as error:
+        try:
+            value = json_value(text, partial=True)
+        except Unreadable:
+            raise DataError(f"{error.at(str(path)).rstrip('.')}.") from None
+        if isinstance(value, list):
+            value = value[:-1]  # the row in which the file breaks off
+        problems.append(Finding("table.half_file", {"place": error.at(str(path)).rstrip(".")}))
+    if isinstance(value, dict):
+        lists = [held for held in value.values() if isinstance(held, list) and held and isinstance(held[0], dict)]
+        columns = [held for held in value.values() if isinstance(held, list)]
+        if len(lists) == 1:
+            value = lists[0]
+        elif columns and len(columns) == len(value) and len({len(held) for held in columns}) == 1:
+            value = [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
+        else:
+            value = [value]
+    wrong = [n for n, row in enumerate(value, 1) if not isinstance(row, dict)]
+    if wrong:
+        problems.append(Finding("table.no_object", {"file": path.name, "n": len(wrong), "row": wrong[0]}))
+    rows = _records(((n, row) for n, row in enumerate(value, 1) if isinstance(row, dict)), notes)
+    return rows._replace(problems=problems)
+
+
+def _sheet(path: Path, raw: bytes) -> _Rows:
+    """The first sheet with rows of an XLSX workbook; formulas stay as they are written."""
+    try:
+        import openpyxl
+        from openpyxl.utils.exceptions import InvalidFileException
+    except ImportError:
+        way = "pip install 'undogmatic[xlsx]', or save the sheet as CSV"
+        raise ConfigError(f"{path}: reading a workbook needs openpyxl, which is not installed: {way}.") from None
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as parts:
+            if sum(part.file_size for part in parts.infolist()) > LARGEST:
+                raise DataError(f"{path}: the workbook unpacks to more than {LARGEST:,} bytes. Save the sheet as CSV.")
+        book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True)
+        sheets = [(sheet.title, list(sheet.iter_rows(values_only=True))) for sheet in book.worksheets]
+        book.close()
+    except (InvalidFileException, KeyError, ValueError, TypeError, zipfile.BadZipFile, OSError) as error:
+        why = brief(str(error).splitlines()[0] if str(error) else type(error).__name__, 200).strip("'\"")
+        raise DataError(f"{path}: not a workbook that can be read ({why}). Save the sheet as CSV.") from None
+    full = [(title, rows) for title, rows in sheets if sum(any(cell is not None for cell in row) for row in rows) > 1]
+    if not full:
+        raise DataError(f"{path}: no sheet of the workbook holds rows below a line of column names.")
+    title, rows = full[0]
+    top = next(n for n, row in enumerate(rows) if any(cell is not None for cell in row))
+    body = pd.DataFrame(rows[top + 1 :], dtype=object).astype(object)
+    body = body.where(body.notna(), None)
+    header = ["" if name is None else str(name).strip() for name in rows[top]]
+    named = [n for n, name in enumerate(header) if name or body[n].notna().any()]
+    body = body[named]
+    body.columns = pd.Index([header[n] or f"column {n + 1}" for n in named])
+    others = [name for name, _ in full[1:]]
+    notes = (
+        [Finding("table.sheet", {"file": path.name, "sheet": title, "others": others, "n": len(others)})]
+        if others
+        else []
+    )
+    return _Rows(body, np.arange(len(body)) + top + 2, notes, [])
+
+
+def _records(rows: Iterator[tuple[int, Mapping[str, Any]]], notes: list[Finding]) -> _Rows:
+    """Rows as a frame; an object in a cell is its fields: `retest.score`."""
+    lines, records = [], []
+    for line, row in rows:
+        lines.append(line)
+        records.append(_flat(row) if any(isinstance(cell, Mapping) for cell in row.values()) else row)
+    names = list(dict.fromkeys(itertools.chain.from_iterable(records)))
+    cells = pd.DataFrame({name: pd.Series([row.get(name) for row in records], dtype=object) for name in names})
+    return _Rows(cells, np.array(lines, dtype=int), notes, [])
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    cells: dict[str, Any] = {}
+    for name, cell in row.items():
+        if isinstance(cell, Mapping):
+            cells |= {f"{name}.{key}": value for key, value in _flat(cell).items()}
+        else:
+            cells[name] = cell
+    return cells
+
+
+def _plain(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells as text, numbers and None: lists as JSON, booleans as words, other objects as text."""
+    for column in cells:
+        held = cells[column]
+        kinds = set(map(type, held))
+        if not kinds <= {str, type(None), int}:
+            cells[column] = pd.Series(list(map(_plain_cell, held)), dtype=object, index=held.index)
+    return cells
+
+
+def _plain_cell(cell: Any) -> Any:
+    if hasattr(cell, "tolist"):  # NumPy's
+        cell = cell.tolist()
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float):
+        return None if math.isnan(cell) else int(cell) if cell.is_integer() and abs(cell) < 2**53 else cell
+    if cell is None or isinstance(cell, str | int):
+        return cell
+    if cell is pd.NA or cell is pd.NaT:
+        return None
+    if isinstance(cell, list | dict):
+        return as_text(cell)
+    return str(cell)

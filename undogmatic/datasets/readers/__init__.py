@@ -1,0 +1,30 @@
+"""Finds out which tool wrote a file of verdicts, and reads it as rows with the columns of a verdict table.
+
+A module of this folder that has a `READER` is one: what `undogmatic check` can read needs no list elsewhere.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from undogmatic.datasets.readers.log import Reader, head_of
+
+__all__ = ["Reader", "every", "find", "head_of"]
+
+
+def every() -> Iterator[Reader]:
+    """The readers, in the order of their modules' names."""
+    for module in pkgutil.iter_modules(__path__):
+        found = getattr(importlib.import_module(f"{__name__}.{module.name}"), "READER", None)
+        if found is not None:
+            yield found
+
+
+def find(path: Path) -> Reader | None:
+    """The reader of the tool that wrote this file or folder, by its first bytes and keys; None for any other, also for
+    one that cannot be opened."""
+    head = head_of(path)
+    return None if head is None else next((reader for reader in every() if reader.claims(head)), None)

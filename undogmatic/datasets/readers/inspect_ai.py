@@ -1,0 +1,211 @@
+"""Reads logs of Inspect (`.eval` and `.json`): one verdict per sample, scorer and key of a score.
+
+A score that a person edited is the judge's verdict as it was before, and the person's label. Where the epochs of a
+sample have the same output they are repeats of the judge; where the system answered anew they are items of one group.
+"""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from undogmatic.datasets.readers.log import Head, Reader, Row, cell, facts, load, text_of, whole
+from undogmatic.errors import DataError
+from undogmatic.safety.outside import JSON_BYTES, Unreadable, json_value, opened
+
+WORDS = {"C": "correct", "I": "incorrect", "P": "partial"}
+"""What Inspect's letters say. Its "N" (no answer) is no verdict."""
+_LOCAL, _ZSTD = b"PK\x03\x04", 93
+_HEADER = struct.Struct("<4s5H3L2H")
+
+
+class _Member(NamedTuple):
+    """A file in an archive: where its header begins, how it is packed, and its size before and after."""
+
+    name: str
+    start: int
+    method: int
+    packed: int
+    size: int
+
+
+def _claims(head: Head) -> bool:
+    if head.raw.startswith(_LOCAL):
+        return b"_journal/start.json" in head.raw[:200] or head.path.suffix == ".eval"
+    return head.has("version", "status", "eval") and isinstance(head.first("eval"), Mapping)
+
+
+def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
+    with opened(path) as file:
+        packed = file.read(4) == _LOCAL
+    log, samples = _archive(path, problems) if packed else _plain(path, problems)
+    about = log.get("eval") or {}
+    status = log.get("status")
+    if status not in ("success", None):
+        problems.append(f"{path}: the evaluation ended with the status {status}; what it scored was read.")
+    outputs: dict[str, list[str | None]] = {}
+    for sample in samples:
+        outputs.setdefault(str(sample.get("id")), []).append(_output(sample))
+    criteria: dict[str, dict[str | None, None]] = {}
+    for judge, score in ((j, s) for sample in samples for j, s in (sample.get("scores") or {}).items()):
+        criteria.setdefault(judge, {}).update(dict.fromkeys(_values(score.get("value"))))
+    times: dict[tuple[str, str | None], int] = {}
+    for sample in samples:
+        sample_id, text = str(sample.get("id")), _output(sample)
+        anew = list(dict.fromkeys(outputs[sample_id])).index(text)
+        key = sample_id, text
+        repeat = times[key] = times.get(key, -1) + 1
+        place = f"{path}#sample {sample_id}" + (f", epoch {sample.get('epoch')}" if len(outputs[sample_id]) > 1 else "")
+        row = facts(sample.get("metadata")) | {
+            "item": f"{sample_id} ({anew + 1})" if anew else sample_id,
+            "group": sample_id,
+            "repeat": repeat,
+            "text": text,
+            "input": text_of(sample.get("input")),
+            "target": text_of(sample.get("target")),
+            "system": about.get("model"),
+            "place": place,
+        }
+        yield from _scores(sample, about, row)
+        if not sample.get("scores"):
+            why = (sample.get("error") or {}).get("message") or "the sample was not scored"
+            for judge, criterion in ((judge, criterion) for judge, named in criteria.items() for criterion in named):
+                yield row | {"judge": judge, "criterion": criterion, "reason": why}
+
+
+def _scores(sample: Mapping[str, Any], about: Mapping[str, Any], row: Row) -> Iterator[Row]:
+    for judge, score in (sample.get("scores") or {}).items():
+        history = [each for each in score.get("history") or () if isinstance(each, Mapping)]
+        edits = [each for each in history if each.get("provenance")]
+        first = score if not edits else next((each for each in history if not each.get("provenance")), {})
+        given = _values(first.get("value"))
+        labels = _values(score.get("value")) if edits else {}
+        person = edits[-1]["provenance"].get("author") if edits else None
+        why = score.get("explanation") if not edits else first.get("explanation")
+        for criterion in dict.fromkeys([*given, *labels]):
+            verdict = given.get(criterion)
+            told = {"verdict": verdict, "label": labels.get(criterion), "rater": person}
+            if verdict is None:
+                told["reason"] = why or "the scorer gave no value"
+            named = {"judge": judge, "criterion": criterion} | _settings(about, judge)
+            yield row | named | {key: value for key, value in told.items() if value is not None}
+
+
+def _values(value: Any) -> dict[str | None, Any]:
+    """A score's values by criterion (None: it has one value)."""
+    if isinstance(value, Mapping):
+        return {str(key): _word(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return {str(number): _word(inner) for number, inner in enumerate(value, 1)}
+    return {None: _word(value)}
+
+
+def _word(value: Any) -> Any:
+    return None if value == "N" else WORDS.get(value, value) if isinstance(value, str) else cell(value)
+
+
+def _output(sample: Mapping[str, Any]) -> str | None:
+    output = sample.get("output") or {}
+    choices = output.get("choices") or ()
+    return text_of(output.get("completion")) or (text_of(choices[0].get("message")) if choices else None)
+
+
+def _settings(about: Mapping[str, Any], judge: str) -> Row:
+    """The judge's model and prompt, where the log says them: a scorer's own model, the role of a grader, or for a
+    scorer that asks a model and names none the evaluated one."""
+    scorer: Mapping[str, Any] = next(
+        (each for each in about.get("scorers") or () if str(each.get("name")).endswith(judge)), {}
+    )
+    options = scorer.get("options") or {}
+    model = options.get("model") or (about.get("model_roles") or {}).get("grader")
+    if isinstance(model, Mapping):
+        model = model.get("model")
+    if model is None and "model_graded" in judge:
+        model = about.get("model")
+    prompt = "\n".join(str(options[key]) for key in ("template", "instructions") if options.get(key))
+    told = {"settings.model": model, "settings.prompt": prompt}
+    return {key: str(value) for key, value in told.items() if value}
+
+
+def _plain(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]]:
+    log, half = load(path)
+    return log, whole(log.get("samples"), half, path, problems)
+
+
+def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]]:
+    """The header and the samples of a `.eval` file; of one whose end is missing, those that are whole."""
+    log: dict[str, Any] = {"status": None}
+    samples: dict[tuple[int, str], Any] = {}
+    with opened(path) as file:
+        for member in _members(file, path, problems):
+            if not member.name.startswith("samples/") and member.name not in ("_journal/start.json", "header.json"):
+                continue
+            try:
+                value = json_value(_unpack(file, member), infinite=True)
+            except (Unreadable, ValueError, zlib.error, OSError) as error:
+                problems.append(f"{path}#{member.name}: {error}; it was left out.")
+                continue
+            if member.name.startswith("samples/"):
+                samples[value.get("epoch") or 1, str(value.get("id"))] = value
+            else:
+                log |= value
+    return log, list(samples.values())
+
+
+def _members(file: BufferedReader, path: Path, problems: list[str]) -> list[_Member]:
+    """The files of an archive by its list of contents; without one, which is written last, one after the other."""
+    try:
+        listed = zipfile.ZipFile(file).infolist()
+        return [_Member(i.filename, i.header_offset, i.compress_type, i.compress_size, i.file_size) for i in listed]
+    except (zipfile.BadZipFile, struct.error, OSError):
+        pass
+    found, start = list[_Member](), 0
+    size = file.seek(0, 2)
+    while start + _HEADER.size <= size:
+        file.seek(start)
+        sign, _, _, method, _, _, _, packed, unpacked, named, extra = _HEADER.unpack(file.read(_HEADER.size))
+        end = start + _HEADER.size + named + extra + packed
+        if sign != _LOCAL or end > size:
+            break
+        found.append(_Member(file.read(named).decode("utf-8", "replace"), start, method, packed, unpacked))
+        start = end
+    if not found:
+        raise DataError(f"{path}: begins like a log of Inspect (.eval) and holds no whole part of one.")
+    problems.append(
+        f"{path}: breaks off (a run that crashed, or half a copy); {len(found)} whole parts of it were read."
+    )
+    return found
+
+
+def _unpack(file: BufferedReader, member: _Member) -> bytes:
+    """The bytes of a file in an archive. Raises ValueError or zlib.error for one that is too large or damaged."""
+    if member.size > JSON_BYTES:
+        raise ValueError(f"larger than {JSON_BYTES:,} bytes")
+    file.seek(member.start)
+    *_, named, extra = _HEADER.unpack(file.read(_HEADER.size))
+    file.seek(named + extra, 1)
+    raw = file.read(member.packed)
+    if member.method == _ZSTD:
+        return _zstd(raw, member.size)
+    if member.method == zipfile.ZIP_DEFLATED:
+        return zlib.decompressobj(-15).decompress(raw, member.size + 1)
+    if member.method == zipfile.ZIP_STORED:
+        return raw
+    raise ValueError(f"packed in a way ({member.method}) that Inspect does not use")
+
+
+def _zstd(raw: bytes, size: int) -> bytes:
+    try:
+        import pyarrow
+    except ImportError:
+        way = "pip install pyarrow, or turn the log into JSON: inspect log convert FILE.eval --to json --output-dir DIR"
+        raise DataError(f"this log of Inspect is packed with zstd, which needs pyarrow: {way}.") from None
+    return bytes(pyarrow.Codec("zstd").decompress(raw, size))
+
+
+READER = Reader("a log of Inspect", _claims, _rows)

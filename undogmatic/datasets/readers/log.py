@@ -1,0 +1,214 @@
+"""Holds what the readers share: the first look at a file, JSON that may break off, rows as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from undogmatic.errors import DataError
+from undogmatic.safety.outside import Unreadable, brief, decoded, json_value, opened, read_bytes, read_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEAD_BYTES = 65_536
+LOG_BYTES, LOG_PARTS = 200_000_000, 2_000_000  # of one JSON file
+COLUMNS = (
+    "item judge criterion repeat order verdict confidence reason label rater group text text_1 text_2 system".split()
+)
+"""The columns that a reader may fill, in their order; `settings.KEY` (of the judge) and `place` stand at the end, any
+other column is a fact about the item."""
+Row = dict[str, Any]
+
+
+class Head(NamedTuple):
+    """The beginning of a file: its bytes, and the value of its JSON or of the JSON in its first line as far as that is
+    there (None: it is no JSON). A folder has neither."""
+
+    path: Path
+    raw: bytes
+    value: Any
+
+    def has(self, *keys: str) -> bool:
+        """Whether it begins with an object that has all these keys."""
+        return isinstance(self.value, Mapping) and all(key in self.value for key in keys)
+
+    def first(self, *keys: str) -> Any:
+        """What lies at the end of these keys; of a list its first entry."""
+        return at(self.value, *keys)
+
+    @property
+    def columns(self) -> list[str]:
+        """The cells of its first line, if it is a table."""
+        line = self.raw.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8", "replace")
+        return [cell.strip().strip('"') for cell in line.split(",")] if self.value is None else []
+
+
+def at(value: Any, *keys: str) -> Any:
+    """What lies at the end of these keys, of a list in its first entry; None if nothing does."""
+    for key in keys:
+        value = first_of(value)
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return first_of(value)
+
+
+def first_of(value: Any) -> Any:
+    """The first entry of a list; anything else as it is."""
+    return (value[0] if value else None) if isinstance(value, list) else value
+
+
+def head_of(path: Path) -> Head | None:
+    """The beginning of a file, or a folder; None where there is none that can be opened."""
+    if path.is_dir():
+        return Head(path, b"", None)
+    try:
+        with opened(path) as file:
+            raw = file.read(HEAD_BYTES)
+    except DataError:
+        return None
+    text = raw.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text[:1] not in (b"{", b"["):
+        return Head(path, raw, None)
+    whole = text.decode("utf-8", "ignore")  # the last character may be cut
+    for part in (
+        whole,
+        whole.split("\n", 1)[0],
+        whole[:2000],
+        whole[:500],
+    ):  # the shorter, where a later part is damaged
+        try:
+            return Head(path, raw, json_value(part, infinite=True, partial=True))
+        except Unreadable:
+            continue
+    return Head(path, raw, None)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads what one tool writes.
+
+    Attributes:
+        name: The tool and its file, for messages.
+        claims: Whether a file that begins so is that tool's.
+        rows: The rows of a file; what is left out is added to the list of problems. Raises DataError.
+    """
+
+    name: str
+    claims: Callable[[Head], bool]
+    rows: Callable[[Path, list[str]], Iterable[Row]]
+
+    def read(self, path: Path) -> pd.DataFrame:
+        """The verdicts and labels of a file in long form: the COLUMNS that are known, `settings.KEY` and `place`; other
+        columns are facts about the item. `attrs["problems"]` names what was left out, `attrs["reader"]` the tool.
+        Raises DataError for a file that is damaged or holds no verdict."""
+        import pandas as pd
+
+        problems: list[str] = []
+        try:
+            rows = list(self.rows(path, problems))
+        except (AttributeError, KeyError, TypeError, IndexError) as error:
+            why = f"{type(error).__name__}: {error}"
+            raise DataError(f"{path}: begins like {self.name}, and is built otherwise ({why}).") from None
+        if not rows:
+            left = f" {problems[0]}" if problems else ""
+            raise DataError(f"{path}: {self.name} without a single verdict or label.{left}")
+        seen = dict.fromkeys(name for row in rows for name in row)
+        settings = [name for name in seen if name.startswith("settings.")]
+        facts = [name for name in seen if name not in (*COLUMNS, *settings, "place")]
+        order = [*(name for name in COLUMNS if name in seen), *facts, *settings, "place"]
+        for name in settings:
+            _settle(rows, name)
+        frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in order})
+        frame.attrs |= {"problems": problems, "reader": self.name}
+        return frame
+
+
+def _settle(rows: list[Row], name: str) -> None:
+    """Give a judge one setting: where it was asked in several ways, all of them."""
+    ways: dict[Any, dict[str, None]] = {}
+    for row in rows:
+        if row.get(name) is not None:
+            ways.setdefault(row.get("judge"), {})[str(row[name])] = None
+    one = {judge: "\n".join(sorted(texts)) for judge, texts in ways.items()}
+    for row in rows:
+        row[name] = one.get(row.get("judge"))
+
+
+def load(path: Path) -> tuple[Any, bool]:
+    """The value of a JSON file, and whether the file breaks off: then it is the value of what is there, whose last part
+    may be half. Raises DataError."""
+    try:
+        text = decoded(read_bytes(path, LOG_BYTES))
+        try:
+            return json_value(text, infinite=True, most=LOG_PARTS), False
+        except Unreadable as error:
+            try:
+                return json_value(text, infinite=True, most=LOG_PARTS, partial=True), True
+            except Unreadable:
+                raise error from None
+    except Unreadable as error:
+        raise DataError(f"{error.at(str(path)).removesuffix('.')}. Is it the file as the tool wrote it?") from None
+
+
+def entries(path: Path, problems: list[str], *keys: str) -> list[Any]:
+    """The list at the end of these keys of a JSON file; without its last entry where the file breaks off there."""
+    value, half = load(path)
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return whole(value, half, path, problems)
+
+
+def whole(found: Any, half: bool, path: Path, problems: list[str]) -> list[Any]:
+    """The entries of a list that are whole: all, or all but the last of a file that breaks off in it."""
+    kept = list(found) if isinstance(found, list) else []
+    if half:
+        kept = kept[:-1]
+        problems.append(f"{path}: breaks off; {len(kept)} whole entries were read, the one that is cut was left out.")
+    return kept
+
+
+def lines(path: Path, problems: list[str]) -> Iterator[tuple[int, Any]]:
+    """The values of the lines of a JSON Lines file with their numbers; a line that is no JSON is a problem."""
+    for number, raw in read_lines(path):
+        try:
+            yield number, json_value(raw, infinite=True)
+        except Unreadable as error:
+            problems.append(f"{path}:{number}: {str(error).removesuffix('.')}; the line was left out.")
+
+
+def cell(value: Any) -> Any:
+    """A value as a cell of a table: a number or text, None for nothing and NaN; true and false are words."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None or (isinstance(value, float) and math.isnan(value)) or value == "":
+        return None
+    return value if isinstance(value, int | float | str) else brief(value, 300)
+
+
+def text_of(value: Any) -> str | None:
+    """The text that a value holds: itself, the content of messages, of an object with one text that text; else JSON
+    as it is shown."""
+    if value is None or isinstance(value, str):
+        return value or None
+    if isinstance(value, Mapping):
+        for key in ("content", "text", "output", "response", "answer", "completion"):
+            if key in value:
+                return text_of(value[key])
+        return "\n".join(f"{key}: {text_of(inner)}" for key, inner in value.items()) or None
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(text_of, value))) or None
+    return str(value)
+
+
+def facts(*mappings: Any) -> Row:
+    """The entries of mappings that are facts about an item, or its label: numbers, words and texts."""
+    pairs = ((str(key), value) for each in mappings if isinstance(each, Mapping) for key, value in each.items())
+    plain = {key: value for key, value in pairs if isinstance(value, int | float | str) and not key.startswith("_")}
+    return {key: cell(value) for key, value in plain.items() if key not in COLUMNS or key in TOLD}
+
+
+TOLD = ("label", "rater", "system", "group")
+"""Of the columns, those that users of a tool write into an item's facts themselves."""

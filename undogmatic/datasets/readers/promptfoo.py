@@ -1,0 +1,133 @@
+"""Reads results of promptfoo (JSON, JSON Lines): one verdict per output and assertion.
+
+The judge of an assertion that asks a model is the grader where the file names it; of any other it is the kind of the
+assertion. A rating that a person gave in the viewer is a label of the whole output: of its assertion if it has only one
+that asks a model, else of whether all passed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from undogmatic.datasets.readers.log import Head, Reader, Row, cell, entries, facts, head_of, lines, text_of
+
+WHOLE, PERSON = "all assertions", "human"
+ASKING = tuple(
+    "llm-rubric g-eval factuality model-graded- answer-relevance context- conversation-relevance search-rubric "
+    "select-best".split()
+)
+"""How the kinds of assertions begin that a grader answers."""
+_LINE = ("promptIdx", "testIdx", "testCase")
+
+
+def _claims(head: Head) -> bool:
+    results = head.value.get("results") if head.has("results") else None
+    return head.has(*_LINE) or (isinstance(results, Mapping) and head.has("evalId") and "version" in results)
+
+
+def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
+    results = [
+        (place, result, list(_components(result.get("gradingResult")))) for place, result in _results(path, problems)
+    ]
+    parts = [part for _, _, each in results for part in each]
+    # Pass and fail where scores say no more, or where a person said pass or fail: the score stands on another scale.
+    as_words = all(part.get("score") in (0, 1, None) or _kind(part) == PERSON for part in parts)
+    as_words |= any(_kind(part) == PERSON for part in parts)
+    voices = dict.fromkeys(_voice(result, part, each) for _, result, each in results for part in _graded(each))
+    groups: dict[str, str] = {}
+    for place, result, each in results:
+        row = _about(result, groups) | {"place": place}
+        graded, person = _graded(each), next((part for part in each if _kind(part) == PERSON), None)
+        label = {} if person is None else {"label": _passes(person), "rater": PERSON}
+        asking = [part for part in graded if _kind(part).startswith(ASKING)] or graded
+        for part in graded:
+            judge, criterion = _voice(result, part, each)
+            said = {"judge": judge, "criterion": criterion} | _settings(result, part)
+            if (part.get("metadata") or {}).get("graderError"):
+                said["reason"] = str(part.get("reason") or "the grader failed")
+            else:
+                said["verdict"] = _passes(part) if as_words else cell(part.get("score"))
+            yield row | said | (label if [part] == asking else {})
+        for judge, criterion in () if graded else voices:
+            yield row | {"judge": judge, "criterion": criterion, "reason": str(result.get("error") or "not graded")}
+        if label and len(asking) != 1:
+            whole = {"verdict": "pass" if all(part.get("pass") for part in graded) else "fail"} if graded else {}
+            yield row | {"judge": "promptfoo", "criterion": WHOLE} | whole | label
+
+
+def _results(path: Path, problems: list[str]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The results with their places."""
+    head = head_of(path)
+    if head is not None and head.has(*_LINE):
+        return [(f"{path}:{number}", result) for number, result in lines(path, problems)]
+    found = entries(path, problems, "results", "results")
+    return [(f"{path}#result {number}", result) for number, result in enumerate(found, 1)]
+
+
+def _about(result: Mapping[str, Any], groups: dict[str, str]) -> Row:
+    """What is known of an output. Outputs from the same variables are one group."""
+    test, prompt = result.get("testIdx", 0), result.get("promptIdx", 0)
+    variables = json.dumps(result.get("vars"), sort_keys=True, default=str)
+    provider = result.get("provider")
+    named = (provider.get("label") or provider.get("id")) if isinstance(provider, Mapping) else provider
+    return facts(result.get("vars"), (result.get("testCase") or {}).get("metadata")) | {
+        "item": f"test {test + 1}, prompt {prompt + 1}",
+        "group": groups.setdefault(variables, f"test {test + 1}"),
+        "text": text_of((result.get("response") or {}).get("output")),
+        "input": text_of((result.get("prompt") or {}).get("raw")),
+        "system": named,
+    }
+
+
+def _components(grading: Any) -> Iterator[Mapping[str, Any]]:
+    """The results of single assertions, those inside of sets too."""
+    for part in (grading or {}).get("componentResults") or ():
+        if part.get("componentResults"):
+            yield from _components(part)
+        elif isinstance(part.get("assertion"), Mapping):
+            yield part
+
+
+def _graded(parts: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [part for part in parts if _kind(part) != PERSON]
+
+
+def _kind(part: Mapping[str, Any]) -> str:
+    return str(part["assertion"].get("type")).removeprefix("not-")
+
+
+def _passes(part: Mapping[str, Any]) -> str:
+    return "pass" if part.get("pass") else "fail"
+
+
+def _voice(result: Mapping[str, Any], part: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> tuple[str, str]:
+    """Judge and criterion of an assertion; of several of a kind the criterion says what each asks for."""
+    kind, assertion = str(part["assertion"].get("type")), part["assertion"]
+    alike = sum(other["assertion"].get("type") == kind for other in parts) > 1
+    criterion = assertion.get("metric") or (f"{kind}: {str(assertion.get('value'))[:60]}" if alike else kind)
+    grader = _grader(result, part)
+    return (grader or "promptfoo's grader") if _kind(part).startswith(ASKING) else kind, str(criterion)
+
+
+def _grader(result: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:
+    """The model that answers an assertion, where the file names it."""
+    options = (result.get("testCase") or {}).get("options") or {}
+    found = part["assertion"].get("provider") or options.get("provider")
+    found = found.get("text", found) if isinstance(found, Mapping) else found
+    found = found.get("id") if isinstance(found, Mapping) else found
+    return None if found is None else str(found)
+
+
+def _settings(result: Mapping[str, Any], part: Mapping[str, Any]) -> Row:
+    if not _kind(part).startswith(ASKING):
+        return {"settings.prompt": str(part["assertion"].get("value"))}
+    options = (result.get("testCase") or {}).get("options") or {}
+    asked = [options.get("rubricPrompt"), part["assertion"].get("value")]
+    told = {"settings.model": _grader(result, part), "settings.prompt": "\n".join(str(a) for a in asked if a)}
+    return {key: value for key, value in told.items() if value}
+
+
+READER = Reader("results of promptfoo", _claims, _rows)

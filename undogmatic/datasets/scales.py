@@ -1,0 +1,343 @@
+"""Decides what kind of verdict a table holds and on which scale, and puts labels and verdicts on one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from undogmatic.datasets.cells import Cells, fold, number_of
+from undogmatic.errors import ConfigError
+from undogmatic.records.results import Finding
+from undogmatic.records.verdict_table import FIRST, KINDS, SECOND, TIE, Kind
+from undogmatic.safety.outside import brief
+
+PASSES = set(
+    "pass passed passes yes y sim s true t v verdadeiro verdadeira correct correto correta certo right ok okay good bom"
+    " boa approved aprovado aprovada aceito accept accepted supported safe seguro valid valido valida success sucesso"
+    " successful acceptable aceitavel adequate adequado positive positivo".split()
+)
+FAILS = set(
+    "fail failed fails no n nao false f falso falsa incorrect incorreto incorreta errado errada wrong bad ruim mau"
+    " rejected reject rejeitado reprovado reprovada unsupported unsafe inseguro invalid invalido invalida failure falha"
+    " unsuccessful unacceptable inaceitavel inadequate inadequado negative negativo".split()
+) | {"not supported", "not ok"}
+ORDERS = [
+    [each.split("|") for each in order.split(" < ")]
+    for order in (
+        "very low|muito baixo|muito baixa < low|baixo|baixa < medium|moderate|medio|media|moderado < high|alto|alta"
+        " < very high|muito alto|muito alta",
+        "terrible|awful|pessimo|pessima|very bad|muito ruim < bad|poor|ruim|mau|fraco < regular|fair|ok|okay|average"
+        "|razoavel|medio|mediano|neutral < good|bom|boa < very good|great|muito bom|muito boa|otimo|otima"
+        " < excellent|perfect|excelente|perfeito",
+        "strongly disagree|discordo totalmente|discordo fortemente < disagree|discordo|discordo parcialmente"
+        " < neutral|neutro|neither agree nor disagree|nao concordo nem discordo < agree|concordo|concordo parcialmente"
+        " < strongly agree|concordo totalmente|concordo fortemente",
+        "never|nunca < rarely|raramente < sometimes|as vezes < often|frequentemente < always|sempre",
+        "fail|failed|incorrect|no|wrong|false|incorreto|incorreta|errado|nao|falso|not supported|unsupported"
+        " < partial|partially|partially correct|partly|partially supported|parcial|parcialmente|parcialmente correto"
+        "|parcialmente correta|em parte < pass|passed|correct|yes|right|true|correto|correta|certo|sim|verdadeiro"
+        "|supported|fully correct|totalmente correto",
+        "none|nenhum|nenhuma < minor|leve|mild < moderate|moderado|moderada < major|grave|severe < critical|critico",
+        "small|pequeno|pequena < medium|medio|media < large|big|grande",
+    )
+]
+_SIDES = (
+    "{} model {}|output {}|response {}|answer {}|resposta {}|saida {}|modelo {}|option {}|candidate {}|assistant {}"
+)
+CHOICES = {
+    word: place
+    for place, names in enumerate(
+        ("1|a|first|left|primeiro|primeira|esquerda", "2|b|second|right|segundo|segunda|direita")
+    )
+    for name in names.split("|")
+    for word in (name, *(side.replace("{}", name).strip() for side in _SIDES.replace("{} ", "", 1).split("|")))
+} | dict.fromkeys(
+    (
+        "tie|tied|draw|equal|both|neither|same|c|empate|empatado|igual|iguais|ambos|ambas|nenhum|nenhuma|both good"
+        "|both bad|tie (bothbad)|tie (both bad)|bothbad|tie bothbad|no preference"
+    ).split("|"),
+    2,
+)
+"""The words of a pairwise choice and the places of their categories."""
+ROUND_ENDS: Sequence[tuple[float, float]] = (
+    *((0.0, 1.0), (1.0, 3.0), (1.0, 4.0), (1.0, 5.0), (1.0, 7.0), (1.0, 10.0), (0.0, 5.0), (0.0, 10.0)),
+    *((1.0, 100.0), (0.0, 100.0), (-1.0, 1.0)),
+)
+"""Usual scales, the first that holds all numbers is taken."""
+NUMBERS = 0.9
+"""From this share of numbers on, what is no number is unreadable, and below it numbers are categories."""
+
+
+class Declared(NamedTuple):
+    """What was declared of the scales."""
+
+    kind: Kind | None = None
+    scale: str | None = None
+    human_scale: str | None = None
+    passes: str | None = None
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The kind, the ends of numbers or the categories, and how the words of verdicts and of labels are read (None: as
+    numbers, those of labels being `mapped`, (factor, shift))."""
+
+    kind: Kind
+    ends: tuple[float, float] | None = None
+    categories: tuple[str, ...] = ()
+    of_verdicts: Mapping[str, float] | None = None
+    of_labels: Mapping[str, float] | None = None
+    mapped: tuple[float, float] = (1.0, 0.0)
+    notes: Sequence[Finding] = field(default_factory=tuple)
+
+
+def find_scales(verdicts: Cells, labels: Cells, declared: Declared, pairwise: bool) -> Scales:
+    """Decide on the kind and the scales of verdicts and labels. Raises ConfigError where that is doubtful."""
+    kind = declared.kind
+    if kind is not None and kind not in KINDS:
+        raise ConfigError(f"--kind is {brief(kind)}; it may be {', '.join(KINDS)}.")
+    if kind == "pairwise" or (kind is None and pairwise):
+        return _pairwise(verdicts, labels)
+    ends, order = _typed(declared.scale, "--scale")
+    their_ends, their_order = _typed(declared.human_scale, "--human-scale")
+    if order and kind not in (None, "ordered", "unordered", "pass_fail"):
+        raise ConfigError(f"--scale is {brief(declared.scale)}, categories in their order, but --kind is {kind}.")
+    if kind is None and (order or their_order):
+        kind = "ordered"
+    if kind is None:
+        kind = _kind(verdicts, labels, declared)
+    if kind == "numeric":
+        return _numeric(verdicts, labels, ends, their_ends)
+    return _categories(kind, verdicts, labels, order, their_order, declared)
+
+
+def _kind(verdicts: Cells, labels: Cells, declared: Declared) -> Kind:
+    said = verdicts if verdicts.said else labels
+    both = set(verdicts.distinct_words()) | set(labels.distinct_words())
+    if said.numeric >= NUMBERS:
+        two = _is_two(verdicts) and _is_two(labels)
+        if two and not declared.scale and set(said.distinct_numbers()) <= {0.0, 1.0}:
+            return "pass_fail"
+        return "numeric"
+    if declared.passes is not None:
+        return "pass_fail"
+    if _is_two(verdicts) and _is_two(labels):
+        return "pass_fail"
+    if _order_of(both) is not None:
+        return "ordered"
+    return "unordered"
+
+
+def _is_two(cells: Cells) -> bool:
+    """Whether the cells say nothing but pass and fail (0 and 1 included)."""
+    return set(cells.distinct_words()) <= PASSES | FAILS | {"0", "1"}
+
+
+def _order_of(words: set[str]) -> list[list[str]] | None:
+    """The known order that all the words are from, three at least or two of one that are not pass and fail."""
+    for order in ORDERS:
+        places = {place for place, names in enumerate(order) for name in names if name in words}
+        if len(places) >= 2 and words <= {name for names in order for name in names}:
+            return order
+    return None
+
+
+def _pairwise(verdicts: Cells, labels: Cells) -> Scales:
+    ties = any(CHOICES.get(word) == 2 for cells in (verdicts, labels) for word in cells.distinct_words())
+    odd = [word for word in verdicts.distinct_words() if word not in CHOICES]
+    if odd and len(odd) == len(verdicts.distinct_words()):
+        shown = ", ".join(odd[:4])
+        way = "Write 1 or 2 (the output's number), A or B, or tie; or name the kind of verdict with --kind"
+        raise ConfigError(f"the choices of the judge are {shown}, which name none of two outputs. {way}.")
+    if "0" in odd and set(verdicts.distinct_words()) <= {"0", "1"}:
+        raise ConfigError("the choices are 0 and 1; write 1 for the first output and 2 for the second.")
+    categories = (FIRST, SECOND, TIE) if ties else (FIRST, SECOND)
+    return Scales("pairwise", None, categories, CHOICES, CHOICES, notes=(Finding("table.pairwise"),))
+
+
+def _numeric(
+    verdicts: Cells, labels: Cells, ends: tuple[float, float] | None, theirs: tuple[float, float] | None
+) -> Scales:
+    numbers, given = verdicts.distinct_numbers(), labels.distinct_numbers()
+    if labels.said and labels.numeric < NUMBERS:
+        if set(labels.distinct_words()) <= PASSES | FAILS and ends is None and _ends(numbers) == (0.0, 1.0):
+            words = {word: float(word in PASSES) for word in labels.distinct_words()}
+            note = Finding("table.words_as_numbers", {"words": list(words)})
+            return Scales("numeric", (0.0, 1.0), (), None, words, notes=(note, _said((0.0, 1.0), True)))
+        raise ConfigError(
+            f"the verdicts are numbers (e.g. {_some(verdicts)}), and the labels are words (e.g. {_some(labels)}). "
+            "Write both in numbers or both in words; or name other columns with --judge and --human."
+        )
+    notes: list[Finding] = []
+    guessed = ends is None
+    if ends is None:
+        ends = _ends(numbers) if len(numbers) else _ends(given)
+        if len(given) and theirs is None:
+            together = _ends(np.union1d(numbers, given))
+            other = _ends(given)
+            if _far(ends, other) and _percent(ends, other):
+                theirs = other
+                notes.append(
+                    Finding(
+                        "table.mapped",
+                        dict(zip(("labels_low", "labels_high", "low", "high"), (*other, *ends), strict=True)),
+                    )
+                )
+            elif _far(ends, other):
+                raise ConfigError(
+                    f"labels and verdicts seem to be on different scales: labels from {given[0]:g} to {given[-1]:g}, "
+                    f"verdicts from {numbers[0]:g} to {numbers[-1]:g}. Declare both: --scale {_typed_as(ends)} "
+                    f"--human-scale {_typed_as(other)}, or the same for both: --scale {_typed_as(together)} "
+                    f"--human-scale {_typed_as(together)}."
+                )
+            else:
+                ends = together
+    elif theirs is None and len(given) and (given[0] < ends[0] or given[-1] > ends[1]):
+        raise ConfigError(
+            f"labels from {given[0]:g} to {given[-1]:g} are not on the declared scale --scale {_typed_as(ends)}. "
+            f"Declare theirs: --human-scale {_typed_as(_ends(given))}."
+        )
+    mapped = (1.0, 0.0)
+    if theirs is not None and theirs != ends:
+        factor = (ends[1] - ends[0]) / (theirs[1] - theirs[0])
+        mapped = (factor, ends[0] - factor * theirs[0])
+    notes.append(_said(ends, guessed))
+    return Scales("numeric", ends, (), None, None, mapped, tuple(notes))
+
+
+def _said(ends: tuple[float, float], guessed: bool) -> Finding:
+    return Finding("table.numeric" if guessed else "table.numeric_declared", {"low": ends[0], "high": ends[1]})
+
+
+def _ends(numbers: np.ndarray) -> tuple[float, float]:
+    """The narrowest usual scale that holds the numbers; without one, their own ends."""
+    if not len(numbers):
+        return 0.0, 1.0
+    low, high = float(numbers[0]), float(numbers[-1])
+    whole = bool((numbers == np.round(numbers)).all())
+    for ends in ROUND_ENDS:
+        if ends[0] <= low and high <= ends[1]:
+            seen_all = len(numbers) == ends[1] - ends[0] + 1
+            if ends[1] not in (3.0, 4.0) or (whole and seen_all):
+                return ends
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def _far(ends: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether one scale is so much wider that the two can hardly be one."""
+    wider, narrower = sorted((ends, other), key=lambda e: e[0] - e[1])
+    return wider[1] >= 2 * narrower[1] or wider[1] - wider[0] >= 2 * (narrower[1] - narrower[0])
+
+
+def _percent(ends: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether one is a share and the other a percentage."""
+    return {ends, other} <= {(0.0, 1.0), (0.0, 100.0), (1.0, 100.0)}
+
+
+def _categories(
+    kind: Kind, verdicts: Cells, labels: Cells, order: list[str], their_order: list[str], declared: Declared
+) -> Scales:
+    words, given = verdicts.distinct_words(), labels.distinct_words()
+    if kind == "pass_fail":
+        return _pass_fail(verdicts, labels, order, declared)
+    if words and given and not set(words) & set(given) and not (order and their_order):
+        known = _order_of(set(words) | set(given)) if kind == "ordered" else None
+        if known is None:
+            raise ConfigError(
+                f"labels and verdicts have no category in common: labels {_some(labels)}; verdicts {_some(verdicts)}. "
+                "Declare the categories of both in the same order, e.g. --scale 'bad<ok<good' --human-scale '1<2<3'."
+            )
+    if kind == "ordered":
+        if order:
+            names = order
+            of_verdicts = {_key(name): float(place) for place, name in enumerate(order)}
+            if their_order and len(their_order) != len(order):
+                raise ConfigError(
+                    f"--scale has {len(order)} categories and --human-scale {len(their_order)}; a label can be put in "
+                    "the place of a verdict only where both have as many."
+                )
+            of_labels = {_key(name): float(place) for place, name in enumerate(their_order or order)}
+            return Scales("ordered", None, tuple(names), of_verdicts, of_labels)
+        known = _order_of(set(words) | set(given))
+        if known is not None:
+            used = [[name for name in group if name in words or name in given] for group in known]
+            used = [sorted(group, key=lambda n: -words.get(n, 0) - given.get(n, 0)) for group in used if group]
+            mapping = {name: float(place) for place, group in enumerate(used) for name in group}
+            names = [group[0] for group in used]
+            return Scales(
+                "ordered", None, tuple(names), mapping, mapping, notes=(Finding("table.ordered", {"names": names}),)
+            )
+        numbers = np.union1d(verdicts.distinct_numbers(), labels.distinct_numbers())
+        if len(numbers) == len(set(words) | set(given)):
+            names = [f"{number:g}" for number in numbers]
+            mapping = {name: float(place) for place, name in enumerate(names)}
+            return Scales(
+                "ordered", None, tuple(names), mapping, mapping, notes=(Finding("table.ordered", {"names": names}),)
+            )
+        shown = "<".join(sorted(set(words) | set(given))[:8])
+        raise ConfigError(f"the order of the categories is not known. Declare it, the lowest first: --scale '{shown}'.")
+    names = sorted(set(words) | set(given))
+    mapping = {name: float(place) for place, name in enumerate(names)}
+    note = Finding("table.unordered", {"names": names[:12], "n": len(names)})
+    return Scales("unordered", None, tuple(names), mapping, mapping, notes=(note,))
+
+
+def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], declared: Declared) -> Scales:
+    words, given = verdicts.distinct_words(), labels.distinct_words()
+    everything = list(dict.fromkeys([*words, *given]))
+    if order:
+        passing = {_key(order[-1])}
+        failing = {_key(name) for name in order[:-1]}
+    elif declared.passes is not None:
+        passing = {_key(name) for name in declared.passes.split(",")}
+        if not passing & set(everything):
+            raise ConfigError(f"--passes is {brief(declared.passes)}, which is no category: {', '.join(everything)}.")
+        failing = set(everything) - passing
+    else:
+        passing, failing = PASSES | {"1"}, FAILS | {"0"}
+        if unknown := [word for word in everything if word not in passing | failing]:
+            shown = ", ".join(unknown[:4])
+            raise ConfigError(f"which category passes is not known ({shown}). Name it: --passes {unknown[0]!r}.")
+    mapping = dict.fromkeys(failing, 0.0) | dict.fromkeys(passing, 1.0)
+    yes = next((w for w in everything if w in passing and w != "1"), "pass")
+    no = next((w for w in everything if w in failing and w != "0"), "fail")
+    note = Finding(
+        "table.pass_fail",
+        {"fails": no, "passes": yes, "words": (passed := [w for w in everything if w in passing]), "n": len(passed)},
+    )
+    return Scales("pass_fail", None, (no, yes), mapping, mapping, notes=(note,))
+
+
+def _typed(scale: str | None, option: str) -> tuple[tuple[float, float] | None, list[str]]:
+    """The ends, or the ordered categories, that an option declares."""
+    if scale is None:
+        return None, []
+    if "<" in scale:
+        names = [name.strip() for name in scale.split("<")]
+        if all(names) and len(set(map(_key, names))) == len(names):
+            return None, names
+    else:
+        parts = scale.replace("..", ":").replace(" ", "")
+        for mark in (":", "-"):
+            low, _, high = parts[:1] + parts[1:].partition(mark)[0], "", parts[1:].partition(mark)[2]
+            bottom, top = number_of(low), number_of(high)
+            if bottom is not None and top is not None and bottom < top:
+                return (bottom, top), []
+    example = "two ends (1-5) or categories in their order, the lowest first ('bad<ok<good')"
+    raise ConfigError(f"{option} is {brief(scale)}; give {example}.")
+
+
+def _typed_as(ends: tuple[float, float]) -> str:
+    return f"{ends[0]:g}{':' if ends[0] < 0 else '-'}{ends[1]:g}"
+
+
+def _key(name: str) -> str:
+    number = number_of(name.strip())
+    return fold(name) if number is None else f"{number:g}"
+
+
+def _some(cells: Cells) -> str:
+    return ", ".join(cells.examples(3))

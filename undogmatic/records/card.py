@@ -1,0 +1,154 @@
+"""Defines the trust card: what a judge may be used for, on which data, until when, and the digests that it is bound to.
+
+A card holds a digest over itself, so that a damaged or edited one is not read. It is for one judge and one criterion.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import pandas as pd
+from pydantic import ValidationError, model_validator
+
+from undogmatic.errors import DataError
+from undogmatic.records.records import Name, Record, Text, as_number, digest, first_problem
+from undogmatic.records.results import Standing
+from undogmatic.records.verdict_table import Kind, Selection, VerdictTable
+from undogmatic.safety.outside import json_value, read_text
+
+LONGEST_SETTING = 100
+"""Characters of a setting that a card shows; of a longer one, such as a prompt, it holds the digest alone."""
+TEXTS = ("text", "text_1", "text_2")
+Ends = tuple[float | None, float | None]
+
+
+class CardFigure(Record):
+    """A number with its interval of confidence `level`, from `n` items in `groups` independent units.
+
+    None is an end that nothing limits, or a number that these data do not give. `bounds`: the ends with missing
+    verdicts set against the judge and for it, where there are some.
+    """
+
+    value: float | None
+    interval: Ends
+    bounds: Ends | None = None
+    level: float
+    n: int
+    groups: int
+
+    @property
+    def limits(self) -> Ends:
+        """The ends that a threshold is held against."""
+        return self.interval if self.bounds is None else self.bounds
+
+
+class CardData(Record):
+    """What the judge was checked on: files with the SHA-256 of each, and how they were read (`options`)."""
+
+    files: dict[Text, str]
+    options: dict[str, Any]
+    kind: Kind
+    n: int  # items with a verdict and a label
+    groups: int
+    labels: int
+    raters: int
+    selection: Selection
+
+
+class Digests(Record):
+    """What a card is bound to: SHA-256 (hex) of the judge (its name and what is known of it), labels and items."""
+
+    judge: str
+    labels: str
+    items: str
+
+
+class CardBody(Record):
+    """What a check found of one judge on one criterion, to be carried and shown.
+
+    `settings` are what is known of the judge; where there are none, the card is bound to its name only. `limits` are
+    the findings that limit its use; sentences are in `language`.
+    """
+
+    format: Literal[1] = 1
+    judge: Name
+    criterion: Name
+    use: Text
+    standing: Standing
+    answer: Text
+    rival: Text
+    figures: dict[str, CardFigure]
+    limits: tuple[Text, ...]
+    not_examined: tuple[Text, ...]
+    data: CardData
+    settings: dict[str, Text]
+    digests: Digests
+    made: datetime.date
+    expires: datetime.date
+    version: str
+    language: str
+
+
+class TrustCard(CardBody):
+    """A card with its seal, the digest of all the rest: one that was edited or damaged is no card."""
+
+    seal: str
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.seal != digest(self.model_dump(mode="json", exclude={"seal"})):
+            raise ValueError("it was edited or damaged after it was made: its contents do not belong to its seal")
+        return self
+
+    def text(self) -> str:
+        """The card as JSON."""
+        return f"{self.model_dump_json(indent=2)}\n"
+
+
+def sealed(**fields: Any) -> TrustCard:
+    """A new card."""
+    return TrustCard(**fields, seal=digest(CardBody(**fields).model_dump(mode="json")))
+
+
+def read_card(path: Path) -> TrustCard:
+    """A card from its JSON file. Raises DataError where it is none, or was edited."""
+    try:
+        return TrustCard.model_validate(read_text(path, value=json_value))
+    except ValidationError as error:
+        what = f"{path}: not a trust card that can be relied on ({first_problem(error)})"
+        raise DataError(f"{what}. Make it again: undogmatic check FILE --card {path.name}") from None
+
+
+def setting(value: Any) -> str:
+    """A setting of a judge in the one form in which it is kept and compared: a number without needless digits, a text
+    without the space around it, of a long text its SHA-256."""
+    text = str(value).lower() if isinstance(value, bool) else str(value).strip()
+    if not isinstance(number := as_number(text), str):
+        return f"{number:.12g}"
+    if len(text) > LONGEST_SETTING or "\n" in text:
+        return f"sha256:{sha256(text.encode()).hexdigest()}"
+    return text
+
+
+def table_digests(table: VerdictTable, judge: str, criterion: str) -> Digests:
+    """The digests of a judge, of the labels on a criterion and of the items. The order of rows and columns changes none
+    of them."""
+    known = {key: setting(value) for key, value in table.settings.get(judge, {}).items()}
+    labels = table.labels.loc[table.labels["criterion"] == criterion, ["item", "rater", "label"]]
+    texts = [column for column in TEXTS if column in table.items]
+    return Digests(
+        judge=digest({"name": judge, **known}),
+        labels=rows_digest(labels),
+        items=rows_digest(table.items[texts].reset_index()),
+    )
+
+
+def rows_digest(frame: pd.DataFrame) -> str:
+    """SHA-256 of the rows of a table, in whatever order."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    rows = (json.dumps(row, ensure_ascii=False, default=str) for row in plain.itertuples(index=False, name=None))
+    return sha256("\n".join(sorted(rows)).encode("utf-8", "replace")).hexdigest()

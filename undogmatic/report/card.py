@@ -1,0 +1,197 @@
+"""Makes trust cards from a check, and renders a card as JSON, Markdown, HTML or a small SVG, all from one source."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from undogmatic.errors import ConfigError
+from undogmatic.records.card import CardData, CardFigure, TrustCard, sealed, setting, table_digests
+from undogmatic.records.checked import CheckResult, JudgeCheck, Weight
+from undogmatic.report.check import OWN_TEXTS, figure_row, headline, sentences, slug, texts_of
+from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Table, rendered, xml
+from undogmatic.report.words import Words, spec_for
+from undogmatic.safety import files
+from undogmatic.safety.outside import brief
+from undogmatic.safety.secrets import scrub
+
+DAYS = 180
+COLOURS = {"supported": "#1b7f4b", "undecided": "#b35900", "refuted": "#a3262a"}
+_SHOWN = 58  # characters of a line of the SVG
+
+
+def checked_path(path: str) -> Path:
+    """A path that a card can be written to. Raises ConfigError."""
+    if Path(path).suffix not in RENDERINGS:
+        raise ConfigError(f"--card is {brief(path)}; its name must end in one of {', '.join(RENDERINGS)}.")
+    return Path(path)
+
+
+def cards_of(
+    result: CheckResult,
+    words: Words,
+    options: Mapping[str, Any],
+    use: str | None = None,
+    days: int = DAYS,
+    today: datetime.date | None = None,
+) -> dict[str, TrustCard]:
+    """A card for each judge and criterion, under what is added to the name of its file. `options`: how the files were
+    read; `use`: what the judge is to be used for; `days`: for how long. Raises ConfigError."""
+    if not 1 <= days <= 3650:
+        raise ConfigError(f"--expires is {days}; a card may be for 1 to 3650 days.")
+    today = today or datetime.date.today()
+    return {slug(each, result.judges): _card(result, each, words, options, use, days, today) for each in result.judges}
+
+
+def _card(
+    result: CheckResult,
+    each: JudgeCheck,
+    words: Words,
+    options: Mapping[str, Any],
+    use: str | None,
+    days: int,
+    today: datetime.date,
+) -> TrustCard:
+    table, own = result.table, result.table.of(each.judge, each.criterion)
+    notes = [*each.told.ordered(), *result.together.ordered()]
+    names = [Path(name).name for name in table.sources]
+    fit = "fit" if each.standing == "supported" else "unfit"
+    derived = words.text(f"card.{fit}", files=", ".join(names[:4]) or "—")
+    stated = use if use is None or fit == "fit" else words.text("card.unfit_for", use=use)
+    labels = own.labels.dropna(subset=["label"])
+    data = CardData(
+        files={name: table.sources[path] for name, path in zip(names, table.sources, strict=True)},
+        options=dict(options),
+        kind=table.kind,
+        n=each.n,
+        groups=each.groups,
+        labels=len(labels),
+        raters=int(labels["rater"].nunique()),
+        selection=table.selection,
+    )
+    return sealed(
+        judge=each.judge,
+        criterion=each.criterion,
+        use=stated or derived,
+        standing=each.standing,
+        answer=words.say(each.verdict),
+        rival=words.say(each.rival),
+        figures={name: CardFigure(**figure_row(figure)) for name, figure in each.told.figures.items()},
+        limits=tuple(dict.fromkeys(words.say(n.finding) for n in notes if n.weight <= Weight.LIMITS)),
+        not_examined=tuple(sentences(each.told, words).not_examined),
+        data=data,
+        settings={key: setting(scrub(value)) for key, value in table.settings.get(each.judge, {}).items()},
+        digests=table_digests(table, each.judge, each.criterion),
+        made=today,
+        expires=today + datetime.timedelta(days),
+        version=_version(),
+        language=words.language,
+    )
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("undogmatic")
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def write(cards: Mapping[str, TrustCard], path: Path) -> list[Path]:
+    """Write each card in the form that the path's ending names; the paths. Raises StorageError."""
+    paths = []
+    for added, card in cards.items():
+        paths.append(path.with_stem(f"{path.stem}{added}"))
+        files.write(paths[-1], RENDERINGS[path.suffix](card), files.ALL)  # it quotes no judged text
+    return paths
+
+
+def words_of(card: TrustCard) -> Words:
+    """The words in the card's language."""
+    return Words(card.language, [OWN_TEXTS, *texts_of(name.partition(".")[0] for name in card.figures)])
+
+
+def document(card: TrustCard) -> Document:
+    """The card as a document."""
+    words = words_of(card)
+    lead = words.text("card.lead", made=str(card.made), expires=str(card.expires))
+    foot = words.text("card.foot", seal=card.seal[:16], version=card.version)
+    return Document(card.language, words.text("card.title", judge=card.judge), lead, list(_blocks(card, words)), foot)
+
+
+def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
+    text = words.text
+    yield Paragraph(card.answer, "verdict")
+    yield Paragraph(card.rival)
+    bound = ", ".join(f"{key} {value}" for key, value in card.settings.items()) or text("card.name_only")
+    facts = {
+        "use": card.use,
+        "standing": text(f"checked.standing_{card.standing}"),
+        "judge": card.judge,
+        "settings": bound,
+        "criterion": card.criterion,
+    }
+    yield Table((), [(text(f"card.field.{key}"), value) for key, value in facts.items()])
+    if card.figures:
+        yield Heading(text("card.figures"))
+        rows = [_figure(name, figure, words) for name, figure in card.figures.items()]
+        headers = [words.heading(name, "checked") for name in ("metric", "value", "interval", "level", "n", "groups")]
+        yield Table(headers, rows, (False, *[True] * 5))
+    yield Heading(text("card.limits"))
+    yield Bullets([*card.limits, *card.not_examined] or [text("card.no_limits")])
+    yield Heading(text("card.data"))
+    data = card.data
+    counts = {"n": data.n, "groups": data.groups, "labels": data.labels, "raters": data.raters}
+    rows = [(text("card.field.counts"), text("card.counts", **counts))]
+    rows += [(text("card.field.selection"), text(f"card.selection.{data.selection}"))]
+    rows += [(name, f"SHA-256 {digest}") for name, digest in data.files.items()]
+    rows += [(text(f"card.digest.{key}"), value) for key, value in card.digests.model_dump().items()]
+    yield Table((), rows)
+
+
+def _figure(name: str, figure: CardFigure, words: Words) -> tuple[str, ...]:
+    known = [abs(v) for v in (figure.value, *figure.interval) if v is not None]
+    spec = spec_for(name, max(known, default=0.0))
+    numbers = (words.number(figure.value, spec), words.number(figure.interval, spec), words.number(figure.level, ".0%"))
+    counts = (words.number(n, "d") if n else "" for n in (figure.n, figure.groups))
+    return (words.metric(name) or name, *numbers, *counts)
+
+
+def svg(card: TrustCard) -> str:
+    """A small picture of the card: judge, standing, agreement, until when and the seal."""
+    words = words_of(card)
+    found = headline(card.figures)
+    told = "" if found is None else ": ".join(_figure(*found, words)[:2]) + " " + _figure(*found, words)[2]
+    lines = (
+        ("title", words.text("card.badge")),
+        ("judge", card.judge),
+        ("standing", words.text(f"checked.standing_{card.standing}")),
+        ("small", told),
+        ("small", words.text("card.until", expires=str(card.expires), seal=card.seal[:12])),
+    )
+    drawn = []
+    for y, (look, line) in zip((24, 52, 78, 104, 126), lines, strict=True):
+        shown = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+        drawn.append(f'<text class="{look}" x="24" y="{y}">{xml(shown)}</text>')
+    style = (
+        "text{font-family:system-ui,'DejaVu Sans',Arial,sans-serif;fill:#1f2328}.title{font-size:12px;fill:#5b636d}"
+        f".judge{{font-size:20px;font-weight:600}}.standing{{font-size:17px;fill:{COLOURS[card.standing]}}}"
+        ".small{font-size:13px;fill:#5b636d}"
+    )
+    about = xml(f"{card.judge}: {lines[2][1]}")
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="480" height="142" viewBox="0 0 480 142" role="img" '
+        f'aria-label="{about}"><title>{about}</title><style>{style}</style>'
+        '<rect x="0.5" y="0.5" width="479" height="141" rx="8" fill="#fff" stroke="#d9dde2"/>'
+        f'<rect width="8" height="142" rx="4" fill="{COLOURS[card.standing]}"/>{"".join(drawn)}</svg>\n'
+    )
+
+
+RENDERINGS: dict[str, Callable[[TrustCard], str]] = {
+    ".json": TrustCard.text,
+    ".md": lambda card: rendered(document(card), "report.md"),
+    ".html": lambda card: rendered(document(card), "report.html"),
+    ".svg": svg,
+}

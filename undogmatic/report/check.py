@@ -1,0 +1,306 @@
+"""Shows what a check found of verdicts made elsewhere: on the terminal, as a report, as JSON and in a notebook.
+
+All of them say the same sentences in the same order: the answer, what else could explain it, the findings by weight,
+what was not examined, and how to settle what is open. Nothing is computed here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from undogmatic.analyses.check_figures import figures_of
+from undogmatic.records.checked import CheckResult, JudgeCheck, Told, Weight
+from undogmatic.records.results import STANDINGS, Finding, metric_name
+from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, html, save
+from undogmatic.report.figures import pictures
+from undogmatic.report.tables import frame_blocks
+from undogmatic.report.terminal import put, put_paths
+from undogmatic.report.words import Words, spec_for
+from undogmatic.safety.command import as_typed
+from undogmatic.stats.estimate import Estimate
+
+PACKAGE = Path(__file__).resolve().parents[1]
+OWN_TEXTS = Path(__file__).with_name("check.texts.yaml")
+MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES = 6, 3, 9, 15  # on the terminal; the report has all
+
+
+HOW = " (--report DIR)"
+F = TypeVar("F")
+
+
+class Sentences(NamedTuple):
+    """What is said of one judge on one criterion, or of all of them together, in words."""
+
+    findings: list[str]  # that change the conclusion or qualify it, by weight
+    details: list[str]
+    not_examined: list[str]
+    settle: list[str]  # that of the most important finding first
+
+
+def words_for(result: CheckResult, language: str) -> Words:
+    """The words of what a result says: those beside the modules whose sections it names."""
+    parts = [result.together, *(each.told for each in result.judges)]
+    said = [f for each in result.judges for f in (each.verdict, each.rival)]
+    said += [*result.table.read, *result.table.problems]
+    for told in parts:
+        said += [f for noted in told.notes for f in (noted.finding, noted.settle) if f is not None]
+        said += told.not_examined.values()
+    sections = {key.partition(".")[0] for finding in said for key in _keys(finding)} | {told.section for told in parts}
+    sections |= {name.partition(".")[0] for told in parts for name in (*told.figures, *told.tables)}
+    return Words(language, [OWN_TEXTS, *texts_of(sections)])
+
+
+def texts_of(sections: Iterable[str]) -> list[Path]:
+    """The files of words of these sections; each is called like the module that it lies beside."""
+    folders = (PACKAGE / "analyses", PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
+    places = (folder / f"{section}.texts.yaml" for section in sorted(sections) for folder in folders)
+    return [path for path in places if path.is_file()]
+
+
+def _keys(finding: Finding) -> Iterator[str]:
+    yield finding.key
+    for value in finding.values.values():
+        if isinstance(value, Finding):
+            yield from _keys(value)
+
+
+def sentences(told: Told, words: Words) -> Sentences:
+    """What was told, in words."""
+    ordered = told.ordered()
+    findings = [words.say(noted.finding) for noted in ordered if noted.weight < Weight.DETAIL]
+    details = [words.say(noted.finding) for noted in ordered if noted.weight == Weight.DETAIL]
+    settle = [words.say(noted.settle) for noted in ordered if noted.settle is not None]
+    return Sentences(findings, details, list(map(words.say, told.not_examined.values())), list(dict.fromkeys(settle)))
+
+
+def first_line(result: CheckResult, words: Words) -> str:
+    """The answer: that of the judge, or how many of several may be believed."""
+    if len(result.judges) == 1:
+        return words.say(result.judges[0].verdict)
+    counts = {standing: sum(each.standing == standing for each in result.judges) for standing in STANDINGS}
+    return words.text("checked.several" if result.judges else "checked.none", n=len(result.judges), **counts)
+
+
+def name_of(each: JudgeCheck, result: CheckResult) -> str:
+    """The judge's name, with its criterion where there are several."""
+    return f"{each.judge} ({each.criterion})" if len(result.table.criteria) > 1 else each.judge
+
+
+def headline(figures: Mapping[str, F]) -> tuple[str, F] | None:
+    """The figure that sums the agreement with people up: the first of them that was told."""
+    return next(((name, each) for name, each in figures.items() if name.startswith("agreement.")), None)
+
+
+def overview(result: CheckResult, words: Words, most: int | None = None) -> Table:
+    """Judges with their standing, agreement and what else could explain it, those that may be believed first."""
+
+    def place(each: JudgeCheck) -> tuple[int, float]:
+        found = headline(each.told.figures)
+        low = math.nan if found is None else found[1].low
+        return -STANDINGS.index(each.standing), math.inf if math.isnan(low) else -low
+
+    rows = []
+    for each in sorted(result.judges, key=place)[:most]:
+        found = headline(each.told.figures)
+        numbers = ("", "") if found is None else tuple(_numbers(*found, words))
+        name = "" if found is None else words.heading(found[0], "checked")
+        standing = words.text(f"checked.standing_{each.standing}")
+        rows.append((name_of(each, result), standing, name, *numbers, words.number(each.n, "d"), words.say(each.rival)))
+    columns = ("judge", "standing", "agreement", "value", "interval", "n", "rival")
+    numeric = (False, False, False, True, True, True, False)
+    return Table([words.heading(column, "checked") for column in columns], rows, numeric)
+
+
+def _numbers(name: str, estimate: Estimate, words: Words) -> tuple[str, str]:
+    sizes = [abs(v) for v in (estimate.value, *estimate.interval) if math.isfinite(v)]
+    spec = spec_for(name, max(sizes, default=0.0))
+    return words.number(estimate.value, spec), words.number(estimate.interval, spec)
+
+
+def figure_table(told: Told, words: Words) -> Table | None:
+    """Every number that was told, with its interval, n and groups; None without any."""
+    rows = []
+    for name, each in told.figures.items():
+        counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
+        rows.append((words.metric(name) or name, *_numbers(name, each, words), *counts, name))
+    headers = [words.heading(column, "checked") for column in ("metric", "value", "interval", "n", "groups", "name")]
+    return Table(headers, rows, (False, True, True, True, True, False)) if rows else None
+
+
+def recognised(result: CheckResult, words: Words) -> list[str]:
+    """What was read from the files and how to override it, shortly, and the first problems in them."""
+    table = result.table
+    read = " ".join(words.say(finding) for finding in table.read[:MOST_READ])
+    lines = [" ".join(filter(None, (read, words.text("checked.override"))))]
+    lines += [words.say(finding) for finding in table.problems[:MOST_PROBLEMS]]
+    if len(table.problems) > MOST_PROBLEMS:
+        lines.append(words.text("checked.more_problems", more=len(table.problems) - MOST_PROBLEMS, how=HOW))
+    return lines
+
+
+class Screen(NamedTuple):
+    """What is shown at once: of one judge what was found of it, of several a table and what holds for all of them."""
+
+    read: list[str]
+    answer: list[str]  # the first line, and behind it what else could explain the only judge's agreement
+    table: Table | None
+    said: Sentences
+    below: list[str]  # what was not examined, and what would settle what is open
+
+
+def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) -> Screen:
+    """What to show at once, with at most so many judges."""
+    table, answer, said = None, [first_line(result, words)], sentences(result.together, words)
+    own = [sentences(each.told, words) for each in result.judges]
+    if len(result.judges) == 1:  # what holds of all, such as a change over time, concerns it too
+        answer.append(words.say(result.judges[0].rival))
+        said = Sentences(*(mine + others for mine, others in zip(own[0], said, strict=True)))
+    elif result.judges:
+        table = overview(result, words, most)
+    below = [words.text("checked.not_examined", what=" ".join(said.not_examined))] if said.not_examined else []
+    settle = said.settle or [way for each in own for way in each.settle]
+    below += [words.text("checked.settle", how=settle[0])] if settle else []
+    return Screen(recognised(result, words), answer, table, said, below)
+
+
+def show(result: CheckResult, words: Words, paths: Mapping[str, Path] | None = None) -> None:
+    """Print what was found on one screen; `paths` are what was written, under its name in words."""
+    shown, paths = screen(result, words), paths or {}
+    put(["", *shown.read, ""])
+    put(shown.answer[:1], style="bold")
+    put([*shown.answer[1:], ""], shown.table)
+    listed = [f"- {sentence}" for sentence in shown.said.findings[:MOST_FINDINGS]]
+    left = {"judges": 0 if shown.table is None else len(result.judges) - len(shown.table.rows)}
+    left["findings"] = len(shown.said.findings) + len(shown.said.details) - len(listed)
+    how = "" if "report" in paths else HOW
+    listed += [words.text(f"checked.more_{what}", more=more, how=how) for what, more in left.items() if more > 0]
+    put([*listed, *(line for sentence in shown.below for line in ("", sentence)), ""])
+    put_paths({words.text(f"checked.{name}"): str(as_typed(path)) for name, path in paths.items()})
+
+
+def write(result: CheckResult, words: Words, folder: Path, command: str | None = None) -> None:
+    """Write `report.md` and `report.html` (one file) with pictures and tables into `folder`; `command` repeats it."""
+    blocks = list(_blocks(result, words, folder, command))
+    title = words.text("checked.question", judge=", ".join(result.table.judges[:3]))
+    lead = ", ".join(Path(name).name for name in result.table.sources)
+    save(Document(words.language, title, lead, blocks, words.text("common.offline_note")), folder)
+
+
+def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None) -> Iterator[Block]:
+    several = len(result.judges) > 1
+    yield Paragraph(first_line(result, words), "verdict")
+    if several:
+        yield overview(result, words)
+    for number, each in enumerate(result.judges):
+        if several:
+            yield Heading(name_of(each, result))
+            yield Paragraph(words.say(each.verdict), "verdict")
+        yield Paragraph(words.say(each.rival))
+        before = f"{number}_" if several else ""
+        yield from _told(each.told, words, folder, before, level=3 if several else 2)
+        yield from _pictures(result, each, words, folder, before)
+    yield from _told(result.together, words, folder, "all_", heading=words.text("checked.together") if several else "")
+    yield Heading(words.text("checked.read"))
+    yield Bullets([words.say(finding) for finding in result.table.read] or [words.text("checked.nothing_assumed")])
+    if result.table.problems:
+        yield Heading(words.text("checked.problems"), level=3)
+        yield Bullets([words.say(finding) for finding in result.table.problems])
+    options = result.options.model_dump(mode="json")
+    yield Table((), [(name, words.number(value)) for name, value in options.items() if value not in (None, [])])
+    yield Table((), list(result.table.sources.items()), caption=words.text("checked.files"))
+    if command is not None:
+        yield Heading(words.text("common.repeat_title"))
+        yield Code(command)
+    yield Paragraph(words.text("common.not_applicable"), "small")
+
+
+def _told(told: Told, words: Words, folder: Path, before: str, *, level: int = 2, heading: str = "") -> Iterator[Block]:
+    said = sentences(told, words)
+    if heading and (any(said) or told.figures or told.tables):
+        yield Heading(heading)
+    for name, listed in zip(("findings", "details", "not_examined", "settle"), said, strict=True):
+        if listed:
+            yield Heading(words.text(f"checked.title_{name}"), level)
+            yield Bullets(listed)
+    if numbers := figure_table(told, words):
+        yield Heading(words.text("checked.title_figures"), level)
+        yield numbers
+    for name, frame in told.tables.items():
+        section, _, rest = name.partition(".")
+        yield from frame_blocks(frame, words, section if rest else told.section, rest or name, folder, before)
+
+
+def _pictures(result: CheckResult, each: JudgeCheck, words: Words, folder: Path, before: str) -> Iterator[Block]:
+    drawn = figures_of(result.table.of(each.judge, each.criterion))
+    yield from pictures(drawn, words, "checked", None, folder, before)
+
+
+def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
+    """All that was found as plain data, sentences included; what is no number, or endless, is None."""
+
+    def told(part: Told) -> dict[str, Any]:
+        findings = [
+            {"key": noted.finding.key, "weight": noted.weight.name.lower(), "sentence": words.say(noted.finding)}
+            | ({} if noted.settle is None else {"settle": words.say(noted.settle)})
+            for noted in part.ordered()
+        ]
+        lacking = {name: words.say(finding) for name, finding in part.not_examined.items()}
+        figures = {name: figure_row(each) for name, each in part.figures.items()}
+        return {"figures": figures, "findings": findings, "not_examined": lacking}
+
+    judges = [
+        {"judge": each.judge, "criterion": each.criterion, "standing": each.standing, "key": each.verdict.key}
+        | {"answer": words.say(each.verdict), "rival": words.say(each.rival), "n": each.n, "groups": each.groups}
+        | told(each.told)
+        for each in result.judges
+    ]
+    table = result.table
+    about: dict[str, Any] = {
+        "kind": table.kind,
+        "read": [*map(words.say, table.read)],
+        "problems": [*map(words.say, table.problems)],
+    }
+    about |= {"files": dict(table.sources), "selection": table.selection}
+    options = result.options.model_dump(mode="json")
+    return {"answer": first_line(result, words), "judges": judges, "together": told(result.together)} | {
+        "table": about, "options": options, "digests": dict(result.digests)
+    }  # fmt: skip
+
+
+def figure_row(estimate: Estimate) -> dict[str, Any]:
+    """A number with its interval, level, n and groups as JSON can hold it; `bounds`: with missing verdicts set against
+    it and for it, where there are some."""
+
+    def ends(*values: float | None) -> list[float | None]:
+        return [None if v is None or not math.isfinite(v) else float(v) for v in values]
+
+    bounds = None if estimate.worst is None and estimate.best is None else ends(estimate.worst_low, estimate.best_high)
+    row: dict[str, Any] = {"value": ends(estimate.value)[0], "interval": ends(*estimate.interval)}
+    return row | {"bounds": bounds, "level": estimate.level, "n": estimate.n, "groups": estimate.n_groups}
+
+
+def shown_in_notebook(result: CheckResult, words: Words) -> str:
+    """A check as a notebook shows it."""
+    shown = screen(result, words, None)
+    lines = [html(line) for line in (*shown.read, *shown.answer, *shown.below)]
+    lines[len(shown.read)] = f"<b>{lines[len(shown.read)]}</b>"
+    parts = [f"<p>{line}</p>" for line in lines]
+    parts.insert(-len(shown.below) or len(parts), "".join(f"<li>{html(s)}</li>" for s in shown.said.findings))
+    if shown.table is not None:
+        rows = [shown.table.headers, *shown.table.rows]
+        cells = ("".join(f"<td>{html(cell)}</td>" for cell in row) for row in rows)
+        parts.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+    return "".join(parts)
+
+
+def slug(each: JudgeCheck, results: Sequence[JudgeCheck]) -> str:
+    """A part of a file's name for one of several judges, different for each; "" for the only one."""
+    if len(results) == 1:
+        return ""
+    several = len({other.criterion for other in results}) > 1
+    names = [metric_name(other.judge, *([other.criterion] if several else [])) for other in results]
+    own = next(n for n, other in enumerate(results) if other is each)
+    return f"-{names[own]}" if names.count(names[own]) == 1 else f"-{names[own]}-{own}"

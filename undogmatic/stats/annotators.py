@@ -1,0 +1,264 @@
+"""Compares a judge with people who labelled the same items: their agreement beside its own, and the alternative
+annotator test.
+
+Agreement is one minus the disagreement seen over the disagreement that chance would give, summed over pairs of raters
+before the two are divided (de Vries and others 2008). With disagreement counted as different or not that is Cohen's
+kappa, with squared differences of places on the scale his weighted kappa, of numbers Lin's concordance correlation.
+The judge's agreement is taken over the same pairs: with the one rater and with the other, half each.
+
+References:
+    de Vries, Elliott, Kanouse and Teleki (2008), Using pooled kappa to summarize interrater agreement across many
+        items. doi:10.1177/1525822X08317166
+    Lin (1989), A concordance correlation coefficient to evaluate reproducibility. doi:10.2307/2532051
+    Calderon, Reichart and Dror (2025), The alternative annotator test for LLM-as-a-judge. arXiv:2501.10970
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special, stats
+
+from undogmatic.stats import checks, jackknife, means
+from undogmatic.stats.checks import Array, Index, Rng
+from undogmatic.stats.estimate import Estimate
+
+EPSILON = 0.1
+"""What the judge is given in advance in the alternative annotator test where nobody says otherwise: the least value
+that its authors propose, that for raters who are no experts."""
+FEWEST_ITEMS, FEWEST_RATERS = 30, 3
+"""Of the alternative annotator test: items that a rater shares with others, and raters with so many."""
+OWN_MARGINALS = 10
+"""Two raters with fewer shared items do not show how often each gives a label; such pairs are taken together."""
+MOST_PAIRS = 400_000
+
+
+class RaterPairs(NamedTuple):
+    """Rows of labels that two raters gave to the same unit, shape (n_pairs,) each, and the pair of raters of each; the
+    pairs of raters with few shared units are one, in which every two labels stand both ways."""
+
+    first: Index
+    second: Index
+    pair: Index
+
+
+def rater_pairs(unit: Index, rater: Index, rng: Rng) -> RaterPairs:
+    """Every two labels of a unit by different raters; of very many, those of a few raters per unit, drawn at random.
+
+    Args:
+        unit, rater: Of each label, as codes from 0, shape (n_labels,).
+    """
+    size = np.bincount(unit)
+    rows = np.arange(unit.size)
+    if (size * (size - 1) // 2).sum() > MOST_PAIRS:
+        shuffled = rng.permutation(unit.size)
+        by_unit = shuffled[np.argsort(unit[shuffled], kind="stable")]
+        place = np.arange(unit.size) - np.repeat(np.cumsum(size) - size, size)
+        rows = by_unit[place < max(2, MOST_PAIRS // size.size)]
+    rows = rows[np.lexsort((rater[rows], unit[rows]))]
+    found = []
+    for lag in range(1, int(np.bincount(unit[rows]).max(initial=1))):
+        one, other = rows[:-lag], rows[lag:]
+        both = (unit[one] == unit[other]) & (rater[one] != rater[other])
+        found.append((one[both], other[both]))
+    first = np.concatenate([one for one, _ in found] or [rows[:0]])
+    second = np.concatenate([other for _, other in found] or [rows[:0]])
+    _, pair = np.unique(np.stack([rater[first], rater[second]]), axis=1, return_inverse=True)
+    pair = pair.reshape(-1).astype(np.intp)
+    few = np.bincount(pair, minlength=1)[pair] < OWN_MARGINALS
+    together = int(pair.max(initial=-1)) + 1
+    return RaterPairs(
+        np.concatenate([first, second[few]]),
+        np.concatenate([second, first[few]]),
+        np.concatenate([np.where(few, together, pair), np.full(int(few.sum()), together)]),
+    )
+
+
+class Ceiling(NamedTuple):
+    """Agreement of people among themselves, of the judge with them on the same units, and the judge's less theirs."""
+
+    people: Estimate
+    judge: Estimate
+    difference: Estimate
+
+
+def ceiling(
+    first: Array, second: Array, judge: Array, pair: Index, groups: Index, *, nominal: bool, level: float = 0.95
+) -> Ceiling | None:
+    """Agreement between two raters, and of the judge with both, pooled over pairs of raters; None where all labels, or
+    all verdicts too, are the same, so that chance alone would give complete agreement.
+
+    Intervals are those of the jackknife over groups. Pairs that share units, and units that have many pairs, are no
+    more than parts of their group.
+
+    Args:
+        first, second, judge: Labels and verdict, shape (n_pairs,); with `nominal` any codes of categories.
+        pair, groups: Pair of raters, and independent unit, of each row, as codes from 0, shape (n_pairs,).
+        nominal: Count labels as the same or not; else by their squared difference.
+    """
+    values = np.stack([first, second, judge]).astype(np.float64)
+    seen, sums, expected = _nominal(values) if nominal else _squared(values)
+    cells, of_cell = np.unique(groups * (int(pair.max()) + 1) + pair, return_inverse=True)
+    cell_group, cell_pair = np.divmod(cells, int(pair.max()) + 1)
+    by_cell = _totals(of_cell, sums, cells.size)
+    whole = _totals(cell_pair, by_cell, int(pair.max()) + 1)
+    # What is expected of a pair of raters without each group that has rows of it.
+    lost = expected(whole)[cell_pair] - expected(whole[cell_pair] - by_cell)
+    n_groups = int(groups.max()) + 1
+    chance = expected(whole).sum(axis=0)
+    left_chance = chance - _totals(cell_group, lost, n_groups)
+    left_seen = seen.sum(axis=0) - _totals(groups, seen, n_groups)
+    if not (chance > 1e-9 * len(first)).all():
+        return None
+    with np.errstate(all="ignore"):
+        estimates, left = 1 - seen.sum(axis=0) / chance, 1 - left_seen / left_chance
+    ends = [(float(e), column, (-1.0, 1.0)) for e, column in zip(estimates, left.T, strict=True)]
+    ends.append((float(estimates[1] - estimates[0]), left[:, 1] - left[:, 0], (-2.0, 2.0)))
+    return Ceiling(*(jackknife.of_left_out(e, column, groups, level, bounds) for e, column, bounds in ends))
+
+
+def _totals(codes: Index, columns: Array, n: int) -> Array:
+    """Sums of the columns per code, shape (n, n_columns)."""
+    summed = [np.bincount(codes, column, n) for column in columns.T]
+    return np.stack(summed, axis=1).astype(np.float64)
+
+
+_Prepared = tuple[Array, Array, Callable[[Array], Array]]
+"""Disagreement seen per row, of the two raters and of the judge with them, shape (n, 2); what is summed per pair, shape
+(n, k); and the disagreement that chance would give from such sums, shape (n_pairs, k) to (n_pairs, 2)."""
+
+
+def _nominal(values: Array) -> _Prepared:
+    codes = np.unique(values, return_inverse=True)[1].reshape(values.shape)
+    a, b, judge = codes
+    seen = np.stack([a != b, ((judge != a).astype(float) + (judge != b)) / 2], axis=1).astype(np.float64)
+    hot = (codes[:, :, None] == np.arange(int(codes.max()) + 1)).astype(np.float64)
+    sums = np.concatenate([*hot, np.ones((len(a), 1))], axis=1)
+
+    def expected(totals: Array) -> Array:
+        n = totals[:, -1]
+        one, other, own = np.split(totals[:, :-1], 3, axis=1)
+        with np.errstate(all="ignore"):
+            same = [np.where(n > 0, np.sum(x * y, axis=1) / n, 0) for x, y in ((one, other), (own, (one + other) / 2))]
+        return np.stack([n - part for part in same], axis=1)
+
+    return seen, sums, expected
+
+
+def _squared(values: Array) -> _Prepared:
+    values = values - values.mean()
+    values = values / max(float(np.abs(values).max()), 1e-300)
+    a, b, judge = values
+    seen = np.stack([(a - b) ** 2, ((judge - a) ** 2 + (judge - b) ** 2) / 2], axis=1)
+    sums = np.concatenate([values.T, values.T**2, np.ones((len(a), 1))], axis=1)
+
+    def expected(totals: Array) -> Array:
+        n = totals[:, -1]
+        (x, y, own), (xx, yy, square) = totals[:, :3].T, totals[:, 3:6].T
+        with np.errstate(all="ignore"):
+            products = [np.where(n > 0, part / n, 0) for part in (x * y, own * (x + y) / 2)]
+        return np.stack([xx + yy - 2 * products[0], square + (xx + yy) / 2 - 2 * products[1]], axis=1)
+
+    return seen, sums, expected
+
+
+class RaterTest(NamedTuple):
+    """One rater beside the judge: `advantage` is the share of items on which the judge is at least as close to the
+    other raters as this one is, `behind` by how much the rater's own share exceeds it; `p_adjusted` is of the test that
+    this is less than epsilon, and `won` says that it was passed."""
+
+    rater: int
+    n: int
+    advantage: float
+    behind: Estimate
+    p_adjusted: float
+    won: bool
+
+
+class AlternativeAnnotator(NamedTuple):
+    """`winning_rate` is the share of raters that the judge may stand in for; from half of them on it passes the test.
+    `advantage` is its mean advantage over them."""
+
+    raters: list[RaterTest]
+    winning_rate: float
+    advantage: Estimate
+
+    @property
+    def passes(self) -> bool:
+        """Whether the judge may stand in for a rater by this test."""
+        return self.winning_rate >= 0.5
+
+
+def alternative_annotator(
+    unit: Index,
+    rater: Index,
+    label: Array,
+    verdict: Array,
+    groups: Index,
+    *,
+    nominal: bool,
+    epsilon: float = EPSILON,
+    level: float = 0.95,
+) -> AlternativeAnnotator | None:
+    """Test for each rater in turn whether the judge is as close to the other raters as that rater is.
+
+    Closeness is the share of the others with the same category, or the root mean squared distance to them. Per rater, a
+    t-test over groups asks whether the rater is closer more often than the judge by less than epsilon, and the raters'
+    p-values are corrected by Benjamini and Yekutieli's procedure.
+
+    Args:
+        unit, rater, label, verdict, groups: One row per label, shape (n_labels,): its item, its rater (codes from 0),
+            the label, the judge's verdict on the item, and the item's independent unit.
+        epsilon: What the judge is given in advance, as it costs less: a share of items.
+    Returns:
+        None with fewer than FEWEST_RATERS raters who share FEWEST_ITEMS items with another.
+    References:
+        Calderon, Reichart and Dror (2025), arXiv:2501.10970. Benjamini and Yekutieli (2001),
+        doi:10.1214/aos/1013699998
+    """
+    shared = np.bincount(unit)[unit] >= 2
+    unit, rater, groups = unit[shared], rater[shared], groups[shared]
+    label, verdict = label[shared], verdict[shared]
+    enough = np.flatnonzero(np.bincount(rater) >= FEWEST_ITEMS)
+    if enough.size < FEWEST_RATERS:
+        return None
+    own, judge = _distance(unit, label, label, nominal), _distance(unit, label, verdict, nominal)
+    judge_wins, rater_wins = judge <= own, own <= judge
+    found: list[tuple[int, float, Estimate, float]] = []
+    for code in enough:
+        rows = rater == code
+        behind = rater_wins[rows].astype(np.float64) - judge_wins[rows]
+        units = means.sums(behind, groups[rows])
+        if units.total.size < 2:
+            return None
+        estimate = means.of_sums(units, level, (-1.0, 1.0)).replace(n=behind.size)
+        if estimate.se > 0:
+            p = float(special.stdtr(estimate.df, (estimate.value - epsilon) / estimate.se))
+        else:
+            p = float(not estimate.value < epsilon)
+        found.append((int(code), float(judge_wins[rows].mean()), estimate, p))
+    adjusted = stats.false_discovery_control([p for *_, p in found], method="by")
+    raters = [
+        RaterTest(code, estimate.n, advantage, estimate, float(p), bool(p <= 1 - level))
+        for (code, advantage, estimate, _), p in zip(found, adjusted, strict=True)
+    ]
+    mine = np.isin(rater, enough)
+    weight = 1 / np.bincount(rater)[rater[mine]]
+    codes = np.unique(groups[mine], return_inverse=True)[1]
+    weighted = _totals(codes.astype(np.intp), np.stack([weight * judge_wins[mine], weight], axis=1), codes.max() + 1)
+    advantage = means.of_sums(means.Sums(*weighted.T), level, (0.0, 1.0)).replace(n=int(mine.sum()))
+    return AlternativeAnnotator(raters, sum(test.won for test in raters) / len(raters), advantage)
+
+
+def _distance(unit: Index, label: Array, said: Array, nominal: bool) -> Array:
+    """How far what was said of each row's unit is from the labels that the other rows of the unit give."""
+    others = np.bincount(unit)[unit] - 1
+    if nominal:
+        codes = np.unique(np.concatenate([label, said]), return_inverse=True)[1].astype(np.intp)
+        given, asked = (unit * (int(codes.max()) + 1) + part for part in np.split(codes, 2))
+        counts = np.bincount(given, minlength=int(max(given.max(), asked.max())) + 1)
+        return np.asarray(1 - (counts[asked] - (said == label)) / others)
+    centre = label.mean()
+    x, s = label - centre, said - centre
+    total, square = (np.bincount(unit, part)[unit] for part in (x, x**2))
+    return checks.tied(np.maximum((square - x**2 - 2 * s * (total - x)) / others + s**2, 0))

@@ -1,0 +1,242 @@
+"""Ranks systems from choices between two of them: strengths, differences and ranks, with intervals over groups.
+
+The chance that one system is chosen over another depends on the difference of their strengths alone (in log odds), and,
+where it is known which output was shown first, on that place too, so that a taste for the first place is not taken for
+merit. Choices that belong together (both orders of an item, several items of one text) are drawn together.
+
+Every compared pair gets a small number of made-up choices in both directions (PRIOR in all per system), so that a
+system that won or lost throughout has a strength that is large, not infinite. Each resample draws their weights anew,
+so that twenty wins out of twenty are not told as certain.
+
+References:
+    Bradley and Terry (1952), Rank analysis of incomplete block designs. doi:10.1093/biomet/39.3-4.324
+    Maystre and Grossglauser (2015), Fast and accurate inference of Plackett-Luce models (the library choix)
+    Davidson and Beaver (1977), doi:10.2307/2529467, for the term of the order
+    Rubin (1981), The Bayesian bootstrap. doi:10.1214/aos/1176345338
+"""
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse, special
+from scipy.sparse.csgraph import connected_components
+
+from undogmatic.stats import checks
+from undogmatic.stats.checks import Array, Groups, Index, Rng
+from undogmatic.stats.estimate import Estimate
+
+PRIOR = 0.5
+"""Made-up wins, and as many defeats, of each system, shared among those that it was compared with."""
+RESAMPLES = 400
+_AT_ONCE = 2**21
+_LONGEST_STEP = 2.0
+_CONVERGED = 1e-8
+
+
+class BradleyTerry(NamedTuple):
+    """Everything about systems 0 to n - 1, in log odds.
+
+    `strengths` are against the average of these systems. `differences` are of every two (i, j), i < j, i minus j, with
+    limits that hold for all pairs together. `ranks` are the best and worst place, 1 the strongest, that those leave
+    open. `first` is what being shown first adds; None where the order was not given.
+    """
+
+    strengths: tuple[Estimate, ...]
+    differences: dict[tuple[int, int], Estimate]
+    ranks: tuple[tuple[int, int], ...]
+    first: Estimate | None
+
+    @property
+    def separable(self) -> int:
+        """Number of pairs whose difference is not 0."""
+        return sum(not one.low <= 0 <= one.high for one in self.differences.values())
+
+
+def components(winner: ArrayLike, loser: ArrayLike, n: int) -> list[list[int]]:
+    """Systems that are linked by choices, directly or over others; a ranking across two such sets says nothing."""
+    a, b = _systems(winner, loser, n)
+    links = sparse.coo_array((np.ones(a.size), (a, b)), shape=(n, n))
+    count, of = connected_components(links, directed=False)
+    return [np.flatnonzero(of == k).tolist() for k in range(count)]
+
+
+def fit(
+    winner: ArrayLike,
+    loser: ArrayLike,
+    n: int,
+    rng: Rng,
+    *,
+    first: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    groups: Groups = None,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+) -> BradleyTerry:
+    """Fit strengths of `n` systems to choices without ties; ties are for the caller to count.
+
+    Limits lie a multiple of the standard deviation over resamples, taken below and above apart, from the strength: the
+    quantile of t for the number of groups; for differences, more as far as the largest deviation of all pairs is wider.
+
+    Args:
+        winner, loser: Chosen and other system of each choice, 0 to n - 1, shape (n_choices,).
+        first: The system that was shown first; None leaves the order out of account.
+        weights: How much a choice counts, such as 1/2 for each of the two orders; None is 1.
+        groups: What belongs together, one label per choice; at least two.
+    Raises:
+        ValueError: If systems are not linked (`components`), or an argument is not as said above.
+    """
+    checks.share(level, "level")
+    a, b = _systems(winner, loser, n)
+    if len(linked := components(a, b, n)) > 1:
+        raise ValueError(f"The systems fall into sets that were never compared: {linked}.")
+    codes = checks.groups(groups, a.size, 2)
+    w = np.ones(a.size) if weights is None else checks.vector(weights, "weights")
+    ordered = first is not None
+    place = np.zeros(a.size) if first is None else _place(checks.vector(first, "first"), a, b)
+    made_up = _made_up(a, b, n)
+    keys = np.concatenate([np.stack([a, b, place + 1]).astype(np.intp), made_up.keys], axis=1)
+    cells, cell_of = np.unique(keys, axis=1, return_inverse=True)
+    n_groups = int(codes.max()) + 1
+    by_group = sparse.coo_array((w, (codes, cell_of[: a.size])), shape=(n_groups, cells.shape[1])).tocsr()
+    by_prior = sparse.coo_array(
+        (np.ones(made_up.keys.shape[1]), (np.arange(made_up.keys.shape[1]), cell_of[a.size :])),
+        shape=(made_up.keys.shape[1], cells.shape[1]),
+    ).tocsr()
+    design = _design(cells, n, ordered)
+    counts = np.asarray(by_group.sum(axis=0) + made_up.each * by_prior.sum(axis=0)).reshape(1, -1)
+    theta = _newton(design, counts, np.append(_start(cells, counts[0], n), [0.0] * ordered), n)[0]
+
+    drawn = []
+    for size in _sizes(resamples, n_groups):
+        cases = by_group.T @ rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=size).T
+        prior = by_prior.T @ rng.gamma(made_up.each, size=(size, made_up.keys.shape[1])).T
+        drawn.append(_newton(design, np.asarray(cases + prior).T, theta, n))
+    deviations = np.concatenate(drawn) - theta
+    return _told(theta, deviations, n, ordered, n_groups, a.size, level)
+
+
+def _told(
+    theta: Array, deviations: Array, n: int, ordered: bool, n_groups: int, n_rows: int, level: float
+) -> BradleyTerry:
+    reach = float(special.stdtrit(n_groups - 1, (1 + level) / 2))
+
+    def estimate(value: float, ends: Array, times: float) -> Estimate:
+        low, high = (value + times * ends).tolist()
+        return Estimate(float(value), low, high, level, n_groups, n_rows)
+
+    own = _sides(deviations)
+    strengths = tuple(estimate(theta[k], own[:, k], reach) for k in range(n))
+    pairs = list(combinations(range(n), 2))
+    i, j = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    apart = deviations[:, i] - deviations[:, j]
+    sides = _sides(apart)
+    # The largest deviation of all pairs, each in units of its side; Student's quantile keeps few groups honest.
+    largest = float(np.quantile(np.max(apart / np.where(apart < 0, *sides), axis=1, initial=0), level))
+    times = reach * max(1.0, largest / float(special.ndtri((1 + level) / 2))) if n > 2 else reach
+    differences = {
+        (one, other): estimate(theta[one] - theta[other], sides[:, k], times) for k, (one, other) in enumerate(pairs)
+    }
+    better, worse = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
+    for (one, other), found in differences.items():
+        if found.low > 0 or found.high < 0:
+            above, below = (one, other) if found.low > 0 else (other, one)
+            better[below] += 1
+            worse[above] += 1
+    ranks = tuple((1 + int(better[k]), n - int(worse[k])) for k in range(n))
+    return BradleyTerry(strengths, differences, ranks, estimate(theta[n], own[:, n], reach) if ordered else None)
+
+
+def _sides(deviations: Array) -> Array:
+    """Spread below and above, as signed standard deviations of the two halves of a split normal, shape (2, n)."""
+    tiny = np.finfo(np.float64).tiny
+    below, above = (np.mean(np.maximum(side * deviations, 0) ** 2, axis=0) for side in (-1, 1))
+    return np.stack([-np.sqrt(2 * below + tiny), np.sqrt(2 * above + tiny)])
+
+
+class _MadeUp(NamedTuple):
+    keys: Index
+    each: float
+
+
+def _made_up(a: Index, b: Index, n: int) -> _MadeUp:
+    """Made-up choices in both directions (and without an order) of all pairs that were compared, and their weight."""
+    pairs = np.unique(np.sort(np.stack([a, b]), axis=0), axis=1)
+    both = np.concatenate([pairs, pairs[::-1]], axis=1)
+    keys = np.vstack([both, np.ones(both.shape[1], dtype=np.intp)])
+    return _MadeUp(keys, PRIOR * n / (2 * pairs.shape[1]))
+
+
+def _design(cells: Index, n: int, ordered: bool) -> Array:
+    """What each kind of choice adds to the log odds of having been made: winner 1, loser -1, winner shown first 1."""
+    rows = np.zeros((cells.shape[1], n + ordered))
+    rows[np.arange(len(rows)), cells[0]] = 1
+    rows[np.arange(len(rows)), cells[1]] = -1
+    if ordered:
+        rows[:, n] = cells[2] - 1
+    return rows
+
+
+def _start(cells: Index, counts: Array, n: int) -> Array:
+    """The strengths without regard to the order, by choix; the mean is 0."""
+    import choix
+
+    wins = np.zeros((n, n))
+    np.add.at(wins, (cells[0], cells[1]), counts)
+    return np.asarray(choix.ilsr_pairwise_dense(wins), dtype=np.float64)
+
+
+def _crossed(design: Array) -> sparse.csr_array:
+    """The outer product of each row of the design with itself, of which nearly all is 0, shape (n_cells, p * p)."""
+    p = design.shape[1]
+    rows, columns = np.nonzero(design)
+    at, data = [], []
+    for shift in range(-2, 3):  # a row has at most three values, so partners stand at most two places apart
+        here = np.arange(max(0, -shift), rows.size - max(0, shift))
+        here = here[rows[here] == rows[here + shift]]
+        other = here + shift
+        at.append(np.stack([rows[here], columns[here] * p + columns[other]]))
+        data.append(design[rows[here], columns[here]] * design[rows[here], columns[other]])
+    return sparse.coo_array((np.concatenate(data), np.concatenate(at, axis=1)), shape=(len(design), p * p)).tocsr()
+
+
+def _newton(design: Array, counts: Array, start: Array, n: int) -> Array:
+    """The strengths of highest likelihood for each row of `counts`, shape (n_draws, n_parameters); their mean is 0."""
+    p = design.shape[1]
+    crossed = _crossed(design)
+    fixed = np.zeros((p, p))
+    fixed[:n, :n] = 1 / n  # the mean of the strengths is not in the data
+    if p > n:
+        fixed[n, n] = 1e-6
+    theta = np.tile(start, (len(counts), 1))
+    for _ in range(60):
+        chance = special.expit(theta @ design.T)
+        slope = (counts * (1 - chance)) @ design
+        curve = np.asarray((counts * chance * (1 - chance)) @ crossed).reshape(-1, p, p) + fixed
+        step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
+        longest = np.abs(step).max(axis=1, keepdims=True)
+        theta += step * np.minimum(1, _LONGEST_STEP / np.maximum(longest, _CONVERGED))
+        if float(longest.max()) < _CONVERGED:
+            break
+    theta[:, :n] -= theta[:, :n].mean(axis=1, keepdims=True)
+    return theta
+
+
+def _place(shown: Array, a: Index, b: Index) -> Array:
+    if np.any((shown != a) & (shown != b)):
+        raise ValueError("`first` must hold one of the two systems of each choice.")
+    return np.where(shown == a, 1.0, -1.0)
+
+
+def _systems(winner: ArrayLike, loser: ArrayLike, n: int) -> tuple[Index, Index]:
+    first, second = checks.paired_vectors(winner, loser, ("winner", "loser"))
+    a, b = first.astype(np.intp), second.astype(np.intp)
+    if np.any((a != first) | (b != second) | (a < 0) | (b < 0) | (a >= n) | (b >= n) | (a == b)):
+        raise ValueError(f"`winner` and `loser` must be two different systems from 0 to {n - 1}.")
+    return a, b
+
+
+def _sizes(resamples: int, n_groups: int) -> list[int]:
+    most = max(1, _AT_ONCE // n_groups)
+    return [min(most, resamples - start) for start in range(0, resamples, most)]

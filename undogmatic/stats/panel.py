@@ -1,0 +1,103 @@
+"""Compares several judges on the same items: the test of two judges' agreement with people, and the errors they share.
+
+A panel of judges errs less than one of them only as far as their errors are not the same. Errors with mean correlation
+phi among k judges cancel as those of k / (1 + (k - 1) phi) independent judges do (Kish's design effect).
+
+References:
+    McNemar (1947), Note on the sampling error of the difference between correlated proportions. doi:10.1007/BF02295996
+    Kish (1965), Survey sampling, section 5.4.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from undogmatic.stats import checks, means
+from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.estimate import Estimate
+
+
+class Paired:
+    """How much more one judge agrees with people than another, on the items that both judged.
+
+    Args:
+        one, other: Agreement of each per item, shape (n,), NaN where a judge gave no verdict.
+        groups: Independent unit of each item, codes from 0, shape (n,).
+        reach: Largest difference that two items can show; None where there is none.
+    """
+
+    def __init__(self, one: Array, other: Array, groups: Index, reach: float | None = None) -> None:
+        both = ~(np.isnan(one) | np.isnan(other))
+        apart, codes = one[both] - other[both], groups[both]
+        size = np.bincount(codes)
+        there = size > 0
+        self.units = means.Sums(np.bincount(codes, apart)[there].astype(np.float64), size[there].astype(np.float64))
+        self.n, self.n_units = apart.size, int(there.sum())
+        self.difference = float(apart.mean()) if apart.size else float("nan")
+        self.none = bool(np.all(np.abs(apart) <= 1e-9))
+        self._bounds = None if reach is None else (-reach, reach)
+        self._whole = self.n == self.n_units and bool(np.isin(np.abs(apart), (0, 1)).all())
+
+    def interval(self, level: float) -> Estimate:
+        """The difference with its interval over groups."""
+        return means.of_sums(self.units, level, self._bounds).replace(n=self.n)
+
+    @property
+    def p(self) -> float:
+        """Test of no difference: McNemar's exact one where each item is a group and right or wrong, else Student's."""
+        if self._whole:
+            more, less = int(np.sum(self.units.total > 0)), int(np.sum(self.units.total < 0))
+            return min(1.0, 2 * float(special.bdtr(min(more, less), more + less, 0.5)))
+        se, df, _ = means.spread(self.units, self.difference)
+        return float(2 * special.stdtr(df, -abs(self.difference) / se)) if se > 0 else float(self.none)
+
+
+class SharedErrors(NamedTuple):
+    """Errors of judges on items that all of them judged.
+
+    `phi` is the correlation of the errors of each two, shape (k, k), NaN for a judge that always errs alike; `mean` is
+    that of all pairs; `both` and `chance` are the share of items on which two err, and that for independent errors,
+    shape (k, k) each (of errors that are amounts, they mean nothing).
+    """
+
+    phi: Array
+    mean: Estimate
+    both: Array
+    chance: Array
+    judges: int
+
+    @property
+    def effective(self) -> float:
+        """As many independent judges would err as little together, when their verdicts are averaged."""
+        return self.judges / max(1 + (self.judges - 1) * self.mean.value, 1 / self.judges)
+
+
+def shared_errors(errors: Array, groups: Index, level: float = 0.95) -> SharedErrors | None:
+    """Correlate the errors of judges; None where fewer than two of them vary, or with fewer than two groups.
+
+    The interval of the mean correlation is that of the mean of its influence values over groups.
+
+    Args:
+        errors: Error of each judge per item, shape (n_items, n_judges): wrong or not, or by how much and which way.
+        groups: Independent unit of each item, shape (n_items,).
+    References:
+        Devlin, Gnanadesikan and Kettenring (1975), doi:10.1093/biomet/62.3.531, for the influence of a correlation.
+    """
+    varies = np.ptp(errors, axis=0) > checks.SAME if len(errors) else np.zeros(errors.shape[1], dtype=bool)
+    k = int(varies.sum())
+    if k < 2 or np.unique(groups).size < 2:
+        return None
+    own = errors[:, varies]
+    z = (own - own.mean(axis=0)) / own.std(axis=0)
+    correlation = z.T @ z / len(z)
+    with_others = (correlation.sum(axis=1) - 1) / (k - 1)
+    mean = float(with_others.mean())
+    influence = (z.sum(axis=1) ** 2 - (z**2).sum(axis=1)) / (k * (k - 1)) - z**2 @ with_others / k
+    interval = means.interval(mean + influence, level, groups=groups)
+    low, high = max(interval.low, -1.0), min(interval.high, 1.0)
+    phi = np.full((errors.shape[1],) * 2, np.nan)
+    phi[np.ix_(varies, varies)] = correlation
+    rates = errors.mean(axis=0)
+    found = Estimate(mean, low, high, level, interval.n_groups, len(errors))
+    return SharedErrors(phi, found, errors.T @ errors / len(errors), np.outer(rates, rates), k)
