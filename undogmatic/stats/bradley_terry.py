@@ -15,6 +15,7 @@ References:
     Rubin (1981), The Bayesian bootstrap. doi:10.1214/aos/1176345338
 """
 
+from collections.abc import Mapping
 from itertools import combinations
 from typing import NamedTuple
 
@@ -117,6 +118,20 @@ def fit(
     return _told(theta, deviations, n, ordered, n_groups, a.size, level)
 
 
+def ranks(differences: Mapping[tuple[int, int], Estimate], n: int) -> tuple[tuple[int, int], ...]:
+    """Best and worst place of each of `n` systems that the differences of every two leave open; 1 is the strongest.
+
+    They hold together as far as the limits of the differences do.
+    """
+    better, worse = [0] * n, [0] * n
+    for (one, other), found in differences.items():
+        if found.low > 0 or found.high < 0:
+            above, below = (one, other) if found.low > 0 else (other, one)
+            better[below] += 1
+            worse[above] += 1
+    return tuple((1 + ahead, n - behind) for ahead, behind in zip(better, worse, strict=True))
+
+
 def _told(
     theta: Array, deviations: Array, n: int, ordered: bool, n_groups: int, n_rows: int, level: float
 ) -> BradleyTerry:
@@ -138,14 +153,9 @@ def _told(
     differences = {
         (one, other): estimate(theta[one] - theta[other], sides[:, k], times) for k, (one, other) in enumerate(pairs)
     }
-    better, worse = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
-    for (one, other), found in differences.items():
-        if found.low > 0 or found.high < 0:
-            above, below = (one, other) if found.low > 0 else (other, one)
-            better[below] += 1
-            worse[above] += 1
-    ranks = tuple((1 + int(better[k]), n - int(worse[k])) for k in range(n))
-    return BradleyTerry(strengths, differences, ranks, estimate(theta[n], own[:, n], reach) if ordered else None)
+    return BradleyTerry(
+        strengths, differences, ranks(differences, n), estimate(theta[n], own[:, n], reach) if ordered else None
+    )
 
 
 def _sides(deviations: Array) -> Array:

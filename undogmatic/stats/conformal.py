@@ -33,6 +33,8 @@ Ids = Sequence[Hashable]
 STEPS = 20
 """Candidate thresholds: shares of the units, evenly spaced. More of them would cost no confidence, since the sequence
 stops at the first that fails, but neighbours differ by chance alone."""
+STRICTEST = 1 / 6
+"""Share of the units that the strictest candidate keeps, if so many can pass: of fewer, one miss ends the sequence."""
 # (9 + 1) x 0.9 and 0.9 / (1 - 0.9) miss 9 by a rounding error.
 _ROUNDING = 1e-9
 _EVERYTHING = "all items"
@@ -316,7 +318,8 @@ def find_threshold(
     thresholds: list[float] = []
     if n_units >= needed:
         # Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than could ever pass.
-        places = np.unique(np.round(np.linspace(needed, n_units, STEPS)).astype(int))
+        fewest = max(needed, math.ceil(STRICTEST * n_units))
+        places = np.unique(np.round(np.linspace(fewest, n_units, STEPS)).astype(int))
         thresholds = np.unique([*np.sort(surest)[places - 1], u.max()]).tolist()
     steps: list[Candidate] = []
     for threshold in thresholds:

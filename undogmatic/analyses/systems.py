@@ -1,0 +1,300 @@
+"""Tells what the judged systems deserve: corrected means and differences, rankings, and the judge's taste for its kin.
+
+The estimator of a mean follows from how the labels were chosen (`stats.corrected`), which is declared, never guessed. A
+pairwise choice has no mean: systems are ranked by Bradley and Terry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, JudgeTable
+from undogmatic.stats import bradley_terry, checks, corrected, few_labels, means
+from undogmatic.stats.checks import Array
+from undogmatic.stats.corrected import Corrected, Design, Judged
+from undogmatic.stats.estimate import Estimate
+
+MEAN = "corrected_mean"
+ENDS = ("value", "low", "high")
+MOST_SYSTEMS = 12
+"""Every two of more systems are not told one by one."""
+TARGET = 0.1
+"""Width of the interval of a mean that further labels are counted for, in widths of the scale, without a margin."""
+
+
+def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+    """What the systems deserve, how far a new label may lie from its verdict, and what the judge may decide alone."""
+    if own.table.kind == "pairwise":
+        _choices(own, told, options)
+    elif own.table.kind == "unordered":
+        told.lacks(MEAN, "systems.unordered")
+    else:
+        _Means(own, told, options).tell()
+
+
+@dataclass
+class _Means:
+    """Verdicts and labels by item, and what is told of their means."""
+
+    own: JudgeTable
+    told: Told
+    options: CheckOptions
+
+    def __post_init__(self) -> None:
+        rows, items, kind = self.own.first(), self.own.table.items, self.own.table.kind
+        names = rows["item"].to_numpy()
+        probability = items["probability"].reindex(names) if "probability" in items else pd.Series(np.nan, names)
+        labels = self.own.labels.groupby("item")["label"].mean().reindex(names)
+        verdicts, people, chance = (part.to_numpy(np.float64) for part in (rows["verdict"], labels, probability))
+        n_groups = int(rows["code"].max()) + 1 if len(rows) else 0
+        self.judged = Judged(verdicts, people, chance, rows["code"].to_numpy(), n_groups)
+        self.systems = items["system"].reindex(names).to_numpy() if "system" in items else None
+        self.what = "share_passed" if kind == "pass_fail" else "mean_level" if kind == "ordered" else "mean_label"
+        self.bounds = self.own.table.scale if kind == "numeric" else (0.0, len(self.own.table.categories) - 1.0)
+
+    def tell(self) -> None:
+        judged, told = self.judged, self.told
+        known, labelled = ~np.isnan(judged.verdicts), ~np.isnan(judged.labels)
+        if known.sum() < 2:
+            return
+        judge = self._judge_mean(known)
+        told.figure("systems.judge_mean", judge)
+        if not known.all():
+            ends: dict[str, Any] = {"lowest": judge.worst_low, "highest": judge.best_high}
+            told.note("systems.missing", missing=int((~known).sum()), n=known.size, **ends, what=self.what)
+        # That every item has a label is seen, and needs no declaration.
+        design: Design | None = "all" if labelled.all() else None
+        if design is None:
+            design = self.own.table.selection if self.own.table.selection != "unknown" else None
+        if not labelled.any():
+            told.lacks(MEAN, "systems.no_labels")
+        elif design is None:
+            told.lacks(MEAN, "systems.unknown", labels=int(labelled.sum()), n=labelled.size)
+        elif design == "probabilities" and not np.all(self._within(judged.probability[labelled])):
+            lacking = int((~self._within(judged.probability[labelled])).sum())
+            told.lacks(MEAN, "systems.no_probability", lacking=lacking, labels=int(labelled.sum()))
+        else:
+            self._all_items(design, judge)
+            self._each_system(design)
+
+    @staticmethod
+    def _within(probability: Array) -> Any:
+        return (probability > 0) & (probability <= 1)
+
+    def _judge_mean(self, known: Any) -> Estimate:
+        verdicts, codes = self.judged.verdicts[known], self.judged.codes[known]
+        if np.unique(codes).size < 2:
+            return Estimate(float(verdicts.mean()), -np.inf, np.inf, self.options.level, 1, verdicts.size)
+        found = means.interval(verdicts, self.options.level, groups=codes, bounds=self._holding(verdicts))
+        share = float(known.mean())
+        if share < 1 and self.bounds is not None:
+            worst, best = (
+                share * end + (1 - share) * edge for end, edge in zip(found.interval, self.bounds, strict=True)
+            )
+            found = found.replace(worst=worst, best=best)
+        return found
+
+    def _holding(self, values: Array) -> means.Bounds | None:
+        """The ends of the scale, if the values keep to them."""
+        inside = self.bounds is not None and self.bounds[0] <= values.min() and values.max() <= self.bounds[1]
+        return self.bounds if inside else None
+
+    def _mean(self, design: Design, chosen: Any = slice(None), level: float | None = None) -> Corrected:
+        part = self.judged.of(chosen)
+        labels = part.labels[~np.isnan(part.labels)]
+        bounds = self._holding(labels) if labels.size else None
+        return corrected.mean(part, design, bounds, self.options.level if level is None else level)
+
+    def _refused(self, found: Corrected) -> tuple[str, Mapping[str, Any]] | None:
+        """Why there is no mean, if so."""
+        if not found.covered:
+            return "outside", {"share": found.outside}
+        if found.estimate is None:
+            return "too_few", {"effective": found.effective, "needed": corrected.FEWEST}
+        return None
+
+    def _all_items(self, design: Design, judge: Estimate) -> None:
+        labelled, level = ~np.isnan(self.judged.labels), self.options.level
+        found = self._mean(design)
+        if self.systems is not None and design != "all":
+            # Of a system without labels nothing is known, however the verdicts of the others look.
+            bare = [name for name in _present(self.systems) if not labelled[self.systems == name].any()]
+            share = float(np.isin(self.systems, bare).mean())
+            if bare and share > corrected.TOLERATED:
+                self.told.lacks(MEAN, "systems.bare", systems=bare, share=share)
+                return
+        if (why := self._refused(found)) is not None:
+            self.told.lacks(MEAN, f"systems.refused_{why[0]}", **why[1])
+            return
+        estimate = found.estimate
+        assert estimate is not None
+        self.told.figure("systems.mean", estimate)
+        beyond = judge.high < estimate.low or judge.low > estimate.high
+        values = estimate.values("mean") | judge.values("judge", "judge_")
+        values |= {"what": self.what, "estimator": design, "level": level, "n": labelled.size}
+        values |= {"labels": int(labelled.sum()), "groups": estimate.n_groups}
+        self.told.note(
+            "systems.mean_off" if beyond else "systems.mean", Weight.LIMITS if beyond else Weight.QUALIFIES, **values
+        )
+        if design == "random":
+            self._budget(estimate)
+
+    def _budget(self, estimate: Estimate) -> None:
+        """How many labels a useful interval of the mean takes, where this one is wider."""
+        margin = self.options.margin
+        span = self.bounds[1] - self.bounds[0] if self.bounds is not None else float(np.ptp(self.judged.labels))
+        width = 2 * margin if margin is not None else TARGET * span
+        if estimate.high - estimate.low <= width or not width > 0:
+            return
+        at, known = np.flatnonzero(~np.isnan(self.judged.labels)), ~np.isnan(self.judged.verdicts)
+        verdicts = np.where(known, self.judged.verdicts, self.judged.verdicts[known].mean())
+        labels, codes = self.judged.labels[at], self.judged.codes
+        shared: dict[str, Any] = {"level": self.options.level, "groups": codes, "bounds": self._holding(labels)}
+        found = few_labels.label_budget(verdicts, at, labels, width, **shared)
+        if found is None:
+            self.told.note("systems.budget_unknown", Weight.DETAIL, labels=at.size, few=means.FEW)
+        elif found.with_judge is None:
+            beyond: dict[str, Any] = {"width": width, "n": found.n_items, "all": found.width_if_all}
+            self.told.note("systems.budget_beyond", Weight.DETAIL, **beyond)
+        else:
+            self.told.note("systems.budget", width=width, needed=found.with_judge, labels=at.size, n=found.n_items)
+
+    def _each_system(self, design: Design) -> None:
+        if self.systems is None or len(names := _present(self.systems)) < 2:
+            return
+        chosen = {name: self.systems == name for name in names}
+        found = {name: self._mean(design, chosen[name]) for name in names}
+        refused = {name: why for name, one in found.items() if (why := self._refused(one)) is not None}
+        for name, (reason, values) in refused.items():
+            n = int(chosen[name].sum())
+            self.told.note(f"systems.system_{reason}", system=name, n=n, **values)
+        kept = [name for name in names if name not in refused]
+        for name in kept:
+            self.told.figure(f"systems.mean.{name}", found[name].estimate)
+        pairs = list(combinations(range(len(kept)), 2))
+        # The ranking looks at all pairs at once; its limits allow for that.
+        strict = 1 - (1 - self.options.level) / max(1, len(pairs))
+        strictly = {name: self._mean(design, chosen[name], strict) for name in kept}
+        apart: dict[tuple[int, int], Estimate] = {}
+        for i, j in pairs:
+            one = corrected.difference(strictly[kept[i]], strictly[kept[j]])
+            assert one is not None
+            apart[i, j] = one
+            if len(kept) <= MOST_SYSTEMS:
+                plain = corrected.difference(found[kept[i]], found[kept[j]])
+                self.told.figure(f"systems.difference.{kept[i]}_{kept[j]}", plain)
+        ranks = bradley_terry.ranks(apart, len(kept))
+        rows = []
+        for place, name in enumerate(kept):
+            estimate, verdicts = found[name].estimate, self.judged.verdicts[chosen[name]]
+            assert estimate is not None
+            row: dict[str, Any] = {"system": name, "items": verdicts.size, "labels": estimate.n}
+            row |= {"judge_mean": float(np.nanmean(verdicts)) if not np.isnan(verdicts).all() else np.nan}
+            rows.append(row | estimate.row("mean") | dict(zip(("best", "worst"), ranks[place], strict=True)))
+        if rows:
+            self.told.tables["systems.means"] = pd.DataFrame(rows).sort_values("mean", ascending=False)
+        if pairs:
+            _ranked(self.told, kept, [row["mean"] for row in rows], apart, self.options)
+            self._closest(kept, [row["mean"] for row in rows], apart, [row["labels"] for row in rows])
+
+    def _closest(
+        self, names: Sequence[str], values: Sequence[float], apart: Mapping[tuple[int, int], Estimate], n: Sequence[int]
+    ) -> None:
+        """How many labels would tell the first from the second, where they are not told apart."""
+        first, second = np.argsort(values)[::-1][:2].tolist()
+        one = apart[min(first, second), max(first, second)]
+        if one.low <= 0 <= one.high and one.value != 0:
+            times = ((one.high - one.low) / 2 / abs(one.value)) ** 2
+            if times <= checks.MOST_TIMES:
+                labels = {"labels": n[first] + n[second], "needed": int(np.ceil(times * (n[first] + n[second])))}
+                self.told.note("systems.closest", a=names[first], b=names[second], **labels)
+
+
+def _present(systems: Any) -> list[str]:
+    return [str(name) for name in pd.unique(systems[~pd.isna(systems)])]
+
+
+def _ranked(
+    told: Told,
+    names: Sequence[str],
+    values: Sequence[float],
+    apart: Mapping[tuple[int, int], Estimate],
+    options: CheckOptions,
+) -> None:
+    """The ranking in a sentence: of two systems their difference, of more how many pairs are told apart."""
+    separable = sum(not one.low <= 0 <= one.high for one in apart.values())
+    if len(names) == 2:
+        one = apart[0, 1]
+        key = "systems.difference" if separable else "systems.difference_open"
+        told.note(key, a=names[0], b=names[1], level=options.level, **one.values("difference"))
+        return
+    order = [names[k] for k in np.argsort(values)[::-1]]
+    told.note(
+        "systems.ranking", order=order, pairs=len(apart), separable=separable, systems=len(names), level=options.level
+    )
+
+
+def _choices(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+    """Rank systems by whose output was chosen."""
+    items = own.table.items
+    if not {"system_1", "system_2"} <= set(items.columns):
+        told.lacks("ranking", "systems.no_systems")
+        return
+    rows = own.first()
+    systems = items[["system_1", "system_2"]].reindex(rows["item"])
+    rows = rows.assign(one=systems["system_1"].to_numpy(), other=systems["system_2"].to_numpy())
+    rows = rows[rows[["one", "other"]].notna().all(axis=1) & (rows["one"] != rows["other"]) & rows["verdict"].notna()]
+    names = sorted(pd.unique(rows[["one", "other"]].to_numpy().ravel()).tolist(), key=str)
+    decided = rows[rows["verdict"].isin((0, 1))]
+    ties = len(rows) - len(decided)
+    if len(names) < 2 or decided["code"].nunique() < 2:
+        told.lacks("ranking", "systems.too_few_choices", n=len(decided), ties=ties)
+        return
+    winner, loser = _sides(decided, names, decided["verdict"].to_numpy() == 0)
+    linked = bradley_terry.components(winner, loser, len(names))
+    if len(linked) > 1:
+        sets = " | ".join(", ".join(str(names[k]) for k in part) for part in linked)
+        told.lacks("ranking", "systems.disconnected", sets=sets, n=len(linked))
+        return
+    shown = decided["order"].map({AS_GIVEN: 0.0, SWAPPED: 1.0}).to_numpy(np.float64)
+    placed = not np.isnan(shown).any()
+    first = np.where(shown == 0, *_sides(decided, names, np.ones(len(decided), dtype=bool))) if placed else None
+    weight = 1 / decided.groupby("item")["item"].transform("size").to_numpy(np.float64)
+    found = bradley_terry.fit(
+        winner,
+        loser,
+        len(names),
+        options.rng(),
+        first=first,
+        weights=weight,
+        groups=decided["code"].to_numpy(),
+        level=options.level,
+    )
+    table = []
+    for place, name in enumerate(names):
+        strength = found.strengths[place]
+        chance = strength.replace(**{end: float(special.expit(getattr(strength, end))) for end in ENDS})
+        told.figure(f"systems.strength.{name}", chance)
+        n = int((rows["one"] == name).sum() + (rows["other"] == name).sum())
+        row: dict[str, Any] = {"system": name, "choices": n}
+        table.append(row | chance.row("strength") | dict(zip(("best", "worst"), found.ranks[place], strict=True)))
+    told.tables["systems.strengths"] = pd.DataFrame(table).sort_values("strength", ascending=False)
+    order = [str(names[k]) for k in np.argsort([-one.value for one in found.strengths])]
+    counts: dict[str, Any] = {"pairs": len(found.differences), "separable": found.separable, "systems": len(names)}
+    counts |= {"n": len(decided), "ties": ties}
+    told.note("systems.choices_placed" if placed else "systems.choices", order=order, level=options.level, **counts)
+
+
+def _sides(rows: pd.DataFrame, names: Sequence[Any], first: Any) -> tuple[Array, Array]:
+    """Places in `names` of the system numbered 1 where `first`, else 2, and of the other one."""
+    place = {name: k for k, name in enumerate(names)}
+    one, other = (rows[column].map(place).to_numpy(np.float64) for column in ("one", "other"))
+    return np.where(first, one, other), np.where(first, other, one)
