@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
-from undogmatic.analyses import drift, judges, kinds, people, surface_rival, systems
+from undogmatic.analyses import judges, kinds, people, surface, systems
 from undogmatic.analyses.kinds import Agreement
 from undogmatic.analyses.ruling import CHECK, verdict
-from undogmatic.analyses.surface_rival import SurfaceRival
+from undogmatic.analyses.surface import SurfaceRival
 from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told, Weight
 from undogmatic.records.records import digest
 from undogmatic.records.results import Finding
@@ -105,6 +105,8 @@ def check(table: VerdictTable, options: CheckOptions, against: VerdictTable | No
             if own["judge"].nunique() > 1:
                 judges.tell(table, criterion, together, options)
         if against is not None:
+            from undogmatic.analyses import drift
+
             drift.tell(table, against, together, options)
     return CheckResult(table, answers, together, options, digests(table))
 
@@ -112,9 +114,9 @@ def check(table: VerdictTable, options: CheckOptions, against: VerdictTable | No
 def _of_one(own: JudgeTable, options: CheckOptions) -> JudgeCheck:
     told = Told("check")
     agreement = kinds.agreement(own, options)
-    rival = surface_rival.surface_rival(own, options)
+    rival = surface.surface_rival(own, options)
     kinds.tell(own, told, options, agreement)
-    surface_rival.tell(own, told, options, rival)
+    surface.tell(own, told, options, rival)
     people.tell(own, told, options)
     systems.tell(own, told, options)
     limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
@@ -124,7 +126,7 @@ def _of_one(own: JudgeTable, options: CheckOptions) -> JudgeCheck:
         own.criterion,
         ruling.finding,
         ruling.standing or "undecided",
-        surface_rival.rival_sentence(rival),
+        surface.rival_sentence(rival),
         told,
         agreement.n,
         agreement.groups,
