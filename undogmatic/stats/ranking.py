@@ -190,7 +190,7 @@ def weighted_rank_correlation(weights: Array | None) -> jackknife.Prepared:
                 ranks.append(tally.of_rows(middle))
                 squares.append(_product(ranks[-1], ranks[-1], w))
             scale = np.sqrt(squares[0] * squares[1])
-            return np.divide(_product(*ranks, w), scale, out=np.full(len(drawn), np.nan), where=scale > 0)
+            return np.divide(_product(ranks[0], ranks[1], w), scale, out=np.full(len(drawn), np.nan), where=scale > 0)
 
         return of_draws
 
