@@ -104,10 +104,6 @@ def check(table: VerdictTable, options: CheckOptions, against: VerdictTable | No
             answers += [_of_one(table.of(str(judge), criterion), options) for judge in own["judge"].unique()]
             if own["judge"].nunique() > 1:
                 judges.tell(table, criterion, together, options)
-        if against is not None:
-            from undogmatic.analyses import drift
-
-            drift.tell(table, against, together, options)
     return CheckResult(table, answers, together, options, digests(table))
 
 
