@@ -85,7 +85,7 @@ def _log_traces(store: Store, run_id: str, by_item: Mapping[str, Sequence[Mappin
         sides = {side: row[side] for side in ("text_1", "text_2") if row.get(side) is not None}
         tags = {"item": item} | {str(k): cut(str(v), LONGEST_TAG) for k, v in row.items() if _is_fact(k, v)}
         about = {f"mlflow.traceTag.{key}": value for key, value in tags.items()}
-        about |= _shown("UNKNOWN", {"input": row.get("input")}, sides or row.get("text"))
+        about |= _shown("UNKNOWN", row.get("input"), sides or row.get("text"))
         spans.append(_span(marks[item], 0, item, (now, now), None, about))
     tracing = WithoutSecrets(TracingClient(store.uri))
     tracing.log_spans(store.experiment_id, spans)

@@ -130,7 +130,7 @@ def framed(rows: list[Row], problems: list[str], source: str, name: str) -> pd.D
     for setting in settings:
         _settle(rows, setting)
     frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in order})
-    frame.attrs |= {"problems": problems, "reader": name}
+    frame.attrs |= {"problems": problems, "reader": name, "source": source}
     return frame
 
 

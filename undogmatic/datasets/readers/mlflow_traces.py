@@ -103,7 +103,7 @@ def _trace(given: Mapping[str, Any]) -> tuple[Row, list[Mapping[str, Any]]]:
             "item": str(tags.get("item") or info.get("trace_id") or info.get("request_id")),
             "input": text_of(given.get("request") or _plain(asked)),
             "text": None if sides else text_of(made),
-            "system": noted.get("mlflow.modelId"),
+            "system": tags.get("system") or noted.get("mlflow.modelId"),
         }
         | sides
     )

@@ -53,7 +53,7 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
     verdicts, labels = list[Row](), list[Row]()
     for place, result, each in results:
         own = kept((result.get("testCase") or {}).get("metadata"))
-        row = _about(result, groups) | {"place": place} | own.row
+        row = _about(result, groups) | {"place": place} | ({"system": None} if own.kind else {}) | own.row
         graded, person = _graded(each), next((part for part in each if _kind(part) == PERSON), None)
         asking = [part for part in graded if _kind(part).startswith(ASKING)] or graded
         for part in graded:
