@@ -69,7 +69,7 @@ def compare(
         own = np.full(scores.size, np.nan)
         own[drawn] = labels[drawn]
         judged = corrected.Judged(scores, own, np.full(scores.size, np.nan), np.arange(scores.size), scores.size)
-        ours = corrected.mean(judged, "random", (0, 1)).estimate
+        ours = corrected.mean(judged, "random", (0, 1), these_items=True).estimate
         assert ours is not None
         alone = means.interval(labels[drawn], bounds=(0, 1))
         found["corrected"].append((ours.value, *ours.interval))
