@@ -81,6 +81,24 @@ def test_a_door_says_which_extra_it_needs(tmp_path: Path, words: list[str], need
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {said}\n")
 
 
+def test_a_report_without_matplotlib_says_what_is_not_drawn(tmp_path: Path) -> None:
+    code = """
+from pathlib import Path
+from undogmatic.records.results import FigureData
+from undogmatic.report.document import Document, save
+from undogmatic.report.figures import pictures
+from undogmatic.report.words import Words
+blocks = list(pictures([FigureData("pairs", "slope", {})], Words("en"), "ab", None, Path()))
+save(Document("en", "Title", "Lead", [*blocks, *pictures([], Words("en"), "ab", None, Path())]), Path())
+"""
+    done = light(tmp_path, code=code)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = (
+        "Not drawn, because Matplotlib is not installed: pairs. To see it: pip install &#x27;undogmatic[figures]&#x27;"
+    )
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").count(said) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

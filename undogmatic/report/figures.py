@@ -29,6 +29,7 @@ from undogmatic.records.results import FigureData
 from undogmatic.records.rubric import Rubric
 from undogmatic.report.document import Block, Paragraph, Picture
 from undogmatic.report.words import Words, missing
+from undogmatic.safety.extras import installed
 from undogmatic.safety.files import write_bytes
 
 if TYPE_CHECKING:
@@ -67,7 +68,12 @@ def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, 
 def pictures(
     drawn: Iterable[FigureData], words: Words, section: str, rubric: Rubric | None, folder: Path, before: str = ""
 ) -> Iterator[Block]:
-    """Draw the figures of one section as `figures/<before><section>_<name>.png`."""
+    """Draw the figures of one section as `figures/<before><section>_<name>.png`. Where Matplotlib, which the extra
+    "figures" brings, is not installed, a sentence stands in their place."""
+    drawn = list(drawn)
+    if drawn and not installed("matplotlib"):
+        yield Paragraph(words.text("figures.not_drawn", names=", ".join(figure.name for figure in drawn)), "small")
+        return
     for figure in drawn:
         link = f"figures/{before}{section}_{figure.name}.png"
         if size(figure) == 0:

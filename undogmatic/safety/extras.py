@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from contextlib import suppress
 
 EXTRAS = {
     **dict.fromkeys("aiohttp dspy hydra mlflow omegaconf optuna safetensors xllamacpp".split(), "run"),
@@ -23,7 +24,14 @@ def lacking(error: BaseException, door: str, extra: str | None = None) -> str | 
     return f'`{door}` needs what `pip install "undogmatic[{extra}]"` brings ({missing} is not installed).'
 
 
+def installed(package: str) -> bool:
+    """Whether a package can be imported, without importing it."""
+    with suppress(ModuleNotFoundError):
+        return importlib.util.find_spec(package) is not None
+    return False
+
+
 def needs(package: str) -> None:
     """Raise ModuleNotFoundError where a package is not installed, without importing it."""
-    if importlib.util.find_spec(package) is None:
+    if not installed(package):
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)
