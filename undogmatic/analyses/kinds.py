@@ -15,10 +15,12 @@ import pandas as pd
 
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import AS_GIVEN, FIRST, SECOND, SWAPPED, TIE, JudgeTable
-from undogmatic.stats import limits, rated
+from undogmatic.records.verdict_table import AS_GIVEN, FIRST, SECOND, SLICE, SWAPPED, TIE, JudgeTable
+from undogmatic.stats import calibration, limits, rated
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.paired import holm
 from undogmatic.stats.rated import Parts, Rated
+from undogmatic.stats.variance import Study
 
 HEADLINES = {
     "numeric": "spearman",
@@ -30,6 +32,13 @@ HEADLINES = {
 """The coefficient that is held against `CheckOptions.least`, by kind."""
 FEWEST_GROUPS = 5
 """With fewer groups no coefficient is told."""
+FEWEST_IN_SLICE, MOST_VALUES = 8, 30
+"""A slice with fewer groups is too small to be told apart; a column with more values has no slices."""
+MOST_CALIBRATED = 20_000
+"""Of more groups, so many are drawn for the calibration error, which is found by simulation."""
+MATTERS, BENT = 0.05, 1 / 3
+"""Without a stated margin, grades that are off by this share of the scale on average are said to be wrong; so are those
+whose error changes by that share over the scale. A smaller change also comes from noise alone."""
 _UNIT = (0.0, 1.0)
 
 
@@ -150,10 +159,16 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreemen
         _tell_headline(own, told, options, agreement, agreement.estimate)
     if len(pairs):
         told.figure("agreement.raw", agreement.raw)
-        if own.table.kind in _BY_KIND:
-            _BY_KIND[own.table.kind](own, told, options, pairs)
+        if agreement.raw is not None:
+            told.note("kinds.raw", Weight.DETAIL, **agreement.raw.values("share"), n=agreement.n, level=options.level)
+        _BY_KIND[own.table.kind](own, told, options, pairs)
+        _tell_confidence(own, told, options, pairs)
+        _tell_slices(own, told, options, pairs)
+    if own.table.kind == "numeric" and len(pairs):
+        _tell_grades(own, told, options, agreement)
     if own.table.kind == "pairwise":
         _tell_position(own, told, options)
+    _tell_repeats(own, told, options)
 
 
 def _tell_headline(
@@ -187,11 +202,15 @@ def _file(own: JudgeTable) -> str:
 
 
 def _tell_categories(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
-    """The confusion matrix and, but for choices of two outputs, Gwet's AC1."""
-    use, names = _rated(pairs, options.level), own.table.categories
-    if own.table.kind != "pairwise":
-        told.figure("agreement.ac1", use.coefficient(len(names), rated.ac1))
-    counts = use.table(len(names)).T
+    """Gwet's AC1, and the confusion matrix."""
+    told.figure("agreement.ac1", _rated(pairs, options.level).coefficient(len(own.table.categories), rated.ac1))
+    _tell_confusion(own, told, pairs, options)
+
+
+def _tell_confusion(own: JudgeTable, told: Told, pairs: pd.DataFrame, options: CheckOptions) -> None:
+    """Labels against verdicts, in items."""
+    names = own.table.categories
+    counts = _rated(pairs, options.level).table(len(names)).T
     table = pd.DataFrame(counts, columns=list(names))
     table.insert(0, "label", list(names))
     table.attrs["names"] = names
@@ -235,7 +254,7 @@ def _share(use: Rated, flags: np.ndarray, among: np.ndarray) -> Estimate | None:
 
 def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Ties, counted apart; the confusion matrix of choices."""
-    _tell_categories(own, told, options, pairs)
+    _tell_confusion(own, told, pairs, options)
     if TIE in own.table.categories:
         use, tie = _rated(pairs, options.level), own.table.categories.index(TIE)
         ties, right = use.mean((use.verdicts == tie).astype(float), _UNIT), use.verdicts == use.labels
@@ -246,11 +265,180 @@ def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
             told.note("kinds.ties", Weight.DETAIL, **ties.values("share"), decided=decided.value)
 
 
+def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+    """Linear weights, Krippendorff's alpha, categories next to each other; the confusion matrix."""
+    _tell_confusion(own, told, pairs, options)
+    use, k = _rated(pairs, options.level), len(own.table.categories)
+    told.figure("agreement.linear_kappa", use.coefficient(k, rated.kappa(rated.costs(k, "linear"))))
+    told.figure("agreement.alpha", use.coefficient(k, rated.ordinal_alpha(float(use.weights.sum()))))
+    adjacent = use.mean((np.abs(use.verdicts - use.labels) <= 1).astype(float), _UNIT)
+    told.figure("agreement.adjacent", adjacent)
+    if adjacent is not None:
+        told.note("kinds.adjacent", Weight.DETAIL, **adjacent.values("share"))
+
+
+def _tell_numeric(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+    """Pearson's and Lin's coefficients, the error, and people's mean label by fifths of the verdict."""
+    use, span = _rated(pairs, options.level), _span(own, pairs)
+    told.figure("agreement.pearson", rated.pearson(use))
+    told.figure("agreement.concordance", rated.concordance(use))
+    told.figure("agreement.error", use.mean(np.abs(use.verdicts - use.labels), (0.0, span)))
+    fifths = pd.qcut(use.verdicts, 5, labels=False, duplicates="drop") if pairs["verdict"].nunique() > 1 else [0]
+    rows = []
+    for fifth in np.unique(fifths):
+        among = np.asarray(np.broadcast_to(fifths, use.verdicts.shape) == fifth, dtype=np.float64)
+        label = use.mean(use.labels * among, _ends(own, pairs), size=among)
+        if label is not None:
+            verdict = float(np.average(use.verdicts, weights=use.weights * among))
+            rows.append({"n": label.n, "mean_verdict": verdict, **label.row("mean_label")})
+    told.tables["kinds.fifths"] = pd.DataFrame(rows)
+
+
+def _ends(own: JudgeTable, pairs: pd.DataFrame) -> tuple[float, float]:
+    """The ends of the scale, as far as values reach where they lie outside."""
+    both = pairs[["verdict", "label"]].to_numpy()
+    low, high = own.table.scale or (np.inf, -np.inf)
+    return min(low, float(both.min())), max(high, float(both.max()))
+
+
+def _span(own: JudgeTable, pairs: pd.DataFrame) -> float:
+    low, high = _ends(own, pairs)
+    return high - low
+
+
+def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreement) -> None:
+    """Whether grades are too high or too low on average, or over the scale, where the order may be right."""
+    pairs = own.pairs()
+    use, span = _rated(pairs, options.level), _span(own, pairs)
+    apart = use.verdicts - use.labels
+    bias, inner = (use.mean(apart, (-span, span), level=level) for level in (options.level, 2 * options.level - 1))
+    drift = rated.drift(use, span)
+    told.figure("agreement.bias", bias)
+    told.figure("agreement.drift", drift)
+    if bias is None or not span or agreement.groups < FEWEST_GROUPS:
+        return
+    order = agreement.estimate is not None and agreement.estimate.low > options.least
+    matters = MATTERS * span if options.margin is None else options.margin
+    wrong = bias.low > matters or bias.high < -matters
+    bent = drift is not None and (drift.low > BENT * span or drift.high < -BENT * span)
+    if order and (wrong or bent):
+        key, weight = "grades", Weight.LIMITS
+    elif bias.low > 0 or bias.high < 0:
+        key, weight = "bias", Weight.QUALIFIES
+    elif options.margin is None:
+        key, weight = "bias_no_margin", Weight.QUALIFIES
+    elif bias.against(options.margin, inner=inner) == "within":
+        key, weight = "bias_none", Weight.DETAIL
+    else:
+        key, weight = "bias_open", Weight.QUALIFIES
+    values: dict[str, Any] = bias.values("bias", "bias_") | {"level": options.level, "margin": options.margin}
+    values |= (drift or bias.replace(value=np.nan, low=np.nan, high=np.nan)).values("drift", "drift_")
+    told.note(f"kinds.grades_{key}", weight, **values)
+
+
 _BY_KIND: dict[str, Callable[[JudgeTable, Told, CheckOptions, pd.DataFrame], None]] = {
-    "pass_fail": _tell_pass_fail,
+    "numeric": _tell_numeric,
+    "ordered": _tell_ordered,
     "unordered": _tell_categories,
+    "pass_fail": _tell_pass_fail,
     "pairwise": _tell_choices,
 }
+
+
+def _tell_confidence(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+    """Whether the stated confidence is how often the judge is right."""
+    rows = pairs[pairs["confidence"].notna()]
+    if own.table.kind == "numeric" or rows["code"].nunique() < FEWEST_GROUPS:
+        return
+    most = float(rows["confidence"].max())
+    if rows["confidence"].min() < 0 or most > 100:
+        told.lacks("confidence", "kinds.confidence_scale", most=most)
+        return
+    stated = rows["confidence"].to_numpy(dtype=np.float64) / (100 if most > 1 else 1)
+    use = _rated(rows, options.level)
+    right = (use.verdicts == use.labels).astype(float)
+    rng = options.rng()
+    kept = np.isin(use.codes, rng.permutation(np.unique(use.codes))[:MOST_CALIBRATED])
+    groups = np.unique(use.codes[kept], return_inverse=True)[1]
+    error = calibration.error_interval(stated[kept], right[kept], rng, level=options.level, groups=groups)
+    told.figure("confidence.error", error.estimate.replace(n=int(kept.sum())))
+    told.figure("confidence.brier", use.mean((stated - right) ** 2, _UNIT))
+    mean = float(np.average(stated, weights=use.weights))
+    share = float(np.average(right, weights=use.weights))
+    honest = error.estimate.low == 0
+    values: dict[str, Any] = error.estimate.values("error") | {"mean": mean, "share": share, "level": options.level}
+    told.note("kinds.confidence_open" if honest else "kinds.confidence_off", Weight.QUALIFIES, **values)
+    bins = calibration.reliability_table(stated[kept], right[kept], level=options.level, groups=groups)
+    told.tables["kinds.confidence"] = bins
+
+
+def _tell_slices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+    """Where the judge agrees less than elsewhere, corrected for having looked at all slices."""
+    use, numeric = _rated(pairs, options.level), own.table.kind == "numeric"
+    apart = np.abs(use.verdicts - use.labels)
+    values = apart if numeric else (apart == 0).astype(float)
+    rows: list[dict[str, Any]] = []
+    small: list[str] = []
+    for column in own.table.items.columns:
+        name = str(column).removeprefix(SLICE)
+        if not (str(column).startswith(SLICE) or column == "system") or {name, str(column)} & set(options.ignore):
+            continue
+        own_values = own.table.items[column].reindex(pairs["item"]).to_numpy()
+        codes, levels = pd.factorize(own_values)
+        if not 2 <= len(levels) <= MOST_VALUES:
+            continue
+        for code, level in enumerate(levels):
+            found = rated.against_rest(use, values, codes == code)
+            if found.groups < FEWEST_IN_SLICE:
+                small.append(f"{name}={level}")
+                continue
+            rows.append({"slice": f"{name}={level}", "n": found.n, "groups": found.groups,
+                         "value": found.inside, "others": found.others, "p": found.p_value})  # fmt: skip
+    if small:
+        told.note("kinds.slices_small", Weight.DETAIL, slices=", ".join(small), n=len(small), least=FEWEST_IN_SLICE)
+    if not rows:
+        return
+    table = pd.DataFrame(rows)
+    table["p_holm"] = holm(table["p"])
+    table = table.sort_values("value", ascending=not numeric, kind="stable").reset_index(drop=True)
+    told.tables["kinds.slices"] = table
+    worse = (table["value"] > table["others"]) if numeric else (table["value"] < table["others"])
+    for row in table[worse & (table["p_holm"] < 1 - options.level)].to_dict("records"):
+        told.note("kinds.slice_error" if numeric else "kinds.slice_agreement", Weight.LIMITS, **row, looked=len(table))
+
+
+def _tell_repeats(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+    """How often the judge says the same again."""
+    rows = own.verdicts[own.verdicts["verdict"].notna()]
+    keys = ["item", "order"]
+    first = own.first().dropna(subset=["verdict"])[[*keys, "repeat", "verdict", "code"]]
+    again = rows.merge(first, on=keys, suffixes=("", "_first"))
+    again = again[again["repeat"] > again["repeat_first"]]
+    if again.empty:
+        told.lacks("repeats", "kinds.no_repeats")
+        return
+    weights = 1 / again.groupby(keys, dropna=False)["repeat"].transform("size").to_numpy(dtype=np.float64)
+    one, other = (again[c].to_numpy(dtype=np.float64) for c in ("verdict_first", "verdict"))
+    use = Rated(one, other, weights, again["code"].to_numpy(dtype=np.intp), options.level)
+    counts: dict[str, Any] = {"n": int(again["item"].nunique()), "level": options.level}
+    if own.table.kind != "numeric":
+        same = use.mean((one == other).astype(float), _UNIT)
+        told.figure("repeats.same", same)
+        if same is not None:
+            told.note("kinds.repeats", Weight.QUALIFIES, **same.values("share"), **counts)
+        return
+    span = max(float(np.ptp(np.concatenate([one, other]))), _span(own, again.assign(label=again["verdict_first"])))
+    change = use.mean(np.abs(one - other), (0.0, span))
+    told.figure("repeats.change", change)
+    wide = rows.pivot_table(index="item", columns="repeat", values="verdict").dropna()
+    icc = None
+    if wide.shape[1] > 1 and own.table.items["group"].reindex(wide.index).nunique() >= FEWEST_GROUPS:
+        groups = own.table.items["group"].reindex(wide.index).tolist()
+        study = Study(wide.to_numpy(), ["repeat"], groups=groups, level=options.level)
+        icc = None if study.constant else study.reliability({"repeat": 1}).phi
+    told.figure("repeats.icc", icc)
+    if icc is not None and change is not None:
+        told.note("kinds.repeats_numeric", Weight.QUALIFIES, **icc.values("icc"), change=change.value, **counts)
 
 
 def _first(own: JudgeTable, options: CheckOptions) -> Estimate | None:
