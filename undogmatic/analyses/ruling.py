@@ -342,6 +342,36 @@ PLAN = Rules("plan.verdict_", (
     Rule("supported", "supported", always, _HYPOTHESES),
 ))  # fmt: skip
 
+_LIMIT = "figure bound interval"
+AT_LEAST = Rules("gate.at_least_", (
+    Rule("pass", "supported", lambda e: e.low is not None and e.low >= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.high is not None and e.high < e.bound, _LIMIT),
+    Rule("undecided", "undecided", always, _LIMIT),
+))  # fmt: skip
+AT_MOST = Rules("gate.at_most_", (
+    Rule("pass", "supported", lambda e: e.high is not None and e.high <= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.low is not None and e.low > e.bound, _LIMIT),
+    Rule("undecided", "undecided", always, _LIMIT),
+))  # fmt: skip
+STANDS = Rules("gate.standing_", (
+    Rule("pass", "supported", lambda e: e.standing == "supported", "name"),
+    Rule("fail", "refuted", lambda e: e.standing == "refuted", "name"),
+    Rule("undecided", "undecided", always, "name"),
+))  # fmt: skip
+
+
+def _counts(outcome: str) -> Callable[[Any], Mapping[str, Any]]:
+    return lambda e: {"n": e.count(outcome), "total": e.total, "name": e.name}
+
+
+GATE = Rules("gate.verdict_", (
+    Rule("void", None, lambda e: e.count("void"), _counts("void")),
+    Rule("fail", "refuted", lambda e: e.count("fail"), _counts("fail")),
+    Rule("undecided", "undecided", lambda e: e.count("undecided"), _counts("undecided")),
+    Rule("pass", "supported", always, _counts("pass")),
+))  # fmt: skip
+"""Does a trust card, or a run, pass a gate (`analyses/gate.py`)? What is void says nothing of the judge at all."""
+
 SEEN = Rules("units.verdict_", (Rule("seen", "undecided", always, "seen texts"),))
 """In place of a verdict that supports a judge by texts that it has seen."""
 FAILED = Rules("units.verdict_", (
