@@ -342,6 +342,35 @@ PLAN = Rules("plan.verdict_", (
     Rule("supported", "supported", always, _HYPOTHESES),
 ))  # fmt: skip
 
+_AGREES = "judge agrees"
+CHECK = Rules("check.verdict_", (
+    Rule("no_verdicts", "undecided", lambda e: not e.judged, "judge"),
+    Rule("no_labels", "undecided", lambda e: not e.labelled, "judge"),
+    Rule("nothing_common", "undecided", lambda e: not e.agreement.n, "judge judged labelled"),
+    Rule("identical", "undecided", lambda e: e.agreement.identical, "judge n=agreement.n"),
+    Rule("constant", "refuted", lambda e: e.agreement.constant, "judge n=agreement.n"),
+    Rule("one_class", "undecided", lambda e: e.agreement.one_class, "judge n=agreement.n"),
+    Rule("first", "refuted", lambda e: e.takes_first,
+         "judge first=agreement.first.value interval=agreement.first.interval"),
+    Rule("few", "undecided", lambda e: e.agreement.groups < e.few, "judge n=agreement.n groups=agreement.groups few"),
+    Rule("not_computable", "undecided", lambda e: e.estimate is None, "judge n=agreement.n"),
+    Rule("reversed", "refuted", lambda e: e.estimate.high < 0, _AGREES),
+    Rule("coin", "refuted", lambda e: e.estimate.low <= 0 and e.estimate.high < e.least, _AGREES),
+    Rule("coin_open", "undecided", lambda e: e.estimate.low <= 0, _AGREES),
+    Rule("below", "refuted", lambda e: e.estimate.high < e.least, f"{_AGREES} least"),
+    Rule("column", "undecided", lambda e: e.rival.outcome == "column", f"{_AGREES} what=rival.what"),
+    Rule("surface", "undecided", lambda e: e.rival.outcome == "as_good", _AGREES),
+    Rule("follows", "undecided", lambda e: e.rival.outcome == "follows", _AGREES),
+    Rule("open", "undecided", lambda e: e.estimate.low <= e.least, f"{_AGREES} least"),
+    Rule("missing", "undecided", lambda e: e.estimate.worst_low <= 0, "judge agrees missing=agreement.missing"),
+    Rule("order", "undecided", lambda e: e.one_order, _AGREES),
+    Rule("no_texts", "undecided", lambda e: e.rival.outcome == "no_texts", _AGREES),
+    Rule("few_texts", "undecided", lambda e: e.rival.outcome == "few", _AGREES),
+    Rule("limited", "supported", lambda e: e.limits, "judge agrees limits"),
+    Rule("believed", "supported", always, _AGREES),
+))  # fmt: skip
+"""May a judge be believed whose verdicts were made elsewhere (`analyses/check.py`)?"""
+
 _LIMIT = "figure bound interval"
 AT_LEAST = Rules("gate.at_least_", (
     Rule("pass", "supported", lambda e: e.low is not None and e.low >= e.bound, _LIMIT),
