@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from undogmatic.analyses import position
+from undogmatic.analyses.position import beside_labels
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import AS_GIVEN, FIRST, SECOND, SLICE, SWAPPED, TIE, JudgeTable
+from undogmatic.records.verdict_table import SLICE, TIE, JudgeTable
 from undogmatic.stats import calibration, limits, rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.paired import holm
@@ -90,7 +92,7 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
     estimate = None if why else _bounded(own, every, pairs, options)
     if estimate is None and why is None:
         why = "kinds.why_constant"
-    use = _rated(pairs, options.level)
+    use = beside_labels(pairs, options.level)
     return Agreement(
         name=HEADLINES[kind],
         estimate=estimate,
@@ -99,18 +101,12 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
         one_class=one_class,
         identical=bool(same.any()),
         reversed=estimate is not None and estimate.high < 0,
-        first=_first(own, options) if kind == "pairwise" else None,
+        first=position.first(own, options.level) if kind == "pairwise" else None,
         n=int(pairs["item"].nunique()),
         groups=groups,
         missing=n_missing,
         why=why,
     )
-
-
-def _rated(pairs: pd.DataFrame, level: float) -> Rated:
-    """Verdicts beside labels as arrays."""
-    verdicts, labels, weights = (pairs[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight"))
-    return Rated(verdicts, labels, weights, pairs["code"].to_numpy(dtype=np.intp), level)
 
 
 def _in_both_orders(rows: pd.DataFrame) -> bool:
@@ -137,13 +133,13 @@ def _bounded(own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options:
         groups = every["code"].to_numpy()
         return limits.order(scores, labels, options.rng(), groups=groups, level=options.level, weights=weights)
     parts, k = _parts(own), len(own.table.categories)
-    estimate = _rated(pairs, options.level).coefficient(k, parts)
+    estimate = beside_labels(pairs, options.level).coefficient(k, parts)
     if estimate is None or len(every) == len(pairs):
         return estimate
     label = every["label"]
     farthest = _costs(own).argmax(axis=0)[label.to_numpy(dtype=np.intp)]
     worst, best = (
-        _rated(every.assign(verdict=every["verdict"].fillna(fill)), options.level).coefficient(k, parts)
+        beside_labels(every.assign(verdict=every["verdict"].fillna(fill)), options.level).coefficient(k, parts)
         for fill in (pd.Series(farthest, every.index), label)
     )
     assert worst is not None and best is not None, "further pairs add no certainty"
@@ -167,7 +163,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreemen
     if own.table.kind == "numeric" and len(pairs):
         _tell_grades(own, told, options, agreement)
     if own.table.kind == "pairwise":
-        _tell_position(own, told, options)
+        position.tell(own, told, options)
     _tell_repeats(own, told, options)
 
 
@@ -203,14 +199,14 @@ def _file(own: JudgeTable) -> str:
 
 def _tell_categories(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Gwet's AC1, and the confusion matrix."""
-    told.figure("agreement.ac1", _rated(pairs, options.level).coefficient(len(own.table.categories), rated.ac1))
+    told.figure("agreement.ac1", beside_labels(pairs, options.level).coefficient(len(own.table.categories), rated.ac1))
     _tell_confusion(own, told, pairs, options)
 
 
 def _tell_confusion(own: JudgeTable, told: Told, pairs: pd.DataFrame, options: CheckOptions) -> None:
     """Labels against verdicts, in items."""
     names = own.table.categories
-    counts = _rated(pairs, options.level).table(len(names)).T
+    counts = beside_labels(pairs, options.level).table(len(names)).T
     table = pd.DataFrame(counts, columns=list(names))
     table.insert(0, "label", list(names))
     table.attrs["names"] = names
@@ -220,7 +216,7 @@ def _tell_confusion(own: JudgeTable, told: Told, pairs: pd.DataFrame, options: C
 def _tell_pass_fail(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Sensitivity and specificity, and predictive values at the labels' prevalence and at the stated one."""
     _tell_categories(own, told, options, pairs)
-    use = _rated(pairs, options.level)
+    use = beside_labels(pairs, options.level)
     said, true = use.verdicts == 1, use.labels == 1
     prevalence = use.mean(true.astype(float), _UNIT)
     rates = {"sensitivity": (said, true), "specificity": (~said, ~true)}
@@ -256,7 +252,7 @@ def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
     """Ties, counted apart; the confusion matrix of choices."""
     _tell_confusion(own, told, pairs, options)
     if TIE in own.table.categories:
-        use, tie = _rated(pairs, options.level), own.table.categories.index(TIE)
+        use, tie = beside_labels(pairs, options.level), own.table.categories.index(TIE)
         ties, right = use.mean((use.verdicts == tie).astype(float), _UNIT), use.verdicts == use.labels
         decided = _share(use, right, (use.verdicts != tie) & (use.labels != tie))
         told.figure("agreement.ties", ties)
@@ -268,7 +264,7 @@ def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
 def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Linear weights, Krippendorff's alpha, categories next to each other; the confusion matrix."""
     _tell_confusion(own, told, pairs, options)
-    use, k = _rated(pairs, options.level), len(own.table.categories)
+    use, k = beside_labels(pairs, options.level), len(own.table.categories)
     told.figure("agreement.linear_kappa", use.coefficient(k, rated.kappa(rated.costs(k, "linear"))))
     told.figure("agreement.alpha", use.coefficient(k, rated.ordinal_alpha(float(use.weights.sum()))))
     adjacent = use.mean((np.abs(use.verdicts - use.labels) <= 1).astype(float), _UNIT)
@@ -279,7 +275,7 @@ def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
 
 def _tell_numeric(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Pearson's and Lin's coefficients, the error, and people's mean label by fifths of the verdict."""
-    use, span = _rated(pairs, options.level), _span(own, pairs)
+    use, span = beside_labels(pairs, options.level), _span(own, pairs)
     told.figure("agreement.pearson", rated.pearson(use))
     told.figure("agreement.concordance", rated.concordance(use))
     told.figure("agreement.error", use.mean(np.abs(use.verdicts - use.labels), (0.0, span)))
@@ -309,7 +305,7 @@ def _span(own: JudgeTable, pairs: pd.DataFrame) -> float:
 def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreement) -> None:
     """Whether grades are too high or too low on average, or over the scale, where the order may be right."""
     pairs = own.pairs()
-    use, span = _rated(pairs, options.level), _span(own, pairs)
+    use, span = beside_labels(pairs, options.level), _span(own, pairs)
     apart = use.verdicts - use.labels
     bias, inner = (use.mean(apart, (-span, span), level=level) for level in (options.level, 2 * options.level - 1))
     drift = rated.drift(use, span)
@@ -355,7 +351,7 @@ def _tell_confidence(own: JudgeTable, told: Told, options: CheckOptions, pairs: 
         told.lacks("confidence", "kinds.confidence_scale", most=most)
         return
     stated = rows["confidence"].to_numpy(dtype=np.float64) / (100 if most > 1 else 1)
-    use = _rated(rows, options.level)
+    use = beside_labels(rows, options.level)
     right = (use.verdicts == use.labels).astype(float)
     rng = options.rng()
     kept = np.isin(use.codes, rng.permutation(np.unique(use.codes))[:MOST_CALIBRATED])
@@ -374,7 +370,7 @@ def _tell_confidence(own: JudgeTable, told: Told, options: CheckOptions, pairs: 
 
 def _tell_slices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Where the judge agrees less than elsewhere, corrected for having looked at all slices."""
-    use, numeric = _rated(pairs, options.level), own.table.kind == "numeric"
+    use, numeric = beside_labels(pairs, options.level), own.table.kind == "numeric"
     apart = np.abs(use.verdicts - use.labels)
     values = apart if numeric else (apart == 0).astype(float)
     rows: list[dict[str, Any]] = []
@@ -439,113 +435,3 @@ def _tell_repeats(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     told.figure("repeats.icc", icc)
     if icc is not None and change is not None:
         told.note("kinds.repeats_numeric", Weight.QUALIFIES, **icc.values("icc"), change=change.value, **counts)
-
-
-def _first(own: JudgeTable, options: CheckOptions) -> Estimate | None:
-    """Share of choices of the output that was shown first, ties left out; over items shown in both orders where there
-    are any, so that what the better output was does not matter."""
-    shown = _choices(own)
-    if shown.empty:
-        return None
-    codes = shown["code"].to_numpy(dtype=np.intp)
-    ones = np.ones(len(shown))
-    use = Rated(ones, ones, ones, codes, options.level)
-    return use.mean(shown["chose_first"].to_numpy(dtype=np.float64), _UNIT)
-
-
-def _choices(own: JudgeTable) -> pd.DataFrame:
-    """First verdicts with a known order that are no tie, with `chose_first`; of items with both if there are any."""
-    rows = own.first()
-    numbers = {own.table.categories.index(c) for c in (FIRST, SECOND)}
-    rows = rows[rows["order"].isin([AS_GIVEN, SWAPPED]) & rows["verdict"].isin(numbers)]
-    both = rows.groupby("item", sort=False)["order"].transform("nunique") == 2
-    rows = rows[both] if both.any() else rows
-    first = own.table.categories.index(FIRST)
-    return rows.assign(chose_first=(rows["verdict"] == first) == (rows["order"] == AS_GIVEN))
-
-
-class Orders:
-    """The choices between two outputs that were shown in both orders, as far as both verdicts can be read.
-
-    Attributes:
-        n: Such pairs of outputs. between: The verdict in the given order beside that in the other. both: 1 where both
-            are right, else 0, per item and rater. choices: All verdicts beside labels, in whatever order.
-    """
-
-    def __init__(self, own: JudgeTable, level: float) -> None:
-        rows, pairs = own.first(), own.pairs()
-        self.choices = _rated(pairs, level)
-        self.n_categories = len(own.table.categories)
-        rows = rows[rows["verdict"].notna()].drop_duplicates(["item", "order"])
-        given, swapped = (rows[rows["order"] == order].set_index("item") for order in (AS_GIVEN, SWAPPED))
-        shown = given[["verdict", "code"]].join(swapped["verdict"].rename("other"), how="inner")
-        self.n = len(shown)
-        first, second, codes = (shown[column].to_numpy() for column in ("verdict", "other", "code"))
-        self.between = Rated(first, second, np.ones(self.n), codes, level)
-        pairs = pairs.assign(right=(pairs["verdict"] == pairs["label"]).astype(float))[pairs["item"].isin(shown.index)]
-        by_rater = pairs.groupby(["item", "rater"], sort=False)[["right", "code", "weight"]].min()
-        right, weights, codes = (by_rater[column].to_numpy() for column in ("right", "weight", "code"))
-        self.both = Rated(right, right, weights, codes, level)
-
-    @property
-    def accuracy(self) -> float:
-        """Share of verdicts that are right, over both orders."""
-        return float(np.average(self.choices.verdicts == self.choices.labels, weights=self.choices.weights))
-
-    @property
-    def agreement_between_orders(self) -> float:
-        """Share of items with the same choice in both orders."""
-        return float(np.mean(self.between.verdicts == self.between.labels))
-
-    @property
-    def correct_in_both_orders(self) -> float:
-        """Share of items with the right choice in both orders."""
-        return float(np.average(self.both.verdicts, weights=self.both.weights))
-
-    @property
-    def kappa_between_orders(self) -> float | None:
-        """Agreement between orders beyond chance."""
-        return self.between.value(self.n_categories, _plain(self.n_categories))
-
-
-def _plain(n_categories: int) -> Parts:
-    return rated.kappa(rated.costs(n_categories, "none"))
-
-
-def _tell_position(own: JudgeTable, told: Told, options: CheckOptions) -> None:
-    """What the order in which two outputs were shown does to the choice."""
-    orders = Orders(own, options.level)
-    if not orders.n:
-        known = own.verdicts["order"].notna().any()
-        told.lacks("position", "kinds.position_one_order" if known else "kinds.position_unknown")
-        return
-    between, k = orders.between, orders.n_categories
-    agree = between.mean((between.verdicts == between.labels).astype(float), _UNIT)
-    first = _first(own, options)
-    told.figure("position.agreement", agree)
-    told.figure("position.kappa", between.coefficient(k, _plain(k)))
-    told.figure("position.correct_both", orders.both.mean(orders.both.verdicts, _UNIT))
-    told.figure("position.first", first)
-    if first is None or agree is None:
-        return
-    counts: dict[str, Any] = {"n": orders.n, "level": options.level, "agree": agree.value, "p": _first_p(_choices(own))}
-    outcome = first.against(options.margin or 0.0, about=0.5, inner=_first(own, _inner(options)))
-    key = {"beyond": "first", "against": "last", "within": "none"}.get(outcome, "open")
-    if key == "open" and options.margin is None:
-        key = "no_margin"
-    weight = Weight.LIMITS if key in ("first", "last") else Weight.DETAIL if key == "none" else Weight.QUALIFIES
-    told.note(f"kinds.position_{key}", weight, **first.values("share"), **counts, margin=options.margin)
-
-
-def _inner(options: CheckOptions) -> CheckOptions:
-    """The level by which two one-sided tests decide."""
-    return options.model_copy(update={"level": 2 * options.level - 1})
-
-
-def _first_p(shown: pd.DataFrame) -> float:
-    """Exact test that neither position is preferred: groups that chose one position more often, by the sign test."""
-    from scipy.stats import binomtest
-
-    net = np.bincount(shown["code"].to_numpy(dtype=np.intp), 2.0 * shown["chose_first"].to_numpy() - 1)
-    first, second = int(np.sum(net > 0)), int(np.sum(net < 0))
-    return float(binomtest(first, first + second).pvalue) if first + second else 1.0
