@@ -464,3 +464,37 @@ SHARED_ERRORS = Rules("judges.errors_", (
     Rule("shared", "supported", lambda e: e.found.mean.low > 0, f"{_ERRORS} both chance"),
     Rule("open", "undecided", always, _ERRORS),
 ))  # fmt: skip
+
+_CHANGE = "judge change=change.value change_interval=change.interval level=change.level n groups measure"
+_SHIFT = f"{_CHANGE} shift=shift.value interval=shift.interval"
+DRIFT = Rules("drift.verdicts_", (
+    Rule("kept", "supported", lambda e: e.margin is not None and e.change.high < e.margin, f"{_CHANGE} margin"),
+    Rule("mean_kept", "undecided", lambda e: e.within, f"{_SHIFT} margin"),
+    Rule("higher", "refuted", lambda e: e.shift is not None and e.shift.low > 0 and e.p < e.alpha, f"{_SHIFT} p"),
+    Rule("lower", "refuted", lambda e: e.shift is not None and e.shift.high < 0 and e.p < e.alpha, f"{_SHIFT} p"),
+    Rule("changed", "refuted", lambda e: e.margin is not None and e.change.low > e.margin, f"{_CHANGE} margin"),
+    Rule("no_margin", "undecided", lambda e: e.margin is None, _CHANGE),
+    Rule("open", "undecided", always, f"{_CHANGE} margin"),
+))  # fmt: skip
+"""The verdicts of one judge on the same items and texts, now and before: kept only within a stated margin."""
+
+_AFTER = "judge before after change=change.value interval=change.interval level=change.level n measure"
+DRIFT_AGREEMENT = Rules("drift.agreement_", (
+    Rule("kept", "supported", lambda e: e.within, f"{_AFTER} margin"),
+    Rule("worse", "refuted", lambda e: e.change.high < 0, _AFTER),
+    Rule("better", "supported", lambda e: e.change.low > 0, _AFTER),
+    Rule("no_margin", "undecided", lambda e: e.margin is None, _AFTER),
+    Rule("open", "undecided", always, f"{_AFTER} margin"),
+))  # fmt: skip
+
+_OTHER = "judge verdicts=verdicts.value verdicts_interval=verdicts.interval level=verdicts.level n"
+_BOTH = f"{_OTHER} labels=labels.value labels_interval=labels.interval apart=apart.value interval=apart.interval"
+DRIFT_OTHER_TEXTS = Rules("drift.other_", (
+    Rule("no_labels", "undecided", lambda e: e.apart is None, _OTHER),
+    Rule("judge", "refuted", lambda e: not e.within and (e.apart.low > 0 or e.apart.high < 0), _BOTH),
+    Rule("systems", "supported", lambda e: e.within and (e.labels.low > 0 or e.labels.high < 0), f"{_BOTH} margin"),
+    Rule("neither", "supported", lambda e: e.within, f"{_BOTH} margin"),
+    Rule("no_margin", "undecided", lambda e: e.margin is None, _BOTH),
+    Rule("open", "undecided", always, f"{_BOTH} margin"),
+))  # fmt: skip
+"""The verdicts on other texts of the same items: whether the judge moved, or what it judges."""
