@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from undogmatic.analyses.surface_rival import surface_rival
+from undogmatic.analyses.surface import surface_rival
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, VerdictTable
 

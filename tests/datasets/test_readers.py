@@ -61,7 +61,7 @@ def test_inspect(name: str) -> None:
     ]
     assert set(said(frame, "reason", item="es")) == {("ValueError('the tool broke off')",)}
     assert said(frame, "criterion", "verdict", item="it", judge="style", repeat=0) == [("clarity", 0), ("length", 6)]
-    about = said(frame, "text", "input", "target", "system", "south", "settings.model", item="fr", repeat=0)
+    about = said(frame, "text", "input", "context", "system", "south", "settings.model", item="fr", repeat=0)
     assert about[0] == ("Paris.", "The capital of France?", "Paris", "mockllm/model", "false", "mockllm/model")
     assert frame.attrs["problems"] == []
 

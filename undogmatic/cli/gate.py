@@ -51,8 +51,8 @@ def run(typed: argparse.Namespace) -> None:
         settings, data = pairs_of(typed.overrides, "KEY=VALUE"), [Path(path) for path in typed.data or ()]
         config = None if typed.config is None else Path(typed.config)
         result, language = gate.examine(Path(typed.target), config, settings, data)
-    except (UndogmaticError, OSError) as error:
-        result, language = gate.broken(typed.target, tell(error)[0]), "en"
+    except (UndogmaticError, OSError, ImportError) as error:  # whose exit status would mean undecided
+        result, language = gate.broken(typed.target, tell(error, "undogmatic gate")[0]), "en"
     words = shown.words(typed.language or language)
     shown.show(result, words)
     for path, written in ((typed.junit, shown.junit), (typed.markdown, shown.markdown)):

@@ -35,7 +35,7 @@ def _of_case(case: Mapping[str, Any], place: str) -> Iterator[Row]:
         "item": str(case.get("name") or place.rpartition("#")[2]),
         "text": text_of(case.get("actual_output")) or turns,
         "input": text_of(case.get("input")),
-        "target": text_of(case.get("expected_output")),
+        "context": text_of(case.get("expected_output")),
         "place": place,
     }
     for given in case.get("metrics_data") or ():

@@ -38,7 +38,7 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
         asked = text_of(row.get("user_input")) or ""
         about: Row = {name: cell(row.get(name)) for name in names if name not in people and name not in metrics}
         about |= {"item": str(row.get("id") or f"row {count}"), "group": groups.setdefault(asked, f"row {count}")}
-        about |= {"text": text_of(row.get("response")), "input": asked, "target": text_of(row.get("reference"))}
+        about |= {"text": text_of(row.get("response")), "input": asked, "context": text_of(row.get("reference"))}
         about |= {"place": place}
         for metric in metrics:
             value = cell(number(row.get(metric)))
