@@ -31,6 +31,7 @@ _DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([ t]\d{1,2}:\d{2}.*)?|\d{1,2}/\d{1,2}/\d{2,4}"
     r"|\d{1,2}[-/. ](jan|fe[bv]|mar|a[pb]r|ma[iy]|jun|jul|a[ug]g|ago|se[pt]t?|o[cu]t|nov|de[cz])[a-z]*([-/. ]\d{2,4})?"
 )
+_WRAPPED = re.compile(r"[\s*_\"'`\[({<]+(.*?)[\s*_\"'`\])}>.:!]*", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)(e[-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}((\.\d{3})+,\d+|(,\d{3})+\.\d+)")
 _OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?) ?(?:/|out of|of|de) ?(?:5|7|10|20|100)")
@@ -120,16 +121,19 @@ def read_cells(raw: Any) -> Cells:
 def read_cell(raw: Any) -> Cell:
     """Read one cell."""
     text = "" if raw is None else str(raw).strip()
-    number = number_of(text)
+    number = _plain_number(text)
+    if number is None:
+        number = number_of(text)
     if number is not None:
         return Cell(number, f"{number:g}", None)
     if _FORMULA.fullmatch(text):
         return Cell(np.nan, None, FORMULA)
-    word = fold(text.strip("[](){}*\"'`.:! "))
+    inside = _WRAPPED.fullmatch(text)
+    word = fold((inside[1] if inside else text).rstrip(".:! "))
     for reason, is_it in (
         (EMPTY, word in _NOTHING or fold(text) in _NOTHING),
         (NOT_APPLICABLE, fold(text) in _NOT_APPLICABLE),
-        (DATE, _DATE.fullmatch(word)),
+        (DATE, _DATE.fullmatch(text.lower())),
         (REFUSAL, _REFUSES.fullmatch(word)),
         (ERROR, _ERRORS.fullmatch(fold(text))),
     ):
@@ -137,6 +141,15 @@ def read_cell(raw: Any) -> Cell:
             return Cell(np.nan, None, reason)
     inner = number_of(word)
     return Cell(np.nan, word, None) if inner is None else Cell(inner, f"{inner:g}", None)
+
+
+def _plain_number(text: str) -> float | None:
+    """The number that Python reads in a text: the quick way for most cells."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if "_" not in text and np.isfinite(number) else None
 
 
 def number_of(text: str) -> float | None:

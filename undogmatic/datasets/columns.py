@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import Cells, fold, read_cells
@@ -89,6 +90,8 @@ SETTINGS = {
         "|system prompt|prompt template|judge config|rubric version|prompt id|judge settings"
     ).split("|")
 }
+SETTING = "settings."
+"""How a reader's columns of settings begin."""
 _JUDGE = set(
     "judge judges juiz juiza juizes llm llms ia ai evaluator grader autorater automatic automatico auto machine maquina"
     " predicted prediction pred preds predicao predito classifier classificador".split()
@@ -113,12 +116,18 @@ _ORDERS = {"as given": 0, "given": 0, "original": 0, "ab": 0, "a b": 0, "normal"
 _ORDERS |= {"direta": 0, "swapped": 1, "swap": 1, "reversed": 1, "reverse": 1, "ba": 1, "b a": 1, "2 1": 1, "21": 1}
 _ORDERS |= {"trocada": 1, "trocado": 1, "invertida": 1, "invertido": 1, "inverse": 1, "flipped": 1, "backward": 1}
 _YES_NO = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "nao": 0, "sim": 1}
+_SINGLE = ("item", "criterion", "repeat", "order", "confidence", "rater", "group")
+_JUDGES = "judge|juiz|juiza|judge name|judge id|judge model|evaluator|grader|nome juiz|llm|evaluator model".split("|")
+_MODELS = ("model", "modelo", "model name", "model id")
+LONGEST_ID = 3
+"""Words that an id may have; what has more is a text."""
 _SAMPLE = 2000
 
 
 @dataclass
 class Columns:
-    """Which column has which role; `judges` holds names of judges (long form). `pairwise`: two outputs are compared."""
+    """Which column has which role; `judges` holds names of judges (long form), of which
+    `only` some may count. `pairwise`: two outputs are compared."""
 
     item: str | None = None
     texts: tuple[str, ...] = ()
@@ -131,6 +140,7 @@ class Columns:
     rater: str | None = None
     context: str | None = None
     judges: str | None = None
+    only: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
@@ -151,15 +161,15 @@ def tokens(name: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[a-z]+|\d+", fold(parted.replace(".", " "))))
 
 
-def find_columns(cells: pd.DataFrame, options: TableOptions) -> Columns:
-    """Give each column its role. Raises ConfigError naming the candidates where it is doubtful, and for an option that
-    names no column."""
-    return _Search(cells, options).columns()
+def find_columns(cells: pd.DataFrame, options: TableOptions, facts: Collection[str] = ()) -> Columns:
+    """Give each column its role; `facts` are columns known to hold neither verdicts nor labels. Raises ConfigError
+    naming the candidates where it is doubtful, and for an option that names no column."""
+    return _Search(cells, options, facts).columns()
 
 
 class _Search:
-    def __init__(self, cells: pd.DataFrame, options: TableOptions) -> None:
-        self.cells, self.options = cells, options
+    def __init__(self, cells: pd.DataFrame, options: TableOptions, facts: Collection[str]) -> None:
+        self.cells, self.options, self.facts = cells, options, facts
         self.names = {str(column): tokens(str(column)) for column in cells}
         self.joined = {name: " ".join(parts) for name, parts in self.names.items()}
         self._samples: dict[str, Cells] = {}
@@ -169,15 +179,16 @@ class _Search:
     def columns(self) -> Columns:
         found, options = self.found, self.options
         found.labels = tuple(self._named(name, "--human") for name in options.human)
-        judged = tuple(self._named(name, "--judge") for name in options.judge)
+        found.only = self._names_of_judges()
+        judged = tuple(self._named(name, "--judge") for name in options.judge if name not in found.only)
         found.verdicts = () if options.verdict is None else (self._named(options.verdict, "--verdict"),)
         self.taken |= {*found.labels, *judged, *found.verdicts}
         self._sides("texts", options.text, "--text", NAMES["text"])
         self._sides("systems", options.system, "--system", NAMES["system"])
-        for role in ("item", "criterion", "repeat", "order", "confidence", "rater", "group"):
+        for role in _SINGLE:
             self._single(role, getattr(options, role))
         self._judges_by_name(judged)
-        found.settings = tuple(n for n in self._free() if self.joined[n] in SETTINGS)
+        found.settings = tuple(n for n in self._free() if self.joined[n] in SETTINGS or n.startswith(SETTING))
         self.taken |= set(found.settings)
         if not found.texts and (text := self._first("text", self._is_text)):
             found.texts = (text,)
@@ -186,12 +197,19 @@ class _Search:
             found.systems = (system,)
             self.taken.add(system)
         found.context = self._first("context", lambda name: True)
+        if found.context is not None and self._is_constant(found.context):
+            found.settings = (*found.settings, found.context)
+            self.taken.add(found.context)
+            found.context = None
         found.remarks = tuple(n for n in self._free() if self.joined[n] in NAMES["remark"])
         self.taken |= {*found.remarks, *([found.context] if found.context else [])}
         self._verdicts_and_labels()
         found.pairwise = self._pairwise()
-        if found.pairwise is False and len(found.texts) == 2:
-            found.texts = ()
+        if not found.pairwise:
+            found.texts, found.systems = found.texts[:1], found.systems[:1]
+            found.order = found.order if options.order is not None else None
+        self._check_model()
+        self._note()
         return found
 
     # Single roles
@@ -223,7 +241,7 @@ class _Search:
             "confidence": lambda name: self._cells(name).numeric > 0.5,
             "group": lambda name: name != self.found.item,
             "criterion": self._is_names,
-            "item": lambda name: not (self.joined[name] in ("item", "case", "caso", "example") and self._is_text(name)),
+            "item": lambda name: not self._is_prose(name),
         }.get(role, lambda name: True)
         name = self._named(typed, f"--{role}") if typed is not None else self._first(role, fits)
         if name is not None:
@@ -247,6 +265,13 @@ class _Search:
         if found:
             setattr(self.found, role, found)
             self.taken |= set(found)
+
+    def _names_of_judges(self) -> tuple[str, ...]:
+        """The judges that `--judge` names, where it names no column but what stands in the column of judges."""
+        typed = [name for name in self.options.judge if name not in self.names]
+        column = next((name for known in _JUDGES for name in self.names if self.joined[name] == known), None)
+        held = set(self.cells[column]) if typed and column is not None else set()
+        return tuple(name for name in typed if name in held)
 
     # What a column holds
 
@@ -272,11 +297,22 @@ class _Search:
         cells = self._cells(name)
         return cells.said > 0 and cells.numeric < 0.5 and not cells.distinct_words().keys() <= _known_words()
 
+    def _is_prose(self, name: str) -> bool:
+        """Whether most of what it holds are sentences, not ids."""
+        written = self._cells(name).written
+        return bool(written) and float(np.median([len(each.split()) for each in written])) > LONGEST_ID
+
     def _is_names(self, name: str) -> bool:
         """Whether it holds names that come again, which are neither numbers nor known verdicts."""
         cells = self._cells(name)
         words = cells.distinct_words()
         return bool(words) and cells.numeric < 0.5 and not words.keys() <= _known_words()
+
+    def _is_constant(self, name: str) -> bool:
+        """Whether a column says one thing, or one for each judge."""
+        judges = self.found.judges
+        held = self.cells[name] if judges is None else self.cells.groupby(judges, sort=False)[name]
+        return int(np.max(held.nunique())) < 2 and len(self.cells) > 1
 
     def _is_order(self, name: str) -> bool:
         return order_words(self.joined[name], self._cells(name).distinct_words()) is not None
@@ -298,32 +334,21 @@ class _Search:
                 shown = ", ".join(f"`{name}`" for name in names)
                 raise ConfigError(f"--judge names several columns, but {shown} holds no verdicts. Name one column.")
             return
-        exact = ("judge", "juiz", "juiza", "judge name", "judge id", "judge model", "evaluator", "grader", "nome juiz")
-        for wanted in (*exact, "llm", "evaluator model"):
+        for wanted in _JUDGES:
             for name in self._free():
                 if self.joined[name] == wanted and self._is_names(name):
-                    others = [n for n in self._free() if n != name and self._side(n) != -1 and self._is_value(n)]
+                    others = [n for n in self._free() if n != name and side_of(n) != -1 and self._is_value(n)]
                     if found.verdicts or others:
                         found.judges = name
                         self.taken.add(name)
                         return
 
-    def _side(self, name: str) -> int | None:
-        """Whose a column is by its name: 1 a judge's, -1 a person's, 0 one of them, None no verdict or label."""
-        parts = set(self.names[name])
-        judge = 2 * bool(parts & _JUDGE or any(_MODEL.match(part) for part in parts)) + bool(parts & _WEAK_JUDGE)
-        human = 2 * bool(parts & _HUMAN) + bool(parts & _WEAK_HUMAN)
-        if judge or human:
-            named = parts & _NO_VALUE and not parts & (_NEUTRAL | _WEAK_JUDGE | _WEAK_HUMAN)
-            return None if named else (1 if judge >= human else -1)
-        return 0 if parts & _NEUTRAL and not parts & _NO_VALUE else None
-
     def _verdicts_and_labels(self) -> None:
         found = self.found
         sides: dict[int, list[str]] = {1: [], 0: [], -1: []}
         for name in self._free():
-            side = self._side(name)
-            if side is not None and self._is_value(name):
+            side = side_of(name)
+            if side is not None and name not in self.facts and self._is_value(name):
                 sides[side].append(name)
         judges, neutral, people = sides[1], sides[0], sides[-1]
         typed_judges, typed_people = bool(found.verdicts), bool(found.labels)
@@ -348,14 +373,43 @@ class _Search:
             if len(neutral) > 1:
                 self._ask(neutral, "--human", "the labels of people")
             found.labels = (neutral[0],)
-        self._note("verdict", found.verdicts, typed_judges)
-        self._note("label", found.labels, typed_people)
 
-    def _note(self, role: str, names: Sequence[str], typed: bool) -> None:
-        if names and not typed:
-            self.found.notes.append(
-                Finding(f"table.read_{role}", {"columns": [f"`{n}`" for n in names], "n": len(names)})
+    def _check_model(self) -> None:
+        """Ask whether the models of a column are judges or makers, where neither its name nor what it holds tells."""
+        found = self.found
+        column = found.systems[0] if len(found.systems) == 1 and not self.options.system else None
+        own = found.judges is not None or any(side_of(name) == 1 for name in found.verdicts) or bool(self.options.judge)
+        if column is None or own or self.joined[column] not in _MODELS or found.item is None:
+            return
+        by_item = self.cells.groupby(found.item, sort=False)
+        if int(by_item[column].nunique().max()) < 2:
+            return
+        told = [name for name in (*found.texts, *found.labels) if int(by_item[name].nunique().max()) > 1]
+        if not told:
+            raise ConfigError(
+                f"are the names in `{column}` (e.g. {', '.join(self._cells(column).examples())}) those of judges, or "
+                f"of the makers of what was judged? Type --judge {quoted(column)} or --system {quoted(column)}."
             )
+
+    def _note(self) -> None:
+        """Say what was recognised and not declared: verdicts and labels first, as all else hangs on them."""
+        found, options = self.found, self.options
+        marked = {name: [f"`{n}`" for n in getattr(found, name)] for name in ("verdicts", "labels")}
+        if found.judges is not None and not (options.judge and options.verdict):
+            facts = {"judge": f"`{found.judges}`", "columns": marked["verdicts"]}
+            found.notes.append(Finding("table.read_judges", facts))
+        elif not options.judge:
+            found.notes.append(Finding("table.read_verdict", {"columns": marked["verdicts"], "n": len(found.verdicts)}))
+        if found.labels and found.rater is not None and not (options.human and options.rater):
+            facts = {"rater": f"`{found.rater}`", "columns": marked["labels"]}
+            found.notes.append(Finding("table.read_raters", facts))
+        elif found.labels and not options.human:
+            found.notes.append(Finding("table.read_label", {"columns": marked["labels"], "n": len(found.labels)}))
+        roles = {"text": found.texts, "system": found.systems}
+        roles |= {role: (name,) for role in _SINGLE if (name := getattr(found, role)) is not None and role != "rater"}
+        typed = [f"`--{r} {quoted(n)}`" for r, names in roles.items() if not getattr(options, r) for n in names]
+        if typed:
+            found.notes.append(Finding("table.read_roles", {"roles": typed}))
 
     def _values(self) -> list[str]:
         return [name for name in self._free() if self._is_value(name)]
@@ -378,9 +432,8 @@ class _Search:
             raise ConfigError(f"no column seems to hold {what}. Columns: {listed}. Name it: {option} COLUMN.")
         shown = "; ".join(f"`{n}` (e.g. {', '.join(self._cells(n).examples()) or 'empty'})" for n in names[:8])
         way = " or ".join(f"{option} {quoted(name)}" for name in names[:4])
-        several = f"; for several, repeat {option}" if len(names) > 1 and option != "--verdict" else ""
-        count = "a column that may hold" if len(names) == 1 else f"{len(names)} columns may hold"
-        raise ConfigError(f"which column holds {what}? There is {count} them: {shown}. Type {way}{several}.")
+        several = f" For several of them, repeat {option}." if len(names) > 1 and option != "--verdict" else ""
+        raise ConfigError(f"it is not clear which column holds {what}. It may be {shown}. Type {way}.{several}")
 
     def _pairwise(self) -> bool:
         found = self.found
@@ -392,6 +445,17 @@ class _Search:
         if not words <= CHOICES.keys():
             return named and len(found.systems) == 2
         return two or (named and len(words - {"c"}) >= 1 and not words <= {"0", "1"})
+
+
+def side_of(name: str) -> int | None:
+    """Whose a column is by its name: 1 a judge's, -1 a person's, 0 one of them, None no verdict or label."""
+    parts = set(tokens(name))
+    judge = 2 * bool(parts & _JUDGE or any(_MODEL.match(part) for part in parts)) + bool(parts & _WEAK_JUDGE)
+    human = 2 * bool(parts & _HUMAN) + bool(parts & _WEAK_HUMAN)
+    if judge or human:
+        named = parts & _NO_VALUE and not parts & (_NEUTRAL | _WEAK_JUDGE | _WEAK_HUMAN)
+        return None if named else (1 if judge >= human else -1)
+    return 0 if parts & _NEUTRAL and not parts & _NO_VALUE else None
 
 
 def order_words(name: str, words: Iterable[str]) -> dict[str, int] | None:

@@ -11,13 +11,15 @@ import io
 import itertools
 import math
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from undogmatic.datasets.columns import NAMES, side_of, tokens
+from undogmatic.datasets.readers import Reader, find
 from undogmatic.datasets.rows import have, json_object, parquet_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
@@ -31,15 +33,16 @@ FORMATS = ".csv, .tsv, .jsonl, .json, .parquet, .xlsx"
 
 
 class Frame(NamedTuple):
-    """A file's `cells` (columns of objects, by name), the line of each row, the file's name and digest, what a reader
-    should know of how it was read, and what is wrong in it."""
+    """A file's `cells` (columns of objects, by name), the place of each row (file:line), the file's name and digest,
+    what a reader should know of how it was read, and what is wrong in it."""
 
     name: str
     cells: pd.DataFrame
-    lines: np.ndarray
+    places: list[str]
     digest: str
     notes: tuple[Finding, ...] = ()
     problems: tuple[Finding, ...] = ()
+    is_log: bool = False  # of a tool whose columns are known
 
 
 class _Rows(NamedTuple):
@@ -57,14 +60,17 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
         digest = hashlib.sha256("\0".join(map(str, source.columns)).encode() + hashed.tobytes()).hexdigest()
         cells = source.rename(columns=str).reset_index(drop=True).astype(object)
         have("the data frame", (), list(cells.columns))
-        return Frame("data frame", _plain(cells), np.arange(1, len(cells) + 1), digest)
+        places = [f"row {n}" for n in range(1, len(cells) + 1)]
+        return Frame("data frame", _plain(cells), places, digest)
     path = Path(source).expanduser()
+    if (reader := find(path)) is not None:
+        return _log(path, reader)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise ConfigError(f"{brief(str(source))} {what}. Name a table: {FORMATS}.")
     raw = read_bytes(path, LARGEST)
     rows = _rows(path, raw)
-    said = rows.cells.map(lambda cell: not (cell is None or cell == "")).to_numpy(dtype=bool).any(axis=1)
+    said = (rows.cells.notna() & (rows.cells != "")).to_numpy(dtype=bool).any(axis=1)
     if not said.any():
         faults = f" {len(rows.problems)} faults were found in it." if rows.problems else ""
         raise DataError(
@@ -73,7 +79,19 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
     cells, lines = rows.cells[said].reset_index(drop=True), rows.lines[said]
     have(str(path), (), list(cells.columns))
     digest = hashlib.sha256(raw).hexdigest()
-    return Frame(str(source), _plain(cells), lines, digest, tuple(rows.notes), tuple(rows.problems))
+    places = [f"{source}:{line}" for line in lines]
+    return Frame(str(source), _plain(cells), places, digest, tuple(rows.notes), tuple(rows.problems))
+
+
+def _log(path: Path, reader: Reader) -> Frame:
+    """What the reader of a tool's log finds in it."""
+    cells = reader.read(path)
+    places, told = [str(place) for place in cells.pop("place")], cells.attrs.get("problems", [])
+    cells = cells.loc[:, cells.notna().any()]
+    raw = read_bytes(path, LARGEST) if path.is_file() else cells.to_json(orient="split").encode()
+    note = Finding("table.log", {"file": path.name, "tool": reader.name})
+    problems = tuple(Finding("table.log_fault", {"text": text}) for text in told)
+    return Frame(str(path), _plain(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True)
 
 
 def _rows(path: Path, raw: bytes) -> _Rows:
@@ -193,7 +211,7 @@ def _json_lines(path: Path, text: str, notes: list[Finding]) -> _Rows:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 try:
-                    yield number, json_object(line)
+                    yield number, json_object(line, infinite=True)
                 except Unreadable as error:
                     last = not any(map(str.strip, lines[number:]))
                     why = {"place": f"{path}:{number}", "why": str(error).rstrip(".")}
@@ -207,10 +225,10 @@ def _json(path: Path, text: str, notes: list[Finding]) -> _Rows:
     """A JSON list of objects, an object with one such list in it, or an object of columns."""
     problems: list[Finding] = []
     try:
-        value = json_value(text)
+        value = json_value(text, infinite=True)
     except Unreadable as error:
         try:
-            value = json_value(text, partial=True)
+            value = json_value(text, infinite=True, partial=True)
         except Unreadable:
             raise DataError(f"{error.at(str(path)).rstrip('.')}.") from None
         if isinstance(value, list):
@@ -307,7 +325,7 @@ def _plain_cell(cell: Any) -> Any:
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float):
-        return None if math.isnan(cell) else int(cell) if cell.is_integer() and abs(cell) < 2**53 else cell
+        return None if not math.isfinite(cell) else int(cell) if cell.is_integer() and abs(cell) < 2**53 else cell
     if cell is None or isinstance(cell, str | int):
         return cell
     if cell is pd.NA or cell is pd.NaT:
@@ -315,3 +333,27 @@ def _plain_cell(cell: Any) -> Any:
     if isinstance(cell, list | dict):
         return as_text(cell)
     return str(cell)
+
+
+def aligned(frames: Sequence[Frame], item: str | None) -> list[Frame]:
+    """The frames of files that are joined: the column of ids has one name (that of the first file, or `item`), and
+    columns of verdicts or labels with the same name are told apart by the names of the files, where these say whose
+    they are (`humans.csv`, `judge.csv`)."""
+    ids = [_ids(frame.cells, item) for frame in frames]
+    first = item or next((name for name in ids if name is not None), None)
+    sides = [side_of(Path(frame.name).stem) for frame in frames]
+    told = {1, -1} <= set(sides)
+    held = [{str(name) for name in frame.cells if side_of(str(name)) is not None} for frame in frames]
+    result = []
+    for n, frame in enumerate(frames):
+        names = {ids[n]: first} if ids[n] is not None and first is not None and first not in frame.cells else {}
+        if told and sides[n] in (1, -1):
+            others = set().union(*(held[m] for m in range(len(frames)) if sides[m] == -(sides[n] or 0)))
+            names |= {name: f"{Path(frame.name).stem}.{name}" for name in held[n] & others}
+        result.append(frame._replace(cells=frame.cells.rename(columns=names)))
+    return result
+
+
+def _ids(cells: pd.DataFrame, item: str | None) -> str | None:
+    known = {" ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))}
+    return item if item in cells else next((known[name] for name in NAMES["item"] if name in known), None)

@@ -35,9 +35,10 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             raise DataError(f"{path}:{number}: {str(error).rstrip('.')}. Every line must be one JSON object.") from None
 
 
-def json_object(text: str) -> dict[str, Any]:
-    """The JSON object that a line is. Raises Unreadable, also where a key stands in it twice."""
-    value = json_value(text)
+def json_object(text: str, infinite: bool = False) -> dict[str, Any]:
+    """The JSON object that a line is (`infinite`: NaN may be in it). Raises Unreadable, also where a key stands in it
+    twice."""
+    value = json_value(text, infinite=infinite)
     if not isinstance(value, dict):
         raise Unreadable(f"a JSON {type(value).__name__}; every line must be an object")
     json.loads(text, object_pairs_hook=_check_keys)

@@ -64,9 +64,10 @@ CHOICES = {
 """The words of a pairwise choice and the places of their categories."""
 ROUND_ENDS: Sequence[tuple[float, float]] = (
     *((0.0, 1.0), (1.0, 3.0), (1.0, 4.0), (1.0, 5.0), (1.0, 7.0), (1.0, 10.0), (0.0, 5.0), (0.0, 10.0)),
-    *((1.0, 100.0), (0.0, 100.0), (-1.0, 1.0)),
+    *((0.0, 100.0), (-1.0, 1.0)),
 )
 """Usual scales, the first that holds all numbers is taken."""
+STRAY, MOST_LEVELS = 0.03, 20
 NUMBERS = 0.9
 """From this share of numbers on, what is no number is unreadable, and below it numbers are categories."""
 
@@ -118,20 +119,20 @@ def _kind(verdicts: Cells, labels: Cells, declared: Declared) -> Kind:
     said = verdicts if verdicts.said else labels
     both = set(verdicts.distinct_words()) | set(labels.distinct_words())
     if said.numeric >= NUMBERS:
-        two = _is_two(verdicts) and _is_two(labels)
+        two = is_two(verdicts) and is_two(labels)
         if two and not declared.scale and set(said.distinct_numbers()) <= {0.0, 1.0}:
             return "pass_fail"
         return "numeric"
     if declared.passes is not None:
         return "pass_fail"
-    if _is_two(verdicts) and _is_two(labels):
+    if is_two(verdicts) and is_two(labels):
         return "pass_fail"
     if _order_of(both) is not None:
         return "ordered"
     return "unordered"
 
 
-def _is_two(cells: Cells) -> bool:
+def is_two(cells: Cells) -> bool:
     """Whether the cells say nothing but pass and fail (0 and 1 included)."""
     return set(cells.distinct_words()) <= PASSES | FAILS | {"0", "1"}
 
@@ -178,6 +179,10 @@ def _numeric(
         if len(given) and theirs is None:
             together = _ends(np.union1d(numbers, given))
             other = _ends(given)
+            core = _ends(_trimmed(verdicts))
+            if _far(ends, other) and core in ROUND_ENDS and not _far(core, other):
+                ends = core  # some stray numbers, which are then off the scale
+                together = _ends(np.union1d(_trimmed(verdicts), given))
             if _far(ends, other) and _percent(ends, other):
                 theirs = other
                 notes.append(
@@ -226,6 +231,14 @@ def _ends(numbers: np.ndarray) -> tuple[float, float]:
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
+def _trimmed(cells: Cells) -> np.ndarray:
+    """The numbers without the most extreme ones, of at most 3 % of the cells."""
+    order = np.argsort(cells.numbers)[: np.count_nonzero(~np.isnan(cells.numbers))]
+    share = np.cumsum(cells.counts[order]) / max(1, cells.counts[order].sum())
+    kept = (share > STRAY) & (np.concatenate([[0.0], share[:-1]]) < 1 - STRAY)
+    return np.unique(cells.numbers[order][kept])
+
+
 def _far(ends: tuple[float, float], other: tuple[float, float]) -> bool:
     """Whether one scale is so much wider that the two can hardly be one."""
     wider, narrower = sorted((ends, other), key=lambda e: e[0] - e[1])
@@ -234,7 +247,7 @@ def _far(ends: tuple[float, float], other: tuple[float, float]) -> bool:
 
 def _percent(ends: tuple[float, float], other: tuple[float, float]) -> bool:
     """Whether one is a share and the other a percentage."""
-    return {ends, other} <= {(0.0, 1.0), (0.0, 100.0), (1.0, 100.0)}
+    return {ends, other} == {(0.0, 1.0), (0.0, 100.0)}
 
 
 def _categories(
@@ -266,12 +279,14 @@ def _categories(
             used = [[name for name in group if name in words or name in given] for group in known]
             used = [sorted(group, key=lambda n: -words.get(n, 0) - given.get(n, 0)) for group in used if group]
             mapping = {name: float(place) for place, group in enumerate(used) for name in group}
-            names = [group[0] for group in used]
+            names = _as_written([group[0] for group in used], verdicts, labels)
             return Scales(
                 "ordered", None, tuple(names), mapping, mapping, notes=(Finding("table.ordered", {"names": names}),)
             )
         numbers = np.union1d(verdicts.distinct_numbers(), labels.distinct_numbers())
         if len(numbers) == len(set(words) | set(given)):
+            whole = (numbers == np.round(numbers)).all() and numbers[-1] - numbers[0] < MOST_LEVELS
+            numbers = np.arange(numbers[0], numbers[-1] + 1) if whole else numbers
             names = [f"{number:g}" for number in numbers]
             mapping = {name: float(place) for place, name in enumerate(names)}
             return Scales(
@@ -281,6 +296,7 @@ def _categories(
         raise ConfigError(f"the order of the categories is not known. Declare it, the lowest first: --scale '{shown}'.")
     names = sorted(set(words) | set(given))
     mapping = {name: float(place) for place, name in enumerate(names)}
+    names = _as_written(names, verdicts, labels)
     note = Finding("table.unordered", {"names": names[:12], "n": len(names)})
     return Scales("unordered", None, tuple(names), mapping, mapping, notes=(note,))
 
@@ -304,11 +320,23 @@ def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], declared: Decla
     mapping = dict.fromkeys(failing, 0.0) | dict.fromkeys(passing, 1.0)
     yes = next((w for w in everything if w in passing and w != "1"), "pass")
     no = next((w for w in everything if w in failing and w != "0"), "fail")
+    no, yes = _as_written([no, yes], verdicts, labels)
     note = Finding(
         "table.pass_fail",
         {"fails": no, "passes": yes, "words": (passed := [w for w in everything if w in passing]), "n": len(passed)},
     )
     return Scales("pass_fail", None, (no, yes), mapping, mapping, notes=(note,))
+
+
+def _as_written(words: Sequence[str], *cells: Cells) -> list[str]:
+    """The words as they are most often written, with their capitals and accents."""
+    counted: dict[str, dict[str, int]] = {}
+    for held in cells:
+        for word, written, count in zip(held.words, held.written, held.counts, strict=True):
+            if word is not None:
+                ways = counted.setdefault(word, {})
+                ways[written.strip()] = ways.get(written.strip(), 0) + int(count)
+    return [max(counted[word], key=lambda way: counted[word][way]) if word in counted else word for word in words]
 
 
 def _typed(scale: str | None, option: str) -> tuple[tuple[float, float] | None, list[str]]:

@@ -7,7 +7,7 @@ and what is wrong is told in findings.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,29 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets import cells as said
+from undogmatic.datasets import faults
 from undogmatic.datasets.cells import Cells, read_cells
-from undogmatic.datasets.columns import SETTINGS, Columns, TableOptions, find_columns, order_words, quoted, tokens
-from undogmatic.datasets.frames import Frame, read_frame
+from undogmatic.datasets.columns import (
+    SETTING,
+    SETTINGS,
+    Columns,
+    TableOptions,
+    find_columns,
+    order_words,
+    quoted,
+    side_of,
+    tokens,
+)
+from undogmatic.datasets.frames import Frame, aligned, read_frame
 from undogmatic.datasets.scales import Declared, Scales, find_scales
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import (
     AS_GIVEN,
+    FIRST,
     LABEL_COLUMNS,
+    SECOND,
     SLICE,
     SWAPPED,
     VERDICT_COLUMNS,
@@ -34,8 +47,8 @@ from undogmatic.records.verdict_table import (
 from undogmatic.safety.outside import brief
 
 __all__ = ["TableOptions", "read_table"]
-EXAMPLES = 3
 DEFAULT = TableOptions()
+_OF_LOGS = ("item", "verdict", "rater", "criterion", "repeat", "order", "confidence", "group")
 _FAULTS = (said.FORMULA, said.DATE, said.UNREADABLE, said.REFUSAL, said.ERROR)
 
 
@@ -70,46 +83,79 @@ class _Builder:
         self, frames: Sequence[Frame], options: TableOptions, selection: Selection, probability: str | None
     ) -> None:
         self.options, self.selection, self.probability = options, selection, probability
-        self.frames = _aligned(frames, options)
+        self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
         self.joined = len({frozenset(frame.cells.columns) for frame in self.frames}) > 1
         self.cells = pd.concat([frame.cells for frame in self.frames], ignore_index=True, sort=False).astype(object)
         self.cells = self.cells.where(self.cells.notna(), None)
         self.file = np.repeat(np.arange(len(frames)), [len(frame.cells) for frame in self.frames])
-        self.places = [f"{frame.name}:{line}" for frame in self.frames for line in frame.lines]
+        self.places = np.array([place for frame in self.frames for place in frame.places], dtype=object)
         self.notes: list[Finding] = [note for frame in self.frames for note in frame.notes]
         self.problems: list[Finding] = [problem for frame in self.frames for problem in frame.problems]
-        self.columns: Columns = find_columns(self.cells, options)
+        self.columns: Columns = find_columns(self.cells, self._of_log(options), self._facts())
         if self.joined and self.columns.item is None:
             raise ConfigError(
                 "the files have different columns, and no column with the ids of the items by which they could be "
                 f"joined. Columns: {', '.join(map(str, self.cells.columns))}. Name it: --item COLUMN."
             )
+        self.turned = np.zeros(len(self.cells), dtype=bool)
+
+    def _of_log(self, options: TableOptions) -> TableOptions:
+        """The options with the columns that a tool's log has by the names that its reader gives them."""
+        if not any(frame.is_log for frame in self.frames):
+            return options
+        known: dict[str, Any] = {"judge": ("judge",), "human": ("label",)} | {role: role for role in _OF_LOGS}
+        own = {
+            role: named
+            for role, named in known.items()
+            if not getattr(options, role) and (named if isinstance(named, str) else named[0]) in self.cells
+        }
+        if not (set(options.judge) <= set(map(str, self.cells))):  # names of judges, not a column
+            own["judge"] = ("judge", *options.judge)
+        return options.model_copy(update=own)
+
+    def _facts(self) -> set[str]:
+        """The columns of logs that are in no other file: what they hold beside verdicts and labels is known."""
+        columns = [(frame.is_log, set(map(str, frame.cells.columns))) for frame in self.frames]
+        return set().union(*(names for is_log, names in columns if is_log)) - set().union(
+            *(names for is_log, names in columns if not is_log)
+        )
 
     def table(self) -> VerdictTable:
         """The verdict table."""
-        columns = self.columns
+        columns, options = self.columns, self.options
         self.systems = [self._text(name) for name in columns.systems]
         self.texts = [self._text(name) for name in columns.texts]
         item = self._items()
         verdicts = self._stack(item, columns.verdicts, columns.judges, "judge")
         labels = self._stack(item, columns.labels, columns.rater, "rater")
+        verdicts, labels = self._people_apart(verdicts, labels)
+        verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems)
         of_verdicts, of_labels = read_cells(verdicts["raw"].to_numpy()), read_cells(labels["raw"].to_numpy())
         if not of_verdicts.said and not of_labels.said:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
             raise DataError(f"{self.frames[0].name}: {shown} is empty in every row. Name other columns with --judge.")
-        options = self.options
         declared = Declared(options.kind, options.scale, options.human_scale, options.passes)
         scales = find_scales(of_verdicts, of_labels, declared, columns.pairwise)
+        by_criterion = self._by_criterion(verdicts, labels, declared, scales)
         self.notes += scales.notes
-        verdicts["verdict"], verdicts["reason"] = self._values(verdicts, of_verdicts, scales, "verdicts")
-        labels["label"], reasons = self._values(labels, of_labels, scales, "labels")
-        labels = labels[[reason not in (said.EMPTY, said.NOT_APPLICABLE) for reason in reasons]]
+        verdicts["verdict"], verdicts["reason"] = self._values(verdicts, of_verdicts, scales, by_criterion, "verdicts")
+        if any(frame.is_log for frame in self.frames) and "reason" in self.cells:
+            why = self._text("reason")[verdicts["row"].to_numpy(dtype=int)]
+            verdicts["reason"] = np.where(verdicts["verdict"].isna() & pd.notna(why), why, verdicts["reason"])
+        labels["label"], labels["reason"] = self._values(labels, of_labels, scales, by_criterion, "labels")
+        labels = labels[~labels["reason"].isin((said.EMPTY, said.NOT_APPLICABLE)).to_numpy(dtype=bool)]
         if scales.kind == "pairwise":
             self._orient(verdicts, labels)
-        verdicts = self._unique(verdicts, ["item", "judge", "criterion", "repeat", "order"], "verdict")
-        labels = self._unique(labels, ["item", "criterion", "rater"], "label").dropna(subset=["label"])
+        verdicts, labels = (
+            rows.assign(place=self.places[rows["row"].to_numpy(dtype=int)]) for rows in (verdicts, labels)
+        )
+        keys = ["item", "judge", "criterion", "repeat", "order"]
+        verdicts = faults.unique(verdicts, keys, "verdict", self.notes, self.problems, columns.repeat is None)
+        labels = faults.unique(labels, ["item", "criterion", "rater"], "label", self.notes, self.problems)
+        labels = labels.dropna(subset=["label"])
+        labels = self._with_criterion(labels, verdicts)
         items = self._about(item)
-        self._compare(verdicts, labels, scales)
+        faults.compare(verdicts, labels, scales, self.joined, self.notes, self.problems)
         settings = self._settings()
         table = VerdictTable(
             kind=scales.kind,
@@ -118,6 +164,7 @@ class _Builder:
             items=items,
             scale=scales.ends,
             categories=scales.categories,
+            criterion_scales={name: own.ends for name, own in by_criterion.items() if own.ends is not None},
             selection=self.selection,
             sources={frame.name: frame.digest for frame in self.frames},
             settings=settings,
@@ -157,19 +204,30 @@ class _Builder:
                 Finding("table.no_id", {"n": int(lacking.sum()), "column": columns.item, "place": first})
             )
         self.case = ids
-        if self.systems:
-            keys = pd.DataFrame({"id": ids} | {str(n): system for n, system in enumerate(self.systems)})
-            several = keys.dropna().drop_duplicates().groupby("id").size().max()
-            if several > 1:
-                whole = keys["id"].astype(object)
-                for n in range(len(self.systems)):
-                    whole = whole + "/" + keys[str(n)].fillna("?")
-                self.notes.append(
-                    Finding("table.item_and_system", {"item": columns.item, "systems": list(columns.systems)})
-                )
-                whole[lacking] = None
-                return whole.to_numpy(dtype=object)
+        if not self.systems:
+            return ids
+        keys = pd.DataFrame({"id": ids} | {str(n): system for n, system in enumerate(self.systems)}, dtype=object)
+        if len(self.systems) > 1 and columns.order is None:
+            self.turned = self._turned(keys)
+            keys.loc[self.turned, ["0", "1"]] = keys.loc[self.turned, ["1", "0"]].to_numpy()
+        if keys.dropna().drop_duplicates().groupby("id").size().max() > 1:
+            whole = keys["id"]
+            for n in range(len(self.systems)):
+                whole = whole + "/" + keys[str(n)].fillna("?")
+            facts = {"item": columns.item, "systems": list(columns.systems)}
+            self.notes.append(Finding("table.item_and_system", facts))
+            return whole.where(~lacking, None).to_numpy(dtype=object)
         return ids
+
+    def _turned(self, keys: pd.DataFrame) -> np.ndarray:
+        """The rows in which the two systems of an item stand the other way round than where it first stands."""
+        low = np.where(keys["0"].fillna("") <= keys["1"].fillna(""), keys["0"], keys["1"])
+        high = np.where(keys["0"].fillna("") <= keys["1"].fillna(""), keys["1"], keys["0"])
+        first = keys.groupby([keys["id"], low, high], sort=False, dropna=False)["0"].transform("first")
+        turned = (first != keys["0"]).to_numpy() & keys.notna().all(axis=1).to_numpy()
+        if turned.any():
+            self.notes.append(Finding("table.read_swapped", {"n": int(turned.sum())}))
+        return turned
 
     def _stack(self, item: np.ndarray, columns: Sequence[str], names: str | None, who: str) -> pd.DataFrame:
         """One row per verdict or label: those of one column after the other."""
@@ -191,7 +249,7 @@ class _Builder:
                         "repeat": repeat[rows],
                         "order": order[rows],
                         "confidence": confidence[rows],
-                        "raw": self.cells[column].to_numpy(dtype=object)[rows],
+                        "raw": self._raw(column)[rows],
                         "row": rows,
                     }
                 )
@@ -199,7 +257,28 @@ class _Builder:
         if not parts:
             empty = {name: pd.Series(dtype=object) for name in ("item", who, "criterion", "repeat", "order", "raw")}
             return pd.DataFrame(empty | {"confidence": pd.Series(dtype=float), "row": pd.Series(dtype=int)})
-        return pd.concat(parts, ignore_index=True)
+        stacked = pd.concat(parts, ignore_index=True)
+        return stacked[stacked[who].isin(own.only)].reset_index(drop=True) if own.only and who == "judge" else stacked
+
+    def _raw(self, column: str) -> np.ndarray:
+        """The cells of a column of verdicts or labels; the name of a system that was chosen is its number."""
+        raw = self.cells[column].to_numpy(dtype=object)
+        if self.columns.pairwise and len(self.systems) > 1:
+            raw = np.where(raw == self.systems[0], FIRST, np.where(raw == self.systems[1], SECOND, raw))
+        return raw
+
+    def _people_apart(self, verdicts: pd.DataFrame, labels: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Take what people said for labels where people stand among the judges, and there are no other labels."""
+        column = self.columns.judges
+        names = [] if column is None or len(labels) else list(verdicts["judge"].unique())
+        people = [name for name in names if side_of(name) == -1]
+        if not people or len(people) == len(names):
+            return verdicts, labels
+        facts = {"judge": f"`{column}`", "raters": people, "n": len(people)}
+        self.notes.append(Finding("table.read_people", facts))
+        theirs = verdicts["judge"].isin(people).to_numpy(dtype=bool)
+        own = verdicts[~theirs].reset_index(drop=True)
+        return own, verdicts[theirs].rename(columns={"judge": "rater"}).reset_index(drop=True)
 
     def _named(self, column: str | None, default: str) -> np.ndarray:
         if column is None:
@@ -217,7 +296,8 @@ class _Builder:
     def _orders(self) -> np.ndarray:
         name = self.columns.order
         if name is None:
-            return np.full(len(self.cells), None, dtype=object)
+            ways = np.array([AS_GIVEN, SWAPPED], dtype=object)[self.turned.astype(int)]
+            return ways if self.turned.any() else np.full(len(self.cells), None, dtype=object)
         held = read_cells(self.cells[name].to_numpy())
         known = order_words(" ".join(tokens(name)), held.distinct_words())
         if known is None:
@@ -234,62 +314,68 @@ class _Builder:
 
     # Values
 
-    def _values(self, rows: pd.DataFrame, held: Cells, scales: Scales, what: str) -> tuple[np.ndarray, np.ndarray]:
-        """The values on the scale of the table, and why there is none; faults are told."""
-        mapping = scales.of_verdicts if what == "verdicts" else scales.of_labels
-        values, reasons = held.values(mapping)
-        if what == "labels" and mapping is None:
-            values = values * scales.mapped[0] + scales.mapped[1]
-        if scales.ends is not None:
-            outside = (values < scales.ends[0] - 1e-9) | (values > scales.ends[1] + 1e-9)
-            values, reasons = np.where(outside, np.nan, values), np.where(outside, said.OFF_SCALE, reasons)
+    def _by_criterion(
+        self, verdicts: pd.DataFrame, labels: pd.DataFrame, declared: Declared, scales: Scales
+    ) -> dict[str, Scales]:
+        """The scale of each criterion, where there are several with numbers and none was declared."""
+        criteria = list(verdicts["criterion"].unique())
+        if scales.kind != "numeric" or len(criteria) < 2 or declared.scale is not None:
+            return {}
+        own: dict[str, Scales] = {}
+        for name in criteria:
+            raw = [rows.loc[rows["criterion"] == name, "raw"].to_numpy() for rows in (verdicts, labels)]
+            own[name] = find_scales(read_cells(raw[0]), read_cells(raw[1]), declared._replace(kind="numeric"), False)
+        if len({each.ends for each in own.values()}) == 1:
+            return {}
+        shown = [f"{name} {each.ends[0]:g}-{each.ends[1]:g}" for name, each in own.items() if each.ends is not None]
+        self.notes.append(Finding("table.criteria", {"scales": shown}))
+        return own
+
+    def _values(
+        self, rows: pd.DataFrame, whole: Cells, scales: Scales, by_criterion: Mapping[str, Scales], what: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The values on the scale of the table or of their criterion, and why there is none; faults are told."""
+        values, reasons = np.full(len(rows), np.nan), np.full(len(rows), None, dtype=object)
+        criterion = rows["criterion"].to_numpy()
+        for name, own in (by_criterion or {"": scales}).items():
+            at = np.flatnonzero(criterion == name) if by_criterion else np.arange(len(rows))
+            held = read_cells(rows["raw"].to_numpy()[at]) if by_criterion else whole
+            mapping = own.of_verdicts if what == "verdicts" else own.of_labels
+            values[at], reasons[at] = held.values(mapping)
+            if what == "labels" and mapping is None:
+                values[at] = values[at] * own.mapped[0] + own.mapped[1]
+            if own.ends is not None:
+                outside = at[(values[at] < own.ends[0] - 1e-9) | (values[at] > own.ends[1] + 1e-9)]
+                values[outside], reasons[outside] = np.nan, said.OFF_SCALE
         raw, at = rows["raw"].to_numpy(), rows["row"].to_numpy()
         for reason in (*_FAULTS, said.OFF_SCALE):
             where = np.flatnonzero(reasons == reason)
             if len(where):
-                examples = list(dict.fromkeys(brief(raw[n], 40) for n in where[:50]))[:EXAMPLES]
+                examples = list(dict.fromkeys(brief(raw[n], 40) for n in where[:50]))[: faults.EXAMPLES]
                 facts = {"n": len(where), "what": what, "examples": examples, "place": self.places[at[where[0]]]}
                 self.problems.append(Finding(f"table.{reason}", facts))
         return values, reasons
 
     def _orient(self, verdicts: pd.DataFrame, labels: pd.DataFrame) -> None:
-        """Put choices of outputs as shown into the given numbering."""
-        shown = self.options.choices == "shown"
+        """Put choices of outputs as shown into the given numbering. Raises ConfigError where the labels say that they
+        are not in the numbering that was assumed."""
+        for rows, name in ((verdicts, "verdict"), (labels, "label")):
+            faults.turn(rows, name, self.turned[rows["row"].to_numpy(dtype=int)])
         if self.columns.order is None:
-            self.problems.append(Finding("table.no_order"))
+            if not self.turned.any():
+                self.problems.append(Finding("table.no_order"))
             return
-        swapped = (verdicts["order"] == SWAPPED).to_numpy()
-        if shown:
-            values = verdicts["verdict"].to_numpy()
-            verdicts["verdict"] = np.where(swapped & (values < 2), 1 - values, values)
-        if self.options.choices is None:
+        swapped = (verdicts["order"] == SWAPPED).to_numpy(dtype=bool)
+        if self.options.choices == "shown":
+            faults.turn(verdicts, "verdict", swapped)
+        elif self.options.choices is None:
+            if faults.against_labels(verdicts, labels, swapped):
+                raise ConfigError(
+                    f"where `{self.columns.order}` says swapped, the choices are against the labels, whichever output "
+                    "is better, and else they are with them. So a choice seems to number the outputs as they were "
+                    "shown: type --choices shown. If it numbers them as they are given: --choices given."
+                )
             self.notes.append(Finding("table.choices_given", {"order": self.columns.order}))
-
-    def _unique(self, rows: pd.DataFrame, keys: list[str], value: str) -> pd.DataFrame:
-        """The rows without those that say the same again; where two contradict each other, neither counts."""
-        rows = rows.assign(place=np.array(self.places, dtype=object)[rows["row"].to_numpy(dtype=int)])
-        again = rows.duplicated(keys, keep=False)
-        if not again.any():
-            return rows
-        twice = rows[again]
-        grouped = twice.groupby(keys, sort=False, dropna=False)[value]
-        apart = (grouped.transform("nunique") > 1).to_numpy()
-        first = ~rows.duplicated(keys)
-        if apart.any():
-            worst = twice[apart]
-            key = worst.iloc[0]
-            same = worst[(worst[keys].fillna("") == key[keys].fillna("")).all(axis=1)]
-            facts = {"n": int(first[worst.index].sum()), "item": key["item"], "places": list(same["place"][:2])}
-            self.problems.append(Finding(f"table.contradicting_{value}s", facts))
-            rows.loc[worst.index, value] = np.nan
-            if "reason" in rows:
-                rows.loc[worst.index, "reason"] = said.CONTRADICTION
-        # A verdict stands before an empty cell of the same key.
-        ordered = rows.assign(_none=rows[value].isna()).sort_values("_none", kind="stable")
-        kept = ordered[~ordered.duplicated(keys)].sort_index().drop(columns="_none")
-        if value == "verdict" and not apart.all():
-            self.notes.append(Finding("table.same_twice", {"n": len(rows) - len(kept)}))
-        return kept
 
     # Items
 
@@ -356,34 +442,20 @@ class _Builder:
             for column in own.settings:
                 values = {cell for cell in self._text(column)[rows] if cell is not None}
                 if len(values) == 1:
-                    found.setdefault(name, {})[SETTINGS[" ".join(tokens(column))]] = values.pop()
+                    key = SETTINGS.get(" ".join(tokens(column)), column.removeprefix(SETTING))
+                    found.setdefault(name, {})[key] = values.pop()
         return found
 
-    # What is wrong with labels and verdicts together
-
-    def _compare(self, verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales) -> None:
-        judged, labelled = set(verdicts["item"]), set(labels["item"])
-        if lost := sorted(labelled - judged):
-            facts = {"n": len(lost), "examples": lost[:EXAMPLES], "total": len(labelled)}
-            self.problems.append(Finding("table.labels_without_verdict", facts))
-        if self.joined and (rest := sorted(judged - labelled)) and labelled:
-            facts = {"n": len(rest), "examples": rest[:EXAMPLES], "total": len(judged)}
-            self.problems.append(Finding("table.verdicts_without_label", facts))
-        if labels.empty:
-            self.problems.append(Finding("table.no_labels"))
-            return
-        if labels["rater"].nunique() == 1:
-            self.notes.append(Finding("table.one_rater", {"rater": str(labels["rater"].iloc[0])}))
-        if labels["label"].nunique() == 1:
-            value = float(labels["label"].iloc[0])
-            shown = scales.categories[int(value)] if scales.categories else f"{value:g}"
-            self.problems.append(Finding("table.one_class", {"label": shown, "n": len(labels)}))
-        for judge, own in verdicts[["judge", "item", "criterion", "verdict"]].groupby("judge", sort=False):
-            both = own.merge(labels, on=["item", "criterion"]).dropna(subset=["verdict", "label"])
-            for rater, rows in both.groupby("rater", sort=False):
-                if copied := _copied(rows["verdict"].to_numpy(), rows["label"].to_numpy(), scales.kind):
-                    facts = {"judge": str(judge), "rater": str(rater), "n": len(rows)}
-                    self.problems.append(Finding(f"table.{copied}", facts))
+    def _with_criterion(self, labels: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+        """The labels with the criterion of the verdicts, where they have none of their own and there is but one."""
+        criteria = list(verdicts["criterion"].unique())
+        lacking = (labels["criterion"] == OVERALL).to_numpy(dtype=bool) & (OVERALL not in criteria)
+        if lacking.any() and len(criteria) == 1:
+            return labels.assign(criterion=np.where(lacking, criteria[0], labels["criterion"]))
+        if lacking.any():
+            facts = {"n": int(lacking.sum()), "criteria": criteria[:8]}
+            self.problems.append(Finding("table.labels_without_criterion", facts))
+        return labels
 
 
 def _plain(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -400,54 +472,24 @@ def _plain(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return rows
 
 
-def _copied(verdicts: np.ndarray, labels: np.ndarray, kind: str) -> str | None:
-    """Whether the labels may be the judge's own: they are all the same, or one is the other on another scale."""
-    if len(verdicts) < 10 or len(np.unique(labels)) < 2 or len(np.unique(verdicts)) < 2:
-        return None
-    if (verdicts == labels).all():
-        return "identical"
-    if kind == "numeric" and len(np.unique(labels)) > 2 and abs(np.corrcoef(verdicts, labels)[0, 1]) > 1 - 1e-12:
-        return "affine"
-    return None
-
-
 def _by_text(texts: Sequence[np.ndarray]) -> np.ndarray:
     """One name per distinct text (or pair of texts), compared without case and spaces; None where there is none."""
-    plain = ["\0".join(" ".join(part.split()).casefold() for part in row if part) for row in zip(*texts, strict=True)]
-    codes, _ = pd.factorize(np.array(plain, dtype=object))
-    return np.array(
-        [f"text {code + 1}" if text else None for code, text in zip(codes, plain, strict=True)], dtype=object
-    )
+    keys = []
+    for column in texts:
+        codes, distinct = pd.factorize(column)
+        plain = np.array([" ".join(text.split()).casefold() for text in distinct], dtype=object)
+        keys.append(np.where(codes < 0, -1, pd.factorize(plain)[0][codes]))
+    group = pd.DataFrame(dict(enumerate(keys))).groupby(list(range(len(keys))), sort=False).ngroup().to_numpy()
+    names = np.array([f"text {n + 1}" for n in range(int(group.max()) + 1)], dtype=object)
+    found: np.ndarray = names[group]
+    found[(np.array(keys) < 0).all(axis=0)] = None
+    return found
 
 
 def _slice(held: pd.Series) -> np.ndarray:
-    """A column as a slice: numbers where nearly all cells are, else texts."""
-    numbers = pd.to_numeric(held.replace("", None), errors="coerce")
-    filled = held.notna() & (held != "")
-    if filled.any() and numbers[filled].notna().all():
-        return numbers.to_numpy(dtype=float)
-    return np.array([None if cell is None or cell == "" else str(cell) for cell in held], dtype=object)
-
-
-def _aligned(frames: Sequence[Frame], options: TableOptions) -> list[Frame]:
-    """The frames with one name for the column of ids, and with columns of verdicts or labels that two different files
-    call the same told apart by the files' names."""
-    if len({frozenset(frame.cells.columns) for frame in frames}) == 1:
-        return list(frames)
-    items = [find_item(frame.cells, options) for frame in frames]
-    first = next((name for name in items if name is not None), None)
-    aligned = []
-    for frame, item in zip(frames, items, strict=True):
-        names = {item: first} if item is not None and first is not None and first not in frame.cells else {}
-        aligned.append(frame._replace(cells=frame.cells.rename(columns=names)))
-    return aligned
-
-
-def find_item(cells: pd.DataFrame, options: TableOptions) -> str | None:
-    """The column of ids in a file."""
-    from undogmatic.datasets.columns import NAMES
-
-    known = {" ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))}
-    if options.item is not None and options.item in cells:
-        return options.item
-    return next((known[name] for name in NAMES["item"] if name in known), None)
+    """A column as a slice: numbers where all that it says are numbers, else texts."""
+    filled = (held.notna() & (held != "")).to_numpy(dtype=bool)
+    numbers = pd.to_numeric(held.where(filled, None), errors="coerce").to_numpy(dtype=float)
+    if filled.any() and not np.isnan(numbers[filled]).any():
+        return numbers
+    return held.astype(str).astype(object).where(filled, None).to_numpy(dtype=object)

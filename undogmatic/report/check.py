@@ -57,7 +57,8 @@ def sentences(told: Told, words: Words) -> Sentences:
     findings = [words.say(noted.finding) for noted in ordered if noted.weight < Weight.DETAIL]
     details = [words.say(noted.finding) for noted in ordered if noted.weight == Weight.DETAIL]
     settle = [words.say(noted.settle) for noted in ordered if noted.settle is not None]
-    return Sentences(findings, details, list(map(words.say, told.not_examined.values())), list(dict.fromkeys(settle)))
+    lacking = dict.fromkeys(map(words.say, told.not_examined.values()))
+    return Sentences(findings, details, list(lacking), list(dict.fromkeys(settle)))
 
 
 def first_line(result: CheckResult, words: Words) -> str:

@@ -1,0 +1,161 @@
+"""Finds what is wrong between the rows of a verdict table: contradictions, copies, choices in another numbering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.datasets.cells import CONTRADICTION, read_cells
+from undogmatic.datasets.columns import TableOptions, quoted
+from undogmatic.datasets.scales import NUMBERS, Scales, is_two
+from undogmatic.records.records import OVERALL
+from undogmatic.records.results import Finding
+
+EXAMPLES = 3
+COPIED = 10
+"""From this many pairs on, labels that are all the verdicts may be the judge's own."""
+
+
+def unique(
+    rows: pd.DataFrame,
+    keys: list[str],
+    value: str,
+    notes: list[Finding],
+    problems: list[Finding],
+    repeats: bool = False,
+) -> pd.DataFrame:
+    """The rows without those that say the same again; where two contradict each other, neither counts. If `repeats` may
+    be unnumbered, rows that come equally often for each item are numbered."""
+    again = rows.duplicated(keys, keep=False).to_numpy()
+    if not again.any():
+        return rows
+    if repeats and (numbered := _numbered(rows, keys)) is not None:
+        notes.append(Finding("table.rows_are_repeats", {"k": int(numbered["repeat"].max()) + 1}))
+        return numbered
+    first = ~rows.duplicated(keys).to_numpy()
+    apart = (rows.groupby(keys, sort=False, dropna=False)[value].transform("nunique") > 1).to_numpy()
+    if apart.any():
+        worst = rows[apart]
+        same = worst[(worst[keys].fillna("") == worst.iloc[0][keys].fillna("")).all(axis=1)]
+        facts = {"n": int((apart & first).sum()), "item": worst["item"].iloc[0], "places": list(same["place"][:2])}
+        problems.append(Finding(f"table.contradicting_{value}s", facts))
+        rows = rows.assign(**{value: rows[value].mask(apart), "reason": rows["reason"].mask(apart, CONTRADICTION)})
+    if value == "verdict" and (n := int((again & ~apart & ~first).sum())):
+        notes.append(Finding("table.same_twice", {"n": n}))
+    # A verdict stands before an empty cell of the same key.
+    ordered = rows.assign(_none=rows[value].isna()).sort_values("_none", kind="stable")
+    return ordered[~ordered.duplicated(keys)].sort_index().drop(columns="_none")
+
+
+def of_one_kind(
+    verdicts: pd.DataFrame, labels: pd.DataFrame, options: TableOptions, problems: list[Finding]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The verdicts of the kind that the labels have, or else most of the verdicts, and the labels on the same criteria:
+    words, pass and fail, numbers from 0 to 1 or numbers beyond are not read as one kind. Judges and criteria that are
+    left out are named."""
+    if options.kind is not None or options.scale is not None or verdicts.empty:
+        return verdicts, labels
+    kinds = {key: _family(rows["raw"]) for key, rows in verdicts.groupby(["judge", "criterion"], sort=False)}
+    sizes = verdicts.groupby(["judge", "criterion"], sort=False).size()
+    counted: dict[str, int] = {}
+    for key, kind in kinds.items():
+        if kind is not None:
+            counted[kind] = counted.get(kind, 0) + int(sizes[key])
+    if len(counted) < 2:
+        return verdicts, labels
+    wanted = _family(labels["raw"])
+    kept = wanted if wanted in counted else max(counted, key=lambda kind: counted[kind])
+    left = [key for key, kind in kinds.items() if kind not in (kept, None)]
+    names = [f"{judge} ({criterion})" if criterion != OVERALL else str(judge) for judge, criterion in left]
+    facts = {"names": names[:EXAMPLES], "n": len(names), "judge": quoted(str(left[0][0]))}
+    problems.append(Finding("table.other_kind", facts))
+    out = pd.MultiIndex.from_frame(verdicts[["judge", "criterion"]]).isin(left)
+    verdicts = verdicts[~out].reset_index(drop=True)
+    return verdicts, labels[labels["criterion"].isin(verdicts["criterion"].unique())].reset_index(drop=True)
+
+
+def _family(raw: pd.Series) -> str | None:
+    """Which kind of verdict cells hold; None where it may be several (0 and 1 alone, or nothing)."""
+    held = read_cells(raw.to_numpy())
+    numbers = held.distinct_numbers()
+    if not held.said or set(held.distinct_words()) <= {"0", "1"}:
+        return None
+    if held.numeric < NUMBERS:
+        return "pass_fail" if is_two(held) else "words"
+    return "share" if numbers[0] >= 0 and numbers[-1] <= 1 else "numbers"
+
+
+def compare(
+    verdicts: pd.DataFrame,
+    labels: pd.DataFrame,
+    scales: Scales,
+    joined: bool,
+    notes: list[Finding],
+    problems: list[Finding],
+) -> None:
+    """Note what is wrong with labels and verdicts together; `joined` if they are from different files."""
+    judged, labelled = set(verdicts["item"]), set(labels["item"])
+    if lost := sorted(labelled - judged):
+        facts = {"n": len(lost), "examples": lost[:EXAMPLES], "total": len(labelled)}
+        problems.append(Finding("table.labels_without_verdict", facts))
+    if joined and labelled and (rest := sorted(judged - labelled)):
+        facts = {"n": len(rest), "examples": rest[:EXAMPLES], "total": len(judged)}
+        problems.append(Finding("table.verdicts_without_label", facts))
+    if labels.empty:
+        problems.append(Finding("table.no_labels"))
+        return
+    if labels["rater"].nunique() == 1:
+        notes.append(Finding("table.one_rater", {"rater": str(labels["rater"].iloc[0])}))
+    if labels["label"].nunique() == 1:
+        value = float(labels["label"].iloc[0])
+        shown = scales.categories[int(value)] if scales.categories else f"{value:g}"
+        problems.append(Finding("table.one_class", {"label": shown, "n": len(labels)}))
+    for judge, own in verdicts[["judge", "item", "criterion", "verdict"]].groupby("judge", sort=False):
+        both = own.merge(labels[["item", "criterion", "rater", "label"]], on=["item", "criterion"]).dropna()
+        for rater, rows in both.groupby("rater", sort=False):
+            if copied := _copied(rows["verdict"].to_numpy(), rows["label"].to_numpy(), scales.kind):
+                facts = {"judge": str(judge), "rater": str(rater), "n": len(rows)}
+                problems.append(Finding(f"table.{copied}", facts))
+
+
+def turn(rows: pd.DataFrame, name: str, where: np.ndarray) -> None:
+    """Exchange first and second in some rows; a tie stays."""
+    values = rows[name].to_numpy(dtype=float)
+    rows[name] = np.where(where & (values < 2), 1 - values, values)
+
+
+def against_labels(verdicts: pd.DataFrame, labels: pd.DataFrame, swapped: np.ndarray) -> bool:
+    """Whether choices in the swapped order are mostly wrong, and the others mostly right, whichever output is better.
+    Neither a judge that prefers a position nor one that prefers a number of output does that."""
+    rows = verdicts.assign(swapped=swapped)[["item", "criterion", "verdict", "swapped"]]
+    rows = rows.merge(labels[["item", "criterion", "label"]], on=["item", "criterion"])
+    rows = rows[(rows["verdict"] < 2) & (rows["label"] < 2)]
+    right = (rows["verdict"] == rows["label"]).groupby([rows["label"], rows["swapped"]]).agg(["mean", "size"])
+    if len(right) < 4:
+        return False
+    beyond = (right["mean"] - 0.5) / np.sqrt(0.25 / right["size"])
+    sign = np.where(right.index.get_level_values("swapped"), -1, 1)
+    return bool((beyond * sign > 3).all())
+
+
+def _numbered(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame | None:
+    """The rows with their repeats numbered in the order of the rows, if each item stands equally often in them and not
+    always with the same verdict."""
+    sizes = rows.groupby(list(keys), sort=False, dropna=False).size()
+    differs = rows.groupby(list(keys), sort=False, dropna=False)["verdict"].nunique() > 1
+    if sizes.nunique() != 1 or not differs.any() or len(sizes) < 2:
+        return None
+    return rows.assign(repeat=rows.groupby(list(keys), sort=False, dropna=False).cumcount())
+
+
+def _copied(verdicts: np.ndarray, labels: np.ndarray, kind: str) -> str | None:
+    """Whether the labels may be the judge's own: they are all the same, or one is the other on another scale."""
+    if len(verdicts) < COPIED or len(np.unique(labels)) < 2 or len(np.unique(verdicts)) < 2:
+        return None
+    if (verdicts == labels).all():
+        return "identical"
+    if kind == "numeric" and len(np.unique(labels)) > 2 and abs(np.corrcoef(verdicts, labels)[0, 1]) > 1 - 1e-12:
+        return "affine"
+    return None
