@@ -52,12 +52,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("check", help="whether to believe a judge whose verdicts are in a file")
     parser.add_argument("files", nargs="+", metavar="FILE", help="CSV, JSON Lines, Parquet or XLSX; or another's log")
     parser.add_argument("--against", action="append", metavar="OLD", help="an earlier file: what has changed since?")
-    reading = parser.add_argument_group("how the files are read (recognised where not given)")
-    for name, what in READING.items():
-        several: dict[str, Any] = {"action": "append"} if name in ("judge", "human", "text", "system") else {}
-        reading.add_argument(
-            f"--{name.replace('_', '-')}", metavar="C" if "column" in what else "X", help=what, **several
-        )
+    add_reading(parser)
     setting = parser.add_argument_group("what is asked")
     for name, (metavar, what) in SETTING.items():
         kind: type = int if name == "seed" else float
@@ -74,6 +69,16 @@ def add(commands: Any) -> None:
     known = "of the card: what is known of the judge, e.g. model=gpt-5 prompt=@prompt.txt (@: what is in the file)"
     shown.add_argument("--judge-config", action="append", nargs="+", default=[], metavar="KEY=VALUE", help=known)
     parser.set_defaults(run=run)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how files are read."""
+    reading = parser.add_argument_group("how the files are read (recognised where not given)")
+    for name, what in READING.items():
+        several: dict[str, Any] = {"action": "append"} if name in ("judge", "human", "text", "system") else {}
+        reading.add_argument(
+            f"--{name.replace('_', '-')}", metavar="C" if "column" in what else "X", help=what, **several
+        )
 
 
 def run(typed: argparse.Namespace) -> None:
