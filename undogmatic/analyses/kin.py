@@ -64,7 +64,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     said |= found.values("preference")
     what = "chosen" if own.table.kind == "pairwise" else "rated"
     # Two one-sided tests: the interval of level 1 - 2 (1 - level) within the margin.
-    inner = measure(own, family, columns, 2 * options.level - 1)
+    inner = None if options.margin is None else measure(own, family, columns, 2 * options.level - 1)
     if options.margin is not None and inner is not None and -options.margin < inner.low <= inner.high < options.margin:
         told.note("kin.within", Weight.DETAIL, margin=options.margin, **said)
     elif found.low > 0:
@@ -77,9 +77,10 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
 
 def _families(own: JudgeTable, items: pd.Series, columns: list[str]) -> NDArray[np.object_]:
     """Family of the maker of every item's output, or of both, shape (n, 1 or 2)."""
-    made = own.table.items[columns].reindex(items).to_numpy(dtype=object)
-    known = {name: None if pd.isna(name) else family_of(str(name)) for name in pd.unique(made.ravel())}
-    return np.array([[known[name] for name in row] for row in made], dtype=object).reshape(len(made), len(columns))
+    makers = own.table.items[columns]
+    known = {name: family_of(str(name)) for name in pd.unique(makers.to_numpy(dtype=object).ravel()) if pd.notna(name)}
+    made = makers.apply(lambda names: names.map(known).astype(object))
+    return made.where(made.notna(), None).reindex(items).to_numpy(dtype=object)
 
 
 def _rated(own: JudgeTable, family: str, columns: list[str], level: float) -> Estimate | None:
@@ -89,7 +90,7 @@ def _rated(own: JudgeTable, family: str, columns: list[str], level: float) -> Es
     pairs = pairs.assign(off=pairs["verdict"] - pairs["label"])
     by_item = pairs.groupby("item", sort=False).agg(off=("off", "mean"), code=("code", "first"))
     made = _families(own, by_item.index.to_series(), columns)[:, 0]
-    sides = [made == family, np.array([one is not None and one != family for one in made], dtype=bool)]
+    sides = [made == family, (made != family) & pd.notna(made)]
     if not all(side.any() for side in sides):
         return None
     off, nothing = by_item["off"].to_numpy(np.float64), np.full(len(by_item), np.nan)
