@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, Self
 
 import numpy as np
@@ -110,7 +111,11 @@ class JudgeTable:
 
     def first(self) -> pd.DataFrame:
         """The rows of the lowest repeat of each item (both orders of a pairwise choice), with columns `group` and
-        `code` (0 to n_groups - 1)."""
+        `code` (0 to n_groups - 1). Made once: change a copy."""
+        return self._first
+
+    @cached_property
+    def _first(self) -> pd.DataFrame:
         lowest = self.verdicts.groupby("item", sort=False)["repeat"].transform("min")
         return self._grouped(self.verdicts[self.verdicts["repeat"] == lowest])
 
@@ -118,8 +123,19 @@ class JudgeTable:
         """Each first verdict beside the label of each rater: item, order, verdict, rater, label, group, code, weight.
 
         Raters are kept apart: an item with three labels has three rows, of weight 1/3 each. Labels without a verdict
-        stay, with NaN, only if `missing`.
+        stay, with NaN, only if `missing`. Made once: change a copy.
         """
+        return self._all_pairs if missing else self._judged_pairs
+
+    @cached_property
+    def _all_pairs(self) -> pd.DataFrame:
+        return self._pairs(missing=True)
+
+    @cached_property
+    def _judged_pairs(self) -> pd.DataFrame:
+        return self._pairs(missing=False)
+
+    def _pairs(self, *, missing: bool) -> pd.DataFrame:
         rows = self.first()
         joined = rows.merge(self.labels[["item", "rater", "label"]], on="item", how="inner", validate="many_to_many")
         joined = joined[joined["label"].notna()]
