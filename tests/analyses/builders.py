@@ -234,7 +234,7 @@ def verdict_table(
             frame["order"] = pd.Series([shown[k % len(shown)]] * n, dtype=object)
             frame["verdict"] = np.asarray(own, dtype=np.float64)
             frame["confidence"] = np.nan if confidence is None else np.asarray(confidence, dtype=np.float64)
-            frame["reason"] = frame["verdict"].isna().map({True: "unreadable", False: None})
+            frame["reason"] = np.where(frame["verdict"].isna(), "unreadable", None)
             frame["place"] = [f"verdicts.csv:{line + 2}" for line in range(n)]
             rows.append(frame)
     rated = [

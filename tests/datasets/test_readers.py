@@ -1,14 +1,18 @@
 """Logs of other tools: the fixtures were written by the tools themselves (tests/fixtures/make_*), the values here by
 hand from what the scripts let judges and people say."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from tests.conftest import put
 from undogmatic.datasets import readers
+from undogmatic.datasets.readers.openai_batch import verdicts_of
 from undogmatic.errors import DataError
+from undogmatic.records.records import text_mark
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 MADE = sorted(path for path in FIXTURES.glob("*-*/*"))
@@ -57,7 +61,7 @@ def test_inspect(name: str) -> None:
     ]
     assert set(said(frame, "reason", item="es")) == {("ValueError('the tool broke off')",)}
     assert said(frame, "criterion", "verdict", item="it", judge="style", repeat=0) == [("clarity", 0), ("length", 6)]
-    about = said(frame, "text", "input", "target", "system", "south", "settings.model", item="fr", repeat=0)
+    about = said(frame, "text", "input", "context", "system", "south", "settings.model", item="fr", repeat=0)
     assert about[0] == ("Paris.", "The capital of France?", "Paris", "mockllm/model", "false", "mockllm/model")
     assert frame.attrs["problems"] == []
 
@@ -108,6 +112,144 @@ def test_deepeval(name: str) -> None:
     assert "invalid JSON" in frame["reason"][2]
 
 
+@pytest.mark.parametrize("name", ["traces.json", "traces.jsonl", "table.json"])
+def test_mlflow(name: str) -> None:
+    frame = read(fixture(f"mlflow/{name}"))
+    assert sorted(said(frame, "text", "verdict", "reason", "label", "rater", criterion="correct"), key=str) == [
+        ("I think Lyon.", "false", None, "true", "ana"),
+        ("It is Rome.", None, "no JSON at all", None, None),
+        ("Paris.", "true", None, "true", "ana"),
+        ("Paris.", "true", None, "true", "rui"),
+    ]
+    assert said(frame, "judge", "verdict", "region", criterion="clarity") == [("grader-x", 4, "west")]
+    assert said(frame, "expected_response", text="It is Rome.") == [("Rome",)]
+    assert set(said(frame, "settings.prompt")) == {("Names the capital",)}
+
+
+@pytest.mark.parametrize(
+    ("names", "criteria"),
+    [(["correct", "human_label"], {"correct"}), (["correct", "mood"], {"correct"}), (["correct", "a", "b"], set())],
+)
+def test_a_label_of_another_name_is_of_the_only_criterion(names: list[str], criteria: set[str], tmp_path: Path) -> None:
+    def one(name: str, kind: str) -> dict[str, Any]:
+        return {"assessment_name": name, "source": {"source_type": kind}, "feedback": {"value": 1}}
+
+    made = [one(names[0], "LLM_JUDGE"), *(one(name, "HUMAN") for name in names[1:])]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"info": {"trace_id": "t", "assessments": made}}]))
+    frame = read(path)
+    labelled = frame[frame["label"].notna()] if "label" in frame else frame[:0]
+    assert {row[0] for row in said(labelled, "criterion")} == criteria
+    assert bool(frame.attrs["problems"]) == (not criteria)
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.json"])
+def test_ragas(name: str) -> None:
+    frame = read(fixture(f"ragas/{name}"))
+    assert said(frame, "item", "text", "criterion", "verdict", "reason", judge="ragas") == [
+        ("row 1", "Paris.", "correct", 1, None),
+        ("row 1", "Paris.", "clarity", 5, None),
+        ("row 2", "I think Lyon.", "correct", 0, None),
+        ("row 2", "I think Lyon.", "clarity", 2, None),
+        ("row 3", "It is Rome.", "correct", 1, None),
+        ("row 3", "It is Rome.", "clarity", None, "the metric has no value"),
+    ]
+
+
+def test_labels_beside_metrics_of_ragas_are_of_the_metric_that_they_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("user_input,response,correct,clarity,human_correct\nq,r,1,4,0\n")
+    assert said(read(path), "criterion", "verdict", "label") == [("correct", 1, 0), ("clarity", 4, None)]
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.json", "scores_v3.json"])
+def test_langfuse(name: str) -> None:
+    frame = read(fixture(f"langfuse/{name}"))
+    assert said(frame, "item", "judge", "criterion", "verdict", "label", "rater") == [
+        ("t-fr", "langfuse evaluator", "correct", 0.9, None, None),
+        ("t-de", "langfuse evaluator", "correct", 0.2, 0.5, "ana"),
+        ("t-de", "langfuse evaluator", "on topic", "true", None, None),
+        ("t-fr", "langfuse api", "tone", "friendly", "neutral", "ana"),
+    ]
+
+
+def test_batches_of_openai() -> None:
+    frame = read(fixture("openai/chat.jsonl"))
+    verdicts = said(frame, "item", "verdict", "confidence")
+    assert verdicts[:4] == [("item-1", 4, None), ("item-2", 2, None), ("item-3", "5", None), ("item-4", "B", None)]
+    assert verdicts[6] == ("item-7", "B", pytest.approx(0.75))
+    assert [row[0] for row in said(frame[frame["verdict"].isna()], "reason")] == [
+        "refusal: I cannot judge this.",
+        "the answer was cut",
+        "the answer holds no verdict: 'It is hard to tell.'",
+        "too many requests",
+        "not done in time",
+    ]
+    assert set(said(frame, "judge")) == {("grader-x-2026-10-01",)}
+    assert said(read(fixture("openai/criteria.jsonl")), "item", "criterion", "verdict") == [
+        ("item-1", "clarity", 3),
+        ("item-1", "correct", "yes"),
+        ("item-2", "clarity", None),
+        ("item-2", "correct", None),
+    ]
+    responses = read(fixture("openai/responses.jsonl"))
+    assert said(responses, "verdict", "settings.temperature") == [(3, "0.0"), ("pass", "0.0"), ("fail", "0.0")]
+
+
+@pytest.mark.parametrize(
+    ("text", "verdicts"),
+    [
+        ("**4**", {None: "4"}),
+        ("4/5", {None: "4/5"}),
+        ('{"scores": {"clarity": 3, "style": {"score": 2, "reason": "x"}}}', {"clarity": 3, "style": 2}),
+        ('Here you are: {"verdict": "fail", "reason": "long"}', {None: "fail"}),
+        ("First [[A]]. On reflection [[B]]", {None: "B"}),
+        ("O texto é claro.\n\n**Nota:** 7,5", {None: "7,5"}),
+        ("Overall score is 3.", {None: "3"}),
+        ("true", {None: "true"}),
+        ("I am not sure what you mean.", {}),
+        ("", {}),
+    ],
+)
+def test_the_verdict_in_an_answer(text: str, verdicts: dict[str | None, Any]) -> None:
+    assert verdicts_of(text) == verdicts
+
+
+def test_a_run_of_ours(tmp_path: Path) -> None:
+    def judgment(item: str, **outcome: Any) -> str:
+        origin = {"model": "m", "prompt_hash": "p", "readout": "r"}
+        return json.dumps({"item_id": item, "judge": "score", "outcome": outcome, "provenance": origin}) + "\n"
+
+    failed = judgment("a", kind="failure", reason="refusal", message="no")
+    again = judgment("a", kind="verdict", score=70.0, confidence=80.0)
+    other = judgment("b", kind="failure", reason="refusal", message="declined")
+    put(tmp_path / "run/run.json", "{}")
+    put(tmp_path / "run/judgments.jsonl", failed + again + other + '{"item_id": "c", "ju')
+    put(tmp_path / "run/scores.csv", "item_id,group,score\na,g1,70\nb,g1,\n")
+    put(tmp_path / "run/labels.jsonl", '{"item_id": "a", "labeller": "ana", "label": 60.0, "given": 6}\n')
+    put(tmp_path / "run/with_labels.jsonl", '{"id": "a", "text": "A text.", "maker": "m1", "south": true}\n')
+    frame = read(tmp_path / "run")
+    columns = ("item", "group", "verdict", "confidence", "reason", "label", "rater", "text", "system", "south")
+    assert said(frame, *columns) == [
+        ("a", "g1", 70.0, 0.8, None, 60.0, "ana", "A text.", "m1", "true"),
+        ("b", "g1", None, None, "declined", None, None, None, None, None),
+    ]
+    assert [str(tmp_path / "run" / "judgments.jsonl") in problem for problem in frame.attrs["problems"]] == [True]
+
+
+def test_texts_that_changed_since_a_run_are_not_taken_for_what_was_judged(tmp_path: Path) -> None:
+    put(tmp_path / "run/run.json", "{}")
+    outcome = {"kind": "verdict", "score": 1.0}
+    put(tmp_path / "run/judgments.jsonl", json.dumps({"item_id": "a", "judge": "j", "outcome": outcome}) + "\n")
+    put(tmp_path / "run/labels.csv", f"item_id,label,text_mark\na,2,{text_mark('as it was')}\n")
+    for text, read_text in (("as it was", ["as it was"]), ("as it is now", [])):
+        put(tmp_path / "run/with_labels.jsonl", json.dumps({"id": "a", "text": text}) + "\n")
+        frame = read(tmp_path / "run")
+        assert list(frame.get("text", [])) == read_text
+        assert len(frame.attrs["problems"]) == 1 - len(read_text)
+        assert said(frame, "verdict", "label") == [(1.0, "2")]
+
+
 @pytest.mark.parametrize("path", MADE, ids=lambda path: f"{path.parent.name}/{path.name}")
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_half_a_file_gives_what_is_whole_and_names_the_rest(path: Path, share: float, tmp_path: Path) -> None:
@@ -124,7 +266,7 @@ def test_half_a_file_gives_what_is_whole_and_names_the_rest(path: Path, share: f
         return
     assert frame.attrs["problems"], "nothing is said of what was lost"
     assert all(str(half) in problem for problem in frame.attrs["problems"])
-    columns = [c for c in ("item", "judge", "criterion", "repeat", "verdict", "label") if c in all_of and c in frame]
+    columns = [c for c in ("item", "judge", "criterion", "repeat", "verdict") if c in all_of and c in frame]
     rows, before = said(frame, *columns), said(all_of, *columns)
     assert len(rows) < len(before) or share == 0.9
     assert set(map(str, rows)) <= set(map(str, before))

@@ -87,7 +87,7 @@ def tell(table: VerdictTable, criterion: str, told: Told, options: CheckOptions)
     judges = rows["judge"].nunique()
     if judges < 2:
         return
-    agreement, errors = _agreement(table, rows, table.labels[table.labels["criterion"] == criterion])
+    agreement, errors = agreement_per_item(table, rows, table.labels[table.labels["criterion"] == criterion])
     if agreement.empty:
         told.lacks("judges", "judges.no_labels", judges=judges)
         return
@@ -95,7 +95,7 @@ def tell(table: VerdictTable, criterion: str, told: Told, options: CheckOptions)
     if np.unique(groups).size < jackknife.FEWEST:
         told.lacks("judges", "judges.few", groups=int(groups.max()) + 1, needed=jackknife.FEWEST)
         return
-    _compare(table.kind, agreement, groups, told, options)
+    _compare(table.kind, agreement, groups, reach_of(table, criterion), told, options)
     _errors(errors, groups, table.kind in ("numeric", "ordered"), told, options)
 
 
@@ -111,8 +111,10 @@ def _without_twins(rows: pd.DataFrame, told: Told) -> pd.DataFrame:
     return rows[rows["judge"].isin(set(first.values()))]
 
 
-def _agreement(table: VerdictTable, rows: pd.DataFrame, labels: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Per item and judge: agreement with people (the more the better), and the error.
+def agreement_per_item(
+    table: VerdictTable, rows: pd.DataFrame, labels: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Tell the agreement with people, the more the better, and the error of each judge per item.
 
     Agreement is the share of labels that are the verdict (over raters and orders); of ordered categories, one minus the
     distance as a share of the longest; of numbers, minus the distance.
@@ -131,12 +133,21 @@ def _agreement(table: VerdictTable, rows: pd.DataFrame, labels: pd.DataFrame) ->
     return per_item["agrees"].unstack("judge"), per_item["error"].unstack("judge")
 
 
-def _compare(kind: Kind, agreement: pd.DataFrame, groups: Index, told: Told, options: CheckOptions) -> None:
+def reach_of(table: VerdictTable, criterion: str) -> float | None:
+    """Tell how far the agreement of two judges can lie apart on an item: the scale's width, or all of a share."""
+    if table.kind != "numeric":
+        return 1.0
+    scale = table.criterion_scales.get(criterion, table.scale)
+    return None if scale is None else scale[1] - scale[0]
+
+
+def _compare(
+    kind: Kind, agreement: pd.DataFrame, groups: Index, reach: float | None, told: Told, options: CheckOptions
+) -> None:
     """Compare every two judges on the items that both judged, the one that agrees more first."""
     order = [str(judge) for judge in agreement.mean().sort_values(ascending=False, kind="stable").index]
     best = order[0]
     columns = {judge: agreement[judge].to_numpy(dtype=np.float64) for judge in order}
-    reach = None if kind == "numeric" else 1.0
     pairs = list(itertools.combinations(order, 2))
     paired = [Paired(columns[one], columns[other], groups, reach) for one, other in pairs]
     neighbours = set(itertools.pairwise(order))
@@ -152,7 +163,8 @@ def _compare(kind: Kind, agreement: pd.DataFrame, groups: Index, told: Told, opt
         verdict(JUDGE_PAIR, PairEvidence(**row, pairs=family.size, margin=options.margin, measure=measure))
         for row in family.table[list(PairEvidence.__annotations__)[:7]].to_dict("records")
     ]
-    means_of = {judge: _mean(column, groups, reach, options.level) for judge, column in columns.items()}
+    ends = None if reach is None else (-reach, 0.0) if kind == "numeric" else (0.0, 1.0)
+    means_of = {judge: _mean(column, groups, ends, options.level) for judge, column in columns.items()}
     listed = pd.DataFrame({"judge": judge, "n": mean.n} | mean.row("agreement") for judge, mean in means_of.items())
     different = [(one.evidence.left, one.evidence.right) for one in rulings if one.key == "better"]
     if all(kept) and (letters := compare.letter_display(order, different)):
@@ -198,12 +210,12 @@ def _comparison(one: str, other: str, pair: Paired, margin: float | None, shown:
     return Comparison(left, right, MEASURE, sign * pair.difference, pair.n, p, limits)
 
 
-def _mean(column: Array, groups: Index, reach: float | None, level: float) -> Estimate:
+def _mean(column: Array, groups: Index, ends: means.Bounds | None, level: float) -> Estimate:
     known = ~np.isnan(column)
     units = means.sums(column[known], groups[known])
     if units.total.size < 2:
         return unknown(level, units.total.size, int(known.sum())).replace(value=float(column[known].mean()))
-    return means.of_sums(units, level, None if reach is None else (0.0, reach)).replace(n=int(known.sum()))
+    return means.of_sums(units, level, ends).replace(n=int(known.sum()))
 
 
 def _flattery(agreement: pd.DataFrame, groups: Index, options: CheckOptions) -> float | None:

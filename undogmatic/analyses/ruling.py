@@ -342,6 +342,65 @@ PLAN = Rules("plan.verdict_", (
     Rule("supported", "supported", always, _HYPOTHESES),
 ))  # fmt: skip
 
+_AGREES = "judge agrees"
+CHECK = Rules("check.verdict_", (
+    Rule("no_verdicts", "undecided", lambda e: not e.judged, "judge"),
+    Rule("no_labels", "undecided", lambda e: not e.labelled, "judge"),
+    Rule("nothing_common", "undecided", lambda e: not e.agreement.n, "judge judged labelled"),
+    Rule("identical", "undecided", lambda e: e.agreement.identical, "judge n=agreement.n"),
+    Rule("constant", "refuted", lambda e: e.agreement.constant, "judge n=agreement.n"),
+    Rule("one_class", "undecided", lambda e: e.agreement.one_class, "judge n=agreement.n"),
+    Rule("first", "refuted", lambda e: e.takes_first,
+         "judge first=agreement.first.value interval=agreement.first.interval"),
+    Rule("few", "undecided", lambda e: e.agreement.groups < e.few, "judge n=agreement.n groups=agreement.groups few"),
+    Rule("not_computable", "undecided", lambda e: e.estimate is None, "judge n=agreement.n"),
+    Rule("reversed", "refuted", lambda e: e.estimate.high < 0, _AGREES),
+    Rule("coin", "refuted", lambda e: e.estimate.low <= 0 and e.estimate.high < e.least, _AGREES),
+    Rule("coin_open", "undecided", lambda e: e.estimate.low <= 0, _AGREES),
+    Rule("below", "refuted", lambda e: e.estimate.high < e.least, f"{_AGREES} least"),
+    Rule("column", "undecided", lambda e: e.rival.outcome == "column", f"{_AGREES} what=rival.what"),
+    Rule("surface", "undecided", lambda e: e.rival.outcome == "as_good", _AGREES),
+    Rule("follows", "undecided", lambda e: e.rival.outcome == "follows", _AGREES),
+    Rule("open", "undecided", lambda e: e.estimate.low <= e.least, f"{_AGREES} least"),
+    Rule("missing", "undecided", lambda e: e.estimate.worst_low <= 0, "judge agrees missing=agreement.missing"),
+    Rule("order", "undecided", lambda e: e.one_order, _AGREES),
+    Rule("no_texts", "undecided", lambda e: e.rival.outcome == "no_texts", _AGREES),
+    Rule("few_texts", "undecided", lambda e: e.rival.outcome == "few", _AGREES),
+    Rule("limited", "supported", lambda e: e.limits, "judge agrees limits"),
+    Rule("believed", "supported", always, _AGREES),
+))  # fmt: skip
+"""May a judge be believed whose verdicts were made elsewhere (`analyses/check.py`)?"""
+
+_LIMIT = "figure bound interval"
+AT_LEAST = Rules("gate.at_least_", (
+    Rule("pass", "supported", lambda e: e.low is not None and e.low >= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.high is not None and e.high < e.bound, _LIMIT),
+    Rule("undecided", "undecided", always, _LIMIT),
+))  # fmt: skip
+AT_MOST = Rules("gate.at_most_", (
+    Rule("pass", "supported", lambda e: e.high is not None and e.high <= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.low is not None and e.low > e.bound, _LIMIT),
+    Rule("undecided", "undecided", always, _LIMIT),
+))  # fmt: skip
+STANDS = Rules("gate.standing_", (
+    Rule("pass", "supported", lambda e: e.standing == "supported", "name"),
+    Rule("fail", "refuted", lambda e: e.standing == "refuted", "name"),
+    Rule("undecided", "undecided", always, "name"),
+))  # fmt: skip
+
+
+def _counts(outcome: str) -> Callable[[Any], Mapping[str, Any]]:
+    return lambda e: {"n": e.count(outcome), "total": e.total, "name": e.name}
+
+
+GATE = Rules("gate.verdict_", (
+    Rule("void", None, lambda e: e.count("void"), _counts("void")),
+    Rule("fail", "refuted", lambda e: e.count("fail"), _counts("fail")),
+    Rule("undecided", "undecided", lambda e: e.count("undecided"), _counts("undecided")),
+    Rule("pass", "supported", always, _counts("pass")),
+))  # fmt: skip
+"""Does a trust card, or a run, pass a gate (`analyses/gate.py`)? What is void says nothing of the judge at all."""
+
 SEEN = Rules("units.verdict_", (Rule("seen", "undecided", always, "seen texts"),))
 """In place of a verdict that supports a judge by texts that it has seen."""
 FAILED = Rules("units.verdict_", (
@@ -405,3 +464,37 @@ SHARED_ERRORS = Rules("judges.errors_", (
     Rule("shared", "supported", lambda e: e.found.mean.low > 0, f"{_ERRORS} both chance"),
     Rule("open", "undecided", always, _ERRORS),
 ))  # fmt: skip
+
+_CHANGE = "judge change=change.value change_interval=change.interval level=change.level n groups measure"
+_SHIFT = f"{_CHANGE} shift=shift.value interval=shift.interval"
+DRIFT = Rules("drift.verdicts_", (
+    Rule("kept", "supported", lambda e: e.margin is not None and e.change.high < e.margin, f"{_CHANGE} margin"),
+    Rule("mean_kept", "undecided", lambda e: e.within, f"{_SHIFT} margin"),
+    Rule("higher", "refuted", lambda e: e.shift is not None and e.shift.low > 0 and e.p < e.alpha, f"{_SHIFT} p"),
+    Rule("lower", "refuted", lambda e: e.shift is not None and e.shift.high < 0 and e.p < e.alpha, f"{_SHIFT} p"),
+    Rule("changed", "refuted", lambda e: e.margin is not None and e.change.low > e.margin, f"{_CHANGE} margin"),
+    Rule("no_margin", "undecided", lambda e: e.margin is None, _CHANGE),
+    Rule("open", "undecided", always, f"{_CHANGE} margin"),
+))  # fmt: skip
+"""The verdicts of one judge on the same items and texts, now and before: kept only within a stated margin."""
+
+_AFTER = "judge before after change=change.value interval=change.interval level=change.level n measure"
+DRIFT_AGREEMENT = Rules("drift.agreement_", (
+    Rule("kept", "supported", lambda e: e.within, f"{_AFTER} margin"),
+    Rule("worse", "refuted", lambda e: e.change.high < 0, _AFTER),
+    Rule("better", "supported", lambda e: e.change.low > 0, _AFTER),
+    Rule("no_margin", "undecided", lambda e: e.margin is None, _AFTER),
+    Rule("open", "undecided", always, f"{_AFTER} margin"),
+))  # fmt: skip
+
+_OTHER = "judge verdicts=verdicts.value verdicts_interval=verdicts.interval level=verdicts.level n"
+_BOTH = f"{_OTHER} labels=labels.value labels_interval=labels.interval apart=apart.value interval=apart.interval"
+DRIFT_OTHER_TEXTS = Rules("drift.other_", (
+    Rule("no_labels", "undecided", lambda e: e.apart is None, _OTHER),
+    Rule("judge", "refuted", lambda e: not e.within and (e.apart.low > 0 or e.apart.high < 0), _BOTH),
+    Rule("systems", "supported", lambda e: e.within and (e.labels.low > 0 or e.labels.high < 0), f"{_BOTH} margin"),
+    Rule("neither", "supported", lambda e: e.within, f"{_BOTH} margin"),
+    Rule("no_margin", "undecided", lambda e: e.margin is None, _BOTH),
+    Rule("open", "undecided", always, f"{_BOTH} margin"),
+))  # fmt: skip
+"""The verdicts on other texts of the same items: whether the judge moved, or what it judges."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from undogmatic.cli import check, describe, doors, label, score
+from undogmatic.cli import check, describe, doors, gate, label, score
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.outside import brief, has_halves
 from undogmatic.safety.secrets import know_words
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # argparse takes no positional words after an option, but `--json model=gpt` is natural.
         stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(typed, "overrides")]
         if stray:
-            parser.error(f"unrecognized arguments: {' '.join(stray)}")
+            getattr(typed, "refuse", parser.error)(f"unrecognized arguments: {' '.join(stray)}")
         if rest:
             typed.overrides += rest
         if typed.command is None:
@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="run an experiment (undogmatic run --help)", add_help=False)
     measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
     own = [importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door") for path in measured]
-    for door in (check, label, score, describe, *own, doors):
+    for door in (check, gate, label, score, describe, *own, doors):
         door.add(commands)
     return parser
 

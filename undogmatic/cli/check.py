@@ -18,7 +18,7 @@ READING = {
     "text": "the column of what was judged; twice for the two outputs of a choice",
     "item": "the column of the items' ids",
     "group": "the column of what belongs together, such as the pair or the document",
-    "system": "the column of who made what was judged",
+    "system": "the column of who made what was judged; twice for the two outputs of a choice",
     "criterion": "the column of the criterion, where a row is one verdict",
     "repeat": "the column of the repeat",
     "order": "the column of the order in which two outputs were shown",
@@ -26,10 +26,10 @@ READING = {
     "rater": "the column of who gave the label, where a row is one label",
     "verdict": "the column of the verdict, where a row is one verdict",
     "kind": "numeric, ordered, unordered, pass_fail or pairwise",
-    "scale": "the scale of the verdicts, e.g. 1-5, or the categories from the lowest: poor,fair,good",
+    "scale": "the scale of the verdicts, e.g. 1-5, or the categories: 'poor<fair<good'",
     "human_scale": "the scale of the labels, where it is another",
     "labels": "how the labelled items were chosen: all, random, by-verdict or probabilities:COLUMN",
-    "choices": "what the choices of two are called, e.g. A,B,tie",
+    "choices": "whether a choice numbers the two outputs as given or as shown",
     "passes": "the category that passes",
 }
 """How the files are read: the options of `TableOptions`."""
@@ -54,7 +54,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--against", action="append", metavar="OLD", help="an earlier file: what has changed since?")
     reading = parser.add_argument_group("how the files are read (recognised where not given)")
     for name, what in READING.items():
-        several: dict[str, Any] = {"action": "append"} if name in ("judge", "human", "text") else {}
+        several: dict[str, Any] = {"action": "append"} if name in ("judge", "human", "text", "system") else {}
         reading.add_argument(
             f"--{name.replace('_', '-')}", metavar="C" if "column" in what else "X", help=what, **several
         )
@@ -80,7 +80,7 @@ def run(typed: argparse.Namespace) -> None:
     """Check, print what was found and write what was asked for. The exit status is 0 whatever was found."""
     from undogmatic.cli.checked import checked
     from undogmatic.report import card
-    from undogmatic.report.check import as_json, show, words_for, write
+    from undogmatic.report.check import as_json, show, words_of, write
 
     card_paths = [card.checked_path(path) for path in typed.card or ()]
     for name in ("use", "expires", "judge_config"):
@@ -90,7 +90,7 @@ def run(typed: argparse.Namespace) -> None:
     given = {name: vars(typed)[name] for name in (*READING, *SETTING, "ignore") if vars(typed)[name] is not None}
     settings = pairs_of([word for words in typed.judge_config for word in words], "--judge-config")
     result, reading = checked(typed.files, typed.against, given, settings)
-    words = words_for(result, typed.language)
+    words = words_of(typed.language)
     paths: dict[str, Path] = {}
     if typed.report is not None:
         write(result, words, Path(typed.report), f"undogmatic {shlex.join(typed.line)}")

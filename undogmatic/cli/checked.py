@@ -15,10 +15,10 @@ from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.verdict_table import VerdictTable
-from undogmatic.report.check import first_line, shown_in_notebook, words_for
+from undogmatic.report.check import first_line, shown_in_notebook, words_of
 from undogmatic.safety.outside import brief
 
-SEVERAL = ("judge", "human", "text", "ignore")
+SEVERAL = ("judge", "human", "text", "system", "ignore")
 """Options that may name several columns."""
 Options = TypeVar("Options", bound=BaseModel)
 Source: TypeAlias = pd.DataFrame | str | Path | Sequence[str | Path]
@@ -31,10 +31,10 @@ class ShownCheck(CheckResult):
     language: str = "en"
 
     def _repr_html_(self) -> str:
-        return shown_in_notebook(self, words_for(self, self.language))
+        return shown_in_notebook(self, words_of(self.language))
 
     def __str__(self) -> str:
-        return first_line(self, words_for(self, self.language))
+        return first_line(self, words_of(self.language))
 
 
 def check(
@@ -75,12 +75,9 @@ def checked(
 
 def read(source: Any, reading: TableOptions) -> VerdictTable:
     """The verdict table in files or in a data frame. Raises ConfigError for a file that is not there."""
-    paths = [source] if isinstance(source, str | Path) else source
-    if isinstance(paths, list | tuple):
-        for path in paths:
-            existing(path)
-        paths = [Path(path) for path in paths]
-    return read_table(paths, reading)
+    for path in [source] if isinstance(source, str | Path) else source if isinstance(source, list | tuple) else ():
+        existing(path)
+    return read_table(source, reading)
 
 
 def existing(path: str | Path) -> Path:

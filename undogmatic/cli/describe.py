@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import string
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -116,6 +115,8 @@ def answering(parts: Parts, models: Iterable[Model], answer: Callable[[Request],
 
 def made_first(parts: Parts, item: Item) -> tuple[list[Sent], Item | None]:
     """What would be sent by the steps that make items, and the item that the judges get: None where nothing is made."""
+    import asyncio  # here, because every command imports this module for its options
+
     from undogmatic.records.records import Items
 
     requests = answering(parts, [model for step in parts.steps for model in step.models])
@@ -131,6 +132,8 @@ def made_first(parts: Parts, item: Item) -> tuple[list[Sent], Item | None]:
 def described(parts: Parts, judge: Judge, item: Item, answer: Callable[[Request], str] | None = None) -> list[Sent]:
     """Return what would be sent for an item by a judge of `parts` and by each judge inside it, one after the other,
     each request once. `answer` gives the text of a model's answer; None makes one up that fits the form."""
+    import asyncio
+
     from undogmatic.engine.step import JudgeStep
     from undogmatic.judges.base import Judge
     from undogmatic.readouts.base import Readout

@@ -120,26 +120,6 @@ def compare(
                 problems.append(Finding(f"table.{copied}", facts))
 
 
-def turn(rows: pd.DataFrame, name: str, where: np.ndarray) -> None:
-    """Exchange first and second in some rows; a tie stays."""
-    values = rows[name].to_numpy(dtype=float)
-    rows[name] = np.where(where & (values < 2), 1 - values, values)
-
-
-def against_labels(verdicts: pd.DataFrame, labels: pd.DataFrame, swapped: np.ndarray) -> bool:
-    """Whether choices in the swapped order are mostly wrong, and the others mostly right, whichever output is better.
-    Neither a judge that prefers a position nor one that prefers a number of output does that."""
-    rows = verdicts.assign(swapped=swapped)[["item", "criterion", "verdict", "swapped"]]
-    rows = rows.merge(labels[["item", "criterion", "label"]], on=["item", "criterion"])
-    rows = rows[(rows["verdict"] < 2) & (rows["label"] < 2)]
-    right = (rows["verdict"] == rows["label"]).groupby([rows["label"], rows["swapped"]]).agg(["mean", "size"])
-    if len(right) < 4:
-        return False
-    beyond = (right["mean"] - 0.5) / np.sqrt(0.25 / right["size"])
-    sign = np.where(right.index.get_level_values("swapped"), -1, 1)
-    return bool((beyond * sign > 3).all())
-
-
 def _numbered(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame | None:
     """The rows with their repeats numbered in the order of the rows, if each item stands equally often in them and not
     always with the same verdict."""

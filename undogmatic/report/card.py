@@ -11,7 +11,7 @@ from typing import Any
 from undogmatic.errors import ConfigError
 from undogmatic.records.card import CardData, CardFigure, TrustCard, sealed, setting, table_digests
 from undogmatic.records.checked import CheckResult, JudgeCheck, Weight
-from undogmatic.report.check import OWN_TEXTS, figure_row, headline, sentences, slug, texts_of
+from undogmatic.report.check import figure_row, headline, sentences, slug, words_of
 from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Table, rendered, xml
 from undogmatic.report.words import Words, spec_for
 from undogmatic.safety import files
@@ -108,14 +108,9 @@ def write(cards: Mapping[str, TrustCard], path: Path) -> list[Path]:
     return paths
 
 
-def words_of(card: TrustCard) -> Words:
-    """The words in the card's language."""
-    return Words(card.language, [OWN_TEXTS, *texts_of(name.partition(".")[0] for name in card.figures)])
-
-
 def document(card: TrustCard) -> Document:
     """The card as a document."""
-    words = words_of(card)
+    words = words_of(card.language)
     lead = words.text("card.lead", made=str(card.made), expires=str(card.expires))
     foot = words.text("card.foot", seal=card.seal[:16], version=card.version)
     return Document(card.language, words.text("card.title", judge=card.judge), lead, list(_blocks(card, words)), foot)
@@ -161,7 +156,7 @@ def _figure(name: str, figure: CardFigure, words: Words) -> tuple[str, ...]:
 
 def svg(card: TrustCard) -> str:
     """A small picture of the card: judge, standing, agreement, until when and the seal."""
-    words = words_of(card)
+    words = words_of(card.language)
     found = headline(card.figures)
     told = "" if found is None else ": ".join(_figure(*found, words)[:2]) + " " + _figure(*found, words)[2]
     lines = (

@@ -7,13 +7,13 @@ what was not examined, and how to settle what is open. Nothing is computed here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from undogmatic.analyses.check_figures import figures_of
 from undogmatic.records.checked import CheckResult, JudgeCheck, Told, Weight
-from undogmatic.records.results import STANDINGS, Finding, metric_name
+from undogmatic.records.results import STANDINGS, metric_name
 from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, html, save
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import frame_blocks
@@ -28,6 +28,9 @@ MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES = 6, 3, 9, 15  # on the ter
 
 
 HOW = " (--report DIR)"
+PARTS = ("check", "kinds", "surface_rival", "people", "systems", "judges", "drift")
+"""The analyses that tell of a check; the words of all others are not needed for it."""
+HEADLINES = tuple(f"agreement.{name}" for name in ("kappa", "weighted_kappa", "pairwise_kappa", "spearman"))
 F = TypeVar("F")
 
 
@@ -40,31 +43,12 @@ class Sentences(NamedTuple):
     settle: list[str]  # that of the most important finding first
 
 
-def words_for(result: CheckResult, language: str) -> Words:
-    """The words of what a result says: those beside the modules whose sections it names."""
-    parts = [result.together, *(each.told for each in result.judges)]
-    said = [f for each in result.judges for f in (each.verdict, each.rival)]
-    said += [*result.table.read, *result.table.problems]
-    for told in parts:
-        said += [f for noted in told.notes for f in (noted.finding, noted.settle) if f is not None]
-        said += told.not_examined.values()
-    sections = {key.partition(".")[0] for finding in said for key in _keys(finding)} | {told.section for told in parts}
-    sections |= {name.partition(".")[0] for told in parts for name in (*told.figures, *told.tables)}
-    return Words(language, [OWN_TEXTS, *texts_of(sections)])
-
-
-def texts_of(sections: Iterable[str]) -> list[Path]:
-    """The files of words of these sections; each is called like the module that it lies beside."""
-    folders = (PACKAGE / "analyses", PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
-    places = (folder / f"{section}.texts.yaml" for section in sorted(sections) for folder in folders)
-    return [path for path in places if path.is_file()]
-
-
-def _keys(finding: Finding) -> Iterator[str]:
-    yield finding.key
-    for value in finding.values.values():
-        if isinstance(value, Finding):
-            yield from _keys(value)
+def words_of(language: str, *more: Path) -> Words:
+    """The words of a check: its own, those beside the modules that tell something, and those in further files."""
+    folders = (PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
+    parts = [PACKAGE / "analyses" / f"{part}.texts.yaml" for part in PARTS]
+    parts += [path for folder in folders for path in sorted(folder.glob("*.texts.yaml"))]
+    return Words(language, [OWN_TEXTS, *more, *(path for path in parts if path.is_file())])
 
 
 def sentences(told: Told, words: Words) -> Sentences:
@@ -90,8 +74,8 @@ def name_of(each: JudgeCheck, result: CheckResult) -> str:
 
 
 def headline(figures: Mapping[str, F]) -> tuple[str, F] | None:
-    """The figure that sums the agreement with people up: the first of them that was told."""
-    return next(((name, each) for name, each in figures.items() if name.startswith("agreement.")), None)
+    """The figure that sums the agreement with people up."""
+    return next(((name, figures[name]) for name in HEADLINES if name in figures), None)
 
 
 def overview(result: CheckResult, words: Words, most: int | None = None) -> Table:
@@ -106,11 +90,13 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     for each in sorted(result.judges, key=place)[:most]:
         found = headline(each.told.figures)
         numbers = ("", "") if found is None else tuple(_numbers(*found, words))
-        name = "" if found is None else words.heading(found[0], "checked")
+        name = "" if found is None else words.heading(found[0])
+        counter = each.told.figures.get("surface.agreement")
+        rival = words.text("checked.no_rival") if counter is None else _numbers("surface.agreement", counter, words)[0]
         standing = words.text(f"checked.standing_{each.standing}")
-        rows.append((name_of(each, result), standing, name, *numbers, words.number(each.n, "d"), words.say(each.rival)))
+        rows.append((name_of(each, result), standing, name, *numbers, words.number(each.n, "d"), rival))
     columns = ("judge", "standing", "agreement", "value", "interval", "n", "rival")
-    numeric = (False, False, False, True, True, True, False)
+    numeric = (False, False, False, True, True, True, True)
     return Table([words.heading(column, "checked") for column in columns], rows, numeric)
 
 

@@ -103,7 +103,15 @@ def area(
     return result.replace(worst=worst.low, best=best.high)
 
 
-def order(scores: ArrayLike, labels: ArrayLike, rng: Rng, *, groups: Labels, level: float = 0.95) -> Estimate | None:
+def order(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    rng: Rng,
+    *,
+    groups: Labels,
+    level: float = 0.95,
+    weights: ArrayLike | None = None,
+) -> Estimate | None:
     """Spearman's rank correlation of scores with labels.
 
     Each limit is the wider of two: of the jackknife over groups, and of Fisher's transformation with Bonett and
@@ -111,6 +119,7 @@ def order(scores: ArrayLike, labels: ArrayLike, rng: Rng, *, groups: Labels, lev
 
     Args:
         scores, labels: Shape (n,) each; NaN where not judged.
+        weights: Of each pair, above 0, shape (n,); None: all alike.
     Returns:
         None where scores or labels are (nearly) all equal.
     References:
@@ -119,11 +128,19 @@ def order(scores: ArrayLike, labels: ArrayLike, rng: Rng, *, groups: Labels, lev
     s, y = np.asarray(scores, dtype=np.float64), checks.vector(labels, "labels", minimum=4)
     codes = checks.labels(groups, "groups", s.size)
     judged = ~np.isnan(s)
+    w = None if weights is None or checks.is_constant(np.asarray(weights)) else checks.vector(weights, "weights")
     n_units = int(np.unique(codes[judged]).size)
     if n_units < 4:
         return None
     try:
-        correlation = ranking.spearman_interval(s[judged], y[judged], rng, level, groups=codes[judged].tolist())
+        correlation = ranking.spearman_interval(
+            s[judged],
+            y[judged],
+            rng,
+            level,
+            groups=codes[judged].tolist(),
+            weights=None if w is None else w[judged],
+        )
     except ValueError:
         return None
     r = correlation.value
@@ -143,7 +160,7 @@ def order(scores: ArrayLike, labels: ArrayLike, rng: Rng, *, groups: Labels, lev
         if not judged.all():
             # As far from a correlation that failures would make, on Fisher's scale, as the limit of the judged texts or
             # as Bonett and Wright's. What is put in for a failure was not drawn; no resampling speaks of it.
-            moved = _spearman(imputed(s, y, against=side < 0), y)
+            moved = _spearman(imputed(s, y, against=side < 0), y, w)
             far = max(reach(moved, n), abs(fisher(ends[-1], n) - fisher(r, n)))
             beyond[-1] = pick(ends[-1], math.tanh(fisher(moved, n) + side * far))
     (low, high), (worst, best) = ends, beyond
@@ -218,8 +235,9 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     return tried[int(np.argmin(found) if against else np.argmax(found))]
 
 
-def _spearman(x: Array, y: Array) -> float:
-    return float(np.nan_to_num(ranking.rank_correlation.of(np.column_stack([checks.tied(x), checks.tied(y)]))))
+def _spearman(x: Array, y: Array, weights: Array | None = None) -> float:
+    columns = np.column_stack([checks.tied(x), checks.tied(y)])
+    return float(np.nan_to_num(ranking.weighted_rank_correlation(weights).of(columns)))
 
 
 def most_order(n_units: int, level: float = 0.95) -> float:

@@ -36,6 +36,7 @@ class Paired:
         self.n, self.n_units = apart.size, int(there.sum())
         self.difference = float(apart.mean()) if apart.size else float("nan")
         self.none = bool(np.all(np.abs(apart) <= 1e-9))
+        reach = None if reach is None else max(reach, float(np.max(np.abs(apart), initial=0)))
         self._bounds = None if reach is None else (-reach, reach)
         self._whole = self.n == self.n_units and bool(np.isin(np.abs(apart), (0, 1)).all())
 

@@ -70,13 +70,22 @@ def mean_shift(attack: ArrayLike, treatment: ArrayLike, level: float = 0.95) -> 
     return shift.replace(low=float(interval.low), high=float(interval.high))
 
 
-def spearman_interval(x: ArrayLike, y: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None) -> Estimate:
+def spearman_interval(
+    x: ArrayLike,
+    y: ArrayLike,
+    rng: Rng,
+    level: float = 0.95,
+    *,
+    groups: Groups = None,
+    weights: Array | None = None,
+) -> Estimate:
     """Spearman rank correlation with a jackknife interval over items, or over groups of items (`LeftOut.coefficient`).
 
     The bootstrap's (BCa) held the correlation in 88 % of samples of ten groups where it said 95 %.
 
     Args:
         x, y: Scores, and labels or other scores, of the same items, shape (n,), n >= 3; neither constant.
+        weights: Of each item, above 0, shape (n,); None: all alike.
     References:
         Bonett and Wright (2000), doi:10.1007/BF02294183, for the variance where most values are one.
     """
@@ -85,8 +94,8 @@ def spearman_interval(x: ArrayLike, y: ArrayLike, rng: Rng, level: float = 0.95,
         if checks.is_constant(values):
             raise ValueError(f"`{name}` is constant; no rank correlation exists.")
     columns = np.column_stack([first, second])
-    estimate = float(stats.spearmanr(first, second).statistic)
-    return jackknife.LeftOut(columns, rank_correlation, rng, groups).coefficient(level, spread=1 + estimate**2 / 2)
+    found = jackknife.LeftOut(columns, weighted_rank_correlation(weights), rng, groups)
+    return found.coefficient(level, spread=1 + found.estimate**2 / 2)
 
 
 def mean_absolute_error(
@@ -159,24 +168,40 @@ def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
     return low, high
 
 
-@jackknife.Prepared
-def rank_correlation(columns: Array) -> jackknife.OfDraws:
-    """Spearman's correlation of two columns, shape (n, 2); NaN where one is constant.
+def weighted_rank_correlation(weights: Array | None) -> jackknife.Prepared:
+    """Spearman's correlation of two columns, shape (n, 2), of rows with these weights, shape (n,); NaN where one column
+    is constant. Ranks are weighted, too: a row counts like so many rows.
 
     A drawn row's rank follows from how often each distinct value was drawn, so that nothing is sorted again. Centred
     mean ranks are multiples of a half: their sums are exact, whatever the order, up to 30,000 rows.
     """
-    codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]
 
-    def of_draws(drawn: Index) -> Array:
-        ranks, squares = [], []
-        for own in codes:
-            tally = jackknife.Tally(own, int(own.max()) + 1, drawn)
-            counts = tally.counts()
-            middle = np.cumsum(counts, axis=1) - counts / 2 - drawn.shape[1] / 2
-            ranks.append(tally.of_rows(middle))
-            squares.append(np.einsum("ij,ij->i", ranks[-1], ranks[-1]))
-        scale = np.sqrt(squares[0] * squares[1])
-        return np.divide(np.einsum("ij,ij->i", *ranks), scale, out=np.full(len(drawn), np.nan), where=scale > 0)
+    @jackknife.Prepared
+    def correlation(columns: Array) -> jackknife.OfDraws:
+        codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]
 
-    return of_draws
+        def of_draws(drawn: Index) -> Array:
+            w = None if weights is None else weights.take(drawn)
+            ranks, squares = [], []
+            for own in codes:
+                tally = jackknife.Tally(own, int(own.max()) + 1, drawn)
+                counts = tally.counts() if w is None else tally.sums(w)
+                middle = np.cumsum(counts, axis=1) - counts / 2 - counts.sum(axis=1, keepdims=True) / 2
+                ranks.append(tally.of_rows(middle))
+                squares.append(_product(ranks[-1], ranks[-1], w))
+            scale = np.sqrt(squares[0] * squares[1])
+            return np.divide(_product(ranks[0], ranks[1], w), scale, out=np.full(len(drawn), np.nan), where=scale > 0)
+
+        return of_draws
+
+    return correlation
+
+
+rank_correlation = weighted_rank_correlation(None)
+"""Spearman's correlation of rows that count alike."""
+
+
+def _product(x: Array, y: Array, weights: Array | None) -> Array:
+    """Sums over drawn rows of x times y, shape (n_draws,)."""
+    own = x if weights is None else x * weights
+    return np.asarray(np.einsum("ij,ij->i", own, y))

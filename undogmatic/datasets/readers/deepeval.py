@@ -5,12 +5,11 @@ The judge is the metric's model where DeepEval names it. The verdict is the scor
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Head, Reader, Row, cell, facts, load, text_of, whole
+from undogmatic.datasets.readers.log import Head, Reader, Row, cell, facts, load, snake, text_of, whole
 
 _LISTS = ("testCases", "conversationalTestCases", "test_results")
 
@@ -27,7 +26,7 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
         cases = whole(value.get(name), half and name == last, path, problems)
         for number, case in enumerate(cases, 1):
             place = f"{path}#{'conversation' if name.startswith('conv') else 'test case'} {number}"
-            yield from _of_case({_snake(key): inner for key, inner in case.items()}, place)
+            yield from _of_case({snake(key): inner for key, inner in case.items()}, place)
 
 
 def _of_case(case: Mapping[str, Any], place: str) -> Iterator[Row]:
@@ -36,20 +35,16 @@ def _of_case(case: Mapping[str, Any], place: str) -> Iterator[Row]:
         "item": str(case.get("name") or place.rpartition("#")[2]),
         "text": text_of(case.get("actual_output")) or turns,
         "input": text_of(case.get("input")),
-        "target": text_of(case.get("expected_output")),
+        "context": text_of(case.get("expected_output")),
         "place": place,
     }
     for given in case.get("metrics_data") or ():
-        metric = {_snake(key): inner for key, inner in given.items()}
+        metric = {snake(key): inner for key, inner in given.items()}
         score = cell(metric.get("score"))
         why = metric.get("error") or ("skipped" if metric.get("skipped") else "the metric has no score")
         model = metric.get("evaluation_model")
         said = {"judge": model or "deepeval", "criterion": metric["name"], "settings.model": model}
         yield row | said | ({"reason": str(why)} if score is None or metric.get("error") else {"verdict": score})
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).lower()
 
 
 READER = Reader("a test run of DeepEval", _claims, _rows)

@@ -67,7 +67,7 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
             "repeat": repeat,
             "text": text,
             "input": text_of(sample.get("input")),
-            "target": text_of(sample.get("target")),
+            "context": text_of(sample.get("target")),
             "system": about.get("model"),
             "place": place,
         }

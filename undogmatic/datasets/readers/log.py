@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,6 +171,62 @@ def whole(found: Any, half: bool, path: Path, problems: list[str]) -> list[Any]:
     return kept
 
 
+def records(path: Path, problems: list[str], *keys: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """The objects of a file with their places: of a list in JSON (at the end of these keys, if it is an object), of
+    JSON Lines or of CSV."""
+    head = head_of(path)
+    if head is None or head.value is None:
+        found = list(_cells(path, problems))
+    elif isinstance(head.value, list) or any(head.has(key) for key in keys):
+        inside = keys if isinstance(head.value, Mapping) else ()
+        found = [(f"{path}#{n}", value) for n, value in enumerate(entries(path, problems, *inside), 1)]
+    else:
+        found = [(f"{path}:{n}", value) for n, value in lines(path, problems)]
+    for place, value in found:
+        if not isinstance(value, Mapping):
+            raise DataError(f"{place}: {brief(value)}, where an object was expected.")
+    return found
+
+
+def _cells(path: Path, problems: list[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The rows of a CSV file by column; one that is cut is a problem."""
+    from undogmatic.datasets.rows import csv_rows
+
+    rows = csv_rows(path, ",;\t")
+    header = next(rows).cells
+    try:
+        for row in rows:
+            if len(row.cells) == len(header):
+                yield f"{path}:{row.first}", dict(zip(header, row.cells, strict=True))
+            else:
+                what = f"{len(row.cells)} cells under {len(header)} columns"
+                problems.append(f"{path}:{row.first}: {what}; the row was left out.")
+    except DataError as error:
+        problems.append(f"{error} What stands before was read.")
+
+
+def joined(verdicts: list[Row], labels: list[Row], path: Path, problems: list[str]) -> Iterator[Row]:
+    """The verdicts with the labels of the same item and criterion, a row for each label; an item that was only labelled
+    has a verdict that is missing. Labels on what no judge judged are a problem."""
+    by_key: dict[tuple[Any, Any], list[Row]] = {}
+    for row in labels:
+        by_key.setdefault((row["item"], row.get("criterion")), []).append(row)
+    judges: dict[Any, dict[Any, None]] = {}
+    for row in verdicts:
+        judges.setdefault(row.get("criterion"), {})[row.get("judge")] = None
+        of_item = by_key.get((row["item"], row.get("criterion")), [{}])
+        yield from (row | {key: label[key] for key in ("label", "rater") if key in label} for label in of_item)
+    judged = {(row["item"], row.get("criterion")) for row in verdicts}
+    for key, rows in by_key.items():
+        if key not in judged:
+            yield from (r | {"judge": judge, "reason": "not judged"} for r in rows for judge in judges.get(key[1], ()))
+    for criterion in dict.fromkeys(key[1] for key in by_key if key[1] not in judges):
+        count = sum(len(rows) for key, rows in by_key.items() if key[1] == criterion)
+        problems.append(
+            f"{path}: {count} labels on {brief(criterion)}, on which no judge gave a verdict, were left out."
+        )
+
+
 def lines(path: Path, problems: list[str]) -> Iterator[tuple[int, Any]]:
     """The values of the lines of a JSON Lines file with their numbers; a line that is no JSON is a problem."""
     for number, raw in read_lines(path):
@@ -177,6 +234,19 @@ def lines(path: Path, problems: list[str]) -> Iterator[tuple[int, Any]]:
             yield number, json_value(raw, infinite=True)
         except Unreadable as error:
             problems.append(f"{path}:{number}: {str(error).removesuffix('.')}; the line was left out.")
+
+
+def number(value: Any) -> Any:
+    """The number that a text is; anything else as it is."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def snake(name: Any) -> str:
+    """A name such as `traceId` as `trace_id`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).lower()
 
 
 def cell(value: Any) -> Any:

@@ -1,0 +1,117 @@
+"""The first line of a check: what each judge without merit, and each judge with some, is called."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.analyses.builders import verdict_table
+from undogmatic.analyses.check import check, digests
+from undogmatic.records.checked import CheckOptions, JudgeCheck
+from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.report.check import words_for
+
+N = 120
+RNG = np.random.default_rng(5)
+LABELS = RNG.integers(2, size=N).astype(float)
+WORDS = "river stone lamp winter paper bridge copper garden signal velvet harbour morning thunder".split()
+TEXTS = [" ".join(RNG.choice(WORDS, size=12)) for _ in range(N)]
+PAIR = {"text_1": TEXTS, "text_2": TEXTS[::-1]}
+
+
+def noisy(labels: np.ndarray, error: float, seed: int = 0) -> np.ndarray:
+    return np.where(np.random.default_rng(seed).random(labels.size) < error, 1 - labels, labels)
+
+
+def answer(table: VerdictTable, **options: Any) -> JudgeCheck:
+    (only,) = check(table, CheckOptions(**options)).judges
+    return only
+
+
+def judged(verdicts: Any, labels: Any = LABELS, items: Mapping[str, Any] | None = None) -> VerdictTable:
+    return verdict_table("pass_fail", verdicts, labels, {"text": TEXTS} if items is None else items)
+
+
+GOOD = noisy(LABELS, 0.05)
+CHOICES = np.vstack([GOOD, GOOD])
+FIRST = np.vstack([np.zeros(N), np.ones(N)])  # the first place holds the first output as given, the second swapped
+HOLES = np.where(np.arange(N) < 50, np.nan, GOOD)
+CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
+    "good": (lambda: judged(GOOD), "believed", "supported"),
+    "coin": (lambda: judged(noisy(LABELS, 0.5, 3)), "coin", "refuted"),
+    "a short coin": (
+        lambda: verdict_table("pass_fail", noisy(LABELS, 0.4, 9)[:24], LABELS[:24]), "coin_open", "undecided",
+    ),
+    "constant": (lambda: judged(np.ones(N)), "constant", "refuted"),
+    "reversed": (lambda: judged(1 - GOOD), "reversed", "refuted"),
+    "weak": (lambda: judged(np.where(np.arange(N) % 5 < 2, 1 - LABELS, LABELS)), "below", "refuted"),
+    "copied": (lambda: judged(LABELS), "identical", "undecided"),
+    "nothing read": (lambda: judged(np.full(N, np.nan)), "no_verdicts", "undecided"),
+    "no labels": (lambda: judged(GOOD, ()), "no_labels", "undecided"),
+    "no label on what is judged": (
+        lambda: judged(np.where(np.arange(N) < 60, GOOD, np.nan), np.where(np.arange(N) < 60, np.nan, LABELS)),
+        "nothing_common", "undecided",
+    ),
+    "one class": (lambda: judged(GOOD, np.zeros(N)), "one_class", "undecided"),
+    "few": (lambda: verdict_table("pass_fail", GOOD[:12], LABELS[:12]), "few", "undecided"),
+    "few texts, often repeated": (
+        lambda: judged(GOOD, items={"text": TEXTS, "group": [f"g{n % 5}" for n in range(N)]}), "few", "undecided",
+    ),
+    "many are missing": (lambda: judged(HOLES), "missing", "undecided"),
+    "no texts": (lambda: judged(GOOD, items={}), "no_texts", "undecided"),
+    "a word counter": (
+        lambda: judged(LABELS_OF_A_WORD, LABELS_OF_A_WORD_AND_LUCK), "surface", "undecided",
+    ),
+    "a column": (
+        lambda: judged(SYSTEM, noisy(SYSTEM, 0.1, 6), {"text": TEXTS, "system": ["AB"[int(s)] for s in SYSTEM]}),
+        "column", "undecided",
+    ),
+    "always the first": (lambda: verdict_table("pairwise", FIRST, LABELS, PAIR), "first", "refuted"),
+    "one order": (lambda: verdict_table("pairwise", GOOD, LABELS, PAIR), "order", "undecided"),
+    "both orders": (lambda: verdict_table("pairwise", CHOICES, LABELS, PAIR), "believed", "supported"),
+    "grades": (
+        lambda: verdict_table("numeric", GRADES + RNG.normal(0, 4, N), GRADES, {"text": TEXTS}),
+        "believed", "supported",
+    ),
+    "random grades": (
+        lambda: verdict_table("numeric", np.random.default_rng(8).permutation(GRADES), GRADES, {"text": TEXTS}),
+        "coin", "refuted",
+    ),
+}  # fmt: skip
+LABELS_OF_A_WORD = np.array([float("river" in text) for text in TEXTS])
+LABELS_OF_A_WORD_AND_LUCK = noisy(LABELS_OF_A_WORD, 0.08, 2)
+SYSTEM = (np.arange(N) % 2).astype(float)
+GRADES = np.random.default_rng(7).uniform(0, 100, N)
+
+
+@pytest.mark.parametrize("called", CALLED)
+def test_each_judge_is_called_what_it_is(called: str) -> None:
+    table, key, standing = CALLED[called]
+    found = answer(table())
+    assert (found.verdict.key.removeprefix("check.verdict_"), found.standing) == (key, standing), found.verdict
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+@pytest.mark.parametrize("called", CALLED)
+def test_every_first_and_second_line_has_its_words(called: str, language: str) -> None:
+    result = check(CALLED[called][0](), CheckOptions())
+    words = words_for(result, language)
+    for sentence in (result.judges[0].verdict, result.judges[0].rival):
+        assert "[" not in words.say(sentence).split()[0] and "{" not in words.say(sentence)
+
+
+def test_what_is_asked_for_can_be_more() -> None:
+    assert answer(judged(noisy(LABELS, 0.15)), least=0.1).standing == "supported"
+    assert answer(judged(noisy(LABELS, 0.15)), least=0.9).standing == "refuted"
+
+
+def test_labels_and_texts_have_digests_that_the_order_of_rows_leaves_alone() -> None:
+    table = judged(GOOD)
+    turned = VerdictTable(
+        table.kind, table.verdicts, table.labels[::-1], table.items[::-1], categories=table.categories
+    )
+    assert digests(table) == digests(turned)
+    other = judged(GOOD, noisy(LABELS, 0.01, 1), {"text": [*TEXTS[:-1], "another text"]})
+    assert digests(other)["labels"] != digests(table)["labels"] and digests(other)["items"] != digests(table)["items"]
+    assert digests(other)["judges"] == digests(table)["judges"]

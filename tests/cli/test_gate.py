@@ -1,0 +1,229 @@
+"""`undogmatic gate`, run as a command: what passes, fails, stays open, is void or broken."""
+
+import datetime
+import functools
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from tests.conftest import put, typed
+from tests.report import checks
+from undogmatic.analyses import gate
+from undogmatic.analyses.gate import GateConfig, Gated, hold
+from undogmatic.errors import ConfigError
+from undogmatic.records.card import TrustCard
+from undogmatic.report import card
+from undogmatic.report import gate as shown
+from undogmatic.stats.estimate import Estimate
+
+KAPPA = "figures: {agreement.kappa: {at_least: %s}}"
+
+
+@functools.cache
+def a_card(days: int = 180, **known: str) -> TrustCard:
+    """A supported judge with a kappa of .61 to .9, made today."""
+    verdicts = checks.table(settings={"judge": known} if known else {})
+    (made,) = card.cards_of(checks.result(verdicts=verdicts), checks.words(), {}, days=days).values()
+    return made
+
+
+def run(folder: Path, *words: str, demanded: str | None = KAPPA % 0.6, **known: str) -> tuple[int, str]:
+    """The exit status and the output of the command, for a card and a gate in the folder."""
+    put(folder / "card.json", a_card(**known).text())
+    if demanded is not None:
+        put(folder / "undogmatic-gate.yaml", demanded)
+    done: subprocess.CompletedProcess[str] = typed("undogmatic.cli", "gate", *words, folder=folder)
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("bound", "status", "first"),
+    [(0.6, 0, "Passed: judge meets the requirement."), (0.95, 1, "Failed:"), (0.7, 2, "Undecided:")],
+)
+def test_a_threshold_is_held_against_the_limit(bound: float, status: int, first: str, tmp_path: Path) -> None:
+    found, said = run(tmp_path, "card.json", "--junit", "j.xml", "--markdown", "c.md", demanded=KAPPA % bound)
+    assert found == status and said.startswith(first)
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert suite.attrib == {"tests": "1", "failures": str(int(status > 0)), "errors": "0", "skipped": "0"}
+    comment = (tmp_path / "c.md").read_text("utf-8")
+    assert (first in comment and "agreement beyond chance" in (said + comment).lower()) or "agreement.kappa" in comment
+
+
+def test_another_model_or_prompt_makes_the_card_void(tmp_path: Path) -> None:
+    known = {"model": "gpt-5", "prompt": "Judge this text.\n" * 20}
+    put(tmp_path / "same.txt", "Judge this text.\n" * 20)
+    put(tmp_path / "other.txt", "Judge this text kindly.\n")
+    status, said = run(tmp_path, "card.json", "model=gpt-5", "prompt=@same.txt", **known)
+    assert status == 0 and "as it was when it was checked" in said and "Not compared" not in said
+    for change in ("model=gpt-6", "prompt=@other.txt", "temperature=1"):
+        status, said = run(tmp_path, "card.json", change, "--junit", "j.xml", **known)
+        assert status == 3 and said.startswith("Void:") and change.partition("=")[0] in said
+        assert ElementTree.parse(tmp_path / "j.xml").getroot().attrib["errors"] == "1"
+    status, said = run(tmp_path, "card.json", demanded=f"{KAPPA % 0.6}\njudge: {{model: gpt-6}}", **known)
+    assert status == 3 and "gpt-6" in said
+
+
+def edited() -> str:
+    told = json.loads(a_card().text())
+    told["figures"]["agreement.kappa"]["interval"] = [0.7, 0.9]
+    return json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("words", "demanded", "named"),
+    [
+        (["gone.json"], KAPPA % 0.6, "gone.json: cannot be read"),
+        (["edited.json"], KAPPA % 0.6, "edited or damaged"),
+        (["half.json"], KAPPA % 0.6, "half.json"),
+        (["card.json"], None, "undogmatic-gate.yaml is not here"),
+        (["card.json"], "{}", "could not fail"),
+        (["card.json"], "max_age_days: 30", "could not fail"),
+        (["card.json"], KAPPA % "x", "figures.agreement.kappa.at_least"),
+        (["card.json"], "figures: {agreement.kappa: {at_lest: 1}}", "at_lest"),
+        (["card.json"], "figures: {agreement.kappa: {}}", "neither at_least nor at_most"),
+        (["card.json"], "figures: {agreement.kapa: {at_least: 0.1}}", "There is no figure agreement.kapa"),
+        (["card.json"], "[", "not YAML"),
+        (["card.json", "--config", "gone.yaml"], None, "gone.yaml"),
+        (["card.json", "model"], KAPPA % 0.6, "KEY=VALUE"),
+        (["card.json", "--bogus"], KAPPA % 0.6, "unrecognized arguments: --bogus"),
+        ([], KAPPA % 0.6, "required"),
+    ],
+)
+def test_what_is_broken_is_never_a_pass(words: list[str], demanded: str | None, named: str, tmp_path: Path) -> None:
+    put(tmp_path / "edited.json", edited())
+    put(tmp_path / "half.json", a_card().text()[:200])
+    status, said = run(tmp_path, *words, demanded=demanded)
+    assert status == 3 and named in said
+
+
+def test_what_is_broken_is_written_too(tmp_path: Path) -> None:
+    status, _ = run(tmp_path, "gone.json", "--junit", "j.xml", "--markdown", "c.md", "--language", "pt")
+    assert status == 3 and ElementTree.parse(tmp_path / "j.xml").getroot().attrib["errors"] == "1"
+    assert "sem validade" in (tmp_path / "c.md").read_text("utf-8")
+
+
+def test_labels_and_items_are_those_of_the_card(tmp_path: Path) -> None:
+    own = a_card()
+    now = own.digests
+    asked = GateConfig(standing="supported", labels=now.labels[:12])
+    assert hold(gate.of_card(own), asked, digests=now).outcome == "pass"
+    assert hold(gate.of_card(own), asked, digests=now.model_copy(update={"items": "0" * 64})).outcome == "void"
+    assert hold(gate.of_card(own), GateConfig(standing="supported", labels="0" * 8)).outcome == "void"
+
+
+def gated(low: float | None, high: float | None, **fields: Any) -> Gated:
+    bare = Gated("j", {"a.b": (low, high), "a.c": None}, {"j": "supported"}, {}, "", "", datetime.date(2026, 1, 1))
+    return replace(bare, **fields)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "demanded", "outcome"),
+    [
+        (0.6, 0.9, {"at_least": 0.6}, "pass"),
+        (0.5, 0.6, {"at_least": 0.6}, "undecided"),
+        (0.5, 0.59, {"at_least": 0.6}, "fail"),
+        (None, 0.59, {"at_least": 0.6}, "fail"),
+        (None, None, {"at_least": -100}, "undecided"),
+        (0.0, 0.2, {"at_most": 0.2}, "pass"),
+        (0.21, 0.4, {"at_most": 0.2}, "fail"),
+        (0.1, None, {"at_most": 0.2}, "undecided"),
+        (-0.1, 0.1, {"at_least": -0.2, "at_most": 0.2}, "pass"),
+        (-0.3, 0.1, {"at_least": -0.2, "at_most": 0.2}, "undecided"),
+        (0.3, 0.5, {"at_least": -0.2, "at_most": 0.2}, "fail"),
+    ],
+)
+def test_a_threshold_between_the_limits_is_undecided(
+    low: float | None, high: float | None, demanded: dict[str, float], outcome: str
+) -> None:
+    assert hold(gated(low, high), GateConfig(figures={"a.b": demanded})).outcome == outcome
+
+
+def test_a_void_card_neither_passes_nor_fails() -> None:
+    day, asked = datetime.date(2026, 3, 1), GateConfig(figures={"a.b": {"at_least": 0.95}}, max_age_days=59)
+    assert hold(gated(0.6, 0.9), asked, today=day).outcome == "fail"
+    assert hold(gated(0.6, 0.9), asked, today=day + datetime.timedelta(1)).outcome == "void"
+    old = gated(0.6, 0.9, expires=day)
+    bare = GateConfig(figures={"a.b": {"at_least": 0.6}})
+    assert [hold(old, bare, today=day + datetime.timedelta(n)).outcome for n in (0, 1)] == ["pass", "void"]
+    assert hold(gated(0.6, 0.9, status="stopped"), bare).outcome == "void"
+    assert hold(gated(0.6, 0.9), GateConfig(figures={"a.c": {"at_least": 0.0}})).outcome == "void"
+
+
+@pytest.mark.parametrize(
+    ("standing", "outcome"), [("supported", "pass"), ("refuted", "fail"), ("undecided", "undecided")]
+)
+def test_the_standing_is_held_too(standing: Any, outcome: str) -> None:
+    asked = GateConfig(standing="supported")
+    assert hold(gated(0.6, 0.9, standings={"j": standing}), asked).outcome == outcome
+    assert hold(gated(0.6, 0.9, standings={}), asked).outcome == "undecided"
+
+
+def test_the_gate_counts_missing_verdicts_against_the_judge() -> None:
+    kappa = Estimate(0.78, 0.61, 0.9, worst=0.3, best=0.95)
+    (made,) = card.cards_of(checks.result(checks.judge_check(kappa=kappa)), checks.words(), {}).values()
+    assert made.figures["agreement.kappa"].interval == (0.61, 0.9)
+    assert hold(gate.of_card(made), GateConfig(figures={"agreement.kappa": {"at_least": 0.6}})).outcome == "undecided"
+
+
+def a_run(folder: Path, **facts: Any) -> Path:
+    told = {"name": "run", "status": "finished", "standing": {"ab": "supported"}, "dataset_digest": "ab" * 32}
+    told |= {"choices": {"model": "local", "prompt": "anchored_pt"}, "model": "gemma", "ended": 1_790_000_000.0} | facts
+    put(folder / "run.json", json.dumps(told))
+    put(folder / "metrics.json", json.dumps({"ab.share": 0.8, "ab.share_low": 0.7, "ab.share_high": 0.9, "judged": 3}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("facts", "demanded", "status", "named"),
+    [
+        ({}, "gate: {figures: {ab.share: {at_least: 0.7}}, standing: supported, judge: {model: local}}", 0, "Passed"),
+        ({}, "figures: {ab.share: {at_least: 0.75}}", 2, "Undecided"),
+        ({"standing": {"ab": "supported", "x": "refuted"}}, "standing: supported", 1, "x may not be believed"),
+        ({}, "{standing: supported, judge: {prompt: other}}", 3, "other now"),
+        ({}, "{standing: supported, items: abababab, labels: '00000000'}", 3, "labels are others"),
+        ({"status": "stopped"}, "standing: supported", 3, "did not finish"),
+        ({}, "figures: {judged: {at_least: 1}}", 3, "no interval"),
+        ({}, "{standing: supported, max_age_days: 1}", 3, "days old"),
+    ],
+)
+def test_a_run_is_held_to_the_same_gate(
+    facts: dict[str, Any], demanded: str, status: int, named: str, tmp_path: Path
+) -> None:
+    a_run(tmp_path / "out", **facts)
+    found, said = run(tmp_path, "out", demanded=demanded)
+    assert (found, named in said) == (status, True), said
+
+
+def test_a_run_has_no_data_beside_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--data"):
+        gate.examine(a_run(tmp_path), put(tmp_path / "g.yaml", "standing: supported"), {}, [tmp_path / "x.csv"])
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_hostile_names_stay_text(language: str) -> None:
+    words = shown.words(language)
+    result = gate.broken('<b>"&\x1b[31m.json', "a | b <script>\ufffe")
+    suite = ElementTree.fromstring(shown.junit(result, words))
+    assert "<script>" in (suite[0][0][0].text or "") and suite[0][0].attrib["classname"].startswith(
+        "undogmatic.gate.<b>"
+    )
+    assert "<script>" not in shown.markdown(result, words) and r"a \| b" in shown.markdown(result, words)
+
+
+def test_the_gate_says_what_it_did_not_compare(tmp_path: Path) -> None:
+    assert "does not notice" in run(tmp_path, "card.json")[1]
+    assert "Not compared with the judge as it is now: model" in run(tmp_path, "card.json", model="a")[1]
+
+
+ACTION = Path(__file__).parents[2] / "action" / "action.yml"
+
+
+def test_the_example_of_a_gate_is_valid() -> None:
+    assert GateConfig(**yaml.safe_load(gate.EXAMPLE)).figures["agreement.kappa"].at_least == 0.6

@@ -1,0 +1,148 @@
+"""Answers whether a judge may be believed whose verdicts were made elsewhere: gathers what the parts tell, and decides.
+
+No model is called. Each part reads one judge's verdicts beside the labels of people (or all judges at once) and adds
+figures, findings and what it could not examine; `ruling.CHECK` decides the first line of the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from undogmatic.analyses import judges, kinds, people, surface, systems
+from undogmatic.analyses.kinds import Agreement
+from undogmatic.analyses.ruling import CHECK, verdict
+from undogmatic.analyses.surface import SurfaceRival
+from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told, Weight
+from undogmatic.records.records import digest
+from undogmatic.records.results import Finding
+from undogmatic.records.verdict_table import JudgeTable, VerdictTable
+from undogmatic.stats.estimate import Estimate
+
+FEWEST = 20
+"""Fewest independent units with verdict and label for which anything is concluded."""
+TAKES_FIRST = 0.8
+"""A judge that is shown to choose the output that stands first in more than this share of both orders chooses by place:
+where both orders are shown, half is what the outputs themselves can account for."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What `ruling.CHECK` decides on; `limits` counts the findings that limit the use of a judge that is believed."""
+
+    own: JudgeTable
+    agreement: Agreement
+    rival: SurfaceRival
+    least: float
+    limits: int
+    few: int = FEWEST
+
+    @property
+    def judge(self) -> str:
+        """The judge's name; with its criterion, where the table has several."""
+        return name_of(self.own.table, self.own.judge, self.own.criterion)
+
+    @property
+    def judged(self) -> int:
+        """Items with a verdict."""
+        verdicts = self.own.verdicts
+        return int(verdicts.loc[verdicts["verdict"].notna(), "item"].nunique())
+
+    @property
+    def labelled(self) -> int:
+        """Items with a label."""
+        labels = self.own.labels
+        return int(labels.loc[labels["label"].notna(), "item"].nunique())
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """Agreement with people beyond chance."""
+        return self.agreement.estimate
+
+    @property
+    def takes_first(self) -> bool:
+        """Whether it is shown to choose by place."""
+        first = self.agreement.first
+        return first is not None and not self.one_order and first.low > TAKES_FIRST
+
+    @cached_property
+    def one_order(self) -> bool:
+        """Whether a choice of two was shown in one order alone, or in an order that nobody knows."""
+        return self.own.table.kind == "pairwise" and self.own.verdicts["order"].nunique(dropna=True) < 2
+
+    @property
+    def agrees(self) -> Finding:
+        """The clause that says how far it agrees with people."""
+        a = self.agreement
+        values: dict[str, Any] = {"n": a.n, "groups": a.groups, "coefficient": a.name}
+        if a.estimate is not None:
+            values |= a.estimate.values("value")
+        if a.raw is None:
+            return Finding("check.agrees_in_order", values)
+        return Finding("check.agrees_in_share", values | {"raw": a.raw.value})
+
+
+def check(table: VerdictTable, options: CheckOptions, against: VerdictTable | None = None) -> CheckResult:
+    """Check every judge of a table on every criterion.
+
+    Args:
+        table: The verdicts and labels.
+        options: What was set.
+        against: An earlier table of the same judges, to ask what changed.
+    """
+    from threadpoolctl import threadpool_limits
+
+    together = Told("check")
+    answers = []
+    with threadpool_limits(1, "blas"):
+        for criterion in table.criteria:
+            own = table.verdicts[table.verdicts["criterion"] == criterion]
+            answers += [_of_one(table.of(str(judge), criterion), options) for judge in own["judge"].unique()]
+            if own["judge"].nunique() > 1:
+                judges.tell(table, criterion, together, options)
+    return CheckResult(table, answers, together, options, digests(table))
+
+
+def _of_one(own: JudgeTable, options: CheckOptions) -> JudgeCheck:
+    told = Told("check")
+    agreement = kinds.agreement(own, options)
+    rival = surface.surface_rival(own, options)
+    kinds.tell(own, told, options, agreement)
+    surface.tell(own, told, options, rival)
+    people.tell(own, told, options)
+    systems.tell(own, told, options)
+    limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
+    ruling = verdict(CHECK, Evidence(own, agreement, rival, options.least, limits))
+    return JudgeCheck(
+        own.judge,
+        own.criterion,
+        ruling.finding,
+        ruling.standing or "undecided",
+        surface.rival_sentence(rival),
+        told,
+        agreement.n,
+        agreement.groups,
+    )
+
+
+def name_of(table: VerdictTable, judge: str, criterion: str) -> str:
+    """What a judge is called in a sentence: with the criterion, where the table has several."""
+    return judge if len(table.criteria) == 1 else f"{judge} ({criterion})"
+
+
+def digests(table: VerdictTable) -> dict[str, Any]:
+    """What an answer is bound to: SHA-256 of the labels, of the items and, by judge, of what is known of it (model,
+    prompt, settings; its name alone where nothing is). The order of rows changes none of them."""
+    judges = {judge: digest({"name": judge, **table.settings.get(judge, {})}) for judge in table.judges}
+    texts = [column for column in ("text", "text_1", "text_2") if column in table.items]
+    items = table.items[texts].reset_index()
+    return {"judges": judges, "labels": _of_rows(table.labels), "items": _of_rows(items)}
+
+
+def _of_rows(frame: pd.DataFrame) -> str:
+    hashes = pd.util.hash_pandas_object(frame.astype(str), index=False).sort_values()
+    return hashlib.sha256(hashes.to_numpy().tobytes()).hexdigest()

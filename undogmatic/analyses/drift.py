@@ -1,0 +1,324 @@
+"""Compares verdicts with earlier ones on the same items: whether the judge changed, or what it judges; and divides the
+variance of verdicts among items, judges and repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses.judges import MEASURES, agreement_per_item, reach_of
+from undogmatic.analyses.ruling import DRIFT, DRIFT_AGREEMENT, DRIFT_OTHER_TEXTS, Ruling, verdict
+from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
+from undogmatic.records.results import Finding
+from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.stats import jackknife, means
+from undogmatic.stats.checks import Array
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.panel import Paired
+from undogmatic.stats.variance import FEWEST_GROUPS, ITEM, Study
+
+NEW, OLD = "new", "old"
+WITH_MEAN = ("numeric", "ordered", "pass_fail")
+"""Kinds of verdict that have a mean, so that they can move up or down."""
+MOST_NAMED = 5
+GRAVE = ("higher", "lower", "changed", "worse", "judge")
+
+
+@dataclass(frozen=True)
+class ChangeEvidence:
+    """How much the verdicts of a judge changed on `n` items: `change` is the share of them that differ, or the mean
+    distance of numbers; `shift` the mean of new less old, None where categories have no order, `within` whether it
+    lies within the margin; `p` of no shift."""
+
+    judge: str
+    change: Estimate
+    shift: Estimate | None
+    p: float
+    within: bool
+    margin: float | None
+    alpha: float
+    n: int
+    groups: int
+    measure: str
+
+
+@dataclass(frozen=True)
+class AgreementEvidence:
+    """Agreement of a judge with people before and after, per item, and the change."""
+
+    judge: str
+    before: float
+    after: float
+    change: Estimate
+    within: bool
+    margin: float | None
+    n: int
+    measure: str
+
+
+@dataclass(frozen=True)
+class OtherTextsEvidence:
+    """New less old means of verdicts and of labels of items whose texts differ, and how far the two are apart."""
+
+    judge: str
+    verdicts: Estimate
+    labels: Estimate | None
+    apart: Estimate | None
+    within: bool
+    margin: float | None
+    n: int
+
+
+def tell(new: VerdictTable, old: VerdictTable, told: Told, options: CheckOptions) -> None:
+    """Tell whether the judges of `new` judge as they did in `old`."""
+    told.section = told.section or "drift"
+    if new.kind != old.kind:
+        told.lacks("drift", "drift.kinds", new=new.kind, old=old.kind)
+        return
+    old = _recoded(old, new)
+    if new.kind == "ordered" and new.categories != old.categories:
+        told.lacks("drift", "drift.categories", new=list(new.categories), old=list(old.categories))
+        return
+    compared = list(_judges(new, old))
+    if not compared:
+        told.lacks("drift", "drift.no_judge", new=new.judges, old=old.judges)
+        return
+    if not (new.has_texts and old.has_texts):
+        told.note("drift.no_texts")
+    named: set[str] = set()
+    for now, before, criterion in compared:
+        name = "" if len(compared) == 1 else f".{now}.{criterion}"
+        _settings(new, old, now, before, told)
+        rows = _beside(new, old, now, before, criterion)
+        if rows.empty:
+            told.lacks(f"drift{name}", "drift.no_common", judge=now)
+            continue
+        other = _other_texts(new, old, rows["item"])
+        if texts := sorted(set(rows.loc[other, "item"]) - named):
+            told.note(
+                "drift.other_texts", items=texts[:MOST_NAMED], n=len(texts), rest=", ..." * (len(texts) > MOST_NAMED)
+            )
+            named |= set(texts)
+        _same(new, old, rows[~other], now, criterion, name, told, options)
+        _changed(new, old, rows[other], now, criterion, name, told, options)
+
+
+def _recoded(old: VerdictTable, new: VerdictTable) -> VerdictTable:
+    """The old table with the new one's numbering of categories; what only the old one has comes behind them."""
+    if old.kind == "numeric" or old.categories == new.categories:
+        return old
+    if set(old.categories) - set(new.categories) and old.kind == "ordered":
+        return old
+    names = list(dict.fromkeys([*new.categories, *old.categories]))
+    places = {float(n): float(names.index(name)) for n, name in enumerate(old.categories)}
+    return replace(
+        old,
+        verdicts=old.verdicts.assign(verdict=old.verdicts["verdict"].map(places)),
+        labels=old.labels.assign(label=old.labels["label"].map(places)),
+        categories=new.categories if old.kind == "ordered" else tuple(names),
+    )
+
+
+def _judges(new: VerdictTable, old: VerdictTable) -> Iterator[tuple[str, str, str]]:
+    """New judge, old judge and criterion of what is compared: those of the same names; one with one whatever they are
+    called."""
+    judges = [(judge, judge) for judge in new.judges if judge in old.judges]
+    if not judges and len(new.judges) == len(old.judges) == 1:
+        judges = [(new.judges[0], old.judges[0])]
+    for now, before in judges:
+        for criterion in new.criteria:
+            if criterion in old.criteria:
+                yield now, before, criterion
+
+
+def _settings(new: VerdictTable, old: VerdictTable, now: str, before: str, told: Told) -> None:
+    """Name what is known of the judge and differs: model, prompt, settings."""
+    after, earlier = new.settings.get(now, {}), old.settings.get(before, {})
+    changed = [key for key in sorted(after.keys() & earlier.keys()) if after[key] != earlier[key]]
+    if changed:
+        told.note("drift.settings", judge=now, keys=changed)
+
+
+def _beside(new: VerdictTable, old: VerdictTable, now: str, before: str, criterion: str) -> pd.DataFrame:
+    """First verdicts of both on the items and orders that both judged: item, order, new, old, code."""
+    sides = [table.of(judge, criterion).first() for table, judge in ((new, now), (old, before))]
+    one, other = (
+        side.assign(order=side["order"].fillna("")).dropna(subset=["verdict"])[["item", "order", "verdict"]]
+        for side in sides
+    )
+    both = one.merge(other, on=["item", "order"], suffixes=("_new", "_old"))
+    rows = both.rename(columns={"verdict_new": NEW, "verdict_old": OLD})
+    groups = new.items["group"].reindex(rows["item"]).to_numpy()
+    return rows.assign(code=pd.factorize(groups)[0].astype(np.intp))
+
+
+def _other_texts(new: VerdictTable, old: VerdictTable, items: pd.Series) -> pd.Series:
+    """Whether an item has another text than before; not, where one of the texts is not known."""
+    other = pd.Series(False, index=items.index)
+    for column in ("text", "text_1", "text_2"):
+        if column in new.items and column in old.items:
+            one, before = (table.items[column].reindex(items).to_numpy(dtype=object) for table in (new, old))
+            known = pd.notna(one) & pd.notna(before)
+            other |= pd.Series(known & (one != before), index=items.index)
+    return other
+
+
+def _conclude(told: Told, ruling: Ruling, settle: str = "") -> None:
+    weight = Weight.LIMITS if ruling.key in GRAVE else Weight.QUALIFIES
+    wanted = "drift.settle_margin" if ruling.key == "no_margin" else settle
+    told.notes.append(Noted(ruling.finding, weight, Finding(wanted, {}) if wanted else None))
+
+
+def _within(pair: Paired, margin: float | None, level: float) -> bool:
+    """Whether two one-sided tests put the difference within the margin."""
+    return margin is not None and pair.interval(1 - 2 * (1 - level)).against(margin) == "within"
+
+
+def _scaled(table: VerdictTable, values: Array) -> Array:
+    """Places of ordered categories as a share of the scale; other values as they are."""
+    return values / max(len(table.categories) - 1, 1) if table.kind == "ordered" else values
+
+
+def _same(
+    new: VerdictTable,
+    old: VerdictTable,
+    rows: pd.DataFrame,
+    judge: str,
+    criterion: str,
+    name: str,
+    told: Told,
+    options: CheckOptions,
+) -> None:
+    """Tell how verdicts on the same texts changed, and their agreement with people."""
+    groups = int(rows["code"].nunique())
+    if groups < jackknife.FEWEST:
+        told.lacks(f"drift.verdicts{name}", "drift.few", judge=judge, groups=groups, needed=jackknife.FEWEST)
+        return
+    numbers = new.kind == "numeric"
+    codes = pd.factorize(rows["code"])[0].astype(np.intp)
+    now, before = rows[NEW].to_numpy(dtype=np.float64), rows[OLD].to_numpy(dtype=np.float64)
+    apart = np.abs(now - before) if numbers else (now != before).astype(np.float64)
+    reach = reach_of(new, criterion)
+    most = np.inf if reach is None else max(reach, float(apart.max()))
+    change = means.interval(apart, options.level, groups=codes, bounds=(0, most))
+    shift, p, within = None, 1.0, False
+    if new.kind in WITH_MEAN:
+        pair = Paired(_scaled(new, now), _scaled(new, before), codes, reach)
+        shift, p, within = pair.interval(options.level), pair.p, _within(pair, options.margin, options.level)
+        told.figure(f"drift.shift{name}", shift)
+    told.figure(f"drift.change{name}", change)
+    measure = "distance" if numbers else "share"
+    alpha, n = 1 - options.level, int(rows["item"].nunique())
+    _conclude(
+        told,
+        verdict(DRIFT, ChangeEvidence(judge, change, shift, p, within, options.margin, alpha, n, groups, measure)),
+    )
+    labels = next((t.labels for t in (new, old) if (t.labels["criterion"] == criterion).any()), new.labels)
+    long = rows.melt(["item", "code"], [NEW, OLD], "judge", "verdict")
+    agreement, _ = agreement_per_item(new, long, labels[labels["criterion"] == criterion])
+    if agreement.empty:
+        told.lacks(f"drift.agreement{name}", "drift.no_labels", judge=judge)
+        return
+    codes = rows.drop_duplicates("item").set_index("item")["code"].reindex(agreement.index)
+    now, before = (agreement[side].to_numpy(dtype=np.float64) for side in (NEW, OLD))
+    pair = Paired(now, before, pd.factorize(codes)[0].astype(np.intp), reach)
+    if pair.n_units < jackknife.FEWEST:
+        told.lacks(f"drift.agreement{name}", "drift.no_labels", judge=judge)
+        return
+    gained = pair.interval(options.level)
+    told.figure(f"drift.agreement{name}", gained)
+    within = _within(pair, options.margin, options.level)
+    measure = f"of_{MEASURES.get(new.kind, 'share')}"
+    evidence = AgreementEvidence(
+        judge, float(before.mean()), float(now.mean()), gained, within, options.margin, pair.n, measure
+    )
+    _conclude(told, verdict(DRIFT_AGREEMENT, evidence))
+
+
+def _changed(
+    new: VerdictTable,
+    old: VerdictTable,
+    rows: pd.DataFrame,
+    judge: str,
+    criterion: str,
+    name: str,
+    told: Told,
+    options: CheckOptions,
+) -> None:
+    """Tell of items with other texts whether the verdicts moved with people's labels."""
+    if rows.empty:
+        return
+    if new.kind not in WITH_MEAN or rows["code"].nunique() < jackknife.FEWEST:
+        key = "drift.no_mean" if new.kind not in WITH_MEAN else "drift.few_other"
+        told.lacks(f"drift.other_texts{name}", key, judge=judge, n=int(rows["item"].nunique()))
+        return
+    reach = reach_of(new, criterion)
+    labels = [t.of(judge, criterion).consensus().reindex(rows["item"]).to_numpy(np.float64) for t in (new, old)]
+    sides = [_scaled(new, side) for side in (rows[NEW].to_numpy(np.float64), rows[OLD].to_numpy(np.float64), *labels)]
+    codes = pd.factorize(rows["code"])[0].astype(np.intp)
+    labelled = ~(np.isnan(sides[2]) | np.isnan(sides[3]))
+    enough = np.unique(codes[labelled]).size >= jackknife.FEWEST
+    if enough:
+        sides, codes = [side[labelled] for side in sides], np.unique(codes[labelled], return_inverse=True)[1]
+    verdicts = Paired(sides[0], sides[1], codes, reach)
+    evidence = OtherTextsEvidence(
+        judge, verdicts.interval(options.level), None, None, False, options.margin, verdicts.n
+    )
+    if enough:
+        people = Paired(sides[2], sides[3], codes, reach)
+        apart = Paired(sides[0] - sides[1], sides[2] - sides[3], codes, None if reach is None else 2 * reach)
+        within = _within(apart, options.margin, options.level)
+        told.figure(f"drift.beyond_labels{name}", apart.interval(options.level))
+        evidence = OtherTextsEvidence(
+            judge, evidence.verdicts, people.interval(options.level), apart.interval(options.level), within,
+            options.margin, apart.n,
+        )  # fmt: skip
+    _conclude(told, verdict(DRIFT_OTHER_TEXTS, evidence), "" if enough else "drift.settle_labels")
+
+
+def variance_of(table: VerdictTable, criterion: str, told: Told, options: CheckOptions) -> Study | None:
+    """Divide the variance of verdicts among items, judges and repeats, on the items that all judges judged as often.
+
+    Repeats are those of one judge: whatever differs between them, for all items or for one, is the share of repeats.
+
+    Returns:
+        The study, for reliability and the design of the next one; None where the verdicts have no mean, or neither
+        judges nor repeats are several.
+    """
+    told.section = told.section or "drift"
+    rows = table.verdicts[(table.verdicts["criterion"] == criterion) & table.verdicts["verdict"].notna()]
+    if table.kind not in WITH_MEAN:
+        told.lacks("variance", "drift.no_mean", judge=", ".join(table.judges), n=int(rows["item"].nunique()))
+        return None
+    wide = rows.pivot_table("verdict", "item", ["judge", "repeat"], aggfunc="first")
+    judges = list(dict.fromkeys(wide.columns.get_level_values("judge")))
+    repeats = min((wide[judge].shape[1] for judge in judges), default=0)
+    cells = [(judge, repeat) for judge in judges for repeat in sorted(wide[judge].columns)[:repeats]]
+    complete = wide[cells].dropna()
+    groups = table.items["group"].reindex(complete.index).to_numpy()
+    if max(len(judges), repeats) < 2 or len(set(groups)) < FEWEST_GROUPS:
+        told.lacks("variance", "drift.no_variance", n=len(complete), judges=len(judges), repeats=repeats)
+        return None
+    scores = _scaled(table, complete.to_numpy(dtype=np.float64)).reshape(len(complete), len(judges), repeats)
+    facets = [name for name, size in zip(("judge", "repeat"), scores.shape[1:], strict=True) if size > 1]
+    shape = (len(complete), *(size for size in scores.shape[1:] if size > 1))
+    study = Study(scores.reshape(shape), facets, groups=groups, level=options.level)
+    parts = {"_".join(c.source): c.variance for c in study.components() if "repeat" not in c.source}
+    if repeats > 1:
+        spread = scores.var(axis=2, ddof=1).mean(axis=1)
+        parts["repeat"] = means.interval(spread, options.level, groups=groups, bounds=(0, np.inf))
+    total = sum(part.value for part in parts.values())
+    shares = {name: part.value / total if total > 0 else np.nan for name, part in parts.items()}
+    for name, part in parts.items():
+        told.figure(f"variance.{name}", part)
+    told.tables["drift.variance"] = pd.DataFrame(
+        {"source": name, "share": shares[name]} | part.row("variance") for name, part in parts.items()
+    )
+    told.note(
+        "drift.variance", n=len(complete), judges=len(judges), repeats=repeats, item=shares[ITEM],
+        judge=shares.get("judge", 0.0), both=shares.get(f"{ITEM}_judge", 0.0), repeat=shares.get("repeat", np.nan),
+    )  # fmt: skip
+    return study

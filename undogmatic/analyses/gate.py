@@ -1,0 +1,300 @@
+"""Holds a trust card, or a run, against what a gate demands: figures by their limits, the standing, digests and age.
+
+A threshold is held against the limit of the interval, never against the value: one that lies between the limits is
+undecided. Several requirements need no correction, as all of them must be met (intersection-union).
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from undogmatic.analyses.ruling import AT_LEAST, AT_MOST, GATE, STANDS, Ruling, verdict
+from undogmatic.errors import ConfigError
+from undogmatic.records.card import Digests, Ends, TrustCard, read_card, setting, table_digests
+from undogmatic.records.records import Record, first_problem
+from undogmatic.records.results import Finding, Standing
+from undogmatic.runs.folder import MANIFEST, METRICS, RunFolder
+from undogmatic.safety.outside import read_yaml
+
+CONFIG = "undogmatic-gate.yaml"
+EXAMPLE = "figures: {agreement.kappa: {at_least: 0.6}}"
+STATUS = {"pass": 0, "fail": 1, "undecided": 2, "void": 3}
+"""Of each outcome the exit status of the command."""
+OUTCOMES: Mapping[Standing | None, str] = {
+    "supported": "pass",
+    "refuted": "fail",
+    "undecided": "undecided",
+    None: "void",
+}
+_DIGEST = Field(default=None, pattern="^[0-9a-f]{8,64}$", description="SHA-256 in hex, or its beginning")
+
+
+class Threshold(Record):
+    """What a figure must reach with its lower limit, and must not exceed with its upper one."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("it sets neither at_least nor at_most")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError("at_least lies above at_most, so nothing can meet it")
+        return self
+
+
+class GateConfig(Record):
+    """What a gate demands.
+
+    `judge` are settings that the judge must have (model, prompt, ...), `labels` and `items` the digests of what it was
+    checked on; where they differ, or the card is older than `max_age_days`, the card is void.
+    """
+
+    figures: dict[str, Threshold] = Field(default_factory=dict)
+    standing: Literal["supported"] | None = None
+    judge: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    labels: str | None = _DIGEST
+    items: str | None = _DIGEST
+    max_age_days: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _can_fail(self) -> Self:
+        if not self.figures and self.standing is None:
+            raise ValueError(f"it demands nothing, so it could not fail; e.g. {EXAMPLE}, or standing: supported")
+        return self
+
+
+def read_gate(path: Path) -> GateConfig:
+    """What a YAML file demands, at its top or under `gate`. Raises ConfigError, DataError."""
+    told = read_yaml(path)
+    block = told["gate"] if isinstance(told, Mapping) and set(told) == {"gate"} else told
+    if block is not None and not isinstance(block, Mapping):
+        raise ConfigError(f"{path}: it must hold settings, e.g. {EXAMPLE}")
+    try:
+        return GateConfig(**{str(key): value for key, value in (block or {}).items()})
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {first_problem(error)}. Allowed: {', '.join(GateConfig.model_fields)}.") from None
+
+
+@dataclass(frozen=True)
+class Gated:
+    """What is held against a gate, of a card or of a run: the judge's `name`, its figures by their limits (None: a
+    figure without an interval), standings, settings, the digests it is bound to, and how long it holds."""
+
+    name: str
+    figures: Mapping[str, Ends | None]
+    standings: Mapping[str, Standing]
+    settings: Mapping[str, str]
+    labels: str
+    items: str
+    made: datetime.date
+    expires: datetime.date | None = None
+    status: str = "finished"
+
+
+def of_card(card: TrustCard) -> Gated:
+    """A card as a gate reads it."""
+    figures = {name: figure.limits for name, figure in card.figures.items()}
+    digests = card.digests
+    standings: dict[str, Standing] = {card.judge: card.standing}
+    bound = (card.settings, digests.labels, digests.items, card.made, card.expires)
+    return Gated(card.judge, figures, standings, *bound)
+
+
+def of_run(path: str) -> Gated:
+    """A run's folder as a gate reads it: its metrics with their limits, and the standings of its verdicts. The digest
+    of its items covers their labels. Raises ConfigError, DataError."""
+    folder = RunFolder.open(path, "RUN", (MANIFEST, METRICS))
+    facts, metrics = folder.facts, folder.metrics
+    figures: dict[str, Ends | None] = {}
+    for name, value in metrics.items():
+        ends = tuple(metrics.get(f"{name}_{end}") for end in ("low", "high"))
+        figures[name] = None if ends == (None, None) or value != value else (_end(ends[0]), _end(ends[1]))  # noqa: PLR0124
+    settings = {**facts.get("choices", {}), "model_name": facts.get("model", "")}
+    made = datetime.date.fromtimestamp(facts.get("ended") or facts.get("started") or 0)
+    digest, status = str(facts.get("dataset_digest", "")), str(facts.get("status", ""))
+    known = {key: setting(value) for key, value in settings.items()}
+    standings = facts.get("standing") or {}
+    return Gated(str(facts.get("name", path)), figures, standings, known, digest, digest, made, status=status)
+
+
+def _end(value: float | None) -> float | None:
+    return value if value is not None and abs(value) < float("inf") else None
+
+
+class Held(NamedTuple):
+    """One requirement, what came of it ("pass", "fail", "undecided", "void"), and the sentence that says so."""
+
+    name: str
+    outcome: str
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The evidence about one threshold of one figure."""
+
+    figure: str
+    bound: float
+    low: float | None
+    high: float | None
+
+    @property
+    def interval(self) -> Ends:
+        """Both limits."""
+        return self.low, self.high
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """Whether what was held against a gate passes it: each requirement, and all together (`ruling`); `notes` say what
+    the gate did not compare."""
+
+    name: str
+    held: Sequence[Held]
+    notes: tuple[Finding, ...] = ()
+
+    def count(self, outcome: str) -> int:
+        """How many requirements came to this."""
+        return sum(each.outcome == outcome for each in self.held)
+
+    @property
+    def total(self) -> int:
+        """How many requirements there are."""
+        return len(self.held)
+
+    @cached_property
+    def ruling(self) -> Ruling:
+        """The first line."""
+        return verdict(GATE, self)
+
+    @property
+    def outcome(self) -> str:
+        """What came of it: "pass", "fail", "undecided" or "void"."""
+        return OUTCOMES[self.ruling.standing]
+
+    @property
+    def status(self) -> int:
+        """The exit status of the command."""
+        return STATUS[self.outcome]
+
+
+def broken(name: str, why: object) -> GateResult:
+    """The result where card, run or gate cannot be read."""
+    return GateResult(name, [Held("readable", "void", Finding("gate.broken", {"why": str(why)}))])
+
+
+def hold(
+    gated: Gated,
+    config: GateConfig,
+    settings: Mapping[str, Any] | None = None,
+    digests: Digests | None = None,
+    today: datetime.date | None = None,
+) -> GateResult:
+    """Hold a card or a run against a gate.
+
+    Args:
+        gated: The card or the run.
+        config: What is demanded.
+        settings: Of the judge that runs now, besides those of the config.
+        digests: Of the labels and items there are now.
+        today: The day for which it is to hold; None: today.
+    """
+    given = [*config.judge.items(), *(settings or {}).items()]
+    held = [*_void(gated, config, given, digests, today or datetime.date.today())]
+    if config.standing is not None:
+        standings = gated.standings or {gated.name: "undecided"}
+        held += [_ruled("standing", verdict(STANDS, _Stands(*stands))) for stands in standings.items()]
+    for name, threshold in config.figures.items():
+        if (limits := gated.figures.get(name)) is None:
+            key = "gate.no_interval" if name in gated.figures else "gate.no_figure"
+            known = [figure for figure, ends in gated.figures.items() if ends is not None]
+            held.append(Held(name, "void", Finding(key, {"figure": name, "known": ", ".join(known) or "—"})))
+            continue
+        for rules, bound in ((AT_LEAST, threshold.at_least), (AT_MOST, threshold.at_most)):
+            if bound is not None:
+                held.append(_ruled(name, verdict(rules, Limit(name, bound, *limits))))
+    return GateResult(gated.name, held, tuple(_notes(gated, {key for key, _ in given})))
+
+
+def _notes(gated: Gated, compared: set[str]) -> Iterator[Finding]:
+    """What the gate of a card did not compare. A run is its own judge."""
+    if gated.expires is not None and not gated.settings:
+        yield Finding("gate.note_name_only", {"judge": gated.name})
+    elif gated.expires is not None and (left := [key for key in gated.settings if key not in compared]):
+        yield Finding("gate.note_not_compared", {"keys": ", ".join(left), "option": left[0]})
+
+
+def examine(
+    target: Path, config: Path | None, settings: Mapping[str, Any], data: Sequence[Path] = ()
+) -> tuple[GateResult, str]:
+    """Hold a card's file or a run's folder against a gate's file (None: the one here), and say in which language to
+    tell of it. `data`: the labels and items as they are now. Raises ConfigError, DataError."""
+    demands = config or Path(CONFIG)
+    if config is None and not demands.is_file():
+        way = f"Write what is demanded, e.g. {EXAMPLE}, or name another: --config FILE"
+        raise ConfigError(f"no gate is named, and {CONFIG} is not here. {way}")
+    demanded = read_gate(demands)
+    if target.is_dir():
+        if data:
+            raise ConfigError("--data is given for a run, which is its own data. Leave it out, or name a card.")
+        return hold(of_run(str(target)), demanded, settings), "en"
+    card = read_card(target)
+    digests = None
+    if data:
+        from undogmatic.datasets.table import TableOptions, read_table
+
+        table = read_table([*data], TableOptions(**card.data.options))
+        digests = table_digests(table, card.judge, card.criterion)
+        settings = {**table.settings.get(card.judge, {}), **settings}
+    return hold(of_card(card), demanded, settings, digests), card.language
+
+
+class _Stands(NamedTuple):
+    name: str
+    standing: Standing
+
+
+def _ruled(name: str, ruling: Ruling) -> Held:
+    return Held(name, OUTCOMES[ruling.standing], ruling.finding)
+
+
+def _void(
+    gated: Gated, config: GateConfig, given: Sequence[tuple[str, Any]], digests: Digests | None, today: datetime.date
+) -> list[Held]:
+    """Why the card says nothing of the judge that runs now, if so; and that it does, where that was asked."""
+    age = (today - gated.made).days
+    told: list[tuple[str, str, dict[str, Any]]] = []
+    if gated.status != "finished":
+        told.append(("finished", "gate.unfinished", {"status": gated.status}))
+    if gated.expires is not None and today > gated.expires:
+        told.append(("expiry", "gate.expired", {"date": str(gated.expires)}))
+    if config.max_age_days is not None:
+        key = "gate.too_old" if age > config.max_age_days else "gate.young"
+        told.append(("age", key, {"age": age, "most": config.max_age_days}))
+    for name, value in given:
+        now, then = setting(value), gated.settings.get(name, "")
+        key = "gate.setting_same" if now == then else "gate.setting_differs" if then else "gate.setting_unknown"
+        told.append(
+            (f"judge.{name}", key, {"option": name, "now": now} | ({"then": then} if then and now != then else {}))
+        )
+    ways = {"labels": ("gate.labels_same", "gate.labels_differ"), "items": ("gate.items_same", "gate.items_differ")}
+    for what, (same, differ) in ways.items():
+        bound = getattr(gated, what)
+        for wanted in filter(None, (getattr(config, what), getattr(digests, what, None))):
+            if bound.startswith(wanted):
+                told.append((what, same, {"then": bound[:12]}))
+            else:
+                told.append((what, differ, {"now": wanted[:12], "then": bound[:12]}))
+    return [Held(name, "pass" if key in _GOOD else "void", Finding(key, values)) for name, key, values in told]
+
+
+_GOOD = ("gate.young", "gate.setting_same", "gate.labels_same", "gate.items_same")

@@ -1,0 +1,330 @@
+"""Examines which trivial reading of the texts, or which column of the file, could explain a judge's agreement.
+
+The surface judge (`stats.words`) sees words and counts. It is fitted twice without the group that it judges: to the
+people's labels (does it reach as much as the judge?) and to the judge's verdicts (do they follow from the surface, so
+that nothing of the agreement is left among texts of equal surface?). Belief needs both answers in the judge's favour.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.results import Finding
+from undogmatic.records.verdict_table import SLICE, JudgeTable
+from undogmatic.stats import jackknife, means, rival, words
+from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.estimate import Estimate
+
+Outcome = Literal["beyond", "as_good", "follows", "column", "no_texts", "few"]
+FEWEST_GROUPS = 20
+MOST_ITEMS = 1500
+"""Most items that the surface judge is fitted to; of more, whole groups are drawn at random."""
+LEAST_LEFT = 0.25
+"""What is left of the agreement at equal surface counts if its lower limit is above this. Among 100 texts, a pattern
+over eight words is learned so far only that up to 0.2 seemed to be left (benchmarks/results/check_believed.csv)."""
+CUTS = 8
+"""Into how many parts the numbers of a column are cut."""
+MOST_COLUMNS = 30
+QUOTED = 4
+QUOTES = {"word": "“{}”", "stem": "“{}…”", "first": "“{} …”", "last": "“… {}”"}
+FROM_TEXT = ("first_word", "last_word")
+
+
+@dataclass(frozen=True)
+class SurfaceRival:
+    """What a judge that reads nothing reaches, beside the judge.
+
+    `outcome`: "as_good", it reaches as much; "follows", the judge's verdicts follow from the surface; "column", a
+    column of the file explains the agreement; "beyond", none of these; "no_texts", "few" groups: not examined.
+    `agreement` is the surface judge's with people in the judge's own coefficient, `accuracy` the share of labels that
+    it gets right (None for numbers), `increment` the judge's agreement (`judge`) minus the surface judge's, `at_equal`
+    what is left of the judge's at equal surface (or within the column's values), `foretold` how well the surface
+    foretells the judge's verdicts; `what` are the words, counts or the column that the rival leans on most. `n` items
+    have a verdict and a label, in `groups` units; `drawn` of so many, 0 if all were looked at.
+    """
+
+    outcome: Outcome
+    agreement: Estimate | None
+    accuracy: Estimate | None
+    increment: Estimate | None
+    at_equal: Estimate | None
+    foretold: Estimate | None
+    what: tuple[str, ...]
+    n: int
+    groups: int
+    judge: Estimate | None = None
+    drawn: int = 0
+
+
+class _Sides:
+    """Verdicts and labels by item as voices, and how what is foretold becomes a voice."""
+
+    def __init__(self, own: JudgeTable, items: pd.Index) -> None:
+        self.kind = own.table.kind
+        self.nominal = self.kind in ("unordered", "pass_fail", "pairwise")
+        self.coefficient: rival.Coefficient = (
+            "nominal" if self.nominal else "quadratic" if self.kind == "ordered" else "rank"
+        )
+        self.categories = np.arange(len(own.table.categories))
+        self.judge = self._voice(own.first(), "verdict", items)
+        self.people = self._voice(own.labels, "label", items)
+
+    def _voice(self, rows: pd.DataFrame, column: str, items: pd.Index) -> rival.Voice:
+        rows = rows[rows[column].notna() & rows["item"].isin(items)]
+        values = (rows[column].rank() if self.kind == "numeric" else rows[column]).to_numpy(dtype=np.float64)[:, None]
+        table = pd.DataFrame((values == self.categories).astype(np.float64) if self.nominal else values)
+        keys = rows["item"].to_numpy()
+        mean, square = (part.groupby(keys, sort=False).mean().reindex(items).to_numpy() for part in (table, table**2))
+        return rival.Voice(mean, square)
+
+    def targets(self, mean: Array) -> Array:
+        """What is to be foretold, shape (n_targets, n_items): shares of categories, or standardised numbers."""
+        if self.kind == "pass_fail":
+            return mean[:, 1:].T
+        if self.kind == "pairwise":
+            return (1 + mean[:, :1] - mean[:, 1:2]).T / 2
+        if self.nominal:
+            return mean.T
+        spread = float(np.nanstd(mean))
+        return (mean - np.nanmean(mean)).T / (spread if spread > 0 else 1.0)
+
+    def controls(self, told: Array) -> Array:
+        """What was foretold, a column per column of the voices, shape (n_items, n_columns)."""
+        if self.kind == "pass_fail":
+            return np.column_stack([1 - told[0], told[0]])
+        if self.kind == "pairwise":
+            rest = np.zeros((told.shape[1], self.categories.size - 2))
+            return np.column_stack([told[0], 1 - told[0], rest])
+        return np.asarray(told.T)
+
+    def said(self, told: Array, like: rival.Voice) -> rival.Voice:
+        """The verdicts of who foretells so: categories, or values as often as those of `like` occur."""
+        if self.kind == "unordered":
+            chosen = np.argmax(told, axis=0)
+        elif self.kind == "pairwise":
+            chosen = np.where(told[0] > 0.5, 0, 1)
+        else:
+            place = np.argsort(np.argsort(told[0], kind="stable"), kind="stable")
+            column = np.sort(like.mean[:, -1])
+            if not self.nominal:
+                return rival.voice(column[place])
+            chosen = (column[place] > 0.5).astype(np.intp)
+        return rival.voice((chosen[:, None] == self.categories).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What a column explains: `within`, what is left of the agreement among items of one value; `foretold`, how far it
+    foretells the verdicts; `agreement`, how far it reaches the labels."""
+
+    name: str
+    within: Estimate | None
+    foretold: Estimate | None
+    agreement: Estimate | None
+
+    @property
+    def explains(self) -> bool:
+        """Whether it foretells the verdicts, and nothing is shown to be left within its values."""
+        left = self.within is not None and self.within.low > LEAST_LEFT
+        return not left and self.foretold is not None and self.foretold.low > 0
+
+
+def _columns(own: JudgeTable, items: pd.Index, options: CheckOptions) -> dict[str, Index]:
+    """The columns that could be rivals, with a code per item: the maker, slices, the order shown, first and last word.
+    Numbers are cut into CUTS parts; a column that is constant, or has hardly two items per value, is none."""
+    table = own.table.items.reindex(items)
+    given = {str(name).removeprefix(SLICE): table[name] for name in table if str(name).startswith(SLICE)}
+    if "system" in table:
+        given["system"] = table["system"]
+    if "system_1" in table and "system_2" in table:
+        given["system"] = table["system_1"].astype(str) + " / " + table["system_2"].astype(str)
+    orders = own.first().groupby("item")["order"].agg(["nunique", "first"]).reindex(items)
+    if (orders["nunique"] == 1).all():
+        given["order"] = orders["first"]
+    if "text" in table:
+        texts = table["text"].fillna("").astype(str).str.lower()
+        seen = [(re.findall(r"\w+", text[:100]) or [""])[0] for text in texts]
+        last = [(re.findall(r"\w+", text[-100:]) or [""])[-1] for text in texts]
+        given |= {name: pd.Series(own, index=items) for name, own in zip(FROM_TEXT, (seen, last), strict=True)}
+    coded = {}
+    for name, values in list(given.items()):
+        if name in options.ignore or SLICE + name in options.ignore:
+            continue
+        if pd.api.types.is_numeric_dtype(values) and values.nunique() > CUTS:
+            given[name] = (values.rank(pct=True) * CUTS).round()
+        codes = pd.factorize(given[name].fillna("").astype(str))[0].astype(np.intp)
+        if 1 < codes.max(initial=0) + 1 <= codes.size / 2:
+            coded[name] = codes
+    return dict(list(coded.items())[:MOST_COLUMNS])
+
+
+@functools.lru_cache(maxsize=4)
+def _surface(
+    texts: tuple[str, ...], others: tuple[str, ...] | None, groups: tuple[int, ...], labelled: int, seed: int
+) -> words.Surface:
+    codes = np.array(groups, dtype=np.intp)
+    seen = words.marks(texts, others)
+    return words.Surface(seen, codes, np.arange(codes.size) < labelled, np.random.default_rng(seed))
+
+
+def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
+    """Fit the surface judge to labels and verdicts, look at the columns, and say whether one of them could explain how
+    far this judge agrees with people."""
+    table = own.table.items
+    labelled = own.labels.loc[own.labels["label"].notna(), "item"].unique()
+    items, n_labelled = _chosen(table, labelled, options)
+    sides = _Sides(own, items)
+    known = ~np.isnan(sides.judge.mean[:, 0]) & (np.arange(items.size) < n_labelled)
+    groups = pd.factorize(table["group"].reindex(items))[0].astype(np.intp)
+    codes = pd.factorize(groups[known])[0].astype(np.intp)
+    n, n_groups = int(known.sum()), int(codes.max(initial=-1)) + 1
+    drawn = len(labelled) if n_labelled < len(labelled) else 0
+    found = SurfaceRival("few", None, None, None, None, None, (), n, n_groups, drawn=drawn)
+    if n_groups < FEWEST_GROUPS:
+        return found
+    judge, people = sides.judge.of(known), sides.people.of(known)
+
+    def agreement(one: rival.Voice, other: rival.Voice) -> rival.Agreement | None:
+        return rival.agreement(one, other, sides.coefficient, options.rng(), codes)
+
+    def stated(made: rival.Agreement | None) -> Estimate | None:
+        return None if made is None else made.coefficient(options.level).replace(n=n)
+
+    own_agreement = agreement(judge, people)
+    found = replace(found, outcome="no_texts", judge=stated(own_agreement))
+    if own.table.has_texts:
+        pair = sides.kind == "pairwise"
+        texts = [
+            tuple(table[c].reindex(items).fillna("").astype(str)) for c in (("text_1", "text_2") if pair else ("text",))
+        ]
+        surface = _surface(texts[0], texts[1] if pair else None, tuple(groups.tolist()), n_labelled, options.seed)
+        targets = [sides.targets(side.mean) for side in (sides.people, sides.judge)]
+        told = [surface.foretell(own_target, shares=sides.nominal)[:, known[:n_labelled]] for own_target in targets]
+        signs = [2 * target - 1 if sides.nominal else target for target in targets]
+        lists = np.array([words.listed(surface.seen, np.sign(sign)).said[known] for sign in signs[1]])
+        said = [sides.controls(one) for one in (*told, (1 + lists) / 2 if sides.nominal else lists)]
+        controls = list(np.moveaxis(np.stack(said, axis=-1), 1, 0))
+        counter = sides.said(told[0], people)
+        like = agreement(counter, people)
+        increment = jackknife.difference(own_agreement, like, options.level) if own_agreement and like else None
+        left = rival.at_equal(judge, people, controls, sides.coefficient, options.level, codes)
+        right = (counter.mean * people.mean).sum(axis=1)
+        as_good = increment is None or increment.low <= 0
+        follows = not as_good and (left is None or left.low <= LEAST_LEFT)
+        leans = words.leaning(surface.seen, signs[int(follows)][-1 if sides.kind != "unordered" else 0], QUOTED)
+        found = replace(
+            found,
+            outcome="as_good" if as_good else "follows" if follows else "beyond",
+            agreement=stated(like),
+            accuracy=means.interval(right, options.level, groups=codes, bounds=(0, 1)) if sides.nominal else None,
+            increment=increment,
+            at_equal=left,
+            foretold=stated(agreement(sides.said(told[1], judge), judge)),
+            what=tuple(dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leans)),
+        )
+    if found.outcome in ("beyond", "no_texts"):
+        for name, values in _columns(own, items[known], options).items():
+            within = rival.within(judge, people, values, sides.coefficient, options.level, codes)
+            reached = [
+                stated(agreement(sides.said(sides.targets(rival.by_value(values, side.mean, codes)), side), side))
+                for side in (judge, people)
+            ]
+            column = _Column(name, within, *reached)
+            if column.explains:
+                outcome: Outcome = "follows" if name in FROM_TEXT else "column"
+                return replace(found, outcome=outcome, at_equal=within, foretold=column.foretold, what=(name,))
+    return found
+
+
+def _chosen(table: pd.DataFrame, labelled: Sequence[str], options: CheckOptions) -> tuple[pd.Index, int]:
+    """The items that are looked at, labelled ones first, and how many are labelled: MOST_ITEMS at most, whole groups
+    drawn at random of more."""
+    has = table.index.isin(labelled)
+    chosen: list[pd.Index] = []
+    room = MOST_ITEMS
+    for part in (table[has], table[~has]):
+        if len(part) > room:
+            order = options.rng().permutation(part["group"].unique())
+            sizes = part["group"].value_counts()[order].cumsum()
+            chosen.append(part.index[part["group"].isin(sizes.index[sizes <= room])])
+        else:
+            chosen.append(part.index)
+        room -= len(chosen[-1])
+    return chosen[0].append(chosen[1]), len(chosen[0])
+
+
+def rival_sentence(found: SurfaceRival) -> Finding:
+    """The second sentence of the answer: what else could explain the agreement."""
+    values: dict[str, Any] = {"n": found.n, "groups": found.groups}
+    if found.outcome == "no_texts":
+        return Finding("surface.no_texts", {})
+    if found.outcome == "few":
+        return Finding("surface.few", values | {"needed": FEWEST_GROUPS})
+    if found.judge is None:
+        return Finding("surface.constant", values)
+    values |= {"judge": found.judge.value, "level": found.judge.level}
+    if found.outcome in ("follows", "column"):
+        left, foretold = found.at_equal, found.foretold
+        values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
+        values |= {"left": left.value, "interval": left.interval} if left else {"left": 0.0, "interval": (0.0, 0.0)}
+        return Finding(f"surface.{found.outcome}", values)
+    reached, more, left = found.agreement, found.increment, found.at_equal
+    if reached is None or more is None or left is None:
+        return Finding("surface.constant", {"n": found.n, "groups": found.groups})
+    values |= {"agreement": reached.value, "more": more.value, "interval": more.interval}
+    if found.accuracy is not None:
+        values |= {"accuracy": found.accuracy.value}
+    values |= {"what": found.what} if found.outcome == "as_good" else left.values("left", "left_")
+    return Finding(f"surface.{found.outcome}{'' if found.accuracy is not None else '_numbers'}", values)
+
+
+def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
+    """Tell what the rival reaches, why it could not be examined, and how the judge's errors go with length."""
+    for name in ("agreement", "accuracy", "increment", "at_equal", "foretold"):
+        told.figure(f"surface.{name}", getattr(found, name))
+    if found.outcome in ("no_texts", "few") or not own.table.has_texts:
+        sentence = rival_sentence(replace(found, outcome="few" if found.outcome == "few" else "no_texts"))
+        told.lacks("surface", sentence.key, **sentence.values)
+        return
+    if found.drawn:
+        told.note("surface.drawn", Weight.DETAIL, n=found.n, of=found.drawn)
+    if own.table.kind == "unordered":
+        return
+    rows = own.pairs()
+    errors = [_worth(own, rows[column]) for column in ("verdict", "label")]
+    texts = own.table.items.reindex(rows["item"])
+    parts = ("text_1", "text_2") if own.table.kind == "pairwise" else ("text",)
+    sizes = [
+        np.log2(texts[part].fillna("").astype(str).str.len().clip(lower=1).to_numpy(dtype=float)) for part in parts
+    ]
+    length = sizes[0] - sizes[1] if len(sizes) > 1 else sizes[0]
+    groups = rows["code"].to_numpy()
+    tests, both = (
+        rival.slope(length, errors[0] - errors[1], level, groups) for level in (2 * options.level - 1, options.level)
+    )
+    if tests is None or both is None:
+        told.lacks("length_bias", "surface.same_length")
+        return
+    told.figure("surface.length_bias", both)
+    outcome = both.against(0) if options.margin is None else both.against(options.margin, inner=tests)
+    if outcome in ("beyond", "against") or options.margin is None:
+        outcome = both.against(0)
+    key = {"beyond": "longer_higher", "against": "longer_lower", "within": "no_length_bias"}.get(outcome, "length_open")
+    settle = Finding("surface.settle_margin", {}) if options.margin is None else None
+    values = {"n": rows["item"].nunique(), "groups": both.n_groups, "level": options.level}
+    key += "_pair" if own.table.kind == "pairwise" else ""
+    told.note(f"surface.{key}", Weight.QUALIFIES, settle=settle, **both.values("slope"), **values)
+
+
+def _worth(own: JudgeTable, values: pd.Series) -> Array:
+    """Verdicts as numbers: a choice of the first of two outputs is 1, of the second 0, a tie half."""
+    numbers = values.to_numpy(dtype=np.float64)
+    return np.array([1.0, 0.0, 0.5])[numbers.astype(np.intp)] if own.table.kind == "pairwise" else numbers

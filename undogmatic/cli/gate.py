@@ -1,0 +1,61 @@
+"""`undogmatic gate`: whether a trust card, or a run, meets what is demanded; for continuous integration."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from undogmatic.cli.check import pairs_of
+from undogmatic.errors import UndogmaticError
+from undogmatic.safety.command import tell
+from undogmatic.safety.files import ALL, write
+
+STATUSES = "exit status: 0 pass, 1 fail, 2 undecided, 3 void or broken"
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    from undogmatic.records.wordings import languages
+
+    parser = commands.add_parser(
+        "gate", help="whether a trust card or a run meets thresholds, for continuous integration", epilog=STATUSES
+    )
+    parser.add_argument("target", metavar="CARD|RUN", help="a card that `undogmatic check` wrote, or a run's folder")
+    now = "a setting of the judge that runs now, e.g. model=gpt-5 prompt=@prompt.txt (@: what is in the file)"
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=now)
+    parser.add_argument("--config", metavar="FILE", help="what is demanded (default: undogmatic-gate.yaml)")
+    data = "labels and items as they are now, read as they were for the card; once for each file"
+    parser.add_argument("--data", action="append", metavar="FILE", help=data)
+    parser.add_argument("--junit", metavar="FILE", help="write JUnit XML")
+    parser.add_argument("--markdown", metavar="FILE", help="write Markdown, for a comment")
+    parser.add_argument("--language", choices=languages(), help="of what is said (default: the card's, else en)")
+    parser.error = partial(_refuse, parser)
+    parser.set_defaults(run=run, refuse=parser.error)
+
+
+def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+    """End with 3 where argparse would end with 2, which here means undecided."""
+    parser.print_usage(sys.stderr)
+    parser.exit(3, f"{parser.prog}: error: {message}\n")
+
+
+def run(typed: argparse.Namespace) -> None:
+    """Print what came of it, write what was asked for, and exit with its status."""
+    from undogmatic.analyses import gate
+    from undogmatic.report import gate as shown
+
+    try:
+        settings, data = pairs_of(typed.overrides, "KEY=VALUE"), [Path(path) for path in typed.data or ()]
+        config = None if typed.config is None else Path(typed.config)
+        result, language = gate.examine(Path(typed.target), config, settings, data)
+    except (UndogmaticError, OSError, ImportError) as error:  # whose exit status would mean undecided
+        result, language = gate.broken(typed.target, tell(error, "undogmatic gate")[0]), "en"
+    words = shown.words(typed.language or language)
+    shown.show(result, words)
+    for path, written in ((typed.junit, shown.junit), (typed.markdown, shown.markdown)):
+        if path is not None:
+            write(Path(path), written(result, words), ALL)
+    sys.exit(result.status)

@@ -1,0 +1,66 @@
+"""Reads scores of Langfuse, as its API answers them or as its tables are exported (JSON, JSON Lines, CSV).
+
+A score with the source ANNOTATION is the label of its author; one of an evaluator (EVAL) or set by a program (API) is a
+verdict on the criterion of its name. An export of scores holds no texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from undogmatic.datasets.readers.log import Head, Reader, Row, cell, first_of, joined, number, records, snake
+
+_JUDGES = {"EVAL": "langfuse evaluator", "API": "langfuse api"}
+_NEEDED = {"name", "value", "source", "data_type"}
+
+
+def _claims(head: Head) -> bool:
+    first = first_of(head.value.get("data") if head.has("data") else head.value)
+    names = {snake(name) for name in head.columns or (first if isinstance(first, Mapping) else ())}
+    return names >= _NEEDED and bool(names & {"trace_id", "subject", "session_id"})
+
+
+def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
+    verdicts, labels = list[Row](), list[Row]()
+    for place, given in records(path, problems, "data"):
+        score = {snake(name): value for name, value in given.items()}
+        value = _value(score)
+        if score.get("data_type") in ("TEXT", "CORRECTION"):
+            problems.append(f"{place}: a score of the type {score['data_type']} is no verdict; it was left out.")
+            continue
+        row: Row = {"item": _item(score), "criterion": str(score.get("name")), "place": place}
+        row |= {name: cell(score.get(name)) for name in ("trace_name", "environment") if score.get(name)}
+        source = str(score.get("source")).upper()
+        if source == "ANNOTATION":
+            who = score.get("author_user_name") or score.get("author_user_id") or "annotation"
+            labels.append(row | {"label": value, "rater": str(who)})
+        else:
+            said = {"verdict": value} if value is not None else {"reason": "the score has no value"}
+            verdicts.append(row | {"judge": _JUDGES.get(source, source.lower())} | said)
+    yield from joined(verdicts, labels, path, problems)
+
+
+def _value(score: Mapping[str, Any]) -> Any:
+    value, words = score.get("value"), score.get("string_value")
+    if score.get("data_type") == "CATEGORICAL":
+        return cell(words or value)
+    if score.get("data_type") == "BOOLEAN":
+        said = str(words if words not in (None, "") else value).lower()
+        return {"1": "true", "1.0": "true", "0": "false", "0.0": "false"}.get(said, said)
+    return cell(number(value))
+
+
+def _item(score: Mapping[str, Any]) -> str:
+    """The trace, session or experiment that was scored; a part of a trace has the name of both."""
+    subject = score.get("subject")
+    if isinstance(subject, Mapping):
+        parts = [subject.get("traceId") or subject.get("trace_id"), subject.get("id")]
+    else:
+        parts = [score.get("trace_id"), score.get("observation_id")]
+        parts = parts if any(parts) else [score.get("session_id") or score.get("dataset_run_id")]
+    return "/".join(str(part) for part in parts if part) or str(score.get("id"))
+
+
+READER = Reader("scores of Langfuse", _claims, _rows)

@@ -1,0 +1,112 @@
+"""Reads traces of MLflow with assessments, as exported: `Trace.to_dict()` or `to_json()` in a list or one a line, or
+the data frame of `mlflow.search_traces` written as JSON records.
+
+Feedback of a judge or of code is a verdict; feedback and expectations of people on the same name are labels. A judge's
+feedback that a person overrode stays its verdict, and what the person put in its place is the label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from undogmatic.datasets.readers.log import Head, Reader, Row, cell, facts, first_of, joined, records, text_of
+from undogmatic.records.labels import HUMAN
+from undogmatic.safety.outside import Unreadable, json_value
+
+
+def _claims(head: Head) -> bool:
+    trace = first_of(head.value.get("traces") if head.has("traces") else head.value)
+    if not isinstance(trace, Mapping):
+        return False
+    info = trace.get("info")
+    whole = isinstance(info, Mapping) and ("trace_id" in info or "request_id" in info)
+    return whole or all(name in trace for name in ("trace_id", "trace", "state"))
+
+
+def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
+    traces = [(place, *_trace(given)) for place, given in records(path, problems, "traces")]
+    every = [one for *_, assessments in traces for one in assessments]
+    judged = {_name(one) for one in every if "JUDGE" in _source(one)}
+    judged = judged or {_name(one) for one in every if _source(one) != "HUMAN" and one.get("feedback")}
+    others = {_name(one) for one in every if _gives_label(one, judged) and _name(one) not in judged}
+    renamed = dict.fromkeys(others, *judged) if len(judged) == len(others) == 1 else {}
+    verdicts, labels = list[Row](), list[Row]()
+    for place, about, assessments in traces:
+        expected = {_name(one): _value(one) for one in assessments if one.get("expectation") and _name(one) != HUMAN}
+        row = facts(expected) | about | {"place": place}
+        replaced = {one["overrides"] for one in assessments if one.get("overrides")}
+        for one in assessments:
+            name, value, stands = _name(one), _value(one), one.get("valid") is not False
+            if _gives_label(one, judged) and stands:
+                labels.append(row | {"criterion": renamed.get(name, name), "label": value, "rater": _who(one)})
+            elif _source(one) != "HUMAN" and (stands or one.get("assessment_id") in replaced):
+                said = {"judge": _who(one), "criterion": name} | _settings(one)
+                verdicts.append(row | said | ({"verdict": value} if value is not None else {"reason": _error(one)}))
+    yield from joined(verdicts, labels, path, problems)
+
+
+def _gives_label(one: Mapping[str, Any], judged: set[str]) -> bool:
+    """Whether a person's assessment is a label: all feedback is, and an expectation with the name of what judges say
+    or that with which labels are logged."""
+    return _source(one) == "HUMAN" and (bool(one.get("feedback")) or _name(one) in {*judged, HUMAN})
+
+
+def _trace(given: Mapping[str, Any]) -> tuple[Row, list[Mapping[str, Any]]]:
+    """What is known of the output of a trace, and its assessments."""
+    info = given.get("info") or given
+    spans = (given.get("data") or {}).get("spans") or given.get("spans") or ()
+    root: Mapping[str, Any] = next(
+        (span for span in spans if not (span.get("parent_span_id") or span.get("parent_id"))), {}
+    )
+    attributes, noted = root.get("attributes") or {}, info.get("trace_metadata") or {}
+    asked = attributes.get("mlflow.spanInputs") or noted.get("mlflow.traceInputs") or info.get("request_preview")
+    made = attributes.get("mlflow.spanOutputs") or noted.get("mlflow.traceOutputs") or info.get("response_preview")
+    tags = {key: value for key, value in (info.get("tags") or {}).items() if not key.startswith("mlflow.")}
+    about = facts(tags) | {
+        "item": str(tags.get("item") or info.get("trace_id") or info.get("request_id")),
+        "input": text_of(given.get("request") or _plain(asked)),
+        "text": text_of(given.get("response") or _plain(made)),
+        "system": noted.get("mlflow.modelId"),
+    }
+    return about, [one for one in info.get("assessments") or () if isinstance(one, Mapping)]
+
+
+def _plain(text: Any) -> Any:
+    """The value of a JSON text; what is none as it is."""
+    try:
+        return json_value(text) if isinstance(text, str) else text
+    except Unreadable:
+        return text
+
+
+def _name(one: Mapping[str, Any]) -> str:
+    return str(one.get("assessment_name") or one.get("name") or "")
+
+
+def _source(one: Mapping[str, Any]) -> str:
+    return str((one.get("source") or {}).get("source_type"))
+
+
+def _who(one: Mapping[str, Any]) -> str:
+    return str((one.get("source") or {}).get("source_id") or _source(one).lower())
+
+
+def _value(one: Mapping[str, Any]) -> Any:
+    held = (one.get("feedback") or one.get("expectation") or {}).get("value")
+    return cell(_plain(held.get("value")) if isinstance(held, Mapping) and "value" in held else held)
+
+
+def _error(one: Mapping[str, Any]) -> str:
+    error = (one.get("feedback") or {}).get("error") or one.get("error") or {}
+    return str(error.get("error_message") or error.get("error_code") or "the feedback has no value")
+
+
+def _settings(one: Mapping[str, Any]) -> Row:
+    noted = one.get("metadata") or {}
+    known = ("model", "prompt", "temperature", "mlflow.assessment.judgeModel")
+    return {f"settings.{key.rpartition('.')[2]}": str(noted[key]) for key in known if noted.get(key)}
+
+
+READER = Reader("traces of MLflow", _claims, _rows)

@@ -1,0 +1,120 @@
+"""Reads the output file of a batch in OpenAI's form, whose answers are verdicts: a number or word, JSON, or a text that
+ends in one (`[[B]]`, `Score: 4`).
+
+An answer in JSON with several numbers or words gives a criterion each. What holds no verdict, a refusal, a cut answer
+or a failed request is a missing verdict, and the reason is kept.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from undogmatic.datasets.readers.log import Head, Reader, Row, at, cell, first_of, records, text_of
+from undogmatic.safety.outside import Unreadable, brief, json_value
+
+JUDGE = "batch"
+LONGEST_WORD, MOST_WORDS = 30, 3
+_REMARKS = set(
+    "reason reasoning explanation rationale critique analysis comment comments evidence thought thoughts feedback "
+    "justification justificativa explicacao explicação motivo razao razão comentario comentário".split()
+)
+_FENCE = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
+_MARKED = re.compile(r"\[\[\s*([^\[\]]{1,30}?)\s*\]\]")
+_STATED = re.compile(
+    r"\b(?:score|rating|grade|verdict|answer|label|choice|winner|decision|nota|veredito|pontuação|classificação|decisão"
+    r"|resposta|rótulo)\b\W{0,4}(?:is|é)?\W{0,4}([\w.,+-]+(?:/\d+)?)",
+    re.IGNORECASE,
+)
+
+
+def _claims(head: Head) -> bool:
+    if not head.has("custom_id", "response"):
+        return False
+    response = head.value["response"]
+    return response is None or (isinstance(response, Mapping) and ("body" in response or "status_code" in response))
+
+
+def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
+    found = [(place, line, *_said(line)) for place, line in records(path, problems)]
+    criteria = dict.fromkeys(name for *_, values, _ in found for name in values) or {None: None}
+    models = dict.fromkeys(model for _, line, *_ in found if (model := at(line, "response", "body", "model")))
+    judge = str(next(iter(models))) if len(models) == 1 else JUDGE  # a request that failed names none
+    for place, line, values, why in found:
+        body = (line.get("response") or {}).get("body") or {}
+        row: Row = {"item": str(line.get("custom_id")), "judge": str(body.get("model") or judge), "place": place}
+        told = {"settings.model": body.get("model"), "settings.temperature": body.get("temperature")}
+        row |= {key: str(value) for key, value in told.items() if value is not None}
+        for name in values or criteria:
+            row |= {"criterion": name, "confidence": _confidence(body, values.get(name))}
+            yield row | ({"verdict": values[name]} if name in values else {"reason": why})
+
+
+def _said(line: Mapping[str, Any]) -> tuple[dict[str | None, Any], str | None]:
+    """The verdicts of an answer by criterion, or why there is none."""
+    response = line.get("response") or {}
+    body, error = response.get("body") or {}, line.get("error")
+    failed = error or body.get("error")
+    if failed or response.get("status_code", 200) != 200:
+        return {}, str(text_of((failed or {}).get("message")) or f"the request failed ({response.get('status_code')})")
+    choice = first_of(body.get("choices")) or {}
+    message = choice.get("message") or {}
+    if message.get("refusal"):
+        return {}, f"refusal: {message['refusal']}"
+    text = text_of(message.get("content")) or text_of([one for one in body.get("output") or () if one.get("content")])
+    values = verdicts_of(text or "")
+    cut = choice.get("finish_reason") == "length" or body.get("status") == "incomplete"
+    if values and not (cut and None in values):
+        return values, None
+    return {}, "the answer was cut" if cut else f"the answer holds no verdict: {brief(text or '', 80)}"
+
+
+def verdicts_of(text: str) -> dict[str | None, Any]:
+    """The verdicts in an answer, by criterion (None: there is one and it names none); {} if there are none."""
+    text = text.strip()
+    fenced = _FENCE.findall(text)
+    for part in (text, *fenced[-1:], text[text.find("{") : text.rfind("}") + 1]):
+        try:
+            value = json_value(part)
+        except Unreadable:
+            continue
+        return _of_json(value)
+    for pattern in (_MARKED, _STATED):
+        if stated := pattern.findall(text):
+            return {None: stated[-1].strip("., ")}
+    word = text.strip("*_`\"' .!")
+    short = 0 < len(word) <= LONGEST_WORD and len(word.split()) <= MOST_WORDS and "\n" not in word
+    return {None: word} if short else {}
+
+
+def _of_json(value: Any) -> dict[str | None, Any]:
+    if not isinstance(value, Mapping):
+        return {None: cell(value)} if isinstance(value, int | float | str) else {}
+    found: dict[str | None, Any] = {}
+    for name, inner in value.items():
+        if name.lower() in _REMARKS or name.lower() == "confidence":
+            continue
+        if isinstance(inner, Mapping):
+            for key, held in _of_json(inner).items():
+                found[name if key is None else key] = held
+        elif isinstance(inner, int | float) or (isinstance(inner, str) and 0 < len(inner) <= LONGEST_WORD):
+            found[name] = cell(inner)
+    return {None: next(iter(found.values()))} if len(found) == 1 and not _nested(value) else found
+
+
+def _nested(value: Mapping[str, Any]) -> bool:
+    return any(isinstance(inner, Mapping) for inner in value.values())
+
+
+def _confidence(body: Mapping[str, Any], verdict: Any) -> float | None:
+    """The probability of the token that is the verdict, where the answer has log-probabilities."""
+    choice = first_of(body.get("choices")) or {}
+    tokens = (choice.get("logprobs") or {}).get("content") or ()
+    same = [token for token in tokens if str(token.get("token")).strip() == str(verdict)]
+    return math.exp(min(0.0, float(same[-1]["logprob"]))) if same else None
+
+
+READER = Reader("the output of a batch", _claims, _rows)

@@ -1,0 +1,111 @@
+"""Reads the folder of a run of ours: its journal, the labels that people gave it or its dataset had, and its texts.
+
+The texts are those of `with_labels.jsonl`, else of the dataset's file where it is still as it was. Of several judgments
+with one key the last counts, as a resumed run asks again what got no answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from undogmatic.datasets.readers.log import Head, Reader, Row, at, cell, facts, joined, lines, records
+from undogmatic.errors import DataError
+from undogmatic.records.records import OVERALL, text_mark
+from undogmatic.safety.outside import read_yaml
+
+MANIFEST, JOURNAL, SCORES = "run.json", "judgments.jsonl", "scores.csv"
+REVIEWED, LABELS, WITH_LABELS = "labels.jsonl", "labels.csv", "with_labels.jsonl"
+_CONFIG, _START = ".hydra/config.yaml", ".hydra/hydra.yaml"
+_NOT_FACTS = ("id", "text", "inputs", "pair", "maker", "label_count", "label_spread", "inclusion_probability", "parent")
+
+
+def _claims(head: Head) -> bool:
+    return head.path.is_dir() and (head.path / MANIFEST).is_file() and (head.path / JOURNAL).is_file()
+
+
+def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
+    journal = path / JOURNAL
+    last = {_key(given): (number, given) for number, given in lines(journal, problems)}
+    known = _items(path, problems)
+    groups = {r["item_id"]: r["group"] for _, r in _table(path / SCORES, problems) if r.get("group")}
+    verdicts = []
+    for number, given in last.values():
+        outcome, origin, item = given["outcome"], given.get("provenance") or {}, str(given["item_id"])
+        row: Row = {"item": item, "group": groups.get(item)} | known.get(item, {}) | _settings(origin)
+        row |= {"judge": given["judge"], "criterion": given.get("criterion", OVERALL), "repeat": given.get("repeat", 0)}
+        row |= {"place": f"{journal}:{number}"}
+        if outcome.get("kind") == "verdict":
+            category, score = outcome.get("category"), outcome.get("score")
+            confidence = None if outcome.get("confidence") is None else outcome["confidence"] / 100
+            row |= {"verdict": cell(score if category is None else category), "confidence": confidence}
+        else:
+            row |= {"reason": str(outcome.get("message") or outcome.get("reason"))}
+        verdicts.append(row)
+    criteria = dict.fromkeys(row["criterion"] for row in verdicts)
+    yield from joined(verdicts, list(_labels(path, criteria, problems)), path, problems)
+
+
+def _key(given: Mapping[str, Any]) -> tuple[Any, ...]:
+    return given["item_id"], given["judge"], given.get("criterion"), given.get("repeat", 0)
+
+
+def _settings(origin: Mapping[str, Any]) -> Row:
+    told = {"model": "model", "prompt": "prompt_hash", "program": "program_hash", "readout": "readout"}
+    return {f"settings.{name}": str(origin[key]) for name, key in told.items() if origin.get(key)}
+
+
+def _labels(path: Path, criteria: Mapping[str, None], problems: list[str]) -> Iterator[Row]:
+    """The labels of the review, where there was one, else those of the dataset."""
+    about = [OVERALL] if OVERALL in criteria else list(criteria)
+    if (path / REVIEWED).is_file():
+        last = {(one["item_id"], one["labeller"]): one for _, one in lines(path / REVIEWED, problems)}
+        for (item, who), one in last.items():
+            label = one["given"] if isinstance(one.get("given"), str) else one["label"]
+            yield from ({"item": item, "criterion": c, "label": cell(label), "rater": who} for c in about)
+    else:
+        for _, row in _table(path / LABELS, problems):
+            named = [row["criterion"]] if row.get("criterion") else about
+            yield from (
+                {"item": row["item_id"], "criterion": c, "label": row["label"], "rater": "dataset"} for c in named
+            )
+
+
+def _table(path: Path, problems: list[str]) -> list[tuple[str, Mapping[str, Any]]]:
+    return records(path, problems) if path.is_file() else []
+
+
+def _items(path: Path, problems: list[str]) -> dict[str, Row]:
+    """What is known of the items, by id."""
+    marks = {row["item_id"]: row.get("text_mark") for _, row in _table(path / LABELS, problems)}
+    source = path / WITH_LABELS if (path / WITH_LABELS).is_file() else _dataset(path)
+    if source is None:
+        return {}
+    known: dict[str, Row] = {}
+    for number, given in enumerate((row for _, row in _table(source, [])), 1):
+        inputs = given.get("inputs") or {name: given[name] for name in ("text", "summary", "source") if given.get(name)}
+        text = "\n\n".join(str(value) for value in inputs.values())
+        item = str(given.get("id") or number)
+        if marks.get(item, text_mark(text)) != text_mark(text):
+            problems.append(f"{source}: the text of {item} is no longer the one that was judged; no text was read.")
+            return {}
+        more = {key: value for key, value in given.items() if key not in _NOT_FACTS and "label" not in key}
+        known[item] = facts(more) | {"text": text or None, "system": given.get("maker")}
+    return known
+
+
+def _dataset(path: Path) -> Path | None:
+    """The file of the run's dataset, if it is one that is still there."""
+    with contextlib.suppress(DataError, ImportError, OSError):  # without Hydra's extra its config is not read
+        named, start = at(read_yaml(path / _CONFIG), "dataset", "path"), None
+        with contextlib.suppress(DataError):
+            start = at(read_yaml(path / _START), "hydra", "runtime", "cwd")
+        found = Path(str(start or ".")) / str(named) if named else None
+        if found is not None and found.suffix in (".jsonl", ".csv") and found.is_file():
+            return found
+    return None
+
+
+READER = Reader("the folder of a run", _claims, _rows)

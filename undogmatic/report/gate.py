@@ -1,0 +1,71 @@
+"""Shows what came of a gate: on the terminal, as JUnit XML and as Markdown for a comment, all in the same sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from undogmatic.analyses import gate
+from undogmatic.analyses.gate import GateResult
+from undogmatic.report.check import words_of
+from undogmatic.report.document import Block, Bullets, Document, Paragraph, Table, rendered, xml
+from undogmatic.report.terminal import put
+from undogmatic.report.words import Words
+
+MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "void": "∅"}
+SUITE = "undogmatic.gate"
+
+
+def words(language: str) -> Words:
+    """The words of a gate, and those of the figures that it names."""
+    return words_of(language, Path(gate.__file__).with_name("gate.texts.yaml"))
+
+
+def lines(result: GateResult, words: Words) -> list[tuple[str, str]]:
+    """What came of each requirement, and the sentence; what was not passed first."""
+    ordered = sorted(result.held, key=lambda held: -gate.STATUS[held.outcome])
+    return [(held.outcome, words.say(held.finding)) for held in ordered]
+
+
+def first_line(result: GateResult, words: Words) -> str:
+    """What came of all of them together."""
+    return words.say(result.ruling.finding)
+
+
+def show(result: GateResult, words: Words) -> None:
+    """Print the first line, each requirement, and what was not compared."""
+    put([first_line(result, words)], style="bold")
+    put([f"{MARKS[outcome]} {sentence}" for outcome, sentence in lines(result, words)])
+    put([words.say(note) for note in result.notes])
+
+
+def junit(result: GateResult, words: Words) -> str:
+    """JUnit XML: a test case for each requirement; what is void is an error, what is undecided a failure."""
+    cases = []
+    for held in result.held:
+        sentence = xml(words.say(held.finding))
+        inside = ""
+        if held.outcome != "pass":
+            kind = "error" if held.outcome == "void" else "failure"
+            inside = f'<{kind} type="{held.outcome}" message="{sentence}">{sentence}</{kind}>'
+        cases.append(
+            f'<testcase classname="{xml(f"{SUITE}.{result.name}")}" name="{xml(held.name)}">{inside}</testcase>'
+        )
+    failures = result.count("fail") + result.count("undecided")
+    counts = f'tests="{result.total}" failures="{failures}" errors="{result.count("void")}" skipped="0"'
+    body = "\n".join(cases)
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {counts}>\n<testsuite name="{SUITE}" {counts}>\n'
+        f"{body}\n</testsuite>\n</testsuites>\n"
+    )
+
+
+def markdown(result: GateResult, words: Words) -> str:
+    """Markdown for the comment of a pull request."""
+    said = [(words.text(f"checked.gate_{outcome}"), sentence) for outcome, sentence in lines(result, words)]
+    headers = [words.heading(name, "checked") for name in ("outcome", "requirement")]
+    blocks: list[Block] = [Paragraph(first_line(result, words), "verdict"), Table(headers, said)]
+    if result.notes:
+        blocks.append(Bullets(list(map(words.say, result.notes))))
+    outcome = words.text(f"checked.gate_{result.outcome}")
+    title = words.text("checked.gate_title", name=result.name)
+    return rendered(Document(words.language, title, f"{MARKS[result.outcome]} {outcome}", blocks), "report.md")

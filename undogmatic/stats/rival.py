@@ -1,0 +1,155 @@
+"""Compares a judge's agreement with people with that of a rival, and tells what is left of it at equal rival.
+
+One coefficient serves all kinds of verdicts, as each is a ratio of sums over items: "nominal", Cohen's kappa;
+"quadratic", kappa weighted by squared distance; "rank", Pearson's correlation of what are ranks already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from undogmatic.stats import checks, jackknife, means
+from undogmatic.stats.checks import Array, Groups, Index, Rng
+from undogmatic.stats.estimate import Estimate
+
+Coefficient = Literal["nominal", "quadratic", "rank"]
+
+
+class Voice(NamedTuple):
+    """What one side says of each item, shape (n_items, n_columns) each: the mean of what it says of an item, and the
+    mean of its squares. "nominal": a column of 0 and 1 per category; else one column."""
+
+    mean: Array
+    square: Array
+
+    def of(self, rows: NDArray[np.bool_]) -> Voice:
+        """Of some items."""
+        return Voice(self.mean[rows], self.square[rows])
+
+
+def voice(mean: Array) -> Voice:
+    """A side that says one thing of each item."""
+    table = mean[:, None] if mean.ndim == 1 else mean
+    return Voice(table, table**2)
+
+
+class Agreement(jackknife.LeftOut):
+    """How far two sides agree, ready for intervals and differences. As it hangs on sums over items alone, leaving a
+    unit out takes its sums off. Raises `jackknife.Undefined` where nothing varies."""
+
+    def __init__(self, one: Voice, other: Voice, coefficient: Coefficient, rng: Rng, groups: Groups) -> None:
+        """Sum what the coefficient needs of two sides of the same items."""
+
+        def of_sums(sums: Array) -> Array:
+            product, a, b, a2, b2 = np.split(sums[..., 1:] / sums[..., :1], 5, axis=-1)
+            return np.asarray((product - a * b).sum(axis=-1) / _scale(a, b, a2, b2, coefficient))
+
+        parts = one.mean * other.mean, one.mean, other.mean, one.square, other.square
+        self._of_sums = of_sums
+        columns = np.hstack([np.ones((len(one.mean), 1)), *parts])
+        super().__init__(columns, lambda rows: float(of_sums(rows.sum(axis=0))), rng, groups)
+
+    @cached_property
+    def values(self) -> Array:
+        """The coefficient without each of `left` in turn."""
+        own = np.column_stack([np.bincount(self.left, column) for column in self.data.T])
+        with np.errstate(all="ignore"):
+            return self._of_sums(self.data.sum(axis=0) - own)
+
+
+def _scale(a: Array, b: Array, a2: Array, b2: Array, coefficient: Coefficient) -> Array:
+    """By what the sum of covariances is divided; NaN where nothing varies."""
+    if coefficient == "nominal":
+        scale = 1 - (a * b).sum(axis=-1)
+    elif coefficient == "quadratic":
+        scale = (a2 + b2 - 2 * a * b).sum(axis=-1) / 2
+    else:
+        scale = np.sqrt(np.maximum(0, (a2 - a**2) * (b2 - b**2))).sum(axis=-1)
+    return np.where(scale > 1e-12, scale, np.nan)
+
+
+def _scale_of(one: Voice, other: Voice, coefficient: Coefficient) -> float:
+    a, b, a2, b2 = (part.mean(axis=0) for part in (one.mean, other.mean, one.square, other.square))
+    return float(_scale(a, b, a2, b2, coefficient))
+
+
+def agreement(one: Voice, other: Voice, coefficient: Coefficient, rng: Rng, groups: Groups) -> Agreement | None:
+    """`Agreement`, or None where nothing varies."""
+    try:
+        return Agreement(one, other, coefficient, rng, groups)
+    except jackknife.Undefined:
+        return None
+
+
+def at_equal(
+    judge: Voice, people: Voice, controls: Sequence[Array], coefficient: Coefficient, level: float, groups: Groups
+) -> Estimate | None:
+    """What is left of their agreement among items of which the rival says the same, in units of the coefficient.
+
+    Both sides are regressed on the controls, what the rival says of either; the mean product of what is left is divided
+    by what the covariance is divided by in the coefficient. None where nothing varies.
+
+    Args:
+        controls: One table per column of the voices, each of shape (n_items, n_controls).
+    """
+    pairs, freedom = [], np.empty(judge.mean.shape[1])
+    for column, own in enumerate(controls):
+        design = np.column_stack([np.ones(len(own)), own])
+        sides = np.column_stack([judge.mean[:, column], people.mean[:, column]])
+        slopes, _, rank, _ = np.linalg.lstsq(design, sides, rcond=1e-9)
+        pairs.append(sides - design @ slopes)
+        freedom[column] = max(1, len(own) - int(rank))
+    rest = np.stack(pairs, axis=-1)
+    return _left((rest[:, 0], rest[:, 1]), freedom, _scale_of(judge, people, coefficient), level, groups)
+
+
+def within(
+    judge: Voice, people: Voice, values: Index, coefficient: Coefficient, level: float, groups: Groups
+) -> Estimate | None:
+    """`at_equal` among items of one value of a column, 0 to n_values - 1 and fewer than there are items."""
+    size = np.bincount(values)
+    said, labels = (
+        side - np.column_stack([np.bincount(values, own) / size for own in side.T])[values]
+        for side in (judge.mean, people.mean)
+    )
+    freedom = np.full(judge.mean.shape[1], float(values.size - size.size))
+    return _left((said, labels), freedom, _scale_of(judge, people, coefficient), level, groups)
+
+
+def _left(rest: tuple[Array, Array], freedom: Array, scale: float, level: float, groups: Groups) -> Estimate | None:
+    """The mean product of what is left of both sides, shape (n_items, n_columns) each, over the coefficient's scale."""
+    if not np.isfinite(scale):
+        return None
+    said, labels = (np.where(np.abs(side) > checks.SAME, side, 0.0) for side in rest)
+    said = said * (len(said) / freedom / scale)
+    most = float(np.sum(np.abs(said).max(axis=0) * np.abs(labels).max(axis=0)))
+    return means.interval((said * labels).sum(axis=1), level, groups=groups, bounds=(-most, most))
+
+
+def by_value(values: Index, side: Array, groups: Index) -> Array:
+    """What the other groups with the same value of a column say of each item, shape (n_items, n_columns); the mean of
+    all counts as one more of them."""
+    _, cell = np.unique(values * (groups.max() + 1) + groups, return_inverse=True)
+
+    def elsewhere(numbers: Array) -> Array:
+        return np.asarray(np.bincount(values, numbers)[values] - np.bincount(cell, numbers)[cell])
+
+    size = elsewhere(np.ones(values.size)) + 1
+    return np.column_stack([(elsewhere(own) + own.mean()) / size for own in side.T])
+
+
+def slope(x: Array, y: Array, level: float, groups: Groups) -> Estimate | None:
+    """The least-squares slope of `y` on `x`, with the interval of the mean of what each item contributes to it; None
+    where `x` does not vary."""
+    away = x - x.mean()
+    spread = float(np.mean(away**2))
+    if x.size < 4 or checks.is_constant(x):
+        return None
+    found = float(np.mean(away * y)) / spread
+    pull = away * (y - y.mean() - found * away) / spread * x.size / (x.size - 2)
+    return means.interval(found + pull, level, groups=groups)

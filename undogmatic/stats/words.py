@@ -1,0 +1,384 @@
+"""Fits a judge that reads nothing: it sees which words a text has, what can be counted, how it begins and ends.
+
+Everything it sees is a mark: a column of 0 and 1 per text ("has the word *tema*", "has more than 812 characters"), or,
+for pairs of texts, of -1, 0 and 1 (the second text has it alone, none or both, the first alone). Three learners use
+them: boosting of single marks, ridge regression on words and on counts, and a short list of marks that is written down
+in fewer bits than the verdicts it tells (`listed`). The first two say of a text what the other groups say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+from scipy.optimize import nnls
+
+from undogmatic.stats.checks import Array, Index, Rng
+from undogmatic.stats.surface import bent
+
+Marked = NDArray[np.float32]
+
+COUNTS = (
+    "characters",
+    "words",
+    "sentences",
+    "lines",
+    "word_length",
+    "longest_word",
+    "sentence_length",
+    "capitals",
+    "capitals_share",
+    "capital_words",
+    "digits",
+    "numbers",
+    "commas",
+    "full_stops",
+    "parentheses",
+    "quotes",
+    "colons",
+    "hyphens",
+    "other_marks",
+    "different_words",
+)
+"""What is counted, in this order."""
+_PUNCTUATION = {
+    "commas": ",",
+    "full_stops": ".",
+    "parentheses": "()",
+    "quotes": "\"'“”‘’«»",
+    "colons": ":;",
+    "hyphens": "-–—",
+}
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d[\d.,/]*")
+_SENTENCE_END = re.compile(r"[.!?…]+(?:\s|$)")
+STEM = 4
+"""Letters of a longer word's beginning that are a mark of their own, as in a pattern such as `preced\\w+`."""
+MOST_WORDS = 4000
+FINE, COARSE = 64, 16
+"""Into how many parts the values of a count are cut, for the list of marks and for boosting."""
+MOST_STEPS = 12
+_ROUNDS, _RATE = 50, 0.4
+MANY = 250
+"""With more rows five folds are left out in turn, else ten."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What texts (or pairs of them) show. `columns`: one row per mark, shape (n_marks, n_rows); `names`: kind and what
+    is seen ("word", "tema"); `coarse`: which marks boosting uses; `features`: words weighted by how rare they are, and
+    curved functions of counts, shape (n_rows, n_features) each."""
+
+    columns: Marked
+    names: tuple[tuple[str, str], ...]
+    coarse: Index
+    features: tuple[Array, Array]
+    paired: bool
+
+
+def counts(texts: Sequence[str]) -> Array:
+    """COUNTS of each text, shape (n_texts, len(COUNTS)); characters are looked at once for all texts together."""
+    n = len(texts)
+    sizes = np.array([len(text) for text in texts], dtype=np.intp)
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    kinds, place = np.unique(codes, return_inverse=True)
+    cells = np.repeat(np.arange(n), sizes) * max(1, kinds.size) + place
+    bag = np.bincount(cells, minlength=n * kinds.size).reshape(n, kinds.size).astype(np.float64)
+    signs = [chr(code) for code in kinds]
+
+    def of(those: Sequence[bool]) -> Array:
+        return np.asarray(bag[:, np.array(those, dtype=bool)].sum(axis=1))
+
+    words = [_WORD.findall(text) for text in texts]
+    n_words = np.array([len(own) for own in words], dtype=np.float64)
+    n_sentences = np.array([max(1, len(_SENTENCE_END.findall(text))) for text in texts], dtype=np.float64)
+    letters = np.array([sum(map(len, own)) for own in words], dtype=np.float64)
+    capitals = of([sign.isupper() for sign in signs])
+    named = {name: of([sign in of_name for sign in signs]) for name, of_name in _PUNCTUATION.items()}
+    marks = of([not sign.isalnum() and not sign.isspace() for sign in signs])
+    found = {
+        "characters": sizes.astype(np.float64),
+        "words": n_words,
+        "sentences": n_sentences,
+        "lines": of([sign == "\n" for sign in signs]),
+        "word_length": letters / np.maximum(1, n_words),
+        "longest_word": np.array([max(map(len, own), default=0) for own in words], dtype=np.float64),
+        "sentence_length": n_words / n_sentences,
+        "capitals": capitals,
+        "capitals_share": capitals / np.maximum(1, sizes),
+        "capital_words": np.array([sum(word[0].isupper() for word in own) for own in words], dtype=np.float64),
+        "digits": of([sign.isdigit() for sign in signs]),
+        "numbers": np.array([len(_NUMBER.findall(text)) for text in texts], dtype=np.float64),
+        **named,
+        "other_marks": marks - np.sum(list(named.values()), axis=0),
+        "different_words": np.array([len({word.lower() for word in own}) for own in words]) / np.maximum(1, n_words),
+    }
+    return np.column_stack([found[name] for name in COUNTS]) if n else np.zeros((0, len(COUNTS)))
+
+
+def _worded(texts: Sequence[str]) -> tuple[list[tuple[str, str]], Marked]:
+    """Words, beginnings of words, and first and last words that at least two texts have; shape (n_marks, n_texts)."""
+    where: dict[tuple[str, str], list[int]] = {}
+    for place, text in enumerate(texts):
+        words = [word.lower() for word in _WORD.findall(text)]
+        seen = {("word", "0" * len(word) if word.isdigit() else word) for word in words}
+        seen |= {("stem", word[:STEM]) for word in words if len(word) > STEM}
+        seen |= {("first", word) for word in words[:1]} | {("last", word) for word in words[-1:]}
+        for mark in seen:
+            where.setdefault(mark, []).append(place)
+    often = [mark for mark, places in where.items() if len(places) >= 2]
+    if len(often) > MOST_WORDS:
+        often = sorted(often, key=lambda mark: -min(len(where[mark]), len(texts) - len(where[mark])))[:MOST_WORDS]
+    table = np.zeros((len(often), len(texts)), dtype=np.float32)
+    for row, mark in enumerate(often):
+        table[row, where[mark]] = 1
+    return often, table
+
+
+def _cuts(values: Array, parts: int) -> Array:
+    """Values between which a count is cut into so many parts, halfway between neighbours."""
+    distinct = np.unique(values)
+    if distinct.size > parts:
+        distinct = np.unique(np.quantile(values, np.linspace(0, 1, parts + 1), method="nearest"))
+    return np.asarray((distinct[1:] + distinct[:-1]) / 2)
+
+
+def marks(texts: Sequence[str], others: Sequence[str] | None = None) -> Marks:
+    """Collect the marks of texts, or of pairs of each text with the one at the same place in `others`."""
+    n = len(texts)
+    both = [*texts, *(others or ())]
+    names, table = _worded(both)
+    counted = counts(both)
+    words = [row for row, (kind, _) in enumerate(names) if kind == "word"]
+    rare = np.log(len(both) / np.maximum(1, table[words].sum(axis=1)))
+    weighted = table[words].T.astype(np.float64) * rare
+    weighted /= np.maximum(1e-12, np.sqrt(np.sum(weighted**2, axis=1)))[:, None]
+    features = weighted, bent(counted)
+    paired = others is not None
+    if paired:
+        features = features[0][:n] - features[0][n:], features[1][:n] - features[1][n:]
+        table = table[:, :n] - table[:, n:]
+        counted = counted[:n] - counted[n:]
+    rows, coarse = [table], [np.ones(len(table), dtype=bool)]
+    for name, column in zip(COUNTS, counted.T, strict=True):
+        size = np.abs(column) if paired else column
+        fine = _cuts(np.append(size, 0.0) if paired else size, FINE)
+        kept = np.isin(np.arange(fine.size), np.linspace(0, fine.size - 1, COARSE - 1).round())
+        if paired:
+            rows.append((np.sign(column) * (size > fine[:, None])).astype(np.float32))
+        else:
+            rows.append((column > fine[:, None]).astype(np.float32))
+        coarse.append(kept)
+        names += [(name, f"{cut:.6g}") for cut in fine]
+    columns = np.concatenate(rows)
+    different: dict[bytes, int] = {}
+    for row, column in enumerate(columns.astype(np.int8)):
+        if column.any() and (paired or not column.all()):
+            different.setdefault(column.tobytes(), row)
+    kept_rows = np.array(sorted(different.values()), dtype=np.intp)
+    of_boosting = np.flatnonzero(np.concatenate(coarse)[kept_rows])
+    return Marks(columns[kept_rows], tuple(names[row] for row in kept_rows), of_boosting, features, paired)
+
+
+def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array:
+    """What boosting of single marks, fitted without a row's fold, says of each row; shape (n_targets, n_rows).
+
+    Each round adds the one mark, times a number, that lessens the loss most: logistic where targets are `shares` from 0
+    to 1, else squared. As many rounds are taken as predict left out folds best.
+
+    Args:
+        targets: Shape (n_targets, n_rows), NaN where not known; of pairs, the share that chose the first, or -1 to 1.
+    """
+    columns = seen.columns[seen.coarse]
+    n_folds, n = int(folds.max()) + 1, folds.size
+    known = ~np.isnan(targets)
+    y = np.repeat(np.nan_to_num(targets), n_folds, axis=0)  # target by target, fold by fold
+    left_out = np.tile(np.arange(n_folds)[:, None] == folds, (len(targets), 1))
+    weights = np.repeat(known, n_folds, axis=0) & ~left_out
+    bend = 0.25 if shares else 1.0
+    squares = (columns if not seen.paired else np.abs(columns)) @ weights.T.astype(np.float32) * bend
+    total = weights.sum(axis=1) * bend + 1e-9
+    room = squares + 1.0
+    if not seen.paired:
+        room = squares - squares**2 / total + 1.0
+    centre = np.zeros(len(y))
+    if not seen.paired:
+        centre = (weights * y).sum(axis=1) / np.maximum(1, weights.sum(axis=1))
+        if shares:
+            centre = special.logit(np.clip(centre, 0.01, 0.99))
+    scores = np.repeat(centre[:, None], n, axis=1)
+
+    def told(scores: Array) -> tuple[Array, Array]:
+        """Of each row without its fold, and the loss by target."""
+        own = np.where(left_out, scores, 0.0).reshape(len(targets), n_folds, n).sum(axis=1)
+        said = special.expit(own) if shares else own
+        if shares:
+            bounded = np.clip(said, 1e-6, 1 - 1e-6)
+            loss = -special.xlogy(targets, bounded) - special.xlogy(1 - targets, 1 - bounded)
+        else:
+            loss = (targets - said) ** 2
+        return said, np.nansum(loss, axis=1)
+
+    best, least = told(scores)
+    for _ in range(_ROUNDS):
+        gradient = weights * (y - (special.expit(scores) if shares else scores))
+        pull = columns @ gradient.T.astype(np.float32)
+        if not seen.paired:
+            pull -= squares * (gradient.sum(axis=1) / total).astype(np.float32)
+        chosen = np.argmax(pull**2 / room, axis=0)
+        each = np.arange(len(y))
+        step = _RATE * pull[chosen, each] / room[chosen, each]
+        moved = step[:, None] * columns[chosen]
+        if not seen.paired:
+            moved -= (step * squares[chosen, each] / total)[:, None]
+            moved += (_RATE * gradient.sum(axis=1) / total)[:, None]
+        scores = scores + moved
+        said, loss = told(scores)
+        better = loss < least
+        best[better], least[better] = said[better], loss[better]
+    return best
+
+
+class Ridge:
+    """Ridge regression whose folds are left out in closed form, for any number of targets."""
+
+    def __init__(self, features: Array, folds: Index, *, intercept: bool) -> None:
+        """Prepare it: `features` of shape (n, k), `folds` 0 to n_folds - 1."""
+        scale = max(float(np.sum(features**2)) / len(features), 1e-12)
+        if intercept:
+            features = np.column_stack([features, np.full(len(features), 10 * scale**0.5)])
+        n, k = features.shape
+        values, vectors = np.linalg.eigh(features @ features.T if n <= k else features.T @ features)
+        kept = values > 1e-9 * values.max(initial=1e-12)
+        values, self.vectors = values[kept], vectors[:, kept]
+        if n > k:
+            self.vectors = features @ self.vectors / np.sqrt(values)
+        self.shrunk = [values / (values + penalty * scale) for penalty in (0.03, 0.1, 0.3, 1, 3, 10)]
+        self.folds = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
+        self.left = []
+        for shrunk in self.shrunk:
+            blocks = ((self.vectors[rows] * shrunk) @ self.vectors[rows].T for rows in self.folds)
+            self.left.append([np.linalg.inv((1 + 1e-9) * np.eye(len(block)) - block) for block in blocks])
+
+    def predict(self, target: Array) -> Array:
+        """What the other folds say of each row, with the penalty that predicts them best."""
+        in_basis = self.vectors.T @ target
+        best, least = np.full(target.size, target.mean()), np.inf
+        for shrunk, left in zip(self.shrunk, self.left, strict=True):
+            residual = target - self.vectors @ (shrunk * in_basis)
+            missed = np.empty_like(residual)
+            for rows, inverse in zip(self.folds, left, strict=True):
+                missed[rows] = inverse @ residual[rows]
+            if (loss := float(missed @ missed)) < least:
+                best, least = target - missed, loss
+        return best
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A short list of marks: a row is told by the first that it has. `said` is the share of each row's place on the
+    list, from -1 to 1; `bits` what the list and its errors cost, of `of_bits` that the target has."""
+
+    said: Array
+    steps: tuple[int, ...]
+    right: Array
+    bits: float
+    of_bits: float
+
+
+def _code(hits: ArrayLike, misses: ArrayLike) -> Array:
+    """Bits of so many hits and misses in any order, their share unknown (Krichevsky and Trofimov's estimate)."""
+    own = np.asarray(hits, dtype=np.float64) + 0.5, np.asarray(misses, dtype=np.float64) + 0.5
+    return np.asarray((special.betaln(0.5, 0.5) - special.betaln(*own)) / np.log(2))
+
+
+def listed(seen: Marks, target: Array) -> Listed:
+    """Tell a target of two values by a list of marks, as long as each pays for itself in bits.
+
+    A mark costs the bits to name it among all; the rows that it covers are then coded by their own share. Of a target
+    that has nothing to do with the marks the list is empty, but for chance that their number pays for (Rissanen 1978).
+
+    Args:
+        target: 1 and -1, 0 or NaN where neither; shape (n_rows,). For pairs, 1 says the first.
+    References:
+        Rivest (1987), Learning decision lists. doi:10.1007/BF00058680
+        Rissanen (1978), Modeling by shortest data description. doi:10.1016/0005-1098(78)90005-5
+    """
+    y = np.nan_to_num(target).astype(np.float32)
+    left = y != 0
+    cost = float(np.log2(max(2, len(seen.names))))
+    presence = np.abs(seen.columns) if seen.paired else seen.columns
+    said, right = np.zeros(y.size), np.zeros(y.size, dtype=bool)
+    steps: list[int] = []
+    paid = 0.0
+
+    def settle(rows: NDArray[np.bool_], signs: Array) -> None:
+        agreeing = y[rows] * signs
+        hits, misses = int(np.sum(agreeing > 0)), int(np.sum(agreeing < 0))
+        said[rows] = signs * (hits - misses) / (hits + misses + 1)
+        right[rows] = agreeing > 0 if hits >= misses else agreeing < 0
+
+    while True:
+        plus, minus = left & (y > 0), left & (y < 0)
+        of_rest = float(_code(plus.sum(), minus.sum()))
+        if not steps:
+            of_bits = of_rest
+        if len(steps) == MOST_STEPS:
+            break
+        covered = presence @ np.stack([plus, minus], axis=1).astype(np.float32)
+        hits = (covered.sum(axis=1) + seen.columns @ (y * left)) / 2 if seen.paired else covered[:, 0]
+        misses = covered.sum(axis=1) - hits
+        total = cost + _code(hits, misses) + _code(plus.sum() - covered[:, 0], minus.sum() - covered[:, 1])
+        chosen = int(np.argmin(total))
+        if total[chosen] >= of_rest:
+            break
+        rows = left & (seen.columns[chosen] != 0)
+        settle(rows, seen.columns[chosen][rows].astype(np.float64))
+        paid += cost + float(_code(hits[chosen], misses[chosen]))
+        steps.append(chosen)
+        left = left & ~rows
+    settle(left, np.ones(int(left.sum())))
+    return Listed(said, tuple(steps), right, paid + of_rest, of_bits)
+
+
+class Surface:
+    """The judge that reads nothing, for texts and their groups: what it says of any target is fitted without a row's
+    fold, and what depends on the texts alone is made once."""
+
+    def __init__(self, seen: Marks, groups: Index, fitted: NDArray[np.bool_], rng: Rng) -> None:
+        """Prepare it: `fitted` says which rows the regressions are fitted to (those with labels); boosting uses all."""
+        n_groups = int(groups.max()) + 1
+        n_folds = min(n_groups, 10 if groups.size <= MANY else 5)
+        self.seen, self.fitted = seen, np.flatnonzero(fitted)
+        self.folds = rng.permutation(np.arange(n_groups) % n_folds)[groups]
+        of_fitted = np.unique(self.folds[self.fitted], return_inverse=True)[1]
+        self._ridges = [Ridge(table[self.fitted], of_fitted, intercept=not seen.paired) for table in seen.features]
+
+    def foretell(self, targets: Array, *, shares: bool) -> Array:
+        """What the other folds say of each fitted row, shape (n_targets, n_fitted): the learners, stacked with weights
+        of 0 or more. `targets`, shape (n_targets, n_rows), are NaN where not known; shares from 0 to 1, or any."""
+        of_boosting = boosted(self.seen, targets, self.folds, shares=shares)[:, self.fitted]
+        out = np.empty_like(of_boosting)
+        for row, target in enumerate(targets[:, self.fitted]):
+            known = ~np.isnan(target)
+            middle = 0.5 if self.seen.paired and shares else 0.0 if self.seen.paired else float(target[known].mean())
+            filled = np.where(known, target, middle) - middle
+            told = np.column_stack([of_boosting[row] - middle, *(ridge.predict(filled) for ridge in self._ridges)])
+            weights, _ = nnls(told[known], filled[known])
+            out[row] = middle + told @ weights
+        return out
+
+
+def leaning(seen: Marks, target: Array, most: int) -> list[tuple[str, str]]:
+    """The marks that tell a target best, by name: those of its list, else the single ones that go with it most."""
+    steps = list(listed(seen, np.sign(target)).steps)
+    if not steps:
+        y = np.nan_to_num(target)
+        size = np.sqrt(np.sum(seen.columns**2, axis=1) + 1) if seen.paired else seen.columns.std(axis=1) + 0.05
+        y = y if seen.paired else y - y.mean()
+        steps = np.argsort(-np.abs(seen.columns @ y.astype(np.float32)) / size)[:most].tolist()
+    return list(dict.fromkeys(seen.names[step] for step in steps))[:most]
