@@ -10,7 +10,7 @@ from tests.analyses.builders import verdict_table
 from undogmatic.analyses.check import check, digests
 from undogmatic.records.checked import CheckOptions, JudgeCheck
 from undogmatic.records.verdict_table import VerdictTable
-from undogmatic.report.check import words_for
+from undogmatic.report.check import words_of
 
 N = 120
 RNG = np.random.default_rng(5)
@@ -96,7 +96,8 @@ def test_each_judge_is_called_what_it_is(called: str) -> None:
 @pytest.mark.parametrize("called", CALLED)
 def test_every_first_and_second_line_has_its_words(called: str, language: str) -> None:
     result = check(CALLED[called][0](), CheckOptions())
-    words = words_for(result, language)
+    words = words_of(language)
+    words.strict = True
     for sentence in (result.judges[0].verdict, result.judges[0].rival):
         assert "[" not in words.say(sentence).split()[0] and "{" not in words.say(sentence)
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.analyses.conftest import placeholders, words_of
 from tests.conftest import reference
-from undogmatic.analyses import kinds
+from undogmatic.analyses import kinds, position
 from undogmatic.analyses.kinds import Agreement
 from undogmatic.records.checked import CheckOptions, Told
 from undogmatic.records.verdict_table import AS_GIVEN, LABEL_COLUMNS, VerdictTable
@@ -49,7 +49,7 @@ def test_the_choices_of_real_judges_give_the_expected_figures() -> None:
     groups = pd.DataFrame({"group": items.index}, index=items.index)
     table = VerdictTable("pairwise", verdicts, labels[list(LABEL_COLUMNS)], groups, categories=("1", "2"))
     assert len(expected) == 54
-    found = {judge: kinds.Orders(table.of(judge, "c"), 0.95) for judge in table.judges}
+    found = {judge: position.Orders(table.of(judge, "c"), 0.95) for judge in table.judges}
     for judge, figures in expected.items():
         own = {name: getattr(found[judge], name) for name in figures}
         assert own == pytest.approx(figures, abs=1e-9), judge

@@ -123,3 +123,14 @@ def test_both_orders_of_a_choice_count_as_one_item(rng) -> None:
     both = tell("pairwise", np.stack([judge, judge]), dict(zip("abc", labels, strict=True)))
     assert both.figures["people.difference"].interval == pytest.approx(once.figures["people.difference"].interval)
     assert both.figures["people.advantage"] == once.figures["people.advantage"]
+
+
+def test_which_output_of_a_choice_is_the_first_means_nothing(rng) -> None:
+    said_of = said(rng, [0.8, 0.9, 0.9], k=2)
+    chosen = rng.random(N) < 0.5
+    turned = [np.where(chosen, 1 - choices, choices) for choices in said_of]
+    figures = [tell("pairwise", own[0], dict(zip("ab", own[1:], strict=True))).figures for own in (said_of, turned)]
+    for name in ("people.agreement", "people.judge", "people.difference"):
+        assert figures[0][name].interval == pytest.approx(figures[1][name].interval)
+    always = tell("pairwise", np.zeros(N), {"a": np.zeros(N), "b": np.where(np.arange(N) < 20, 1.0, 0.0)})
+    assert always.figures["people.judge"].value > 0.8  # the better output stands first in nearly all items

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from undogmatic.analyses import judges, kinds, people, surface, systems
+from undogmatic.analyses import drift, judges, kinds, people, surface, systems
 from undogmatic.analyses.kinds import Agreement
 from undogmatic.analyses.ruling import CHECK, verdict
 from undogmatic.analyses.surface import SurfaceRival
@@ -104,6 +104,8 @@ def check(table: VerdictTable, options: CheckOptions, against: VerdictTable | No
             answers += [_of_one(table.of(str(judge), criterion), options) for judge in own["judge"].unique()]
             if own["judge"].nunique() > 1:
                 judges.tell(table, criterion, together, options)
+        if against is not None:
+            drift.tell(table, against, together, options)
     return CheckResult(table, answers, together, options, digests(table))
 
 

@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from undogmatic.analyses import position
+from undogmatic.analyses.position import beside_labels
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import AS_GIVEN, FIRST, SECOND, SWAPPED, TIE, JudgeTable
-from undogmatic.stats import limits, rated
+from undogmatic.records.verdict_table import SLICE, TIE, JudgeTable
+from undogmatic.stats import calibration, limits, rated
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.paired import holm
 from undogmatic.stats.rated import Parts, Rated
+from undogmatic.stats.variance import Study
 
 HEADLINES = {
     "numeric": "spearman",
@@ -30,6 +34,13 @@ HEADLINES = {
 """The coefficient that is held against `CheckOptions.least`, by kind."""
 FEWEST_GROUPS = 5
 """With fewer groups no coefficient is told."""
+FEWEST_IN_SLICE, MOST_VALUES = 8, 30
+"""A slice with fewer groups is too small to be told apart; a column with more values has no slices."""
+MOST_CALIBRATED = 20_000
+"""Of more groups, so many are drawn for the calibration error, which is found by simulation."""
+MATTERS, BENT = 0.05, 1 / 3
+"""Without a stated margin, grades that are off by this share of the scale on average are said to be wrong; so are those
+whose error changes by that share over the scale. A smaller change also comes from noise alone."""
 _UNIT = (0.0, 1.0)
 
 
@@ -81,7 +92,7 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
     estimate = None if why else _bounded(own, every, pairs, options)
     if estimate is None and why is None:
         why = "kinds.why_constant"
-    use = _rated(pairs, options.level)
+    use = beside_labels(pairs, options.level)
     return Agreement(
         name=HEADLINES[kind],
         estimate=estimate,
@@ -90,18 +101,12 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
         one_class=one_class,
         identical=bool(same.any()),
         reversed=estimate is not None and estimate.high < 0,
-        first=_first(own, options) if kind == "pairwise" else None,
+        first=position.first(own, options.level) if kind == "pairwise" else None,
         n=int(pairs["item"].nunique()),
         groups=groups,
         missing=n_missing,
         why=why,
     )
-
-
-def _rated(pairs: pd.DataFrame, level: float) -> Rated:
-    """Verdicts beside labels as arrays."""
-    verdicts, labels, weights = (pairs[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight"))
-    return Rated(verdicts, labels, weights, pairs["code"].to_numpy(dtype=np.intp), level)
 
 
 def _in_both_orders(rows: pd.DataFrame) -> bool:
@@ -128,13 +133,13 @@ def _bounded(own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options:
         groups = every["code"].to_numpy()
         return limits.order(scores, labels, options.rng(), groups=groups, level=options.level, weights=weights)
     parts, k = _parts(own), len(own.table.categories)
-    estimate = _rated(pairs, options.level).coefficient(k, parts)
+    estimate = beside_labels(pairs, options.level).coefficient(k, parts)
     if estimate is None or len(every) == len(pairs):
         return estimate
     label = every["label"]
     farthest = _costs(own).argmax(axis=0)[label.to_numpy(dtype=np.intp)]
     worst, best = (
-        _rated(every.assign(verdict=every["verdict"].fillna(fill)), options.level).coefficient(k, parts)
+        beside_labels(every.assign(verdict=every["verdict"].fillna(fill)), options.level).coefficient(k, parts)
         for fill in (pd.Series(farthest, every.index), label)
     )
     assert worst is not None and best is not None, "further pairs add no certainty"
@@ -150,10 +155,16 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreemen
         _tell_headline(own, told, options, agreement, agreement.estimate)
     if len(pairs):
         told.figure("agreement.raw", agreement.raw)
-        if own.table.kind in _BY_KIND:
-            _BY_KIND[own.table.kind](own, told, options, pairs)
+        if agreement.raw is not None:
+            told.note("kinds.raw", Weight.DETAIL, **agreement.raw.values("share"), n=agreement.n, level=options.level)
+        _BY_KIND[own.table.kind](own, told, options, pairs)
+        _tell_confidence(own, told, options, pairs)
+        _tell_slices(own, told, options, pairs)
+    if own.table.kind == "numeric" and len(pairs):
+        _tell_grades(own, told, options, agreement)
     if own.table.kind == "pairwise":
-        _tell_position(own, told, options)
+        position.tell(own, told, options)
+    _tell_repeats(own, told, options)
 
 
 def _tell_headline(
@@ -187,11 +198,15 @@ def _file(own: JudgeTable) -> str:
 
 
 def _tell_categories(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
-    """The confusion matrix and, but for choices of two outputs, Gwet's AC1."""
-    use, names = _rated(pairs, options.level), own.table.categories
-    if own.table.kind != "pairwise":
-        told.figure("agreement.ac1", use.coefficient(len(names), rated.ac1))
-    counts = use.table(len(names)).T
+    """Gwet's AC1, and the confusion matrix."""
+    told.figure("agreement.ac1", beside_labels(pairs, options.level).coefficient(len(own.table.categories), rated.ac1))
+    _tell_confusion(own, told, pairs, options)
+
+
+def _tell_confusion(own: JudgeTable, told: Told, pairs: pd.DataFrame, options: CheckOptions) -> None:
+    """Labels against verdicts, in items."""
+    names = own.table.categories
+    counts = beside_labels(pairs, options.level).table(len(names)).T
     table = pd.DataFrame(counts, columns=list(names))
     table.insert(0, "label", list(names))
     table.attrs["names"] = names
@@ -201,7 +216,7 @@ def _tell_categories(own: JudgeTable, told: Told, options: CheckOptions, pairs: 
 def _tell_pass_fail(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Sensitivity and specificity, and predictive values at the labels' prevalence and at the stated one."""
     _tell_categories(own, told, options, pairs)
-    use = _rated(pairs, options.level)
+    use = beside_labels(pairs, options.level)
     said, true = use.verdicts == 1, use.labels == 1
     prevalence = use.mean(true.astype(float), _UNIT)
     rates = {"sensitivity": (said, true), "specificity": (~said, ~true)}
@@ -235,9 +250,9 @@ def _share(use: Rated, flags: np.ndarray, among: np.ndarray) -> Estimate | None:
 
 def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Ties, counted apart; the confusion matrix of choices."""
-    _tell_categories(own, told, options, pairs)
+    _tell_confusion(own, told, pairs, options)
     if TIE in own.table.categories:
-        use, tie = _rated(pairs, options.level), own.table.categories.index(TIE)
+        use, tie = beside_labels(pairs, options.level), own.table.categories.index(TIE)
         ties, right = use.mean((use.verdicts == tie).astype(float), _UNIT), use.verdicts == use.labels
         decided = _share(use, right, (use.verdicts != tie) & (use.labels != tie))
         told.figure("agreement.ties", ties)
@@ -246,118 +261,177 @@ def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
             told.note("kinds.ties", Weight.DETAIL, **ties.values("share"), decided=decided.value)
 
 
+def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+    """Linear weights, Krippendorff's alpha, categories next to each other; the confusion matrix."""
+    _tell_confusion(own, told, pairs, options)
+    use, k = beside_labels(pairs, options.level), len(own.table.categories)
+    told.figure("agreement.linear_kappa", use.coefficient(k, rated.kappa(rated.costs(k, "linear"))))
+    told.figure("agreement.alpha", use.coefficient(k, rated.ordinal_alpha(float(use.weights.sum()))))
+    adjacent = use.mean((np.abs(use.verdicts - use.labels) <= 1).astype(float), _UNIT)
+    told.figure("agreement.adjacent", adjacent)
+    if adjacent is not None:
+        told.note("kinds.adjacent", Weight.DETAIL, **adjacent.values("share"))
+
+
+def _tell_numeric(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+    """Pearson's and Lin's coefficients, the error, and people's mean label by fifths of the verdict."""
+    use, span = beside_labels(pairs, options.level), _span(own, pairs)
+    told.figure("agreement.pearson", rated.pearson(use))
+    told.figure("agreement.concordance", rated.concordance(use))
+    told.figure("agreement.error", use.mean(np.abs(use.verdicts - use.labels), (0.0, span)))
+    fifths = pd.qcut(use.verdicts, 5, labels=False, duplicates="drop") if pairs["verdict"].nunique() > 1 else [0]
+    rows = []
+    for fifth in np.unique(fifths):
+        among = np.asarray(np.broadcast_to(fifths, use.verdicts.shape) == fifth, dtype=np.float64)
+        label = use.mean(use.labels * among, _ends(own, pairs), size=among)
+        if label is not None:
+            verdict = float(np.average(use.verdicts, weights=use.weights * among))
+            rows.append({"n": label.n, "mean_verdict": verdict, **label.row("mean_label")})
+    told.tables["kinds.fifths"] = pd.DataFrame(rows)
+
+
+def _ends(own: JudgeTable, pairs: pd.DataFrame) -> tuple[float, float]:
+    """The ends of the scale, as far as values reach where they lie outside."""
+    both = pairs[["verdict", "label"]].to_numpy()
+    low, high = own.table.scale or (np.inf, -np.inf)
+    return min(low, float(both.min())), max(high, float(both.max()))
+
+
+def _span(own: JudgeTable, pairs: pd.DataFrame) -> float:
+    low, high = _ends(own, pairs)
+    return high - low
+
+
+def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreement) -> None:
+    """Whether grades are too high or too low on average, or over the scale, where the order may be right."""
+    pairs = own.pairs()
+    use, span = beside_labels(pairs, options.level), _span(own, pairs)
+    apart = use.verdicts - use.labels
+    bias, inner = (use.mean(apart, (-span, span), level=level) for level in (options.level, 2 * options.level - 1))
+    drift = rated.drift(use, span)
+    told.figure("agreement.bias", bias)
+    told.figure("agreement.drift", drift)
+    if bias is None or not span or agreement.groups < FEWEST_GROUPS:
+        return
+    order = agreement.estimate is not None and agreement.estimate.low > options.least
+    matters = MATTERS * span if options.margin is None else options.margin
+    wrong = bias.low > matters or bias.high < -matters
+    bent = drift is not None and (drift.low > BENT * span or drift.high < -BENT * span)
+    if order and (wrong or bent):
+        key, weight = "grades", Weight.LIMITS
+    elif bias.low > 0 or bias.high < 0:
+        key, weight = "bias", Weight.QUALIFIES
+    elif options.margin is None:
+        key, weight = "bias_no_margin", Weight.QUALIFIES
+    elif bias.against(options.margin, inner=inner) == "within":
+        key, weight = "bias_none", Weight.DETAIL
+    else:
+        key, weight = "bias_open", Weight.QUALIFIES
+    values: dict[str, Any] = bias.values("bias", "bias_") | {"level": options.level, "margin": options.margin}
+    values |= (drift or bias.replace(value=np.nan, low=np.nan, high=np.nan)).values("drift", "drift_")
+    told.note(f"kinds.grades_{key}", weight, **values)
+
+
 _BY_KIND: dict[str, Callable[[JudgeTable, Told, CheckOptions, pd.DataFrame], None]] = {
-    "pass_fail": _tell_pass_fail,
+    "numeric": _tell_numeric,
+    "ordered": _tell_ordered,
     "unordered": _tell_categories,
+    "pass_fail": _tell_pass_fail,
     "pairwise": _tell_choices,
 }
 
 
-def _first(own: JudgeTable, options: CheckOptions) -> Estimate | None:
-    """Share of choices of the output that was shown first, ties left out; over items shown in both orders where there
-    are any, so that what the better output was does not matter."""
-    shown = _choices(own)
-    if shown.empty:
-        return None
-    codes = shown["code"].to_numpy(dtype=np.intp)
-    ones = np.ones(len(shown))
-    use = Rated(ones, ones, ones, codes, options.level)
-    return use.mean(shown["chose_first"].to_numpy(dtype=np.float64), _UNIT)
-
-
-def _choices(own: JudgeTable) -> pd.DataFrame:
-    """First verdicts with a known order that are no tie, with `chose_first`; of items with both if there are any."""
-    rows = own.first()
-    numbers = {own.table.categories.index(c) for c in (FIRST, SECOND)}
-    rows = rows[rows["order"].isin([AS_GIVEN, SWAPPED]) & rows["verdict"].isin(numbers)]
-    both = rows.groupby("item", sort=False)["order"].transform("nunique") == 2
-    rows = rows[both] if both.any() else rows
-    first = own.table.categories.index(FIRST)
-    return rows.assign(chose_first=(rows["verdict"] == first) == (rows["order"] == AS_GIVEN))
-
-
-class Orders:
-    """The choices between two outputs that were shown in both orders, as far as both verdicts can be read.
-
-    Attributes:
-        n: Such pairs of outputs. between: The verdict in the given order beside that in the other. both: 1 where both
-            are right, else 0, per item and rater. choices: All verdicts beside labels, in whatever order.
-    """
-
-    def __init__(self, own: JudgeTable, level: float) -> None:
-        rows, pairs = own.first(), own.pairs()
-        self.choices = _rated(pairs, level)
-        self.n_categories = len(own.table.categories)
-        rows = rows[rows["verdict"].notna()].drop_duplicates(["item", "order"])
-        given, swapped = (rows[rows["order"] == order].set_index("item") for order in (AS_GIVEN, SWAPPED))
-        shown = given[["verdict", "code"]].join(swapped["verdict"].rename("other"), how="inner")
-        self.n = len(shown)
-        first, second, codes = (shown[column].to_numpy() for column in ("verdict", "other", "code"))
-        self.between = Rated(first, second, np.ones(self.n), codes, level)
-        pairs = pairs.assign(right=(pairs["verdict"] == pairs["label"]).astype(float))[pairs["item"].isin(shown.index)]
-        by_rater = pairs.groupby(["item", "rater"], sort=False)[["right", "code", "weight"]].min()
-        right, weights, codes = (by_rater[column].to_numpy() for column in ("right", "weight", "code"))
-        self.both = Rated(right, right, weights, codes, level)
-
-    @property
-    def accuracy(self) -> float:
-        """Share of verdicts that are right, over both orders."""
-        return float(np.average(self.choices.verdicts == self.choices.labels, weights=self.choices.weights))
-
-    @property
-    def agreement_between_orders(self) -> float:
-        """Share of items with the same choice in both orders."""
-        return float(np.mean(self.between.verdicts == self.between.labels))
-
-    @property
-    def correct_in_both_orders(self) -> float:
-        """Share of items with the right choice in both orders."""
-        return float(np.average(self.both.verdicts, weights=self.both.weights))
-
-    @property
-    def kappa_between_orders(self) -> float | None:
-        """Agreement between orders beyond chance."""
-        return self.between.value(self.n_categories, _plain(self.n_categories))
-
-
-def _plain(n_categories: int) -> Parts:
-    return rated.kappa(rated.costs(n_categories, "none"))
-
-
-def _tell_position(own: JudgeTable, told: Told, options: CheckOptions) -> None:
-    """What the order in which two outputs were shown does to the choice."""
-    orders = Orders(own, options.level)
-    if not orders.n:
-        known = own.verdicts["order"].notna().any()
-        told.lacks("position", "kinds.position_one_order" if known else "kinds.position_unknown")
+def _tell_confidence(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+    """Whether the stated confidence is how often the judge is right."""
+    rows = pairs[pairs["confidence"].notna()]
+    if own.table.kind == "numeric" or rows["code"].nunique() < FEWEST_GROUPS:
         return
-    between, k = orders.between, orders.n_categories
-    agree = between.mean((between.verdicts == between.labels).astype(float), _UNIT)
-    first = _first(own, options)
-    told.figure("position.agreement", agree)
-    told.figure("position.kappa", between.coefficient(k, _plain(k)))
-    told.figure("position.correct_both", orders.both.mean(orders.both.verdicts, _UNIT))
-    told.figure("position.first", first)
-    if first is None or agree is None:
+    most = float(rows["confidence"].max())
+    if rows["confidence"].min() < 0 or most > 100:
+        told.lacks("confidence", "kinds.confidence_scale", most=most)
         return
-    counts: dict[str, Any] = {"n": orders.n, "level": options.level, "agree": agree.value, "p": _first_p(_choices(own))}
-    outcome = first.against(options.margin or 0.0, about=0.5, inner=_first(own, _inner(options)))
-    key = {"beyond": "first", "against": "last", "within": "none"}.get(outcome, "open")
-    if key == "open" and options.margin is None:
-        key = "no_margin"
-    weight = Weight.LIMITS if key in ("first", "last") else Weight.DETAIL if key == "none" else Weight.QUALIFIES
-    told.note(f"kinds.position_{key}", weight, **first.values("share"), **counts, margin=options.margin)
+    stated = rows["confidence"].to_numpy(dtype=np.float64) / (100 if most > 1 else 1)
+    use = beside_labels(rows, options.level)
+    right = (use.verdicts == use.labels).astype(float)
+    rng = options.rng()
+    kept = np.isin(use.codes, rng.permutation(np.unique(use.codes))[:MOST_CALIBRATED])
+    groups = np.unique(use.codes[kept], return_inverse=True)[1]
+    error = calibration.error_interval(stated[kept], right[kept], rng, level=options.level, groups=groups)
+    told.figure("confidence.error", error.estimate.replace(n=int(kept.sum())))
+    told.figure("confidence.brier", use.mean((stated - right) ** 2, _UNIT))
+    mean = float(np.average(stated, weights=use.weights))
+    share = float(np.average(right, weights=use.weights))
+    honest = error.estimate.low == 0
+    values: dict[str, Any] = error.estimate.values("error") | {"mean": mean, "share": share, "level": options.level}
+    told.note("kinds.confidence_open" if honest else "kinds.confidence_off", Weight.QUALIFIES, **values)
+    bins = calibration.reliability_table(stated[kept], right[kept], level=options.level, groups=groups)
+    told.tables["kinds.confidence"] = bins
 
 
-def _inner(options: CheckOptions) -> CheckOptions:
-    """The level by which two one-sided tests decide."""
-    return options.model_copy(update={"level": 2 * options.level - 1})
+def _tell_slices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+    """Where the judge agrees less than elsewhere, corrected for having looked at all slices."""
+    use, numeric = beside_labels(pairs, options.level), own.table.kind == "numeric"
+    apart = np.abs(use.verdicts - use.labels)
+    values = apart if numeric else (apart == 0).astype(float)
+    rows: list[dict[str, Any]] = []
+    small: list[str] = []
+    for column in own.table.items.columns:
+        name = str(column).removeprefix(SLICE)
+        if not (str(column).startswith(SLICE) or column == "system") or {name, str(column)} & set(options.ignore):
+            continue
+        own_values = own.table.items[column].reindex(pairs["item"]).to_numpy()
+        codes, levels = pd.factorize(own_values)
+        if not 2 <= len(levels) <= MOST_VALUES:
+            continue
+        for code, level in enumerate(levels):
+            found = rated.against_rest(use, values, codes == code)
+            if found.groups < FEWEST_IN_SLICE:
+                small.append(f"{name}={level}")
+                continue
+            rows.append({"slice": f"{name}={level}", "n": found.n, "groups": found.groups,
+                         "value": found.inside, "others": found.others, "p": found.p_value})  # fmt: skip
+    if small:
+        told.note("kinds.slices_small", Weight.DETAIL, slices=", ".join(small), n=len(small), least=FEWEST_IN_SLICE)
+    if not rows:
+        return
+    table = pd.DataFrame(rows)
+    table["p_holm"] = holm(table["p"])
+    table = table.sort_values("value", ascending=not numeric, kind="stable").reset_index(drop=True)
+    told.tables["kinds.slices"] = table
+    worse = (table["value"] > table["others"]) if numeric else (table["value"] < table["others"])
+    for row in table[worse & (table["p_holm"] < 1 - options.level)].to_dict("records"):
+        told.note("kinds.slice_error" if numeric else "kinds.slice_agreement", Weight.LIMITS, **row, looked=len(table))
 
 
-def _first_p(shown: pd.DataFrame) -> float:
-    """Exact test that neither position is preferred: groups that chose one position more often, by the sign test."""
-    from scipy.stats import binomtest
-
-    net = np.bincount(shown["code"].to_numpy(dtype=np.intp), 2.0 * shown["chose_first"].to_numpy() - 1)
-    first, second = int(np.sum(net > 0)), int(np.sum(net < 0))
-    return float(binomtest(first, first + second).pvalue) if first + second else 1.0
+def _tell_repeats(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+    """How often the judge says the same again."""
+    rows = own.verdicts[own.verdicts["verdict"].notna()]
+    keys = ["item", "order"]
+    first = own.first().dropna(subset=["verdict"])[[*keys, "repeat", "verdict", "code"]]
+    again = rows.merge(first, on=keys, suffixes=("", "_first"))
+    again = again[again["repeat"] > again["repeat_first"]]
+    if again.empty:
+        told.lacks("repeats", "kinds.no_repeats")
+        return
+    weights = 1 / again.groupby(keys, dropna=False)["repeat"].transform("size").to_numpy(dtype=np.float64)
+    one, other = (again[c].to_numpy(dtype=np.float64) for c in ("verdict_first", "verdict"))
+    use = Rated(one, other, weights, again["code"].to_numpy(dtype=np.intp), options.level)
+    counts: dict[str, Any] = {"n": int(again["item"].nunique()), "level": options.level}
+    if own.table.kind != "numeric":
+        same = use.mean((one == other).astype(float), _UNIT)
+        told.figure("repeats.same", same)
+        if same is not None:
+            told.note("kinds.repeats", Weight.QUALIFIES, **same.values("share"), **counts)
+        return
+    span = max(float(np.ptp(np.concatenate([one, other]))), _span(own, again.assign(label=again["verdict_first"])))
+    change = use.mean(np.abs(one - other), (0.0, span))
+    told.figure("repeats.change", change)
+    wide = rows.pivot_table(index="item", columns="repeat", values="verdict").dropna()
+    icc = None
+    if wide.shape[1] > 1 and own.table.items["group"].reindex(wide.index).nunique() >= FEWEST_GROUPS:
+        groups = own.table.items["group"].reindex(wide.index).tolist()
+        study = Study(wide.to_numpy(), ["repeat"], groups=groups, level=options.level)
+        icc = None if study.constant else study.reliability({"repeat": 1}).phi
+    told.figure("repeats.icc", icc)
+    if icc is not None and change is not None:
+        told.note("kinds.repeats_numeric", Weight.QUALIFIES, **icc.values("icc"), change=change.value, **counts)

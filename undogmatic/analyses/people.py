@@ -21,6 +21,7 @@ MEASURES = {"numeric": "concordance", "ordered": "weighted_kappa"}
 """What agreement is measured by, where it is not Cohen's kappa."""
 WEIGHTS = {"worse": Weight.LIMITS, "copies_judge": Weight.REVERSES, "copies_rater": Weight.LIMITS}
 """How much a ruling changes the conclusion, where it is more than that a reader should know it."""
+TIE_PLACE = 2  # of a tie among the categories of a choice
 MOST_NAMED = 5
 FEWEST_SAME = 10
 """Items on which two must say the same for it to be mentioned."""
@@ -128,15 +129,13 @@ def _ceiling(own: JudgeTable, rows: pd.DataFrame, told: Told, options: CheckOpti
         told.lacks("ceiling", "people.few_shared", n=n, groups=len(names), needed=jackknife.FEWEST)
         return
     kind = own.table.kind
-    found = annotators.ceiling(
-        labels[pairs.first],
-        labels[pairs.second],
-        verdicts[pairs.first],
-        pairs.pair,
-        groups.astype(np.intp),
-        nominal=kind not in MEASURES,
-        level=options.level,
-    )
+    sides, pair = np.stack([labels[pairs.first], labels[pairs.second], verdicts[pairs.first]]), pairs.pair
+    if kind == "pairwise":  # which output is the first means nothing: every choice stands with its mirror image
+        mirrored = np.where(sides < TIE_PLACE, 1 - sides, sides)
+        sides, pair, groups = np.hstack([sides, mirrored]), np.tile(pair, 2), np.tile(groups, 2)
+    one, other, judge = sides
+    codes = groups.astype(np.intp)
+    found = annotators.ceiling(one, other, judge, pair, codes, nominal=kind not in MEASURES, level=options.level)
     if found is None:
         told.lacks("ceiling", "people.constant", n=n)
         return

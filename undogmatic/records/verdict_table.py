@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, Self
 
 import numpy as np
@@ -111,8 +112,14 @@ class JudgeTable:
     def first(self) -> pd.DataFrame:
         """The rows of the lowest repeat of each item (both orders of a pairwise choice), with columns `group` and
         `code` (0 to n_groups - 1)."""
+        return self._first.copy()
+
+    @cached_property
+    def _first(self) -> pd.DataFrame:
         lowest = self.verdicts.groupby("item", sort=False)["repeat"].transform("min")
-        return self._grouped(self.verdicts[self.verdicts["repeat"] == lowest])
+        rows = self.verdicts[self.verdicts["repeat"] == lowest]
+        groups = self.table.items["group"].reindex(rows["item"]).to_numpy()
+        return self._coded(rows.assign(group=groups))
 
     def pairs(self, *, missing: bool = False) -> pd.DataFrame:
         """Each first verdict beside the label of each rater: item, order, verdict, rater, label, group, code, weight.
@@ -120,13 +127,16 @@ class JudgeTable:
         Raters are kept apart: an item with three labels has three rows, of weight 1/3 each. Labels without a verdict
         stay, with NaN, only if `missing`.
         """
-        rows = self.first()
-        joined = rows.merge(self.labels[["item", "rater", "label"]], on="item", how="inner", validate="many_to_many")
-        joined = joined[joined["label"].notna()]
-        if not missing:
-            joined = joined[joined["verdict"].notna()]
-        joined["weight"] = 1 / joined.groupby(["item", "order"], sort=False, dropna=False)["rater"].transform("size")
-        return self._coded(joined)
+        return self._pairs[missing].copy()
+
+    @cached_property
+    def _pairs(self) -> dict[bool, pd.DataFrame]:
+        joined = self._first.merge(self.labels[["item", "rater", "label"]].dropna(subset=["label"]), on="item")
+        weighed = {}
+        for missing, rows in {True: joined, False: joined[joined["verdict"].notna()]}.items():
+            raters = rows.groupby(["item", "order"], sort=False, dropna=False)["rater"].transform("size")
+            weighed[missing] = self._coded(rows.assign(weight=1 / raters))
+        return weighed
 
     def consensus(self) -> pd.Series:
         """One label per labelled item, by item: the mean of the raters (numeric, ordered), else the most frequent
@@ -139,10 +149,6 @@ class JudgeTable:
     def replaced(self, verdicts: pd.Series) -> Self:
         """The table of another judge that said `verdicts` (by the index of `self.verdicts`) in its place."""
         return replace(self, verdicts=self.verdicts.assign(verdict=verdicts.astype(float)))
-
-    def _grouped(self, rows: pd.DataFrame) -> pd.DataFrame:
-        groups = self.table.items["group"].reindex(rows["item"]).to_numpy()
-        return self._coded(rows.assign(group=groups))
 
     @staticmethod
     def _coded(rows: pd.DataFrame) -> pd.DataFrame:

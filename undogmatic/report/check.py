@@ -28,7 +28,7 @@ MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES = 6, 3, 9, 15  # on the ter
 
 
 HOW = " (--report DIR)"
-PARTS = ("check", "kinds", "surface_rival", "people", "systems", "judges", "drift")
+PARTS = ("check", "kinds", "surface", "people", "systems", "judges", "drift")
 """The analyses that tell of a check; the words of all others are not needed for it."""
 HEADLINES = tuple(f"agreement.{name}" for name in ("kappa", "weighted_kappa", "pairwise_kappa", "spearman"))
 F = TypeVar("F")
@@ -57,7 +57,8 @@ def sentences(told: Told, words: Words) -> Sentences:
     findings = [words.say(noted.finding) for noted in ordered if noted.weight < Weight.DETAIL]
     details = [words.say(noted.finding) for noted in ordered if noted.weight == Weight.DETAIL]
     settle = [words.say(noted.settle) for noted in ordered if noted.settle is not None]
-    return Sentences(findings, details, list(map(words.say, told.not_examined.values())), list(dict.fromkeys(settle)))
+    lacking = dict.fromkeys(map(words.say, told.not_examined.values()))
+    return Sentences(findings, details, list(lacking), list(dict.fromkeys(settle)))
 
 
 def first_line(result: CheckResult, words: Words) -> str:

@@ -277,7 +277,7 @@ def read_entries(path: str, item: str | None, text: Sequence[str], hidden: Seque
     if not text:
         raise ConfigError(f"which column of {path} has the texts to label? Columns: {listed}. Name it: --text COLUMN.")
     entries: dict[str, Entry] = {}
-    for number, row in zip(frame.lines, frame.cells.to_dict("records"), strict=True):
+    for place, row in zip(frame.places, frame.cells.to_dict("records"), strict=True):
         shown = {name: str(row[name]) for name in text if row[name] not in (None, "")}
         if not shown:
             continue
@@ -286,9 +286,7 @@ def read_entries(path: str, item: str | None, text: Sequence[str], hidden: Seque
         before = entries.setdefault(key, Entry(key, shown, said))
         if before.texts != shown:
             way = "Name the column that tells the items apart: --item COLUMN"
-            raise DataError(
-                f"{path}:{number}: the item {brief(key)} stands there a second time with other texts. {way}."
-            )
+            raise DataError(f"{place}: the item {brief(key)} stands there a second time with other texts. {way}.")
     if not entries:
         raise DataError(f"{path}: {', '.join(text)} is empty in every row, so there is nothing to label.")
     return list(entries.values())

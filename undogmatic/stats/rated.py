@@ -12,8 +12,11 @@ mean is the first term of its expansion (the influence function), which is exact
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import special
 
 from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Array, Index
@@ -179,3 +182,118 @@ def ac1(share: Array) -> tuple[Array, Array]:
     middle = (share.sum(axis=-1) + share.sum(axis=-2)) / 2
     by_chance = 1 - np.sum(middle * (1 - middle), axis=-1) / (share.shape[-1] - 1)
     return 1 - np.trace(share, axis1=-2, axis2=-1), by_chance
+
+
+def ordinal_alpha(n_pairs: float) -> Parts:
+    """Krippendorff's alpha of ordered categories for pairs of ratings: categories are as far apart as their mean ranks
+    among all ratings.
+
+    Args:
+        n_pairs: Summed weights.
+    References:
+        Krippendorff (2019), Content Analysis, 4th ed., chapter 12.
+    """
+
+    def parts(share: Array) -> tuple[Array, Array]:
+        pooled = (share.sum(axis=-1) + share.sum(axis=-2)) / 2
+        ranks = np.cumsum(pooled, axis=-1) - pooled / 2
+        middle = np.sum(pooled * ranks, axis=-1, keepdims=True)
+        apart = np.sum(share * (ranks[..., :, None] - ranks[..., None, :]) ** 2, axis=(-2, -1))
+        by_chance = 2 * np.sum(pooled * (ranks - middle) ** 2, axis=-1)
+        return apart, by_chance * 2 * n_pairs / (2 * n_pairs - 1)
+
+    return parts
+
+
+def concordance(use: Rated) -> Estimate | None:
+    """Lin's concordance correlation: 1 only where all verdicts equal the labels; None where all are one number.
+
+    References:
+        Lin (1989), doi:10.2307/2532051
+    """
+    middles = [float(np.average(own, weights=use.weights)) for own in (use.verdicts, use.labels)]
+    shift = middles[0] - middles[1]
+
+    def by_chance(x: Array, y: Array) -> Array:
+        x, y = x - middles[0], y - middles[1]
+        return np.asarray(x**2 + y**2 + shift**2 + 2 * shift * (x - y))
+
+    return _of_numbers(use, use.verdicts, use.labels, lambda x, y: (x - y) ** 2, by_chance)
+
+
+def pearson(use: Rated) -> Estimate | None:
+    """Pearson's correlation; None where either is constant."""
+    if checks.is_constant(use.verdicts) or checks.is_constant(use.labels):
+        return None
+    columns = []
+    for own in (use.verdicts, use.labels):
+        centred = own - np.average(own, weights=use.weights)
+        columns.append(centred / np.average(centred**2, weights=use.weights) ** 0.5)
+    x, y = columns
+    return _of_numbers(use, x, y, lambda x, y: (x - y) ** 2 / 2, lambda x, y: (x**2 + y**2) / 2)
+
+
+def _of_numbers(
+    use: Rated, x: Array, y: Array, apart: Callable[[Array, Array], Array], by_chance: Callable[[Array, Array], Array]
+) -> Estimate | None:
+    """`Rated.ratio` of functions of two numbers that are largest at the corners of what was seen."""
+    corners = np.meshgrid([x.min(), x.max()], [y.min(), y.max()])
+    chance = by_chance(x, y)
+    if not np.average(chance, weights=use.weights) > checks.SAME**2 * max(1.0, float(np.max(np.abs(x)))) ** 2:
+        return None
+    most = float(apart(*corners).max()), float(by_chance(*corners).max())
+    return use.ratio(apart(x, y), chance, most, (x, y))
+
+
+def drift(use: Rated, span: float) -> Estimate | None:
+    """How much verdict minus label changes over a scale so long, along the mean of both (Bland and Altman's trend).
+
+    Verdicts and labels of different spread give a drift even where neither is at fault. None where every mean is the
+    same. Errors are corrected for leverage (HC3).
+
+    References:
+        Bland and Altman (1999), doi:10.1177/096228029900800204
+        Long and Ervin (2000), doi:10.1080/00031305.2000.10474549
+    """
+    apart, middle, w = use.verdicts - use.labels, (use.verdicts + use.labels) / 2, use.weights / use.weights.sum()
+    centred = middle - w @ middle
+    square = float(w @ centred**2)
+    if square <= checks.SAME * max(1.0, float(w @ middle**2)):
+        return None
+    slope = float(w @ (centred * apart)) / square
+    leverage = w + w * centred**2 / square
+    rest = (apart - w @ apart - slope * centred) / np.maximum(1 - leverage, w)
+    pull = centred * rest / square
+    return use.mean(span * (slope + pull - w @ pull), (-np.inf, np.inf))
+
+
+class Slice(NamedTuple):
+    """Mean of some pairs (`inside`) against that of the others, with the p-value of "no difference" (two-sided)."""
+
+    inside: float
+    others: float
+    n: int
+    groups: int
+    p_value: float
+
+
+def against_rest(use: Rated, values: Array, inside: NDArray[np.bool_]) -> Slice:
+    """Hold the mean of some pairs against that of the others.
+
+    The spread is that about the mean of all, so that a small slice in which all agree does not pass for certain;
+    degrees of freedom are those of the side with fewer units, which is on the safe side.
+
+    Args:
+        inside: Whether a pair belongs to the slice, shape (n,); some do and some do not.
+    """
+    w_in, w_out = (np.where(inside, use.weights, 0.0), np.where(inside, 0.0, use.weights))
+    means_ = [float(w @ values / w.sum()) for w in (w_in, w_out)]
+    off = (values - np.average(values, weights=use.weights)) * (w_in / w_in.sum() - w_out / w_out.sum())
+    by_unit = np.bincount(use.codes, off)
+    n_in, n_out = (int(np.unique(use.codes[own]).size) for own in (inside, ~inside))
+    error = float(np.sum(by_unit**2)) ** 0.5
+    least = min(n_in, n_out)
+    p = 1.0
+    if error > 0 and least > 1:
+        p = float(2 * special.stdtr(least - 1, -abs(means_[0] - means_[1]) / error))
+    return Slice(means_[0], means_[1], int(inside.sum()), n_in, p)

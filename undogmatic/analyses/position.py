@@ -1,0 +1,127 @@
+"""Tells what the order in which two outputs were shown does to a judge's choice between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.verdict_table import AS_GIVEN, FIRST, SECOND, SWAPPED, JudgeTable
+from undogmatic.stats import rated
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.rated import Parts, Rated
+
+_UNIT = (0.0, 1.0)
+
+
+def beside_labels(pairs: pd.DataFrame, level: float) -> Rated:
+    """Verdicts beside the label of each rater (`JudgeTable.pairs`) as arrays."""
+    verdicts, labels, weights = (pairs[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight"))
+    return Rated(verdicts, labels, weights, pairs["code"].to_numpy(dtype=np.intp), level)
+
+
+def first(own: JudgeTable, level: float) -> Estimate | None:
+    """Share of choices of the output that was shown first, ties left out; over items shown in both orders where there
+    are any, so that what the better output was does not matter."""
+    shown = _choices(own)
+    if shown.empty:
+        return None
+    codes = shown["code"].to_numpy(dtype=np.intp)
+    ones = np.ones(len(shown))
+    use = Rated(ones, ones, ones, codes, level)
+    return use.mean(shown["chose_first"].to_numpy(dtype=np.float64), _UNIT)
+
+
+def _choices(own: JudgeTable) -> pd.DataFrame:
+    """First verdicts with a known order that are no tie, with `chose_first`; of items with both if there are any."""
+    rows = own.first()
+    numbers = {own.table.categories.index(c) for c in (FIRST, SECOND)}
+    rows = rows[rows["order"].isin([AS_GIVEN, SWAPPED]) & rows["verdict"].isin(numbers)]
+    both = rows.groupby("item", sort=False)["order"].transform("nunique") == 2
+    rows = rows[both] if both.any() else rows
+    first = own.table.categories.index(FIRST)
+    return rows.assign(chose_first=(rows["verdict"] == first) == (rows["order"] == AS_GIVEN))
+
+
+class Orders:
+    """The choices between two outputs that were shown in both orders, as far as both verdicts can be read.
+
+    Attributes:
+        n: Such pairs of outputs. between: The verdict in the given order beside that in the other. both: 1 where both
+            are right, else 0, per item and rater. choices: All verdicts beside labels, in whatever order.
+    """
+
+    def __init__(self, own: JudgeTable, level: float) -> None:
+        rows, pairs = own.first(), own.pairs()
+        self.choices = beside_labels(pairs, level)
+        self.n_categories = len(own.table.categories)
+        rows = rows[rows["verdict"].notna()].drop_duplicates(["item", "order"])
+        given, swapped = (rows[rows["order"] == order].set_index("item") for order in (AS_GIVEN, SWAPPED))
+        shown = given[["verdict", "code"]].join(swapped["verdict"].rename("other"), how="inner")
+        self.n = len(shown)
+        first, second, codes = (shown[column].to_numpy() for column in ("verdict", "other", "code"))
+        self.between = Rated(first, second, np.ones(self.n), codes, level)
+        pairs = pairs.assign(right=(pairs["verdict"] == pairs["label"]).astype(float))[pairs["item"].isin(shown.index)]
+        by_rater = pairs.groupby(["item", "rater"], sort=False)[["right", "code", "weight"]].min()
+        right, weights, codes = (by_rater[column].to_numpy() for column in ("right", "weight", "code"))
+        self.both = Rated(right, right, weights, codes, level)
+
+    @property
+    def accuracy(self) -> float:
+        """Share of verdicts that are right, over both orders."""
+        return float(np.average(self.choices.verdicts == self.choices.labels, weights=self.choices.weights))
+
+    @property
+    def agreement_between_orders(self) -> float:
+        """Share of items with the same choice in both orders."""
+        return float(np.mean(self.between.verdicts == self.between.labels))
+
+    @property
+    def correct_in_both_orders(self) -> float:
+        """Share of items with the right choice in both orders."""
+        return float(np.average(self.both.verdicts, weights=self.both.weights))
+
+    @property
+    def kappa_between_orders(self) -> float | None:
+        """Agreement between orders beyond chance."""
+        return self.between.value(self.n_categories, _plain(self.n_categories))
+
+
+def _plain(n_categories: int) -> Parts:
+    return rated.kappa(rated.costs(n_categories, "none"))
+
+
+def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+    """What the order in which two outputs were shown does to the choice."""
+    orders = Orders(own, options.level)
+    if not orders.n:
+        known = own.verdicts["order"].notna().any()
+        told.lacks("position", "position.one_order" if known else "position.order_unknown")
+        return
+    between, k = orders.between, orders.n_categories
+    agree = between.mean((between.verdicts == between.labels).astype(float), _UNIT)
+    shown_first = first(own, options.level)
+    told.figure("position.agreement", agree)
+    told.figure("position.kappa", between.coefficient(k, _plain(k)))
+    told.figure("position.correct_both", orders.both.mean(orders.both.verdicts, _UNIT))
+    told.figure("position.first", shown_first)
+    if shown_first is None or agree is None:
+        return
+    counts: dict[str, Any] = {"n": orders.n, "level": options.level, "agree": agree.value, "p": _first_p(_choices(own))}
+    outcome = shown_first.against(options.margin or 0.0, about=0.5, inner=first(own, 2 * options.level - 1))
+    key = {"beyond": "first", "against": "last", "within": "none"}.get(outcome, "open")
+    if key == "open" and options.margin is None:
+        key = "no_margin"
+    weight = Weight.LIMITS if key in ("first", "last") else Weight.DETAIL if key == "none" else Weight.QUALIFIES
+    told.note(f"position.prefers_{key}", weight, **shown_first.values("share"), **counts, margin=options.margin)
+
+
+def _first_p(shown: pd.DataFrame) -> float:
+    """Exact test that neither position is preferred: groups that chose one position more often, by the sign test."""
+    from scipy.stats import binomtest
+
+    net = np.bincount(shown["code"].to_numpy(dtype=np.intp), 2.0 * shown["chose_first"].to_numpy() - 1)
+    first, second = int(np.sum(net > 0)), int(np.sum(net < 0))
+    return float(binomtest(first, first + second).pvalue) if first + second else 1.0
