@@ -90,7 +90,7 @@ def test_judges_and_raters_by_name_settings_and_slices() -> None:
     text = rows(
         "judge,item,annotator,score,label,judge_model,temperature,topic,grupo",
         lambda i: (
-            f"{'xy'[i % 2]},{i // 6},{'abc'[i % 3]},{(i + i // 6) % 2 + 1},{i % 3 + 1},m{i % 2},0,t{i // 12},g{i // 18}"
+            f"{'xy'[i % 2]},{i // 6},{'abc'[i % 3]},{(i % 2 + i // 6) % 3 + 1},{i % 3 + 1},m{i % 2},0,t{i // 12},g{i // 18}"
         ),
         36,
     )
