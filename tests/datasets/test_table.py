@@ -88,9 +88,10 @@ def test_a_column_per_judge_and_rater(header: str, row: str, judges: list[str], 
 
 def test_judges_and_raters_by_name_settings_and_slices() -> None:
     text = rows(
-        "judge,item,annotator,score,label,judge_model,temperature,topic,grupo",
+        "judge,item,rater,score,label,judge_model,temperature,topic,grupo",
         lambda i: (
-            f"{'xy'[i % 2]},{i // 6},{'abc'[i % 3]},{(i % 2 + i // 6) % 3 + 1},{i % 3 + 1},m{i % 2},0,t{i // 12},g{i // 18}"
+            f"{'xy'[i % 2]},{i // 6},{'abc'[i % 3]},{(i % 2 + i // 6) % 3 + 1},{i % 3 + 1},"
+            f"m{i % 2},0,t{i // 12},g{i // 18}"
         ),
         36,
     )
