@@ -5,17 +5,19 @@
 
 Texts are invented anew for each seed, in English or Portuguese. What a text means hangs on the order of two clauses,
 which no count of words gives away. A judge without merit is shown where it looks best: people's labels are its own
-verdicts, one in ten of them turned round (`_labels`). A good judge and two people each mistake the meaning of one text
-in twenty; its labels go with words and length so that a word counter reaches 65-70 % of them ("worded"), or not.
+verdicts, one in ten of them turned round, unless it is fitted to labels that words give away. A good judge and two
+people each mistake the meaning of one text in twenty; in "worded" worlds its labels go with citations and length so
+far that a word counter reaches two thirds of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -27,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from undogmatic.analyses.surface import surface_rival
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, VerdictTable
 
 Rng = np.random.Generator
 Array = np.ndarray
@@ -107,19 +109,20 @@ CITED = ("súmula", "article", "precedent", "supreme", "doctrine", "tema", "ibid
 
 
 class World(NamedTuple):
-    """Texts, what they mean (1 or 0), and who wrote them."""
+    """Texts in a language, what they mean (1 or 0), and who wrote them."""
 
+    language: int
     texts: list[str]
     meaning: Array
     system: Array
 
 
-def world(n: int, rng: Rng, worded: float = 0.0) -> World:
+def world(n: int, rng: Rng, worded: float = 0.0, language: int | None = None) -> World:
     """Invent `n` texts; with `worded` above 0, citations and length go with the meaning so far."""
-    own = LANGUAGES[int(rng.integers(2))]
+    chosen = int(rng.integers(2)) if language is None else language
     meaning = rng.integers(2, size=n)
-    texts = [_text(own, int(good), rng, worded) for good in meaning]
-    return World(texts, meaning, rng.integers(5, size=n))
+    texts = [_text(LANGUAGES[chosen], int(good), rng, worded) for good in meaning]
+    return World(chosen, texts, meaning, rng.integers(5, size=n))
 
 
 def _text(own: dict[str, list[str]], good: int, rng: Rng, worded: float) -> str:
@@ -144,21 +147,24 @@ def _top(values: Sequence[float]) -> Array:
     return (own > np.median(own)).astype(np.intp)
 
 
-def _regex(k: int, first: int = 0) -> Callable[[World, Rng], Array]:
+def _cited(k: int, first: int = 0) -> Callable[[World, Rng], Array]:
+    """How often a text cites, by a regular expression over so many words."""
     pattern = re.compile("|".join(rf"\b{word}" for word in CITED[first : first + k]), re.IGNORECASE)
-    return lambda made, rng: np.array([int(bool(pattern.search(text))) for text in made.texts])
+    return lambda made, rng: np.array([len(pattern.findall(text)) for text in made.texts])
+
+
+def _regex(k: int, first: int = 0) -> Callable[[World, Rng], Array]:
+    return lambda made, rng: np.minimum(_cited(k, first)(made, rng), 1)
 
 
 def _tfidf(n: int) -> Callable[[World, Rng], Array]:
-    """Fitted to the labels of so many other texts (0: as many), which words give away a little."""
+    """Fitted to the labels of so many other texts (0: as many), which words give away."""
 
     def judge(made: World, rng: Rng) -> Array:
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import RidgeClassifier
 
-        state = rng.bit_generator.state
-        other = world(n or len(made.texts), rng, WORDED)
-        rng.bit_generator.state = state
+        other = world(n or len(made.texts), rng, GIVEN_AWAY, made.language)
         vectors = TfidfVectorizer()
         fitted = RidgeClassifier(1.0).fit(vectors.fit_transform(other.texts), other.meaning)
         return np.asarray(fitted.predict(vectors.transform(made.texts)))
@@ -166,7 +172,12 @@ def _tfidf(n: int) -> Callable[[World, Rng], Array]:
     return judge
 
 
-WORDED = 0.3
+def _characters(made: World, rng: Rng) -> Array:
+    return np.array([len(text) for text in made.texts])
+
+
+WORDED, GIVEN_AWAY = 0.3, 0.6
+"""How far words go with the meaning: so far that a word counter reaches two thirds of the labels, or four fifths."""
 FAKES: dict[str, Callable[[World, Rng], Array]] = {
     "coin": lambda made, rng: rng.integers(2, size=len(made.texts)),
     "constant": lambda made, rng: np.ones(len(made.texts), dtype=np.intp),
@@ -183,8 +194,22 @@ FAKES: dict[str, Callable[[World, Rng], Array]] = {
     "tfidf_1000": _tfidf(1000),
     "system": lambda made, rng: (made.system < 2).astype(np.intp),
 }
-MEANING = {"tfidf", "tfidf_1000", "coin", "constant"}
-"""Judges whose labels say what the text means: these are fitted to such labels, or to nothing."""
+PAIRED: dict[str, Callable[[World, Rng], Array]] = {
+    "pair_longer": _characters,
+    "pair_cited_8": _cited(8),
+    "pair_system": lambda made, rng: made.system,
+    "pair_always_first": lambda made, rng: np.zeros(len(made.texts)),
+    "pair_coin": lambda made, rng: rng.random(len(made.texts)),
+}
+"""What a judge of two texts goes by: it chooses the text with more of it, the first of equal ones."""
+GOOD = {"good": 0.0, "good_worded": WORDED, "pair_good": 0.0, "pair_good_worded": WORDED}
+MEANING = {"tfidf": GIVEN_AWAY, "tfidf_1000": GIVEN_AWAY, "coin": 0.0, "constant": 0.0} | {
+    "pair_always_first": 0.0,
+    "pair_coin": 0.0,
+}
+"""Judges whose labels say what the text means, and how far words go with it: they are fitted to such labels, or to
+nothing."""
+UNTURNED = {*GOOD, "coin", "constant", "pair_coin", "pair_always_first"}
 
 
 def turned(values: Array, share: float, rng: Rng) -> Array:
@@ -192,81 +217,86 @@ def turned(values: Array, share: float, rng: Rng) -> Array:
     return np.where(rng.random(values.size) < share, 1 - values, values)
 
 
-def table(made: World, verdicts: Array, labels: Sequence[Array]) -> VerdictTable:
-    """A verdict table of one judge and some raters."""
-    items = [f"t{k}" for k in range(len(made.texts))]
-    said = pd.DataFrame({"item": items, "judge": "judge", "criterion": "quality", "repeat": 0, "order": None})
-    said = said.assign(verdict=verdicts.astype(float), confidence=np.nan, reason=None, place="file:1")
+def table(worlds: Sequence[World], verdicts: dict[str | None, Array], labels: Sequence[Array]) -> VerdictTable:
+    """A verdict table of one judge (its verdicts by the order shown) and some raters, of texts or of pairs of them."""
+    n = len(worlds[0].texts)
+    items = [f"t{k}" for k in range(n)]
+    said = pd.concat([pd.DataFrame({"item": items, "order": order, "verdict": v}) for order, v in verdicts.items()])
+    said = said.assign(judge="judge", criterion="quality", repeat=0, confidence=np.nan, reason=None, place="file:1")
+    said["verdict"] = said["verdict"].astype(float)
     parts = [
         pd.DataFrame({"item": items, "criterion": "quality", "rater": f"r{k}", "label": own.astype(float)})
         for k, own in enumerate(labels)
     ]
-    known = pd.DataFrame({"group": items, "text": made.texts, "slice.system": made.system.astype(str)}, index=items)
-    return VerdictTable("pass_fail", said, pd.concat(parts, ignore_index=True), known, categories=("fail", "pass"))
+    about: dict[str, object] = {"group": items}
+    for k, made in enumerate(worlds, 1):
+        end = "" if len(worlds) == 1 else f"_{k}"
+        about |= {f"text{end}": made.texts, f"system{end}": made.system.astype(str)}
+    paired = len(worlds) > 1
+    return VerdictTable(
+        "pairwise" if paired else "pass_fail",
+        said.reset_index(drop=True),
+        pd.concat(parts, ignore_index=True),
+        pd.DataFrame(about, index=items),
+        categories=("1", "2") if paired else ("fail", "pass"),
+        selection="random",
+    )
 
 
 def made_table(name: str, n: int, noise: float, seed: int) -> VerdictTable:
     """The file of one judge: texts, its verdicts, and labels that are as kind to it as can be."""
     rng = np.random.default_rng([seed, n, sum(map(ord, name))])
-    if name in ("good", "good_worded"):
-        made = world(n, rng, WORDED if name == "good_worded" else 0.0)
+    worded = GOOD.get(name, MEANING.get(name, 0.0))
+    worlds = [world(n, rng, worded)]
+    orders: tuple[str | None, ...] = (None,)
+    truth = worlds[0].meaning
+    if name.startswith("pair_"):
+        worlds.append(world(n, rng, worded, worlds[0].language))
+        orders = AS_GIVEN, SWAPPED
+        # Where both mean the same, something else that no word says makes one better.
+        better = worlds[1].meaning - worlds[0].meaning
+        truth = np.where(better == 0, rng.integers(2, size=n), better > 0).astype(np.intp)
+    if name in GOOD:
         mistakes = (1 - np.sqrt(0.8)) / 2  # two who mistake so many agree in 0.9
-        said = [turned(made.meaning, mistakes, rng) for _ in range(3)]
-        return table(made, said[0], said[1:])
-    made = world(n, rng, WORDED if name in MEANING else 0.0)
-    verdicts = FAKES[name](made, rng)
-    labels = made.meaning if name in MEANING else turned(verdicts, WRONG, rng)
-    return table(made, turned(verdicts, noise, rng), [labels])
+        people = [turned(truth, mistakes, rng) for _ in range(2)]
+        return table(worlds, {order: turned(truth, mistakes, rng) for order in orders}, people)
+    if name == "pair_always_first":
+        return table(worlds, {AS_GIVEN: truth * 0, SWAPPED: truth * 0 + 1}, [truth])
+    if name in PAIRED:
+        first, second = (PAIRED[name](made, rng) for made in worlds)
+        verdicts = (second > first).astype(np.intp)
+    else:
+        verdicts = FAKES[name](worlds[0], rng)
+    labels = truth if name in MEANING else turned(verdicts, WRONG, rng)
+    return table(worlds, {order: turned(verdicts, noise, rng) for order in orders}, [labels])
 
 
-def one(case: tuple[str, int, float], seed: int) -> tuple[str, float]:
-    """What is said of one judge of one seed, and in how many seconds."""
+def one(case: tuple[str, int, float], seed: int) -> tuple[bool, str, float]:
+    """Whether one judge of one seed is believed, what else could explain it, and the seconds that a core took."""
     own = made_table(*case, seed).of("judge", "quality")
-    start = time.perf_counter()
+    options = CheckOptions()
+    start = time.process_time()
     with threadpool_limits(1):
-        found = surface_rival(own, CheckOptions())
-    outcome = found.outcome
-    if os.environ.get("SHOW"):
-        print(
-            case,
-            seed,
-            outcome,
-            *(
-                f"{name} {e.value:.2f} [{e.low:.2f}]"
-                for name in "agreement accuracy increment at_equal foretold".split()
-                if (e := getattr(found, name))
-            ),
-            found.what[:3],
-        )
-    return outcome, time.perf_counter() - start
+        found = surface_rival(own, options)
+    took = time.process_time() - start
+    return (
+        found.outcome == "beyond" and found.judge is not None and found.judge.low > options.least,
+        found.outcome,
+        took,
+    )
 
 
-def believed(seeds: int, judges: Sequence[str], items: Sequence[int], write: bool) -> pd.DataFrame:
+def believed(seeds: int, judges: Sequence[str], items: Sequence[int]) -> Iterator[dict[str, object]]:
     """A row per judge, number of items and noise."""
-    cases = [
-        (name, n, noise)
-        for name in judges
-        for n in items
-        for noise in ((0.0,) if name in ("coin", "constant", "good", "good_worded") else (0.0, 0.05, 0.1))
-    ]
-    rows = []
-    with ProcessPoolExecutor(2) as pool:
-        for case in cases:
-            found = list(pool.map(partial(one, case), range(seeds), chunksize=5))
-            said = pd.Series([outcome for outcome, _ in found]).value_counts()
-            rows.append(
-                {
-                    "judge": case[0],
-                    "items": case[1],
-                    "noise": case[2],
-                    "seeds": seeds,
-                    "believed": said.get("beyond", 0) / seeds,
-                    **said.to_dict(),
-                    "seconds": np.median([s for _, s in found]),
-                }
-            )
-            print(rows[-1], flush=True)
-    return pd.DataFrame(rows)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for name, n in itertools.product(judges, items):
+            for noise in (0.0,) if name in UNTURNED else (0.0, 0.1):
+                found = list(pool.map(partial(one, (name, n, noise)), range(seeds), chunksize=5))
+                sure, outcomes, seconds = zip(*found, strict=True)
+                row: dict[str, object] = {"judge": name, "items": n, "noise": noise, "seeds": seeds}
+                row |= {"believed": float(np.mean(sure))}
+                row |= {outcome: outcomes.count(outcome) for outcome in ("beyond", "as_good", "follows", "column")}
+                yield row | {"seconds": round(float(np.median(seconds)), 3)}
 
 
 def main() -> None:
@@ -274,11 +304,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["believed"])
     parser.add_argument("--seeds", type=int, default=400)
-    parser.add_argument("--judges", nargs="+", default=[*FAKES, "good", "good_worded"])
+    parser.add_argument("--judges", nargs="+", default=[*GOOD, *FAKES, *PAIRED])
     parser.add_argument("--items", nargs="+", type=int, default=list(ITEMS))
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", action="store_true", help=f"replace the rows of these judges in {RESULTS.name}")
     given = parser.parse_args()
-    believed(given.seeds, given.judges, given.items, given.write)
+    keys = ["judge", "items", "noise"]
+    for row in believed(given.seeds, given.judges, given.items):
+        print(*(f"{name}={value}" for name, value in row.items()), flush=True)
+        if given.write:
+            before = [pd.read_csv(RESULTS)] if RESULTS.exists() else []
+            rows = pd.concat([*before, pd.DataFrame([row])]).drop_duplicates(keys, keep="last")
+            rows.sort_values(keys).to_csv(RESULTS, index=False)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,27 @@ def test_the_interval_holds_the_mean_of_the_population(design: Design) -> None:
     assert np.nanmean(biased.verdicts) > 3.25
 
 
+@pytest.mark.parametrize("design", ["random", "by_verdict", "probabilities"])
+def test_of_the_items_themselves_less_is_open_and_the_interval_holds_their_mean(design: Design) -> None:
+    held_by, narrower = [], []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        truth = rng.normal(50, 10, 160)
+        verdicts = np.round(truth / 20 + rng.normal(0, 0.3, 160))
+        chance = np.clip(verdicts / 6, 0.1, 0.9)
+        order = rng.permutation(160)
+        place = np.array([np.sum(verdicts[order[:k]] == verdicts[order[k]]) for k in range(160)])
+        by_verdict = np.zeros(160, dtype=bool)
+        by_verdict[order] = place < 25
+        chosen = {"random": order < 80, "by_verdict": by_verdict, "probabilities": rng.random(160) < chance}[design]
+        judged = _judged(verdicts, np.where(chosen, truth, np.nan), chance)
+        own, wide = (sure(corrected.mean(judged, design, these_items=i).estimate) for i in (True, False))
+        held_by.append(own.low <= truth.mean() <= own.high)
+        narrower.append(width(own) / width(wide))
+    assert np.mean(held_by) >= 0.92
+    assert np.median(narrower) < 0.8
+
+
 def test_by_verdict_is_the_mean_over_verdicts_weighted_by_how_often_they_occur() -> None:
     verdicts = np.repeat([0.0, 1.0], [60, 40])
     labels = np.full(100, np.nan)

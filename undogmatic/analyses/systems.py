@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from undogmatic.analyses import alone
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, JudgeTable
 from undogmatic.stats import bradley_terry, checks, corrected, few_labels, means
@@ -38,6 +39,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.lacks(MEAN, "systems.unordered")
     else:
         _Means(own, told, options).tell()
+    alone.tell(own, told, options)
 
 
 @dataclass
@@ -107,11 +109,14 @@ class _Means:
         inside = self.bounds is not None and self.bounds[0] <= values.min() and values.max() <= self.bounds[1]
         return self.bounds if inside else None
 
-    def _mean(self, design: Design, chosen: Any = slice(None), level: float | None = None) -> Corrected:
+    def _mean(
+        self, design: Design, chosen: Any = slice(None), level: float | None = None, these_items: bool = False
+    ) -> Corrected:
         part = self.judged.of(chosen)
         labels = part.labels[~np.isnan(part.labels)]
         bounds = self._holding(labels) if labels.size else None
-        return corrected.mean(part, design, bounds, self.options.level if level is None else level)
+        level = self.options.level if level is None else level
+        return corrected.mean(part, design, bounds, level, these_items=these_items)
 
     def _refused(self, found: Corrected) -> tuple[str, Mapping[str, Any]] | None:
         """Why there is no mean, if so."""
@@ -123,7 +128,7 @@ class _Means:
 
     def _all_items(self, design: Design, judge: Estimate) -> None:
         labelled, level = ~np.isnan(self.judged.labels), self.options.level
-        found = self._mean(design)
+        found = self._mean(design, these_items=True)
         if self.systems is not None and design != "all":
             # Of a system without labels nothing is known, however the verdicts of the others look.
             bare = [name for name in _present(self.systems) if not labelled[self.systems == name].any()]
@@ -141,6 +146,7 @@ class _Means:
         values = estimate.values("mean") | judge.values("judge", "judge_")
         values |= {"what": self.what, "estimator": design, "level": level, "n": labelled.size}
         values |= {"labels": int(labelled.sum()), "groups": estimate.n_groups}
+        values |= {"scope": "like_these" if design == "all" else "these_items"}
         self.told.note(
             "systems.mean_off" if beyond else "systems.mean", Weight.LIMITS if beyond else Weight.QUALIFIES, **values
         )

@@ -66,8 +66,18 @@ class Judged(NamedTuple):
         )
 
 
-def mean(judged: Judged, design: Design, bounds: means.Bounds | None = None, level: float = 0.95) -> Corrected:
-    """Mean label of the population of these items.
+def mean(
+    judged: Judged,
+    design: Design,
+    bounds: means.Bounds | None = None,
+    level: float = 0.95,
+    *,
+    these_items: bool = False,
+) -> Corrected:
+    """Mean label of the population that these items come from, or of these very items.
+
+    Of the items themselves less is open: only what is not labelled. With all items labelled it would be nothing, so
+    that the interval is then that of the population all the same.
 
     An item without a verdict is given the mean verdict: with labels drawn at random, or with known probabilities, any
     guess is allowed, since the labels correct it. Drawn by verdict, those without one are a stratum of their own.
@@ -76,13 +86,14 @@ def mean(judged: Judged, design: Design, bounds: means.Bounds | None = None, lev
 
     Args:
         bounds: Lowest and highest possible label.
+        these_items: Whether the mean is that of these items; systems are compared by that of their population.
     Raises:
         ValueError: If a labelled item has no probability in (0, 1] and `design` is "probabilities".
     """
     at = np.flatnonzero(~np.isnan(judged.labels))
     none = np.zeros(judged.n_groups)
     if design == "by_verdict":
-        return _by_strata(judged, at, bounds, level)
+        return _by_strata(judged, at, bounds, level, these_items)
     inclusion = judged.probability[at] if design == "probabilities" else None
     effective = few_labels.effective_labels(inclusion, judged.codes[at]) if at.size else 0.0
     if effective < FEWEST:
@@ -98,7 +109,36 @@ def mean(judged: Judged, design: Design, bounds: means.Bounds | None = None, lev
     from_labels, from_judge = sample.parts()
     added = none.copy()
     added[judged.codes] = (from_labels + found.judge_weight * from_judge)[sample.codes] / verdicts.size
-    return Corrected(found.estimate, effective, outside, covered, added)
+    estimate = found.estimate
+    if these_items and estimate.method == "studentised":
+        estimate = _of_items(sample, estimate)
+    return Corrected(estimate, effective, outside, covered, added)
+
+
+def _of_items(sample: few_labels.Sample, population: Estimate) -> Estimate:
+    """The mean of the items: their verdicts, with the fitted weight, plus what the labelled ones are off. Its variance
+    is that of drawing labels alone, less the share of items that are labelled (1 - p of each)."""
+    f, at, y, w, codes = sample
+    own = np.unique(codes[at], return_inverse=True)[1]
+
+    def centred(values: Array) -> Array:
+        return np.asarray(np.bincount(own, w * (values - w @ values / w.sum())), np.float64)
+
+    from_labels, from_judge = centred(y), centred(f[at])
+    power = float(from_judge @ from_judge)
+    weight = float(np.clip(from_labels @ from_judge / power, 0, 1)) if power > 0 else 0.0
+    found = means.of_sums(sample.of_labelled(y - weight * f[at]), population.level)
+    squares = (from_labels - weight * from_judge) ** 2
+    left = np.bincount(own, w - 1) / np.bincount(own, w)  # of the items for which a group's labels stand
+    open_share = float((squares * left).sum() / squares.sum()) if squares.sum() > 0 else 0.0
+    df = found.df - (weight > 0)
+    # Student's and Hall's limits again, for the degree of freedom that the weight took.
+    wider = float(
+        special.stdtrit(df, (1 + population.level) / 2) / special.stdtrit(found.df, (1 + population.level) / 2)
+    )
+    times, middle = wider * math.sqrt(open_share), weight * float(f.mean()) + found.value
+    low, high = (middle + times * (end - found.value) for end in found.interval)
+    return population.replace(value=middle, low=low, high=high, se=found.se * math.sqrt(open_share), df=df)
 
 
 def difference(a: Corrected, b: Corrected) -> Estimate | None:
@@ -158,7 +198,7 @@ def _beyond(verdicts: Array, at: Index, random: bool) -> tuple[float, bool]:
     return beyond, beyond <= TOLERATED or chance > _BY_CHANCE
 
 
-def _by_strata(judged: Judged, at: Index, bounds: means.Bounds | None, level: float) -> Corrected:
+def _by_strata(judged: Judged, at: Index, bounds: means.Bounds | None, level: float, these_items: bool) -> Corrected:
     """The mean over strata, with limits from the spread within them and between their means.
 
     A stratum whose labels are nearly all the same tells too little of their spread: its own limits, from the bounds of
@@ -199,6 +239,9 @@ def _by_strata(judged: Judged, at: Index, bounds: means.Bounds | None, level: fl
     spread = np.array([one is not None and one.method == "studentised" for one in limits])
     parts = [(k, one) for k, one in enumerate(limits) if one is not None and spread[k]]
     squares = np.array([(share[k] * one.se) ** 2 for k, one in parts])
+    if these_items:
+        between = 0.0
+        squares *= [1 - one.n / (share[k] * strata.size) for k, one in parts]
     within = 0.0
     if (square := float(squares.sum())) > 0:
         df = square**2 / sum(own**2 / one.df for own, (_, one) in zip(squares, parts, strict=True) if own)

@@ -62,7 +62,7 @@ MOST_WORDS = 4000
 FINE, COARSE = 64, 16
 """Into how many parts the values of a count are cut, for the list of marks and for boosting."""
 MOST_STEPS = 12
-_ROUNDS, _RATE = 50, 0.4
+_ROUNDS, _RATE = 100, 0.4
 MANY = 250
 """With more rows five folds are left out in turn, else ten."""
 
@@ -104,7 +104,7 @@ def counts(texts: Sequence[str]) -> Array:
         "characters": sizes.astype(np.float64),
         "words": n_words,
         "sentences": n_sentences,
-        "lines": of([sign == "\n" for sign in signs]),
+        "lines": of([sign == "\n" for sign in signs]) + 1,
         "word_length": letters / np.maximum(1, n_words),
         "longest_word": np.array([max(map(len, own), default=0) for own in words], dtype=np.float64),
         "sentence_length": n_words / n_sentences,
@@ -130,7 +130,10 @@ def _worded(texts: Sequence[str]) -> tuple[list[tuple[str, str]], Marked]:
         seen |= {("first", word) for word in words[:1]} | {("last", word) for word in words[-1:]}
         for mark in seen:
             where.setdefault(mark, []).append(place)
-    often = [mark for mark, places in where.items() if len(places) >= 2]
+    # In one order, whatever the order of sets: of two marks of the same texts the first is kept.
+    often = sorted(
+        (mark for mark, places in where.items() if len(places) >= 2), key=lambda mark: (mark[0] != "word", mark)
+    )
     if len(often) > MOST_WORDS:
         often = sorted(often, key=lambda mark: -min(len(where[mark]), len(texts) - len(where[mark])))[:MOST_WORDS]
     table = np.zeros((len(often), len(texts)), dtype=np.float32)
@@ -163,6 +166,8 @@ def marks(texts: Sequence[str], others: Sequence[str] | None = None) -> Marks:
         features = features[0][:n] - features[0][n:], features[1][:n] - features[1][n:]
         table = table[:, :n] - table[:, n:]
         counted = counted[:n] - counted[n:]
+    if paired:  # a preference for the first of two, whatever they are
+        table, names = np.concatenate([table, np.ones((1, n), dtype=np.float32)]), [*names, ("place", "1")]
     rows, coarse = [table], [np.ones(len(table), dtype=bool)]
     for name, column in zip(COUNTS, counted.T, strict=True):
         size = np.abs(column) if paired else column
@@ -188,7 +193,7 @@ def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array
     """What boosting of single marks, fitted without a row's fold, says of each row; shape (n_targets, n_rows).
 
     Each round adds the one mark, times a number, that lessens the loss most: logistic where targets are `shares` from 0
-    to 1, else squared. As many rounds are taken as predict left out folds best.
+    to 1, else squared. As many rounds are taken as foretell the other folds best.
 
     Args:
         targets: Shape (n_targets, n_rows), NaN where not known; of pairs, the share that chose the first, or -1 to 1.
@@ -212,19 +217,13 @@ def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array
             centre = special.logit(np.clip(centre, 0.01, 0.99))
     scores = np.repeat(centre[:, None], n, axis=1)
 
-    def told(scores: Array) -> tuple[Array, Array]:
-        """Of each row without its fold, and the loss by target."""
+    def told() -> Array:
+        """Of each row without its fold."""
         own = np.where(left_out, scores, 0.0).reshape(len(targets), n_folds, n).sum(axis=1)
-        said = special.expit(own) if shares else own
-        if shares:
-            bounded = np.clip(said, 1e-6, 1 - 1e-6)
-            loss = -special.xlogy(targets, bounded) - special.xlogy(1 - targets, 1 - bounded)
-        else:
-            loss = (targets - said) ** 2
-        return said, np.nansum(loss, axis=1)
+        return np.asarray(special.expit(own) if shares else own)
 
-    best, least = told(scores)
-    for _ in range(_ROUNDS):
+    versions = [told()]
+    for _ in range(_ROUNDS if len(columns) else 0):
         gradient = weights * (y - (special.expit(scores) if shares else scores))
         pull = columns @ gradient.T.astype(np.float32)
         if not seen.paired:
@@ -237,10 +236,16 @@ def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array
             moved -= (step * squares[chosen, each] / total)[:, None]
             moved += (_RATE * gradient.sum(axis=1) / total)[:, None]
         scores = scores + moved
-        said, loss = told(scores)
-        better = loss < least
-        best[better], least[better] = said[better], loss[better]
-    return best
+        versions.append(told())
+    return np.array([_best(said, target, folds) for said, target in zip(np.stack(versions, 1), targets, strict=True)])
+
+
+def _best(versions: Array, target: Array, folds: Index) -> Array:
+    """What each row is told by the version that foretells the other folds best; `versions` has shape (k, n_rows)."""
+    errors = np.nan_to_num((versions - target) ** 2)
+    by_fold = np.stack([np.bincount(folds, own) for own in errors])
+    best = np.argmin(by_fold.sum(axis=1, keepdims=True) - by_fold, axis=0)
+    return np.asarray(versions[best[folds], np.arange(folds.size)])
 
 
 class Ridge:
@@ -258,24 +263,22 @@ class Ridge:
         if n > k:
             self.vectors = features @ self.vectors / np.sqrt(values)
         self.shrunk = [values / (values + penalty * scale) for penalty in (0.03, 0.1, 0.3, 1, 3, 10)]
-        self.folds = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
+        self.folds, self.rows = folds, [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
         self.left = []
         for shrunk in self.shrunk:
-            blocks = ((self.vectors[rows] * shrunk) @ self.vectors[rows].T for rows in self.folds)
+            blocks = ((self.vectors[rows] * shrunk) @ self.vectors[rows].T for rows in self.rows)
             self.left.append([np.linalg.inv((1 + 1e-9) * np.eye(len(block)) - block) for block in blocks])
 
     def predict(self, target: Array) -> Array:
-        """What the other folds say of each row, with the penalty that predicts them best."""
+        """What the other folds say of each row, with the penalty by which they are foretold best."""
         in_basis = self.vectors.T @ target
-        best, least = np.full(target.size, target.mean()), np.inf
+        versions = []
         for shrunk, left in zip(self.shrunk, self.left, strict=True):
-            residual = target - self.vectors @ (shrunk * in_basis)
-            missed = np.empty_like(residual)
-            for rows, inverse in zip(self.folds, left, strict=True):
-                missed[rows] = inverse @ residual[rows]
-            if (loss := float(missed @ missed)) < least:
-                best, least = target - missed, loss
-        return best
+            missed = target - self.vectors @ (shrunk * in_basis)
+            for rows, inverse in zip(self.rows, left, strict=True):
+                missed[rows] = inverse @ missed[rows]
+            versions.append(target - missed)
+        return _best(np.stack(versions), target, self.folds)
 
 
 @dataclass(frozen=True)
@@ -285,7 +288,6 @@ class Listed:
 
     said: Array
     steps: tuple[int, ...]
-    right: Array
     bits: float
     of_bits: float
 
@@ -312,7 +314,7 @@ def listed(seen: Marks, target: Array) -> Listed:
     left = y != 0
     cost = float(np.log2(max(2, len(seen.names))))
     presence = np.abs(seen.columns) if seen.paired else seen.columns
-    said, right = np.zeros(y.size), np.zeros(y.size, dtype=bool)
+    said = np.zeros(y.size)
     steps: list[int] = []
     paid = 0.0
 
@@ -320,14 +322,13 @@ def listed(seen: Marks, target: Array) -> Listed:
         agreeing = y[rows] * signs
         hits, misses = int(np.sum(agreeing > 0)), int(np.sum(agreeing < 0))
         said[rows] = signs * (hits - misses) / (hits + misses + 1)
-        right[rows] = agreeing > 0 if hits >= misses else agreeing < 0
 
     while True:
         plus, minus = left & (y > 0), left & (y < 0)
         of_rest = float(_code(plus.sum(), minus.sum()))
         if not steps:
             of_bits = of_rest
-        if len(steps) == MOST_STEPS:
+        if len(steps) == MOST_STEPS or not len(seen.names):
             break
         covered = presence @ np.stack([plus, minus], axis=1).astype(np.float32)
         hits = (covered.sum(axis=1) + seen.columns @ (y * left)) / 2 if seen.paired else covered[:, 0]
@@ -342,7 +343,7 @@ def listed(seen: Marks, target: Array) -> Listed:
         steps.append(chosen)
         left = left & ~rows
     settle(left, np.ones(int(left.sum())))
-    return Listed(said, tuple(steps), right, paid + of_rest, of_bits)
+    return Listed(said, tuple(steps), paid + of_rest, of_bits)
 
 
 class Surface:
@@ -355,8 +356,8 @@ class Surface:
         n_folds = min(n_groups, 10 if groups.size <= MANY else 5)
         self.seen, self.fitted = seen, np.flatnonzero(fitted)
         self.folds = rng.permutation(np.arange(n_groups) % n_folds)[groups]
-        of_fitted = np.unique(self.folds[self.fitted], return_inverse=True)[1]
-        self._ridges = [Ridge(table[self.fitted], of_fitted, intercept=not seen.paired) for table in seen.features]
+        self._folds = np.unique(self.folds[self.fitted], return_inverse=True)[1]
+        self._ridges = [Ridge(table[self.fitted], self._folds, intercept=not seen.paired) for table in seen.features]
 
     def foretell(self, targets: Array, *, shares: bool) -> Array:
         """What the other folds say of each fitted row, shape (n_targets, n_fitted): the learners, stacked with weights
@@ -368,8 +369,10 @@ class Surface:
             middle = 0.5 if self.seen.paired and shares else 0.0 if self.seen.paired else float(target[known].mean())
             filled = np.where(known, target, middle) - middle
             told = np.column_stack([of_boosting[row] - middle, *(ridge.predict(filled) for ridge in self._ridges)])
-            weights, _ = nnls(told[known], filled[known])
-            out[row] = middle + told @ weights
+            for fold in range(int(self._folds.max()) + 1):
+                own = self._folds == fold
+                weights, _ = nnls(told[known & ~own], filled[known & ~own])
+                out[row, own] = middle + told[own] @ weights
         return out
 
 

@@ -1,0 +1,99 @@
+"""Intervals per item and what a judge may decide alone: by what, how much, what is promised, and what is too little."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.check_alone import JUDGES, best, trial
+from tests.analyses.builders import verdict_table
+from tests.analyses.test_systems import tell
+from undogmatic.analyses import alone
+from undogmatic.stats.conformal import lower_limit
+
+Rng = np.random.Generator
+
+
+def split(rng: Rng, n: int = 200, wrong: float = 0.0) -> tuple[Any, Any, Any]:
+    """Verdicts right in the first half, and in the second one in two; labels; confidence."""
+    labels = rng.integers(0, 2, n).astype(float)
+    sure = np.arange(n) < n // 2
+    right = np.where(sure, rng.random(n) >= wrong, np.arange(n) % 2 == 0)
+    return np.where(right, labels, 1 - labels), labels, np.where(sure, 0.9, 0.2)
+
+
+def test_the_sure_half_is_decided_alone_and_the_other_goes_to_people(rng: Rng) -> None:
+    verdicts, labels, confidence = split(rng)
+    told, said = tell(verdict_table("pass_fail", verdicts, labels, confidence=confidence, selection="all"), alone.tell)
+    values = said["alone.share"].values
+    assert (values["share"], values["source"], values["threshold"], values["people"]) == (0.5, "confidence", 0.9, 100)
+    assert values["least"] == told.figures["alone.agreement"].low == pytest.approx(lower_limit(100, 100, 0.95))
+    assert "alone.like_labelled" not in said
+
+
+def test_what_is_promised_of_chosen_labels_holds_for_items_like_them_only(rng: Rng) -> None:
+    verdicts, labels, confidence = split(rng, 400)
+    labels[300:] = np.nan
+    for selection, limited in (("unknown", True), ("by_verdict", True), ("random", False)):
+        table = verdict_table("pass_fail", verdicts, labels, confidence=confidence, selection=selection)
+        assert ("alone.like_labelled" in tell(table, alone.tell)[1]) == limited
+
+
+def test_doubt_is_taken_from_repeats_orders_or_the_distance_from_the_middle(rng: Rng) -> None:
+    verdicts, labels, _ = split(rng)
+    again = np.where(np.arange(200) < 100, verdicts, 1 - verdicts)
+    steps = np.where(np.arange(200) < 100, 5 * labels, 2 + labels)
+    for kind, said_of, people, source in (
+        ("pass_fail", np.stack([verdicts, again]), labels, "repeats"),
+        ("pairwise", np.stack([verdicts, again]), labels, "orders"),
+        ("numeric", steps, np.where(np.arange(200) < 100, steps, 5 - steps), "distance"),
+    ):
+        fields = {"scale": (0, 5)} if kind == "numeric" else {}
+        told, said = tell(verdict_table(kind, said_of, people, selection="all", **fields), alone.tell)  # type: ignore[arg-type]
+        assert said["alone.share"].values["source"] == source
+        assert told.figures["alone.share"].value == 0.5
+
+
+def test_without_a_measure_of_doubt_it_is_all_or_nothing(rng: Rng) -> None:
+    labels = rng.integers(0, 3, 100).astype(float)
+    told, said = tell(verdict_table("unordered", labels, labels), alone.tell)
+    assert said["alone.whole"].values["share"] == 1
+    wrong = np.where(np.arange(100) % 5 == 0, (labels + 1) % 3, labels)
+    told, said = tell(verdict_table("unordered", wrong, labels), alone.tell)
+    assert said["alone.none_whole"].values["wrong"] == 20
+    assert told.figures["alone.share"].value == 0
+
+
+def test_where_people_have_no_majority_no_verdict_agrees(rng: Rng) -> None:
+    labels = rng.integers(0, 2, 100).astype(float)
+    other = np.where(np.arange(100) < 40, 1 - labels, labels)
+    said = tell(verdict_table("pass_fail", labels, {"a": labels, "b": other}), alone.tell)[1]
+    assert said["alone.none_whole"].values["wrong"] == 40
+
+
+def test_a_new_label_lies_within_the_reach_of_its_verdict_as_often_as_promised() -> None:
+    inside = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        truth = rng.uniform(10, 90, 400)
+        verdicts = np.clip(truth + rng.normal(0, 5, 400), 0, 100)
+        labels = np.where(np.arange(400) < 60, truth, np.nan)
+        said = tell(verdict_table("numeric", verdicts, labels, scale=(0, 100), selection="random"), alone.tell)[1]
+        inside.append(np.mean(np.abs(truth[60:] - verdicts[60:]) <= said["alone.reach"].values["reach"]))
+    assert 0.89 <= np.mean(inside) <= 0.93
+
+
+def test_too_few_labels_say_how_many_are_needed(rng: Rng) -> None:
+    verdicts = rng.uniform(0, 1, 50)
+    labels = np.where(np.arange(50) < 8, verdicts, np.nan)
+    told, said = tell(verdict_table("numeric", verdicts, labels, scale=(0, 1)), alone.tell)
+    assert said["alone.reach_too_few"].values["needed"] == 9
+    assert said["alone.too_few"].values["needed"] == 29
+    assert set(told.not_examined) == {"item_interval", alone.CHECK}
+
+
+@pytest.mark.parametrize("name", ["steep", "at the promise"])
+def test_a_promise_is_broken_in_at_most_its_share_of_judges(name: str) -> None:
+    found = [trial(JUDGES[name], 150, seed, items=1) for seed in range(60)]
+    assert np.mean([one.broken for one in found]) <= 0.05
+    assert name != "steep" or 0.1 < np.mean([one.share for one in found]) < best(JUDGES[name])

@@ -1,0 +1,173 @@
+"""Which trivial reading could explain a judge's agreement: judges without merit are named, good ones are not."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.check import GOOD, made_table, world
+from tests.analyses.builders import verdict_table
+from undogmatic.analyses import surface_rival as examined
+from undogmatic.analyses.surface_rival import SurfaceRival, rival_sentence, surface_rival
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.report.words import Words
+
+LANGUAGES = [Words(code, [Path(examined.__file__).with_suffix(".texts.yaml")], strict=True) for code in ("en", "pt")]
+
+
+def look(table: VerdictTable, **options: Any) -> tuple[SurfaceRival, Told]:
+    """The rival and what is told, every sentence of which has words in both languages."""
+    own = table.of(table.judges[0], "quality")
+    found, told = surface_rival(own, CheckOptions(**options)), Told()
+    examined.tell(own, told, CheckOptions(**options), found)
+    notes = [noted.finding for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    for words in LANGUAGES:
+        for finding in [rival_sentence(found), *notes, *told.not_examined.values()]:
+            wording = words.find(finding.key)
+            assert wording and words.say(finding)
+            assert [key for key in finding.values if f"{{{key}" not in wording] == [], finding.key
+    return found, told
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_judge_is_beyond_the_surface(name: str) -> None:
+    found, told = look(made_table(name, 100, 0.0, 2))
+    assert found.outcome == "beyond" and found.n == found.groups == 100
+    assert found.at_equal and found.at_equal.low > 0.4 and found.increment and found.increment.low > 0.2
+    assert {"surface.agreement", "surface.increment", "surface.at_equal", "surface.foretold"} <= told.figures.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "outcomes", "what"),
+    [
+        ("length", {"as_good", "follows"}, "words"),
+        ("regex_1", {"as_good", "follows"}, "“applies”"),
+        ("regex_8", {"as_good", "follows"}, ""),
+        ("upper_case", {"as_good", "follows"}, "capitals"),
+        ("first_word", {"as_good", "follows"}, ""),
+        ("tfidf", {"as_good"}, ""),
+        ("coin", {"as_good"}, ""),
+        ("constant", {"as_good"}, ""),
+        ("system", {"column"}, "system"),
+        ("pair_longer", {"as_good", "follows"}, "characters"),
+        ("pair_system", {"column"}, "system"),
+        ("pair_always_first", {"as_good"}, ""),
+    ],
+)
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_judge_without_merit_is_not(name: str, outcomes: set[str], what: str, noise: float) -> None:
+    found, _ = look(made_table(name, 164, noise, 5))
+    assert found.outcome in outcomes
+    assert not what or noise or what in found.what
+    if found.outcome == "column":
+        assert look(made_table(name, 164, noise, 5), ignore=("system",))[0].outcome != "column"
+
+
+def test_a_pattern_that_labels_teach_badly_is_known_by_its_own_verdicts() -> None:
+    """Eight words, some in three texts: fitted to the labels the surface reaches far less than the judge."""
+    found, _ = look(made_table("regex_8", 100, 0.0, 0))
+    assert found.outcome == "follows" and found.increment and found.increment.low > 0
+    assert found.at_equal and found.at_equal.low < 0.2
+    assert found.foretold and found.foretold.value > 0.7
+
+
+RNG = np.random.default_rng(8)
+MADE, OTHER = world(150, RNG, language=0), world(150, RNG, language=0)
+LENGTH = np.array([len(text) for text in MADE.texts])
+WORTH = 3 * MADE.meaning + RNG.normal(size=150)
+STEPS = np.clip(np.round(WORTH), 0, 4)
+CLASS = MADE.meaning + 2 * RNG.integers(2, size=150)
+NOISE = RNG.normal(size=(2, 150))
+
+
+@pytest.mark.parametrize(
+    ("kind", "judge", "label", "beyond"),
+    [
+        ("numeric", WORTH + NOISE[0], WORTH + NOISE[1], True),
+        ("numeric", LENGTH + 40 * NOISE[0], LENGTH + 40 * NOISE[1], False),
+        ("ordered", np.clip(STEPS + np.round(NOISE[0] / 2), 0, 4), STEPS, True),
+        ("ordered", np.round(LENGTH / LENGTH.max() * 4), np.round(LENGTH / LENGTH.max() * 4), False),
+        ("unordered", np.where(NOISE[0] > 1.5, 0, CLASS), CLASS, True),
+        ("unordered", np.searchsorted([250, 300, 350], LENGTH), np.searchsorted([250, 300, 350], LENGTH), False),
+    ],
+)
+def test_every_kind_of_verdict(kind: Any, judge: Any, label: Any, beyond: bool) -> None:
+    found, _ = look(verdict_table(kind, judge, label, {"text": MADE.texts}))
+    assert (found.outcome == "beyond") is beyond
+    assert (found.accuracy is None) is (kind in ("numeric", "ordered"))
+
+
+def test_what_cannot_be_examined_says_so() -> None:
+    label = np.arange(60.0) % 2
+    found, told = look(verdict_table("pass_fail", label, label))
+    assert (found.outcome, list(told.not_examined)) == ("no_texts", ["surface"])
+    made = {"slice.maker": label, "slice.page": np.arange(60)}
+    found, told = look(verdict_table("pass_fail", label, label, made))
+    assert (found.outcome, found.what, list(told.not_examined)) == ("column", ("maker",), ["surface"])
+    assert look(verdict_table("pass_fail", label, label, made), ignore=("maker",))[0].outcome == "no_texts"
+    few = verdict_table(
+        "pass_fail", label, label, {"text": MADE.texts[:60], "group": [f"g{k % 19}" for k in range(60)]}
+    )
+    found, told = look(few)
+    assert (found.outcome, found.groups, list(told.not_examined)) == ("few", 19, ["surface"])
+
+
+def test_verdicts_without_a_label_teach_the_surface_too() -> None:
+    """A pattern over rare words is learned from all that the judge said, of which a third has labels."""
+    whole = made_table("regex_8", 300, 0.0, 3)
+    part = replace(whole, labels=whole.labels[:100])
+    alone = replace(part, verdicts=whole.verdicts[:100], items=whole.items[:100])
+    found = [surface_rival(own.of("judge", "quality"), CheckOptions()) for own in (part, alone)]
+    assert found[0].n == found[1].n == 100
+    assert found[0].foretold and found[1].foretold and found[0].foretold.value > found[1].foretold.value
+
+
+def test_of_many_labelled_items_some_are_drawn_in_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examined, "MOST_ITEMS", 100)
+    table = made_table("good", 164, 0.0, 1)
+    table.items["group"] = [f"g{k // 3}" for k in range(164)]
+    found, told = look(table)
+    assert (found.n, found.groups, found.drawn) == (99, 33, 164)
+    assert "surface.drawn" in [noted.finding.key for noted in told.notes]
+
+
+def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    plain = examined.words.marks
+    monkeypatch.setattr(examined.words, "marks", lambda *texts: read.append(1) or plain(*texts))
+    examined._surface.cache_clear()
+    table = verdict_table("pass_fail", {"a": MADE.meaning, "b": 1 - MADE.meaning}, MADE.meaning, {"text": MADE.texts})
+    outcomes = [surface_rival(table.of(judge, "quality"), CheckOptions()).outcome for judge in table.judges]
+    assert outcomes[0] == "beyond" and outcomes[1] == "as_good" and read == [1]
+
+
+@pytest.mark.parametrize(
+    ("lean", "margin", "key"),
+    [
+        (1.0, None, "longer_higher"),
+        (-1.0, None, "longer_lower"),
+        (1.0, 0.1, "longer_higher"),
+        (0.0, 2.0, "no_length_bias"),
+        (0.0, None, "length_open"),
+    ],
+)
+def test_errors_that_rise_with_length(lean: float, margin: float | None, key: str) -> None:
+    judge = WORTH + lean * np.log2(LENGTH) + NOISE[0] / 4
+    _, told = look(verdict_table("numeric", judge, WORTH, {"text": MADE.texts}), margin=margin)
+    noted = next(own for own in told.notes if "length" in own.finding.key or "longer" in own.finding.key)
+    assert noted.finding.key == f"surface.{key}"
+    assert told.figures["surface.length_bias"].low < lean < told.figures["surface.length_bias"].high
+    assert (noted.settle is None) is (margin is not None)
+
+
+def test_a_judge_that_likes_the_longer_output_more_than_people_do() -> None:
+    longer = np.array([len(a) < len(b) for a, b in zip(MADE.texts, OTHER.texts, strict=True)], dtype=float)
+    label = np.where(MADE.meaning == OTHER.meaning, (NOISE[0] > 0) * 1.0, MADE.meaning < OTHER.meaning)
+    judge = np.where(NOISE[1] > 0.8, longer, label)
+    table = verdict_table("pairwise", judge, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
+    assert "surface.longer_higher_pair" in [noted.finding.key for noted in look(table)[1].notes]
+    same = verdict_table("pairwise", judge, label, {"text_1": ["some text"] * 150, "text_2": ["more text"] * 150})
+    assert "length_bias" in look(same)[1].not_examined

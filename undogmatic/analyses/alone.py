@@ -1,0 +1,188 @@
+"""Tells what may be promised of one verdict: how far a new label may lie from it, and which the judge decides alone.
+
+Both promises hold for items that come as the labelled ones came. Where labels were not of all items or drawn at random,
+that is said.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.verdict_table import JudgeTable
+from undogmatic.stats import conformal
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.proportion import proportion
+
+CLOSE = 0.1
+"""Without a margin, a numeric verdict agrees with people up to this share of the scale."""
+CHECK = "decides_alone"
+
+
+def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+    """The interval around a numeric verdict, and how much the judge may decide alone."""
+    if own.table.kind == "numeric":
+        _reach(own, told, options)
+    _alone(own, told, options)
+
+
+def _reach(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+    """How far the label that a person gives a new item may lie from the verdict, with the stated chance."""
+    level = 1 - options.alpha
+    # One label per group, drawn: labels of one group, or of one item, are not exchangeable with those of others.
+    rows = own.pairs().sample(frac=1, random_state=options.rng()).drop_duplicates("code")
+    needed = conformal.items_needed(level)
+    if len(rows) < needed:
+        told.lacks("item_interval", "alone.reach_too_few", n=len(rows), needed=needed, level=level)
+        return
+    labels, verdicts = (rows[name].to_numpy(np.float64) for name in ("label", "verdict"))
+    every = own.first()["verdict"].dropna().to_numpy(np.float64)
+    scale = own.table.scale or (-np.inf, np.inf)
+    scale = min(scale[0], labels.min()), max(scale[1], labels.max())
+    fitted = conformal.fit(verdicts, labels, rows["item"].tolist(), level, scale=scale)
+    ends = conformal.intervals(fitted, every)
+    values: dict[str, Any] = {"reach": next(iter(fitted.reach.values())), "width": float((ends.high - ends.low).mean())}
+    values |= {"span": scale[1] - scale[0], "n": len(rows), "level": level}
+    key = "alone.reach" if _representative(own) else "alone.reach_like_labelled"
+    told.note(key, Weight.QUALIFIES, **values)
+
+
+def _representative(own: JudgeTable) -> bool:
+    """Whether the labelled items stand for all: all of them are labelled, or they were drawn at random."""
+    if own.table.selection in ("all", "random"):
+        return True
+    return bool(own.verdicts["item"].isin(own.labels.dropna(subset=["label"])["item"]).all())
+
+
+class _Doubt(NamedTuple):
+    """How unsure the judge is of each item's verdict, larger is less sure; `source` says by what."""
+
+    source: str
+    of: pd.Series
+
+
+def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+    rows, undecided = _decisions(own)
+    tolerance = _tolerance(own, options)
+    right = _right(own, rows.set_index("item")["verdict"], tolerance)
+    doubt = _doubt(own, rows, undecided)
+    rate, confidence = 1 - options.alpha, 1 - options.delta
+    needed = conformal.units_needed(rate, confidence)
+    unsure = doubt.of.reindex(rows["item"]).to_numpy(np.float64)
+    agreed = right.reindex(rows["item"]).to_numpy(np.float64)
+    known = ~np.isnan(agreed) & ~np.isnan(unsure)
+    codes = rows["code"].to_numpy()
+    n = np.unique(codes[known]).size
+    asked: dict[str, Any] = {"rate": rate, "confidence": confidence}
+    if n < needed:
+        told.lacks(CHECK, "alone.too_few", n=n, needed=needed, **asked)
+        return
+    found = conformal.find_threshold(unsure[known], agreed[known], rate, confidence, groups=codes[known])
+    decided = np.zeros(len(rows), dtype=bool) if found.threshold is None else unsure <= found.threshold
+    share = proportion(decided.astype(float), options.level, groups=codes)
+    told.figure("alone.share", share)
+    steps = pd.DataFrame(found.steps)
+    told.tables["alone.steps"] = steps.assign(threshold=doubt_shown(doubt.source, steps["threshold"]))
+    asked |= {"source": doubt.source, "n": n}
+    if own.table.kind in ("numeric", "ordered"):
+        told.note("alone.tolerance", Weight.DETAIL, tolerance=tolerance)
+    if found.threshold is None:
+        strictest = found.steps[0]
+        wrong = strictest.n - strictest.n_right
+        more = conformal.units_needed(rate, confidence, wrong)
+        values = asked | {"tried": strictest.n, "wrong": wrong, "needed": more}
+        told.note("alone.none_whole" if doubt.source == "nothing" else "alone.none", Weight.LIMITS, **values)
+        return
+    last = [step for step in found.steps if step.passed][-1]
+    agreement = last.n_right / last.n
+    told.figure(
+        "alone.agreement", Estimate(agreement, last.least, 1.0, confidence, last.n, int((known & decided).sum()))
+    )
+    values = asked | {"share": share.value, "interval": share.interval, "least": last.least}
+    values |= {"people": int((~decided).sum()), "items": len(rows)}
+    if doubt.source == "nothing":
+        told.note("alone.whole", Weight.QUALIFIES, **values)
+    else:
+        limit = float(doubt_shown(doubt.source, pd.Series([found.threshold])).iloc[0])
+        told.note("alone.share", Weight.QUALIFIES, threshold=limit, **values)
+    if not _representative(own):
+        told.note("alone.like_labelled", Weight.LIMITS)
+
+
+def doubt_shown(source: str, doubts: pd.Series) -> pd.Series:
+    """Doubts in the unit of what they were taken from: a confidence or distance is a doubt turned round."""
+    return -doubts if source in ("confidence", "distance") else doubts
+
+
+def _decisions(own: JudgeTable) -> tuple[pd.DataFrame, int]:
+    """One row per item with a verdict: the first, or that of both orders if they agree. Items without one, or whose
+    orders disagree, have NaN and go to people."""
+    rows = own.first()
+    both = rows.groupby("item", sort=False)["verdict"].agg(["first", "nunique", "size", "count"])
+    agree = (both["nunique"] == 1) & (both["size"] == both["count"])
+    verdict = both["first"].where(agree)
+    kept = rows.drop_duplicates("item").reset_index(drop=True)
+    return kept.assign(verdict=verdict.reindex(kept["item"]).to_numpy()), int((both["nunique"] > 1).sum())
+
+
+def _tolerance(own: JudgeTable, options: CheckOptions) -> float:
+    """How far verdict and label may lie apart and still agree."""
+    if own.table.kind not in ("numeric", "ordered"):
+        return 0.0
+    if options.margin is not None:
+        return options.margin
+    if own.table.kind == "ordered":
+        return 0.5
+    low, high = own.table.scale or (own.labels["label"].min(), own.labels["label"].max())
+    return CLOSE * float(high - low)
+
+
+def _right(own: JudgeTable, verdicts: pd.Series, tolerance: float) -> pd.Series:
+    """Whether each labelled item's verdict agrees with people: with their mean, or with what most of them say. Where no
+    category has more than half of the labels, nothing agrees."""
+    labels = own.labels.dropna(subset=["label"])
+    if own.table.kind in ("numeric", "ordered"):
+        people = labels.groupby("item")["label"].mean()
+        off = (verdicts.reindex(people.index) - people).abs()
+        return (off <= tolerance + 1e-9).astype(float).where(off.notna())
+    said = labels.groupby(["item", "label"]).size().rename("votes").reset_index()
+    most = said.sort_values("votes", kind="stable").drop_duplicates("item", keep="last").set_index("item")
+    share = most["votes"] / labels.groupby("item").size().reindex(most.index)
+    own_verdict = verdicts.reindex(most.index)
+    agrees = (own_verdict == most["label"]) & (share > 0.5)
+    return agrees.astype(float).where(own_verdict.notna())
+
+
+def _doubt(own: JudgeTable, rows: pd.DataFrame, undecided: int) -> _Doubt:
+    """The first that is there: stated confidence, spread of the repeats, both orders, distance from the middle of the
+    scale; NaN without a verdict."""
+    verdict = rows.set_index("item")["verdict"]
+    confidence = own.first().groupby("item")["confidence"].min().reindex(verdict.index)
+    if confidence[verdict.notna()].notna().mean() > 0.5 and confidence.nunique() > 1:
+        return _Doubt("confidence", (-confidence).where(verdict.notna()))
+    if (spread := _spread(own, verdict)) is not None:
+        return _Doubt("repeats", spread.where(verdict.notna()))
+    none = pd.Series(0.0, verdict.index).where(verdict.notna())
+    if undecided:
+        return _Doubt("orders", none)
+    scale = own.table.scale
+    if own.table.kind == "numeric" and scale is not None and verdict.nunique() > 2:
+        return _Doubt("distance", -(verdict - (scale[0] + scale[1]) / 2).abs())
+    return _Doubt("nothing", none)
+
+
+def _spread(own: JudgeTable, verdict: pd.Series) -> pd.Series | None:
+    """How far repeats differ, per item; None where no item has two, or none differ."""
+    said = own.verdicts.dropna(subset=["verdict"])
+    repeats = said.groupby("item")["repeat"].nunique().reindex(verdict.index, fill_value=0)
+    if repeats.median() < 2:
+        return None
+    if own.table.kind in ("numeric", "ordered"):
+        spread = said.groupby("item")["verdict"].std(ddof=0).reindex(verdict.index)
+    else:
+        same = said["verdict"] == said["item"].map(verdict)
+        spread = 1 - same.groupby(said["item"]).mean().reindex(verdict.index)
+    return spread if spread.nunique() > 1 else None
