@@ -92,7 +92,6 @@ def compare(
     labels: pd.DataFrame,
     scales: Scales,
     joined: bool,
-    notes: list[Finding],
     problems: list[Finding],
 ) -> None:
     """Note what is wrong with labels and verdicts together; `joined` if they are from different files."""
@@ -106,8 +105,6 @@ def compare(
     if labels.empty:
         problems.append(Finding("table.no_labels"))
         return
-    if labels["rater"].nunique() == 1:
-        notes.append(Finding("table.one_rater", {"rater": str(labels["rater"].iloc[0])}))
     if labels["label"].nunique() == 1:
         value = float(labels["label"].iloc[0])
         shown = scales.categories[int(value)] if scales.categories else f"{value:g}"

@@ -162,7 +162,7 @@ class _Builder:
         labels = labels.dropna(subset=["label"])
         labels = self._with_criterion(labels, verdicts)
         items = self._about(item)
-        faults.compare(verdicts, labels, scales, self.joined, self.notes, self.problems)
+        faults.compare(verdicts, labels, scales, self.joined, self.problems)
         settings = self._settings()
         table = VerdictTable(
             kind=scales.kind,
