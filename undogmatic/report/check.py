@@ -90,10 +90,10 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     rows = []
     for each in sorted(result.judges, key=place)[:most]:
         found = headline(each.told.figures)
-        numbers = ("", "") if found is None else tuple(_numbers(*found, words))
+        numbers = ("", "") if found is None else tuple(_numbers(found[1], words))
         name = "" if found is None else words.heading(found[0])
         counter = each.told.figures.get("surface.agreement")
-        rival = words.text("checked.no_rival") if counter is None else _numbers("surface.agreement", counter, words)[0]
+        rival = words.text("checked.no_rival") if counter is None else _numbers(counter, words)[0]
         standing = words.text(f"checked.standing_{each.standing}")
         rows.append((name_of(each, result), standing, name, *numbers, words.number(each.n, "d"), rival))
     columns = ("judge", "standing", "agreement", "value", "interval", "n", "rival")
@@ -101,9 +101,9 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     return Table([words.heading(column, "checked") for column in columns], rows, numeric)
 
 
-def _numbers(name: str, estimate: Estimate, words: Words) -> tuple[str, str]:
+def _numbers(estimate: Estimate, words: Words) -> tuple[str, str]:
     sizes = [abs(v) for v in (estimate.value, *estimate.interval) if math.isfinite(v)]
-    spec = spec_for(name, max(sizes, default=0.0))
+    spec = spec_for("", max(sizes, default=0.0))
     return words.number(estimate.value, spec), words.number(estimate.interval, spec)
 
 
@@ -112,7 +112,7 @@ def figure_table(told: Told, words: Words) -> Table | None:
     rows = []
     for name, each in told.figures.items():
         counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
-        rows.append((words.metric(name) or name, *_numbers(name, each, words), *counts, name))
+        rows.append((words.metric(name) or name, *_numbers(each, words), *counts, name))
     headers = [words.heading(column, "checked") for column in ("metric", "value", "interval", "n", "groups", "name")]
     return Table(headers, rows, (False, True, True, True, True, False)) if rows else None
 
@@ -153,7 +153,7 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
     return Screen(recognised(result, words), answer, table, said, below)
 
 
-def show(result: CheckResult, words: Words, paths: Mapping[str, Path] | None = None) -> None:
+def show(result: CheckResult, words: Words, paths: Mapping[str, Sequence[Path]] | None = None) -> None:
     """Print what was found on one screen; `paths` are what was written, under its name in words."""
     shown, paths = screen(result, words), paths or {}
     put(["", *shown.read, ""])
@@ -165,7 +165,8 @@ def show(result: CheckResult, words: Words, paths: Mapping[str, Path] | None = N
     how = "" if "report" in paths else HOW
     listed += [words.text(f"checked.more_{what}", more=more, how=how) for what, more in left.items() if more > 0]
     put([*listed, *(line for sentence in shown.below for line in ("", sentence)), ""])
-    put_paths({words.text(f"checked.{name}"): str(as_typed(path)) for name, path in paths.items()})
+    written = {name: ", ".join(str(as_typed(path)) for path in several) for name, several in paths.items()}
+    put_paths({words.text(f"checked.{name}"): listed for name, listed in written.items()})
 
 
 def write(result: CheckResult, words: Words, folder: Path, command: str | None = None) -> None:

@@ -23,6 +23,8 @@ COLUMNS = (
 """The columns that a reader may fill, in their order; `settings.KEY` (of the judge) and `place` stand at the end, any
 other column is a fact about the item."""
 Row = dict[str, Any]
+OURS = "undogmatic"
+"""The key in the metadata of another tool under which `undogmatic export` keeps what that tool has no place for."""
 
 
 class Head(NamedTuple):
@@ -105,26 +107,31 @@ class Reader:
         """The verdicts and labels of a file in long form: the COLUMNS that are known, `settings.KEY` and `place`; other
         columns are facts about the item. `attrs["problems"]` names what was left out, `attrs["reader"]` the tool.
         Raises DataError for a file that is damaged or holds no verdict."""
-        import pandas as pd
-
         problems: list[str] = []
         try:
             rows = list(self.rows(path, problems))
         except (AttributeError, KeyError, TypeError, IndexError) as error:
             why = f"{type(error).__name__}: {error}"
             raise DataError(f"{path}: begins like {self.name}, and is built otherwise ({why}).") from None
-        if not rows:
-            left = f" {problems[0]}" if problems else ""
-            raise DataError(f"{path}: {self.name} without a single verdict or label.{left}")
-        seen = dict.fromkeys(name for row in rows for name in row)
-        settings = [name for name in seen if name.startswith("settings.")]
-        facts = [name for name in seen if name not in (*COLUMNS, *settings, "place")]
-        order = [*(name for name in COLUMNS if name in seen), *facts, *settings, "place"]
-        for name in settings:
-            _settle(rows, name)
-        frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in order})
-        frame.attrs |= {"problems": problems, "reader": self.name}
-        return frame
+        return framed(rows, problems, str(path), self.name)
+
+
+def framed(rows: list[Row], problems: list[str], source: str, name: str) -> pd.DataFrame:
+    """Rows as the table that `Reader.read` returns. Raises DataError where there are none."""
+    import pandas as pd
+
+    if not rows:
+        left = f" {problems[0]}" if problems else ""
+        raise DataError(f"{source}: {name} without a single verdict or label.{left}")
+    seen = dict.fromkeys(name for row in rows for name in row)
+    settings = [name for name in seen if name.startswith("settings.")]
+    others = [name for name in seen if name not in (*COLUMNS, *settings, "place")]
+    order = [*(name for name in COLUMNS if name in seen), *others, *settings, "place"]
+    for setting in settings:
+        _settle(rows, setting)
+    frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in order})
+    frame.attrs |= {"problems": problems, "reader": name, "source": source}
+    return frame
 
 
 def _settle(rows: list[Row], name: str) -> None:
@@ -205,7 +212,7 @@ def _cells(path: Path, problems: list[str]) -> Iterator[tuple[str, Mapping[str, 
         problems.append(f"{error} What stands before was read.")
 
 
-def joined(verdicts: list[Row], labels: list[Row], path: Path, problems: list[str]) -> Iterator[Row]:
+def joined(verdicts: list[Row], labels: list[Row], path: Path | str, problems: list[str]) -> Iterator[Row]:
     """The verdicts with the labels of the same item and criterion, a row for each label; an item that was only labelled
     has a verdict that is missing. Labels on what no judge judged are a problem."""
     by_key: dict[tuple[Any, Any], list[Row]] = {}
@@ -225,6 +232,31 @@ def joined(verdicts: list[Row], labels: list[Row], path: Path, problems: list[st
         problems.append(
             f"{path}: {count} labels on {brief(criterion)}, on which no judge gave a verdict, were left out."
         )
+
+
+class Kept(NamedTuple):
+    """What `undogmatic export` kept of an item in the metadata of another tool: fields of the rows, the kind of
+    verdict (None: it was not written by us), labels, and confidences by judge and criterion."""
+
+    row: Row
+    kind: str | None
+    labels: list[Row]
+    confidence: Mapping[str, Any]
+
+    def of(self, judge: Any, criterion: Any) -> Row:
+        """The confidence of a verdict."""
+        found = self.confidence.get(f"{judge}\n{criterion}")
+        return {} if found is None else {"confidence": found}
+
+
+def kept(metadata: Any) -> Kept:
+    """What we kept in the metadata of an item."""
+    held = at(metadata, OURS)
+    held = held if isinstance(held, Mapping) else {}
+    named = {key: value for key, value in held.items() if key in COLUMNS or key.startswith("system_")}
+    row = {key: value for key, value in named.items() if key != "confidence"}
+    labels = [{"item": row.get("item"), **one} for one in held.get("labels") or () if isinstance(one, Mapping)]
+    return Kept(row, held.get("kind"), labels, held.get("confidence") or {})
 
 
 def lines(path: Path, problems: list[str]) -> Iterator[tuple[int, Any]]:

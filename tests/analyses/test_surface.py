@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.check import GOOD, made_table, world
 from tests.analyses.builders import verdict_table
-from undogmatic.analyses import surface_rival as examined
-from undogmatic.analyses.surface_rival import SurfaceRival, rival_sentence, surface_rival
+from undogmatic.analyses import surface as examined
+from undogmatic.analyses.surface import SurfaceRival, rival_sentence, surface_rival
 from undogmatic.records.checked import CheckOptions, Told
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.words import Words
