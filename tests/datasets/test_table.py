@@ -188,6 +188,7 @@ def test_the_same_text_is_one_group() -> None:
         rows("texto,juiz,nota", lambda i: f"Texto  {i // 2}" + (" ." if i < 2 else "") + f",{GRADE(i)},{LABEL(i)}")
     )
     assert (len(table.items), told(table)["group_text"]["groups"]) == (30, 15)
+    assert read("prompt,judge,label\n,1,2\n").items["group"].tolist() == ["row 1"]
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,7 @@ class _Search:
             "confidence": lambda name: self._cells(name).numeric > 0.5,
             "group": lambda name: name != self.found.item,
             "criterion": self._is_names,
-            "item": lambda name: not self._is_prose(name),
+            "item": lambda name: self._cells(name).said > 0 and not self._is_prose(name),
         }.get(role, lambda name: True)
         name = self._named(typed, f"--{role}") if typed is not None else self._first(role, fits)
         if name is not None:

@@ -470,7 +470,7 @@ def _by_text(texts: Sequence[np.ndarray]) -> np.ndarray:
     for column in texts:
         codes, distinct = pd.factorize(column)
         plain = np.array([" ".join(text.split()).casefold() for text in distinct], dtype=object)
-        keys.append(np.where(codes < 0, -1, pd.factorize(plain)[0][codes]))
+        keys.append(np.append(pd.factorize(plain)[0], -1)[codes])  # -1: no text
     group = pd.DataFrame(dict(enumerate(keys))).groupby(list(range(len(keys))), sort=False).ngroup().to_numpy()
     names = np.array([f"text {n + 1}" for n in range(int(group.max()) + 1)], dtype=object)
     found: np.ndarray = names[group]
