@@ -28,7 +28,7 @@ MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES = 6, 3, 9, 15  # on the ter
 
 
 HOW = " (--report DIR)"
-PARTS = ("check", "kinds", "surface", "people", "systems", "judges", "drift")
+PARTS = ("check", "kinds", "surface", "people", "systems", "kin", "alone", "judges", "drift")
 """The analyses that tell of a check; the words of all others are not needed for it."""
 HEADLINES = tuple(f"agreement.{name}" for name in ("kappa", "weighted_kappa", "pairwise_kappa", "spearman"))
 F = TypeVar("F")
