@@ -87,6 +87,10 @@ def test_a_stray_number_does_not_widen_the_scale_that_the_labels_confirm() -> No
     assert scales([*([1, 2, 3, 4, 5] * 20), 99], [1, 2, 5]).ends == (1, 5)
 
 
+def test_a_constant_is_on_the_scale_of_the_others() -> None:
+    assert scales([1, 1, 1], [1, 4, 5]).ends == scales([1, 4, 5], [1, 1]).ends == (1, 5)
+
+
 def test_ordered_categories_of_both_are_mapped_by_their_places() -> None:
     found = scales(["bad", "good"], [1, 2, 3], scale="bad<ok<good", human_scale="1<2<3")
     assert (found.kind, found.categories) == ("ordered", ("bad", "ok", "good"))
