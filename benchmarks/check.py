@@ -17,6 +17,7 @@ import itertools
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -25,9 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
 
-from undogmatic.analyses.surface import surface_rival
+from undogmatic.analyses.check import check
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, VerdictTable
 
@@ -271,31 +271,28 @@ def made_table(name: str, n: int, noise: float, seed: int) -> VerdictTable:
     return table(worlds, {order: turned(verdicts, noise, rng) for order in orders}, [labels])
 
 
-def one(case: tuple[str, int, float], seed: int) -> tuple[bool, str, float]:
-    """Whether one judge of one seed is believed, what else could explain it, and the seconds that a core took."""
-    own = made_table(*case, seed).of("judge", "quality")
-    options = CheckOptions()
+def one(case: tuple[str, int, float], seed: int) -> tuple[bool, str, str, float]:
+    """Whether the first sentence believes one judge of one seed, the sentence's name, what else could explain the
+    agreement, and the seconds that a core took."""
+    own = made_table(*case, seed)
     start = time.process_time()
-    with threadpool_limits(1):
-        found = surface_rival(own, options)
+    (answer,) = check(own, CheckOptions()).judges
     took = time.process_time() - start
-    return (
-        found.outcome == "beyond" and found.judge is not None and found.judge.low > options.least,
-        found.outcome,
-        took,
-    )
+    sentence = answer.verdict.key.removeprefix("check.verdict_")
+    return answer.standing == "supported", sentence, answer.rival.key.removeprefix("surface."), took
 
 
 def believed(seeds: int, judges: Sequence[str], items: Sequence[int]) -> Iterator[dict[str, object]]:
-    """A row per judge, number of items and noise."""
+    """A row per judge, number of items and noise: how often the first sentence believes it, and why else not."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for name, n in itertools.product(judges, items):
             for noise in (0.0,) if name in UNTURNED else (0.0, 0.1):
                 found = list(pool.map(partial(one, (name, n, noise)), range(seeds), chunksize=5))
-                sure, outcomes, seconds = zip(*found, strict=True)
+                sure, sentences, rivals, seconds = zip(*found, strict=True)
                 row: dict[str, object] = {"judge": name, "items": n, "noise": noise, "seeds": seeds}
                 row |= {"believed": float(np.mean(sure))}
-                row |= {outcome: outcomes.count(outcome) for outcome in ("beyond", "as_good", "follows", "column")}
+                row |= {outcome: rivals.count(outcome) for outcome in ("beyond", "as_good", "follows", "column")}
+                row |= {"first sentence": " ".join(f"{name}:{n}" for name, n in Counter(sentences).most_common())}
                 yield row | {"seconds": round(float(np.median(seconds)), 3)}
 
 

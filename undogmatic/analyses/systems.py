@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from undogmatic.analyses import alone
+from undogmatic.analyses import alone, kin
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, JudgeTable
 from undogmatic.stats import bradley_terry, checks, corrected, few_labels, means
@@ -39,6 +39,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.lacks(MEAN, "systems.unordered")
     else:
         _Means(own, told, options).tell()
+    kin.tell(own, told, options)
     alone.tell(own, told, options)
 
 

@@ -96,15 +96,14 @@ def run(typed: argparse.Namespace) -> None:
     settings = pairs_of([word for words in typed.judge_config for word in words], "--judge-config")
     result, reading = checked(typed.files, typed.against, given, settings)
     words = words_of(typed.language)
-    paths: dict[str, Path] = {}
+    paths: dict[str, list[Path]] = {}
     if typed.report is not None:
         write(result, words, Path(typed.report), f"undogmatic {shlex.join(typed.line)}")
-        paths["report"] = Path(typed.report) / "report.html"
+        paths["report"] = [Path(typed.report) / "report.html"]
     if card_paths:
         days = card.DAYS if typed.expires is None else typed.expires
         cards = card.cards_of(result, words, reading.model_dump(mode="json", exclude_defaults=True), typed.use, days)
-        written = [path for asked in card_paths for path in card.write(cards, asked)]
-        paths["card"] = written[0]
+        paths["card"] = [path for asked in card_paths for path in card.write(cards, asked)]
     if typed.json:
         print(json.dumps(as_json(result, words), ensure_ascii=False, indent=2))
     else:
