@@ -120,12 +120,14 @@ class Rated:
         )
         least = float(chance.min())
 
-        def limits(a: float) -> tuple[float, float]:
+        def limits(a: float, side: int = 0) -> tuple[float, float]:
+            """Limits of the mean that is 0 at the coefficient; of the lower or upper one alone where `side` says so."""
             units = means.Sums((1 - a) * e.total - d.total, d.size)
             if few:
                 own = units.means
-                ends = min((1 - a) * least - most[0], float(own.min())), max((1 - a) * most[1], float(own.max()))
-                return means.bounded_limits(units, ends, self.level)
+                low = min((1 - a) * least - most[0], float(own.min())) if side <= 0 else -np.inf
+                high = max((1 - a) * most[1], float(own.max())) if side >= 0 else np.inf
+                return means.bounded_limits(units, (low, high), self.level)
             found = means.of_sums(units, self.level)
             return found.low, found.high
 
@@ -134,8 +136,8 @@ class Rated:
             ends, slope = limits(estimate), float(e.total.sum() / e.size.sum())
             low, high = (min(max(estimate + end / slope, -1.0), 1.0) for end in ends)
             return told.replace(low=min(low, estimate), high=max(high, estimate))
-        low = checks.farthest(lambda a: limits(a)[0] > 0, estimate, -1.0)
-        high = checks.farthest(lambda a: limits(a)[1] < 0, estimate, 1.0)
+        low = checks.farthest(lambda a: limits(a, -1)[0] > 0, estimate, -1.0)
+        high = checks.farthest(lambda a: limits(a, 1)[1] < 0, estimate, 1.0)
         return told.replace(low=min(low, estimate), high=max(high, estimate))
 
 
@@ -288,7 +290,7 @@ class Slice(NamedTuple):
 def against_rest(use: Rated, values: Array, inside: NDArray[np.bool_]) -> Slice:
     """Hold the mean of some pairs against that of the others.
 
-    The spread is that about the mean of all, so that a small slice in which all agree does not pass for certain;
+    The spread is that of all units about the mean of all, so that a small slice that agrees does not pass for certain;
     degrees of freedom are those of the side with fewer units, which is on the safe side.
 
     Args:
@@ -296,10 +298,11 @@ def against_rest(use: Rated, values: Array, inside: NDArray[np.bool_]) -> Slice:
     """
     w_in, w_out = (np.where(inside, use.weights, 0.0), np.where(inside, 0.0, use.weights))
     means_ = [float(w @ values / w.sum()) for w in (w_in, w_out)]
-    off = (values - np.average(values, weights=use.weights)) * (w_in / w_in.sum() - w_out / w_out.sum())
-    by_unit = np.bincount(use.codes, off)
+    units = use.sums(values - np.average(values, weights=use.weights))
+    variance = float(units.size @ units.means**2 / units.size.sum()) * units.size.size / max(units.size.size - 1, 1)
+    pull = np.bincount(use.codes, w_in / w_in.sum() - w_out / w_out.sum())
     n_in, n_out = (int(np.count_nonzero(np.bincount(use.codes, own))) for own in (inside, ~inside))
-    error = float(np.sum(by_unit**2)) ** 0.5
+    error = (variance * float(pull @ pull)) ** 0.5
     least = min(n_in, n_out)
     p = 1.0
     if error > 0 and least > 1:
