@@ -182,7 +182,10 @@ class _Means:
         refused = {name: why for name, one in found.items() if (why := self._refused(one)) is not None}
         for name, (reason, values) in refused.items():
             n = int(chosen[name].sum())
-            self.told.note(f"systems.system_{reason}", system=name, n=n, **values)
+            if found[name].effective == 0:
+                self.told.note("systems.system_bare", system=name, n=n)
+            else:
+                self.told.note(f"systems.system_{reason}", system=name, n=n, **values)
         kept = [name for name in names if name not in refused]
         for name in kept:
             self.told.figure(f"systems.mean.{name}", found[name].estimate)
