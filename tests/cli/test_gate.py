@@ -20,6 +20,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.records.card import TrustCard
 from undogmatic.report import card
 from undogmatic.report import gate as shown
+from undogmatic.report.check import words_of
 from undogmatic.stats.estimate import Estimate
 
 KAPPA = "figures: {agreement.kappa: {at_least: %s}}"
@@ -208,7 +209,7 @@ def test_a_run_has_no_data_beside_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_hostile_names_stay_text(language: str) -> None:
-    words = shown.words(language)
+    words = words_of(language)
     result = gate.broken('<b>"&\x1b[31m.json', "a | b <script>\ufffe")
     suite = ElementTree.fromstring(shown.junit(result, words))
     assert "<script>" in (suite[0][0][0].text or "") and suite[0][0].attrib["classname"].startswith(

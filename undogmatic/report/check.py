@@ -28,8 +28,6 @@ MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES = 6, 3, 9, 15  # on the ter
 
 
 HOW = " (--report DIR)"
-PARTS = ("check", "kinds", "surface", "people", "systems", "judges", "drift")
-"""The analyses that tell of a check; the words of all others are not needed for it."""
 HEADLINES = tuple(f"agreement.{name}" for name in ("kappa", "weighted_kappa", "pairwise_kappa", "spearman"))
 F = TypeVar("F")
 
@@ -43,12 +41,10 @@ class Sentences(NamedTuple):
     settle: list[str]  # that of the most important finding first
 
 
-def words_of(language: str, *more: Path) -> Words:
-    """The words of a check: its own, those beside the modules that tell something, and those in further files."""
-    folders = (PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
-    parts = [PACKAGE / "analyses" / f"{part}.texts.yaml" for part in PARTS]
-    parts += [path for folder in folders for path in sorted(folder.glob("*.texts.yaml"))]
-    return Words(language, [OWN_TEXTS, *more, *(path for path in parts if path.is_file())])
+def words_of(language: str) -> Words:
+    """The words of a check and of a gate: those of this room, and those beside all that tell something."""
+    rooms = (PACKAGE / "analyses", PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
+    return Words(language, [OWN_TEXTS, *(path for room in rooms for path in sorted(room.glob("*.texts.yaml")))])
 
 
 def sentences(told: Told, words: Words) -> Sentences:
@@ -91,7 +87,7 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     for each in sorted(result.judges, key=place)[:most]:
         found = headline(each.told.figures)
         numbers = ("", "") if found is None else tuple(_numbers(found[1], words))
-        name = "" if found is None else words.heading(found[0])
+        name = "" if found is None else words.value(found[0].removeprefix("agreement."), "check")
         counter = each.told.figures.get("surface.agreement")
         rival = words.text("checked.no_rival") if counter is None else _numbers(counter, words)[0]
         standing = words.text(f"checked.standing_{each.standing}")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from undogmatic.stats import checks, jackknife, means, ranking
+from undogmatic.stats import checks, jackknife, means, ranking, rated
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.jackknife import FEWEST
@@ -351,13 +351,12 @@ def kappa_interval(
     a: ArrayLike,
     b: ArrayLike,
     categories: ArrayLike,
-    rng: Rng,
     weights: Literal["quadratic", "linear", "none"] = "quadratic",
     level: float = 0.95,
     *,
     groups: Groups = None,
 ) -> Estimate | None:
-    """Interval of `weighted_kappa`; None where both gave every item one category.
+    """Interval of `weighted_kappa` (`rated.Rated.coefficient`); None where both gave every item one category.
 
     Args:
         a, b, categories, weights: As in `weighted_kappa`, with its errors.
@@ -365,24 +364,9 @@ def kappa_interval(
     if weighted_kappa(a, b, categories, weights).estimate is None:
         return None
     order = np.asarray(categories, dtype=np.float64)
-    codes = [np.argmax(np.asarray(values)[:, None] == order, axis=1) for values in (a, b)]
-    steps = np.abs(np.subtract.outer(np.arange(order.size), np.arange(order.size))).astype(np.float64)
-    cost = {"quadratic": steps**2, "linear": steps, "none": np.sign(steps)}[weights]
-
-    @jackknife.Prepared
-    def kappa(data: Array) -> jackknife.OfDraws:
-        first, second = data.astype(np.intp).T
-        apart = cost[first, second]
-
-        def of_draws(drawn: Index) -> Array:
-            counts = [jackknife.Tally(one, order.size, drawn).counts() for one in (first, second)]
-            expected = np.einsum("di,ij,dj->d", counts[0], cost, counts[1]) / drawn.shape[1]
-            seen = apart.take(drawn).sum(axis=1)
-            return 1 - np.divide(seen, expected, out=np.full(len(drawn), np.nan), where=expected > 0)
-
-        return of_draws
-
-    return jackknife.LeftOut(np.column_stack(codes), kappa, rng, groups).coefficient(level)
+    x, y = (np.argmax(np.asarray(values)[:, None] == order, axis=1).astype(np.float64) for values in (a, b))
+    pairs = rated.Rated(x, y, np.ones(x.size), checks.groups(groups, x.size), level)
+    return pairs.coefficient(order.size, rated.kappa(rated.costs(order.size, weights)))
 
 
 @jackknife.Prepared
