@@ -14,7 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from undogmatic.datasets.readers.log import Head, Reader, Row, cell, facts, joined, kept, load, text_of, whole
+from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, kept, load, text_of, whole
 from undogmatic.errors import DataError
 from undogmatic.records.records import OVERALL
 from undogmatic.safety.outside import JSON_BYTES, Unreadable, json_value, opened
@@ -41,7 +41,8 @@ def _claims(head: Head) -> bool:
     return head.has("version", "status", "eval") and isinstance(head.first("eval"), Mapping)
 
 
-def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
+def _records(path: Path, problems: list[str]) -> Given:
+    """The samples, each with what the log says of the evaluation."""
     with opened(path) as file:
         packed = file.read(4) == _LOCAL
     log, samples = _archive(path, problems) if packed else _plain(path, problems)
@@ -49,19 +50,22 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
     status = log.get("status")
     if status not in ("success", None):
         problems.append(f"{path}: the evaluation ended with the status {status}; what it scored was read.")
+    return [(f"{path}#sample {sample.get('id')}, epoch {sample.get('epoch')}", (sample, about)) for sample in samples]
+
+
+def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     outputs: dict[str, list[str | None]] = {}
-    for sample in samples:
+    for _, (sample, _) in given:
         outputs.setdefault(str(sample.get("id")), []).append(_output(sample))
     criteria: dict[str, dict[str | None, None]] = {}
-    for judge, score in ((j, s) for sample in samples for j, s in (sample.get("scores") or {}).items()):
+    for judge, score in ((j, s) for _, (sample, _) in given for j, s in (sample.get("scores") or {}).items()):
         criteria.setdefault(judge, {}).update(dict.fromkeys(_values(score.get("value"))))
     times: dict[tuple[str, str | None], int] = {}
     verdicts, labels = list[Row](), list[Row]()
-    for sample in samples:
+    for place, (sample, about) in given:
         sample_id, text, own = str(sample.get("id")), _output(sample), kept(sample.get("metadata"))
         anew = list(dict.fromkeys(outputs[sample_id])).index(text)
         repeat = times[sample_id, text] = times.get((sample_id, text), -1) + 1
-        place = f"{path}#sample {sample_id}" + (f", epoch {sample.get('epoch')}" if len(outputs[sample_id]) > 1 else "")
         row = facts(sample.get("metadata")) | {
             "item": f"{sample_id} ({anew + 1})" if anew else sample_id,
             "group": sample_id,
@@ -87,7 +91,7 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
             why = (sample.get("error") or {}).get("message") or "the sample was not scored"
             unscored = [(judge, criterion) for judge, named in criteria.items() for criterion in named]
             verdicts += [row | {"judge": judge, "criterion": criterion, "reason": why} for judge, criterion in unscored]
-    yield from joined(verdicts, labels, path, problems)
+    yield from joined(verdicts, labels, source, problems)
 
 
 def _scores(sample: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[Row]:
@@ -217,4 +221,4 @@ def _zstd(raw: bytes, size: int) -> bytes:
     return bytes(pyarrow.Codec("zstd").decompress(raw, size))
 
 
-READER = Reader("a log of Inspect", _claims, _rows)
+READER = Reader("a log of Inspect", _claims, _records, _rows)

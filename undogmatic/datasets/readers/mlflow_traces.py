@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.datasets.readers.log import (
+    Given,
     Head,
     Reader,
     Row,
     cell,
     facts,
     first_of,
-    framed,
     joined,
     number,
     records,
@@ -43,16 +43,14 @@ def _claims(head: Head) -> bool:
 
 def frame_of(traces: Sequence[Mapping[str, Any]], source: str) -> pd.DataFrame:
     """The table of traces in hand (each as `Trace.to_dict()`), as `Reader.read` returns it. Raises DataError."""
-    problems: list[str] = []
-    given = [(f"{source}#{number}", trace) for number, trace in enumerate(traces, 1)]
-    return framed(list(_of(given, source, problems)), problems, source, READER.name)
+    return READER.frame([(f"{source}#{number}", trace) for number, trace in enumerate(traces, 1)], source, [])
 
 
-def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
-    return _of(records(path, problems, "traces"), str(path), problems)
+def _records(path: Path, problems: list[str]) -> Given:
+    return records(path, problems, "traces")
 
 
-def _of(given: Sequence[tuple[str, Mapping[str, Any]]], source: str, problems: list[str]) -> Iterator[Row]:
+def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     traces = [(place, *_trace(trace)) for place, trace in given]
     every = [one for *_, assessments in traces for one in assessments]
     judged = {_name(one) for one in every if "JUDGE" in _source(one)}
@@ -149,4 +147,4 @@ def _noted(one: Mapping[str, Any]) -> Row:
     return own | {f"settings.{key.rpartition('.')[2]}": str(noted[key]) for key in known if noted.get(key)}
 
 
-READER = Reader("traces of MLflow", _claims, _rows)
+READER = Reader("traces of MLflow", _claims, _records, _rows)
