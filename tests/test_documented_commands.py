@@ -126,6 +126,17 @@ WHY_NOT = {
         "optimizer=gepa prompt=program prompt.registry=shame-score-program prompt.alias=best",
         "python -m undogmatic.run prompt=program prompt.registry=shame-score-program prompt.alias=best",
     ],
+    "tests/cli/test_check.py": [
+        "undogmatic check FILE",
+        "undogmatic check data/check/demo.csv --judge judge_careful --card card.json --card card.svg --judge-config "
+        "model=gpt-5 prompt=@prompt.txt",
+    ],
+    "ends with the status of the gate; tests/cli/test_gate.py": [
+        "undogmatic gate card.json",
+        "undogmatic gate card.json model=gpt-5 prompt=@prompt.txt",
+        "undogmatic gate card.json --data new.csv --junit gate.xml --markdown gate.md",
+        "undogmatic gate RUN --config undogmatic-gate.yaml",
+    ],
     "needs two runs; tests/judges/test_history.py": [
         "python -m undogmatic.run judge=panel judge.aggregate=weighted 'judge.members=[score, {judge: score, model: "
         "patterns}]' judge.history=[outputs/probe,outputs/patterns]"
