@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import put
 from undogmatic.datasets import readers
 from undogmatic.datasets.readers.openai_batch import verdicts_of
+from undogmatic.datasets.table import read_table
 from undogmatic.errors import DataError
 from undogmatic.records.records import text_mark
 
@@ -174,6 +175,20 @@ def test_langfuse(name: str) -> None:
         ("t-de", "langfuse evaluator", "on topic", "true", None, None),
         ("t-fr", "langfuse api", "tone", "friendly", "neutral", "ana"),
     ]
+
+
+def test_a_verdict_with_two_labels_stays_one(tmp_path: Path) -> None:
+    base = {"name": "q", "dataType": "NUMERIC"}
+    rows = []
+    for n in range(6):
+        about = base | {"traceId": f"t{n}"}
+        rows.append(about | {"source": "EVAL", "value": n / 5})
+        rows += [about | {"source": "ANNOTATION", "value": n / 6, "authorUserId": who} for who in ("ana", "rui")]
+    path = put(tmp_path / "a.jsonl", rows)
+    table = read_table(path)
+    assert len(table.verdicts) == 6
+    assert table.raters("q") == ["ana", "rui"]
+    assert {note.key for note in table.read} & {"table.same_twice", "table.rows_are_repeats"} == set()
 
 
 def test_batches_of_openai() -> None:

@@ -133,6 +133,8 @@ class _Builder:
         item = self._items()
         verdicts = self._stack(item, columns.verdicts, columns.judges, "judge")
         labels = self._stack(item, columns.labels, columns.rater, "rater")
+        if any(frame.is_log for frame in self.frames):  # where a verdict stands beside each of its labels
+            verdicts = verdicts.drop_duplicates([name for name in verdicts if name != "row"]).reset_index(drop=True)
         verdicts, labels = self._people_apart(verdicts, labels)
         verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems)
         of_verdicts, of_labels = read_cells(verdicts["raw"].to_numpy()), read_cells(labels["raw"].to_numpy())

@@ -251,7 +251,8 @@ def joined(verdicts: list[Row], labels: list[Row], path: Path | str, problems: l
     for row in labels:
         by_key.setdefault((row["item"], row.get("criterion")), []).append(row)
     judges: dict[Any, dict[Any, None]] = {}
-    for row in verdicts:
+    for verdict in verdicts:
+        row = {"repeat": 0} | verdict  # or a verdict beside two labels would be taken for two
         judges.setdefault(row.get("criterion"), {})[row.get("judge")] = None
         of_item = by_key.get((row["item"], row.get("criterion")), [{}])
         yield from (row | {key: label[key] for key in ("label", "rater") if key in label} for label in of_item)
