@@ -17,6 +17,7 @@ import itertools
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -27,6 +28,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from undogmatic.analyses.check import check
 from undogmatic.analyses.surface import surface_rival
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, VerdictTable
@@ -271,31 +273,32 @@ def made_table(name: str, n: int, noise: float, seed: int) -> VerdictTable:
     return table(worlds, {order: turned(verdicts, noise, rng) for order in orders}, [labels])
 
 
-def one(case: tuple[str, int, float], seed: int) -> tuple[bool, str, float]:
-    """Whether one judge of one seed is believed, what else could explain it, and the seconds that a core took."""
-    own = made_table(*case, seed).of("judge", "quality")
-    options = CheckOptions()
+def one(case: tuple[str, int, float], whole: bool, seed: int) -> tuple[bool, str, str, float]:
+    """Whether the first sentence believes one judge of one seed, the sentence's name, what else could explain the
+    agreement, and the seconds that a core took for the latter. Unless `whole`, the other parts of the check are left
+    out where the rival alone forbids belief (`ruling.CHECK`)."""
+    own = made_table(*case, seed)
     start = time.process_time()
     with threadpool_limits(1):
-        found = surface_rival(own, options)
+        rival = surface_rival(own.of("judge", "quality"), CheckOptions())
     took = time.process_time() - start
-    return (
-        found.outcome == "beyond" and found.judge is not None and found.judge.low > options.least,
-        found.outcome,
-        took,
-    )
+    if rival.outcome != "beyond" and not whole:
+        return False, rival.outcome, rival.outcome, took
+    (answer,) = check(own, CheckOptions()).judges
+    return answer.standing == "supported", answer.verdict.key.removeprefix("check.verdict_"), rival.outcome, took
 
 
-def believed(seeds: int, judges: Sequence[str], items: Sequence[int]) -> Iterator[dict[str, object]]:
-    """A row per judge, number of items and noise."""
+def believed(seeds: int, judges: Sequence[str], items: Sequence[int], whole: bool) -> Iterator[dict[str, object]]:
+    """A row per judge, number of items and noise: how often the first sentence believes it, and why else not."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for name, n in itertools.product(judges, items):
             for noise in (0.0,) if name in UNTURNED else (0.0, 0.1):
-                found = list(pool.map(partial(one, (name, n, noise)), range(seeds), chunksize=5))
-                sure, outcomes, seconds = zip(*found, strict=True)
+                found = list(pool.map(partial(one, (name, n, noise), whole), range(seeds), chunksize=5))
+                sure, sentences, rivals, seconds = zip(*found, strict=True)
                 row: dict[str, object] = {"judge": name, "items": n, "noise": noise, "seeds": seeds}
                 row |= {"believed": float(np.mean(sure))}
-                row |= {outcome: outcomes.count(outcome) for outcome in ("beyond", "as_good", "follows", "column")}
+                row |= {outcome: rivals.count(outcome) for outcome in ("beyond", "as_good", "follows", "column")}
+                row |= {"first sentence": " ".join(f"{name}:{n}" for name, n in Counter(sentences).most_common())}
                 yield row | {"seconds": round(float(np.median(seconds)), 3)}
 
 
@@ -306,10 +309,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--judges", nargs="+", default=[*GOOD, *FAKES, *PAIRED])
     parser.add_argument("--items", nargs="+", type=int, default=list(ITEMS))
+    parser.add_argument("--whole", action="store_true", help="run every part of the check for every judge")
     parser.add_argument("--write", action="store_true", help=f"replace the rows of these judges in {RESULTS.name}")
     given = parser.parse_args()
     keys = ["judge", "items", "noise"]
-    for row in believed(given.seeds, given.judges, given.items):
+    for row in believed(given.seeds, given.judges, given.items, given.whole):
         print(*(f"{name}={value}" for name, value in row.items()), flush=True)
         if given.write:
             before = [pd.read_csv(RESULTS)] if RESULTS.exists() else []

@@ -83,6 +83,9 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic describe judge=debate model=gpt --price": [],
     "undogmatic describe judge=devils_advocate model=gpt": [],
     "undogmatic extract FILES": [],
+    "undogmatic check capitals.eval": [],
+    "undogmatic check capitals.eval labels.csv": [],
+    "undogmatic export verdicts.csv --to inspect --out verdicts.json": [],
     "undogmatic review export outputs/2026-01-31/12-00-00 --budget 40 --random 20": [],
     "undogmatic review import outputs/2026-01-31/12-00-00 queue.csv": [],
 }
@@ -94,6 +97,11 @@ WHY_NOT = {
         "undogmatic review import RUN queue.csv",
     ],
     "short for hydra.sweeper.n_jobs=1": ["n_jobs=1"],
+    "tests/tracking/test_exchange.py": [
+        "undogmatic check mlflow:RUN_ID",
+        "undogmatic export verdicts.csv --to mlflow",
+    ],
+    "names the command": ["undogmatic check", "undogmatic export"],
     "serves pages until it is stopped; tests/test_cli.py": ["undogmatic ui"],
     "tests/test_cli.py": ["python -m undogmatic.run --help"],
     "asks the embedded model for minutes; tests/fit": [
@@ -117,6 +125,17 @@ WHY_NOT = {
     "needs a program in the prompt registry, which an optimisation puts there; tests/optimize": [
         "optimizer=gepa prompt=program prompt.registry=shame-score-program prompt.alias=best",
         "python -m undogmatic.run prompt=program prompt.registry=shame-score-program prompt.alias=best",
+    ],
+    "tests/cli/test_check.py": [
+        "undogmatic check FILE",
+        "undogmatic check data/check/demo.csv --judge judge_careful --card card.json --card card.svg --judge-config "
+        "model=gpt-5 prompt=@prompt.txt",
+    ],
+    "ends with the status of the gate; tests/cli/test_gate.py": [
+        "undogmatic gate card.json",
+        "undogmatic gate card.json model=gpt-5 prompt=@prompt.txt",
+        "undogmatic gate card.json --data new.csv --junit gate.xml --markdown gate.md",
+        "undogmatic gate RUN --config undogmatic-gate.yaml",
     ],
     "needs two runs; tests/judges/test_history.py": [
         "python -m undogmatic.run judge=panel judge.aggregate=weighted 'judge.members=[score, {judge: score, model: "
@@ -194,6 +213,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scores = ["case,system,judge,factual_accuracy,completeness,nli,coverage"]
     scores += [f"{k},{name},j,{3 + (name == 'b')},{2 + k % 3},.{5 + k},.{4 + k}" for k in range(6) for name in "ab"]
     put(made / "scores.csv", "\n".join(scores) + "\n")
+    verdicts = "item,judge,verdict,label\n" + "".join(f"{n},j,{n % 5},{n % 4}\n" for n in range(9))
+    put(made / "verdicts.csv", verdicts)
+    put(made / "labels.csv", "item,label\nfr,correct\nde,incorrect\nit,correct\nit (2),correct\n")
+    shutil.copy(next((ROOT / "tests" / "fixtures").glob("inspect_ai-*/capitals.eval")), made)
     run(LITTLE, made / "RUN")
     buckets = ["experiment=faithfulness", "dataset.summaries=shipped", "steps=[]", "judges=[bucket_rules]"]
     run([*buckets, "analysis=none", "run.limit=8"], made / "BUCKETS")

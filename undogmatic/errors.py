@@ -12,6 +12,7 @@
        |- RefusedAnswer       the model declined to answer
        |- UnparseableAnswer   an answer came, and it is not what was asked for
        |- OffScaleAnswer      an answer came, and its score lies outside the rubric
+       |- UndecidedAnswer     the judge's own answers contradict each other, and none of them counts
        |- UnfitInput          the item lacks what the judge reads
        `- JudgeFault          a judge, a readout or a step broke down over this item
 
@@ -85,6 +86,10 @@ class UnparseableAnswer(ModelError, kind="unparseable"):
 
 class OffScaleAnswer(ModelError, kind="off_scale"):
     """The answer's score is outside the rubric, or too little probability lies on its levels."""
+
+
+class UndecidedAnswer(ModelError, kind="undecided"):
+    """A judge that was asked twice said two things; `raw` is what it said."""
 
 
 class UnfitInput(ModelError, kind="input"):

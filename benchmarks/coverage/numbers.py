@@ -110,9 +110,7 @@ def of_coefficients() -> Iterator[Question]:
         "pearson": lambda s, rng: agreement.correlation_interval("pearson", *s.values.T, rng, groups=s.groups),
         "spearman": lambda s, rng: agreement.correlation_interval("spearman", *s.values.T, rng, groups=s.groups),
         "kendall": lambda s, rng: agreement.correlation_interval("kendall", *s.values.T, rng, groups=s.groups),
-        "kappa": lambda s, rng: agreement.kappa_interval(
-            *levels(s.values).T, [0, 25, 50, 75, 100], rng, groups=s.groups
-        ),
+        "kappa": lambda s, rng: agreement.kappa_interval(*levels(s.values).T, [0, 25, 50, 75, 100], groups=s.groups),
         "alpha": lambda s, rng: agreement.alpha(s.values.T, groups=s.groups),
     }
     for shape, strength in ((a, b) for a in ("normal", "floor", "lognormal") for b in (0.0, 0.5, 0.9)):

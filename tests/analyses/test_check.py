@@ -61,7 +61,7 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
     "many are missing": (lambda: judged(HOLES), "missing", "undecided"),
     "no texts": (lambda: judged(GOOD, items={}), "no_texts", "undecided"),
     "a word counter": (
-        lambda: judged(LABELS_OF_A_WORD, LABELS_OF_A_WORD_AND_LUCK), "surface", "undecided",
+        lambda: judged(LABELS_OF_A_WORD, LABELS_OF_A_WORD_AND_LUCK), "follows", "undecided",
     ),
     "a column": (
         lambda: judged(SYSTEM, noisy(SYSTEM, 0.1, 6), {"text": TEXTS, "system": ["AB"[int(s)] for s in SYSTEM]}),

@@ -126,5 +126,8 @@ def test_without_labels_or_with_one_judge_there_is_nothing_to_compare(rng) -> No
     label = rng.integers(0, 2, N).astype(float)
     verdicts = {name: noisy(rng, label, 0.8) for name in "ab"}
     assert tell("pass_fail", verdicts, ()).not_examined["judges"].key == "judges.no_labels"
+    elsewhere = verdicts | {"b": np.where(np.arange(N) < 9, verdicts["b"], np.nan)}
+    few_labels = np.where(np.arange(N) < 9, np.nan, label)
+    assert tell("pass_fail", elsewhere, few_labels).not_examined["judges"].key == "judges.no_labels"
     alone = tell("pass_fail", label, label)
     assert not alone.notes and not alone.not_examined

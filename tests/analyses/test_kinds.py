@@ -1,16 +1,18 @@
 """The numbers of a judge's agreement by kind of verdict, its preference for a position, and their words."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.analyses.builders import verdict_table
 from tests.analyses.conftest import placeholders, words_of
 from tests.conftest import reference
 from undogmatic.analyses import kinds, position
 from undogmatic.analyses.kinds import Agreement
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.verdict_table import AS_GIVEN, LABEL_COLUMNS, VerdictTable
 
 
@@ -28,14 +30,27 @@ def told(table: VerdictTable, judge: str = "judge", **options: object) -> tuple[
             section, _, own_name = name.partition(".")
             assert words.text(f"{section}.table_{own_name}")
             for column in frame.columns:
-                assert column in frame.attrs.get("names", ()) or words.heading(column, section) != column, column
+                known = any(
+                    words.find(f"{place}.{column}") for place in (f"{section}.names", "columns", "common.names")
+                )
+                assert known or column in frame.attrs.get("names", ()), column
         for figure in all_told.figures:
             assert words.metric(figure), figure
     return found, all_told
 
 
 def keys(all_told: Told) -> set[str]:
-    return {note.finding.key.removeprefix("kinds.") for note in all_told.notes}
+    return {note.finding.key.partition(".")[2] for note in all_told.notes}
+
+
+def right_in(share: float, labels: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Verdicts of pass or fail that are the label with this probability."""
+    return np.where(np.random.default_rng(seed).random(labels.size) < share, labels, 1 - labels).astype(float)
+
+
+LABELS = np.random.default_rng(5).integers(0, 2, 100).astype(float)
+GRADES = np.random.default_rng(6).integers(1, 6, 100).astype(float)
+NOISY = GRADES + np.random.default_rng(7).normal(0, 0.4, 100)
 
 
 def test_the_choices_of_real_judges_give_the_expected_figures() -> None:
@@ -58,3 +73,144 @@ def test_the_choices_of_real_judges_give_the_expected_figures() -> None:
     one, all_told = told(table, next(iter(expected)))
     assert one.raw and one.raw.value == pytest.approx(found[next(iter(expected))].accuracy, abs=1e-12)
     assert AS_GIVEN in set(rows["order"]) and "position.first" in all_told.figures
+
+
+def test_rates_of_pass_and_fail_by_hand() -> None:
+    labels = np.repeat([1.0, 1, 0, 0], [40, 10, 5, 45])  # 40 of 50 passes and 45 of 50 fails are found
+    verdicts = np.repeat([1.0, 0, 1, 0], [40, 10, 5, 45])
+    _, all_told = told(verdict_table("pass_fail", verdicts, labels), prevalence=0.1)
+    values = {name: found.value for name, found in all_told.figures.items()}
+    expected = {"raw": 0.85, "kappa": 0.7, "sensitivity": 0.8, "specificity": 0.9, "ppv": 40 / 45, "npv": 45 / 55}
+    expected |= {"ppv_stated": 0.08 / (0.08 + 0.09), "npv_stated": 0.81 / (0.81 + 0.02)}
+    for name, value in expected.items():
+        assert values[f"agreement.{name}"] == pytest.approx(value), name
+    assert {"rates", "rates_stated", "headline_kappa"} <= keys(all_told)
+    assert "rates_here" in keys(told(verdict_table("pass_fail", verdicts, labels))[1])
+    confusion = all_told.tables["kinds.confusion"].set_index("label")
+    assert confusion.loc["fail", "pass"] == 5 and confusion.loc["pass", "fail"] == 10
+
+
+def test_raters_are_kept_apart() -> None:
+    verdicts = right_in(0.9, LABELS)
+    one, _ = told(verdict_table("pass_fail", verdicts, LABELS))
+    same, _ = told(verdict_table("pass_fail", verdicts, {"a": LABELS, "b": LABELS}))
+    opposed, _ = told(verdict_table("pass_fail", verdicts, {"a": LABELS, "b": 1 - LABELS}))
+    assert one.estimate and same.estimate and opposed.raw
+    assert same.estimate.interval == pytest.approx(one.estimate.interval, abs=1e-6)
+    assert opposed.raw.value == pytest.approx(0.5)
+
+
+def test_what_a_judge_without_merit_is() -> None:
+    constant, _ = told(verdict_table("pass_fail", np.ones(100), LABELS))
+    assert constant.constant and constant.estimate and constant.estimate.high < 0.2
+    one_class, lacking = told(verdict_table("pass_fail", LABELS, np.ones(100)))
+    assert one_class.one_class and one_class.estimate is None and "agreement" in lacking.not_examined
+    copied, _ = told(verdict_table("pass_fail", LABELS, {"a": LABELS, "b": right_in(0.8, LABELS)}))
+    assert copied.identical and not told(verdict_table("pass_fail", right_in(0.9, LABELS), LABELS))[0].identical
+    assert told(verdict_table("pass_fail", 1 - right_in(0.9, LABELS), LABELS))[0].reversed
+    still, _ = told(verdict_table("numeric", np.full(100, 3.0), GRADES))
+    assert still.constant and still.why == "kinds.why_constant"
+    few, _ = told(verdict_table("pass_fail", LABELS, LABELS, {"group": ["a", "b"] * 50}))
+    assert few.why == "kinds.why_few" and few.groups == 2
+    assert told(verdict_table("pass_fail", LABELS))[0].why == "kinds.why_no_labels"
+
+
+@pytest.mark.parametrize(("kind", "labels"), [("pass_fail", LABELS), ("numeric", GRADES)])
+def test_missing_verdicts_widen_what_is_known(kind: Any, labels: np.ndarray) -> None:
+    verdicts = right_in(0.92, labels) if kind == "pass_fail" else NOISY
+    found, all_told = told(verdict_table(kind, np.where(np.arange(100) < 25, np.nan, verdicts), labels))
+    assert found.missing == 25 and found.n == 75 and found.estimate
+    assert found.estimate.worst_low < found.estimate.low and found.estimate.best_high >= found.estimate.high
+    assert "missing_turns" in keys(all_told)
+    _, nearly_all = told(verdict_table(kind, np.where(np.arange(100) < 2, np.nan, verdicts), labels))
+    assert "missing" in keys(nearly_all) and "missing_turns" not in keys(nearly_all)
+
+
+def test_a_position_is_preferred_or_not_or_unknown() -> None:
+    first = np.stack([np.zeros(100), np.ones(100)])  # the first output as given, the second when swapped
+    found, all_told = told(verdict_table("pairwise", first, LABELS))
+    assert found.first and found.first.value == 1 and "prefers_first" in keys(all_told)
+    assert found.estimate and found.estimate.value == pytest.approx(0) and not found.one_class
+    assert "prefers_last" in keys(told(verdict_table("pairwise", 1 - first, LABELS))[1])
+    steady = right_in(0.9, LABELS)
+    for options, key in (
+        ({}, "prefers_no_margin"),
+        ({"margin": 0.1}, "prefers_none"),
+        ({"margin": 0.001}, "prefers_open"),
+    ):
+        _, both = told(verdict_table("pairwise", np.stack([steady, steady]), LABELS), **options)
+        assert key in keys(both)
+    assert both.figures["position.agreement"].value == 1
+    assert both.figures["position.correct_both"].value == both.figures["agreement.raw"].value
+    _, unknown = told(verdict_table("pairwise", steady, LABELS))
+    assert unknown.not_examined["position"].key == "position.order_unknown"
+    always_better_first, _ = told(verdict_table("pairwise", np.stack([steady * 0, steady * 0]), np.zeros(100)))
+    assert not always_better_first.one_class and always_better_first.estimate
+
+
+def test_ties_never_count_half() -> None:
+    verdicts = np.where(np.arange(100) < 10, 2.0, LABELS)
+    found, all_told = told(verdict_table("pairwise", np.stack([verdicts, verdicts]), LABELS))
+    assert found.raw and found.raw.value == pytest.approx(0.9) and "ties" in keys(all_told)
+    assert all_told.figures["agreement.ties"].value == pytest.approx(0.1)
+    assert all_told.figures["agreement.decided"].value == 1
+
+
+def test_an_order_may_be_right_where_grades_are_not() -> None:
+    _, high = told(verdict_table("numeric", NOISY + 1, GRADES, scale=(1, 5)))
+    note = next(note for note in high.ordered() if note.finding.key == "kinds.grades_grades")
+    assert note.weight is Weight.LIMITS and note.finding.values["bias"] == pytest.approx(1, abs=0.1)
+    assert high.figures["agreement.concordance"].value < high.figures["agreement.pearson"].value - 0.1
+    assert "grades_bias_none" in keys(told(verdict_table("numeric", NOISY, GRADES), margin=0.5)[1])
+    assert "grades_bias_no_margin" in keys(told(verdict_table("numeric", NOISY, GRADES))[1])
+    fifths = high.tables["kinds.fifths"]
+    assert len(fifths) == 5 and fifths["mean_label"].is_monotonic_increasing and fifths["n"].sum() == 100
+
+
+def test_ordered_categories() -> None:
+    labels = GRADES - 1
+    verdicts = np.clip(labels + np.random.default_rng(1).integers(-1, 2, 100), 0, 4)
+    _, all_told = told(verdict_table("ordered", verdicts, labels))
+    values = {name: found.value for name, found in all_told.figures.items()}
+    assert values["agreement.adjacent"] == 1 > values["agreement.raw"]
+    assert values["agreement.weighted_kappa"] > values["agreement.linear_kappa"] > 0.3
+    assert values["agreement.alpha"] == pytest.approx(values["agreement.weighted_kappa"], abs=0.1)
+
+
+def test_confidence_is_held_against_how_often_the_judge_is_right() -> None:
+    verdicts = right_in(0.7, LABELS)
+    boasting = told(verdict_table("pass_fail", verdicts, LABELS, confidence=np.full(100, 0.99)))[1]
+    honest = told(verdict_table("pass_fail", verdicts, LABELS, confidence=np.full(100, 70.0)))[1]
+    assert "confidence_off" in keys(boasting) and "confidence_open" in keys(honest)
+    odd = told(verdict_table("pass_fail", verdicts, LABELS, confidence=np.full(100, -1.0)))[1]
+    assert "confidence" in odd.not_examined and "confidence.error" not in odd.figures
+
+
+@pytest.mark.parametrize("kind", ["pass_fail", "numeric"])
+def test_a_bad_slice_is_found_and_a_small_one_named(kind: Any) -> None:
+    place = np.array(["north"] * 70 + ["south"] * 25 + ["sea"] * 5)
+    labels = LABELS if kind == "pass_fail" else GRADES
+    verdicts = np.where(place == "south", labels[::-1], labels + (0 if kind == "pass_fail" else NOISY - GRADES))
+    table = verdict_table(kind, verdicts, labels, {"slice.place": place, "slice.id": np.arange(100)})
+    _, all_told = told(table)
+    limiting = [note.finding for note in all_told.notes if note.finding.key.startswith("kinds.slice_")]
+    assert [finding.values["slice"] for finding in limiting] == ["place=south"] and "slices_small" in keys(all_told)
+    assert "kinds.slices" not in told(table, ignore=("place",))[1].tables
+
+
+def test_repeats() -> None:
+    again = np.where(np.arange(100) < 20, 1 - LABELS, LABELS)
+    _, all_told = told(verdict_table("pass_fail", np.stack([LABELS, again]), LABELS))
+    assert all_told.figures["repeats.same"].value == pytest.approx(0.8)
+    _, numbers = told(verdict_table("numeric", np.stack([NOISY, NOISY + 0.5]), GRADES))
+    assert numbers.figures["repeats.change"].value == pytest.approx(0.5)
+    assert 0.8 < numbers.figures["repeats.icc"].value < 1
+    assert "repeats" in told(verdict_table("pass_fail", LABELS, LABELS))[1].not_examined
+
+
+def test_what_is_open_says_how_many_labels_would_settle_it() -> None:
+    verdicts = right_in(0.75, LABELS, seed=3)
+    found, all_told = told(verdict_table("pass_fail", verdicts[:32], LABELS[:32], sources={"verdicts.csv": "0"}))
+    settle = next(note.settle for note in all_told.notes if note.finding.key == "kinds.headline_kappa")
+    assert found.estimate and found.estimate.low < 0.4 < found.estimate.value and settle is not None
+    assert settle.key == "kinds.settle_labels" and settle.values["more"] > 0 and settle.values["file"] == "verdicts.csv"

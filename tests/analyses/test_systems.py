@@ -1,11 +1,15 @@
 """What systems deserve: which estimator follows from which choice of labels, refusals, rankings, both languages."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from benchmarks.check_arena import compare
 from tests.analyses.builders import verdict_table
 from tests.analyses.conftest import placeholders, words_of
 from undogmatic.analyses import systems
@@ -13,6 +17,7 @@ from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import JudgeTable, VerdictTable
 
+ARENA = Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data")) / "audit/arena_scores.csv"
 Tell = Callable[[JudgeTable, Told, CheckOptions], None]
 
 
@@ -100,7 +105,7 @@ def test_a_system_without_labels_stops_the_mean_of_all_but_not_of_the_others(rng
         )
     )
     assert said["systems.bare"].values["systems"] == ["other"]
-    assert said["systems.system_too_few"].values["system"] == "other"
+    assert said["systems.system_bare"].values["system"] == "other"
     assert {"systems.mean.good", "systems.mean.plain"} <= set(told.figures)
 
 
@@ -111,6 +116,16 @@ def test_missing_verdicts_are_counted_and_bound_the_judges_mean(rng: np.random.G
     judge = told.figures["systems.judge_mean"]
     assert said["systems.missing"].values["missing"] == 20
     assert judge.best_high - judge.worst_low == pytest.approx(0.9 * (judge.high - judge.low) + 0.1)
+
+
+@pytest.mark.skipif(not ARENA.is_file(), reason="the shared table is not here")
+def test_the_interval_holds_the_mean_of_all_labels_of_real_verdicts_and_the_judges_own_does_not() -> None:
+    rows = pd.read_csv(ARENA).dropna(subset=["oracle_label"])
+    scores, labels = (rows[name].to_numpy(np.float64) for name in ("judge_score", "oracle_label"))
+    ours, people, judge = compare(scores, labels, n=60, seeds=200, cje=None)
+    assert 0.93 <= ours["coverage"] <= 0.97
+    assert ours["median_width"] < 0.9 * people["median_width"]
+    assert judge["coverage"] == 0
 
 
 def pairs(rng: np.random.Generator, n: int = 200, sets: int = 1, orders: bool = True) -> VerdictTable:

@@ -3,6 +3,7 @@
 import datetime
 import functools
 import json
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.records.card import TrustCard
 from undogmatic.report import card
 from undogmatic.report import gate as shown
+from undogmatic.report.check import words_of
 from undogmatic.stats.estimate import Estimate
 
 KAPPA = "figures: {agreement.kappa: {at_least: %s}}"
@@ -208,7 +210,7 @@ def test_a_run_has_no_data_beside_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_hostile_names_stay_text(language: str) -> None:
-    words = shown.words(language)
+    words = words_of(language)
     result = gate.broken('<b>"&\x1b[31m.json', "a | b <script>\ufffe")
     suite = ElementTree.fromstring(shown.junit(result, words))
     assert "<script>" in (suite[0][0][0].text or "") and suite[0][0].attrib["classname"].startswith(
@@ -222,8 +224,8 @@ def test_the_gate_says_what_it_did_not_compare(tmp_path: Path) -> None:
     assert "Not compared with the judge as it is now: model" in run(tmp_path, "card.json", model="a")[1]
 
 
-ACTION = Path(__file__).parents[2] / "action" / "action.yml"
-
-
-def test_the_example_of_a_gate_is_valid() -> None:
+def test_the_documented_gates_are_valid() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "gate.md").read_text("utf-8")
+    (block,) = re.findall(r"```yaml\n(# undogmatic-gate.yaml.*?)```", page, re.DOTALL)
+    assert GateConfig(**yaml.safe_load(block)).standing == "supported"
     assert GateConfig(**yaml.safe_load(gate.EXAMPLE)).figures["agreement.kappa"].at_least == 0.6

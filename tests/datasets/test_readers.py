@@ -1,7 +1,10 @@
 """Logs of other tools: the fixtures were written by the tools themselves (tests/fixtures/make_*), the values here by
 hand from what the scripts let judges and people say."""
 
+import contextlib
 import json
+import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 from tests.conftest import put
 from undogmatic.datasets import readers
 from undogmatic.datasets.readers.openai_batch import verdicts_of
+from undogmatic.datasets.table import read_table
 from undogmatic.errors import DataError
 from undogmatic.records.records import text_mark
 
@@ -173,6 +177,20 @@ def test_langfuse(name: str) -> None:
     ]
 
 
+def test_a_verdict_with_two_labels_stays_one(tmp_path: Path) -> None:
+    base = {"name": "q", "dataType": "NUMERIC"}
+    rows = []
+    for n in range(6):
+        about = base | {"traceId": f"t{n}"}
+        rows.append(about | {"source": "EVAL", "value": n / 5})
+        rows += [about | {"source": "ANNOTATION", "value": n / 6, "authorUserId": who} for who in ("ana", "rui")]
+    path = put(tmp_path / "a.jsonl", rows)
+    table = read_table(path)
+    assert len(table.verdicts) == 6
+    assert table.raters("q") == ["ana", "rui"]
+    assert {note.key for note in table.read} & {"table.same_twice", "table.rows_are_repeats"} == set()
+
+
 def test_batches_of_openai() -> None:
     frame = read(fixture("openai/chat.jsonl"))
     verdicts = said(frame, "item", "verdict", "confidence")
@@ -289,6 +307,42 @@ def test_a_damaged_file_is_named(name: str, content: bytes, said: str, tmp_path:
     assert reader is not None
     with pytest.raises(DataError, match=said):
         reader.read(path)
+
+
+JUNK: tuple[Any, ...] = (None, True, -1, 1e308, "", "x", [], {}, [[]], {"a": 1}, [{"value": {}}])
+
+
+def nodes(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place in a JSON value: what holds it, and its key."""
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield value, key
+            yield from nodes(value[key])
+
+
+@pytest.mark.parametrize("path", [p for p in MADE if p.suffix == ".json"], ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_what_a_tool_would_not_write_is_read_or_named(path: Path, tmp_path: Path) -> None:
+    drawn, changed = random.Random(path.name), tmp_path / path.name
+    for _ in range(12):
+        value = json.loads(path.read_text())
+        for _ in range(3):
+            holder, key = drawn.choice(list(nodes(value)))
+            holder[key] = drawn.choice(JUNK)
+        changed.write_text(json.dumps(value))
+        reader = readers.find(changed)
+        with contextlib.suppress(DataError):
+            if reader is not None:
+                reader.read(changed)
+
+
+def test_a_record_that_is_built_otherwise_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    value = json.loads(fixture("promptfoo/capitals.json").read_text())
+    value["results"]["results"][1]["gradingResult"] = {"componentResults": [3]}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(value))
+    frame = read(path)
+    assert [problem.partition(": ")[0] for problem in frame.attrs["problems"]] == [f"{path}#result 2"]
+    assert len(frame["item"].unique()) == 3
 
 
 @pytest.mark.parametrize(

@@ -169,3 +169,25 @@ def test_good_scores_are_taken_as_they_are() -> None:
     for values in ((0, 0), (0, 100), (3, 11), (1, 60)):
         rows = [{"item": f"i{n}", "judge": "j", "score": values[n % 2]} for n in range(20)]
         assert len(table(*rows).judgments(shame)) == 20
+
+
+def test_labels_of_people_become_those_of_the_items() -> None:
+    rows = [{"item": "a", "judge": "j", "criterion": "completeness", "score": 4, "label": 3, "rater": r} for r in "xy"]
+    found = table(rows[0], {**rows[1], "judge": "k", "label": 5}, {"item": "b", "judge": "j", "score": 2, "label": 1})
+    labels = {item.id: item.labels for item in found.load()}
+    assert labels == {"a": {"completeness": {"x": 3, "y": 5}}, "b": {"overall": {"unnamed": 1}}}
+    with pytest.raises(DataError, match=r"t\.jsonl:2: the label is 5, and 3 elsewhere"):
+        table(rows[0], {**rows[0], "judge": "k", "label": 5}).load()
+
+
+def test_columns_are_recognised_where_none_are_named() -> None:
+    rows = [{"texto": f"texto {n}", "nota": n % 5 + 1, "juiz": (n + 1) % 5 + 1 if n else None} for n in range(10)]
+    found = table(*rows, columns=None)
+    items = found.load()
+    assert [item.inputs["text"] for item in items] == [row["texto"] for row in rows]
+    assert [item.labels["overall"]["nota"] for item in items] == [row["nota"] for row in rows]
+    said = outcomes(found)
+    assert said[items[0].id, "juiz", "overall", 0] == "unparseable"
+    assert said[items[1].id, "juiz", "overall", 0] == pytest.approx(0.5)  # 3 of 1 to 5, on a rubric from 0 to 1
+    with pytest.raises(DataError, match="unordered"):
+        table(*({"id": n, "judge": "xyz"[n % 3] * 3, "label": "xxx"} for n in range(9)), columns=None).load()

@@ -106,8 +106,8 @@ def test_what_the_mark_needs_is_light() -> None:
     """A gate over a card needs none of what judges or draws."""
     heavy = "dspy hydra omegaconf mlflow matplotlib sklearn".split()
     code = (
-        "import sys; from undogmatic.analyses import gate; from undogmatic.report import gate as shown; "
-        f"shown.words('en'); print([m for m in {heavy} if m in sys.modules])"
+        "import sys; from undogmatic.analyses import gate; from undogmatic.report import check, gate as shown; "
+        f"check.words_of('en'); print([m for m in {heavy} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

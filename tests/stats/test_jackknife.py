@@ -80,9 +80,9 @@ class TestEstimates:
     def test_kappa(self, weights: Any, rng: Rng) -> None:
         levels = np.arange(0, 101, 25.0)
         x, y = (25 * np.clip(np.round(v / 25), 0, 4) for v in _scores(40))
-        found = sure(agreement.kappa_interval(x, y, levels, rng, weights))
+        found = sure(agreement.kappa_interval(x, y, levels, weights))
         assert found.value == pytest.approx(agreement.weighted_kappa(x, y, levels, weights).estimate)
-        assert agreement.kappa_interval([25.0] * 5, [25.0] * 5, levels, rng) is None
+        assert agreement.kappa_interval([25.0] * 5, [25.0] * 5, levels) is None
 
 
 class TestNearlyMean:

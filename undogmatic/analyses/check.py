@@ -6,19 +6,16 @@ figures, findings and what it could not examine; `ruling.CHECK` decides the firs
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-
-import pandas as pd
 
 from undogmatic.analyses import drift, judges, kinds, people, surface, systems
 from undogmatic.analyses.kinds import Agreement
 from undogmatic.analyses.ruling import CHECK, verdict
 from undogmatic.analyses.surface import SurfaceRival
+from undogmatic.records.card import items_digest, judge_digest, labels_digest
 from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told, Weight
-from undogmatic.records.records import digest
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import JudgeTable, VerdictTable
 from undogmatic.stats.estimate import Estimate
@@ -139,12 +136,5 @@ def name_of(table: VerdictTable, judge: str, criterion: str) -> str:
 def digests(table: VerdictTable) -> dict[str, Any]:
     """What an answer is bound to: SHA-256 of the labels, of the items and, by judge, of what is known of it (model,
     prompt, settings; its name alone where nothing is). The order of rows changes none of them."""
-    judges = {judge: digest({"name": judge, **table.settings.get(judge, {})}) for judge in table.judges}
-    texts = [column for column in ("text", "text_1", "text_2") if column in table.items]
-    items = table.items[texts].reset_index()
-    return {"judges": judges, "labels": _of_rows(table.labels), "items": _of_rows(items)}
-
-
-def _of_rows(frame: pd.DataFrame) -> str:
-    hashes = pd.util.hash_pandas_object(frame.astype(str), index=False).sort_values()
-    return hashlib.sha256(hashes.to_numpy().tobytes()).hexdigest()
+    judges = {judge: judge_digest(table, judge) for judge in table.judges}
+    return {"judges": judges, "labels": labels_digest(table.labels), "items": items_digest(table)}

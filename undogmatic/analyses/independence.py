@@ -157,8 +157,9 @@ class Failed(NamedTuple):
 
     @classmethod
     def of(cls, errors: pd.Series) -> "Failed":
-        """From the column `error` of the long table."""
-        reasons = errors.dropna().value_counts()
+        """From the column `error` of the long table. A judge that chose differently in the two orders of two outputs
+        did answer; what that means is told by `analysis=preference`."""
+        reasons = errors[errors != "undecided"].dropna().value_counts()
         reason, n_reason = ("", 0) if reasons.empty else (str(reasons.index[0]), int(reasons.iloc[0]))
         return cls(int(reasons.sum()), len(errors), reason, n_reason)
 

@@ -88,7 +88,7 @@ def tell(table: VerdictTable, criterion: str, told: Told, options: CheckOptions)
     if judges < 2:
         return
     agreement, errors = agreement_per_item(table, rows, table.labels[table.labels["criterion"] == criterion])
-    if agreement.empty:
+    if agreement.shape[1] < 2:
         told.lacks("judges", "judges.no_labels", judges=judges)
         return
     groups = pd.factorize(table.items["group"].reindex(agreement.index))[0].astype(np.intp)

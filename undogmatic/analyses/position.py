@@ -11,6 +11,7 @@ from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.verdict_table import AS_GIVEN, FIRST, SECOND, SWAPPED, JudgeTable
 from undogmatic.stats import rated
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.proportion import sign_p
 from undogmatic.stats.rated import Parts, Rated
 
 _UNIT = (0.0, 1.0)
@@ -25,7 +26,10 @@ def beside_labels(pairs: pd.DataFrame, level: float) -> Rated:
 def first(own: JudgeTable, level: float) -> Estimate | None:
     """Share of choices of the output that was shown first, ties left out; over items shown in both orders where there
     are any, so that what the better output was does not matter."""
-    shown = _choices(own)
+    return _of_first(_choices(own), level)
+
+
+def _of_first(shown: pd.DataFrame, level: float) -> Estimate | None:
     if shown.empty:
         return None
     codes = shown["code"].to_numpy(dtype=np.intp)
@@ -102,15 +106,16 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         return
     between, k = orders.between, orders.n_categories
     agree = between.mean((between.verdicts == between.labels).astype(float), _UNIT)
-    shown_first = first(own, options.level)
+    shown = _choices(own)
+    shown_first = _of_first(shown, options.level)
     told.figure("position.agreement", agree)
     told.figure("position.kappa", between.coefficient(k, _plain(k)))
     told.figure("position.correct_both", orders.both.mean(orders.both.verdicts, _UNIT))
     told.figure("position.first", shown_first)
     if shown_first is None or agree is None:
         return
-    counts: dict[str, Any] = {"n": orders.n, "level": options.level, "agree": agree.value, "p": _first_p(_choices(own))}
-    outcome = shown_first.against(options.margin or 0.0, about=0.5, inner=first(own, 2 * options.level - 1))
+    counts: dict[str, Any] = {"n": orders.n, "level": options.level, "agree": agree.value, "p": _first_p(shown)}
+    outcome = shown_first.against(options.margin or 0.0, about=0.5, inner=_of_first(shown, 2 * options.level - 1))
     key = {"beyond": "first", "against": "last", "within": "none"}.get(outcome, "open")
     if key == "open" and options.margin is None:
         key = "no_margin"
@@ -120,8 +125,6 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
 
 def _first_p(shown: pd.DataFrame) -> float:
     """Exact test that neither position is preferred: groups that chose one position more often, by the sign test."""
-    from scipy.stats import binomtest
-
     net = np.bincount(shown["code"].to_numpy(dtype=np.intp), 2.0 * shown["chose_first"].to_numpy() - 1)
     first, second = int(np.sum(net > 0)), int(np.sum(net < 0))
-    return float(binomtest(first, first + second).pvalue) if first + second else 1.0
+    return sign_p(first, first + second) if first + second else 1.0

@@ -27,15 +27,17 @@ Outcome = Literal["beyond", "as_good", "follows", "column", "no_texts", "few"]
 FEWEST_GROUPS = 20
 MOST_ITEMS = 1500
 """Most items that the surface judge is fitted to; of more, whole groups are drawn at random."""
-LEAST_LEFT = 0.3
-"""What is left of the agreement at equal surface counts if its lower limit is above this. Of a judge that is a pattern
-over eight words, up to 0.27 seemed to be left among 100 texts, as rare words are learned badly; of a good judge at
-least 0.4 (benchmarks/check.py)."""
+LEAST_LEFT, LEAST_LEFT_OF_LEANING = 0.35, 0.5
+"""What is left of the agreement at equal surface counts if its lower limit is above this; above the second where words
+foretell the verdicts better than they foretell the labels, as those of a judge that goes by what people went by do not.
+Of a judge that is a pattern over eight words up to 0.35 seemed to be left among 100 texts, as rare words are learned
+badly; of a good judge at least 0.4 (benchmarks/check.py)."""
 CUTS = 8
 """Into how many parts the numbers of a column are cut."""
 MOST_COLUMNS = 30
 QUOTED = 4
-QUOTES = {"word": "“{}”", "stem": "“{}…”", "first": "“{} …”", "last": "“… {}”"}
+QUOTES = {"word": "“{}”", "stem": "“{}…”", "first": "“{} …”", "last": "“… {}”", "ending": "“…{}”"}
+QUOTES["number"] = QUOTES["word"]
 FROM_TEXT = ("first_word", "last_word")
 
 
@@ -210,16 +212,23 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
         targets = [sides.targets(side.mean) for side in (sides.people, sides.judge)]
         told = [surface.foretell(own_target, shares=sides.nominal)[:, known[:n_labelled]] for own_target in targets]
         signs = [2 * target - 1 if sides.nominal else target for target in targets]
-        lists = np.array([words.listed(surface.seen, np.sign(sign)).said[known] for sign in signs[1]])
-        said = [sides.controls(one) for one in (*told, (1 + lists) / 2 if sides.nominal else lists)]
+        for only in (False, True):
+            lists = np.array(
+                [words.listed(surface.seen, np.sign(one), words_only=only).said[known] for one in signs[1]]
+            )
+            told.append((1 + lists) / 2 if sides.nominal else lists)
+        said = [sides.controls(one) for one in told]
         controls = list(np.moveaxis(np.stack(said, axis=-1), 1, 0))
         counter = sides.said(told[0], people)
         like = agreement(counter, people)
         increment = own_agreement.nearly_mean(options.level, (-2.0, 2.0), less=like) if own_agreement and like else None
         left = rival.at_equal(judge, people, controls, sides.coefficient, options.level, codes)
         right = (counter.mean * people.mean).sum(axis=1)
+        echo = agreement(sides.said(told[1], judge), judge)
+        leaning = echo.nearly_mean(options.level, (-2.0, 2.0), less=like) if echo and like else None
+        least = LEAST_LEFT_OF_LEANING if leaning is not None and leaning.low > 0 else LEAST_LEFT
         as_good = increment is None or increment.low <= 0
-        follows = not as_good and (left is None or left.low <= LEAST_LEFT)
+        follows = not as_good and (left is None or left.low <= least)
         leans = words.leaning(surface.seen, signs[int(follows)][-1 if sides.kind != "unordered" else 0], QUOTED)
         found = replace(
             found,
@@ -228,7 +237,7 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
             accuracy=means.interval(right, options.level, groups=codes, bounds=(0, 1)) if sides.nominal else None,
             increment=increment,
             at_equal=left,
-            foretold=stated(agreement(sides.said(told[1], judge), judge)),
+            foretold=stated(echo),
             what=tuple(dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leans)),
         )
     if found.outcome in ("beyond", "no_texts"):

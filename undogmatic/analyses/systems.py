@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from undogmatic.analyses import alone
+from undogmatic.analyses import alone, kin
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, JudgeTable
 from undogmatic.stats import bradley_terry, checks, corrected, few_labels, means
@@ -39,6 +39,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.lacks(MEAN, "systems.unordered")
     else:
         _Means(own, told, options).tell()
+    kin.tell(own, told, options)
     alone.tell(own, told, options)
 
 
@@ -181,7 +182,10 @@ class _Means:
         refused = {name: why for name, one in found.items() if (why := self._refused(one)) is not None}
         for name, (reason, values) in refused.items():
             n = int(chosen[name].sum())
-            self.told.note(f"systems.system_{reason}", system=name, n=n, **values)
+            if found[name].effective == 0:
+                self.told.note("systems.system_bare", system=name, n=n)
+            else:
+                self.told.note(f"systems.system_{reason}", system=name, n=n, **values)
         kept = [name for name in names if name not in refused]
         for name in kept:
             self.told.figure(f"systems.mean.{name}", found[name].estimate)

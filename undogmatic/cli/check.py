@@ -52,12 +52,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("check", help="whether to believe a judge whose verdicts are in a file")
     parser.add_argument("files", nargs="+", metavar="FILE", help="CSV, JSON Lines, Parquet or XLSX; or another's log")
     parser.add_argument("--against", action="append", metavar="OLD", help="an earlier file: what has changed since?")
-    reading = parser.add_argument_group("how the files are read (recognised where not given)")
-    for name, what in READING.items():
-        several: dict[str, Any] = {"action": "append"} if name in ("judge", "human", "text", "system") else {}
-        reading.add_argument(
-            f"--{name.replace('_', '-')}", metavar="C" if "column" in what else "X", help=what, **several
-        )
+    add_reading(parser)
     setting = parser.add_argument_group("what is asked")
     for name, (metavar, what) in SETTING.items():
         kind: type = int if name == "seed" else float
@@ -76,6 +71,16 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how files are read."""
+    reading = parser.add_argument_group("how the files are read (recognised where not given)")
+    for name, what in READING.items():
+        several: dict[str, Any] = {"action": "append"} if name in ("judge", "human", "text", "system") else {}
+        reading.add_argument(
+            f"--{name.replace('_', '-')}", metavar="C" if "column" in what else "X", help=what, **several
+        )
+
+
 def run(typed: argparse.Namespace) -> None:
     """Check, print what was found and write what was asked for. The exit status is 0 whatever was found."""
     from undogmatic.cli.checked import checked
@@ -91,15 +96,14 @@ def run(typed: argparse.Namespace) -> None:
     settings = pairs_of([word for words in typed.judge_config for word in words], "--judge-config")
     result, reading = checked(typed.files, typed.against, given, settings)
     words = words_of(typed.language)
-    paths: dict[str, Path] = {}
+    paths: dict[str, list[Path]] = {}
     if typed.report is not None:
         write(result, words, Path(typed.report), f"undogmatic {shlex.join(typed.line)}")
-        paths["report"] = Path(typed.report) / "report.html"
+        paths["report"] = [Path(typed.report) / "report.html"]
     if card_paths:
         days = card.DAYS if typed.expires is None else typed.expires
         cards = card.cards_of(result, words, reading.model_dump(mode="json", exclude_defaults=True), typed.use, days)
-        written = [path for asked in card_paths for path in card.write(cards, asked)]
-        paths["card"] = written[0]
+        paths["card"] = [path for asked in card_paths for path in card.write(cards, asked)]
     if typed.json:
         print(json.dumps(as_json(result, words), ensure_ascii=False, indent=2))
     else:

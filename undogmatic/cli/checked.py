@@ -11,13 +11,17 @@ import pandas as pd
 from pydantic import BaseModel, ValidationError
 
 from undogmatic.analyses.check import check as examine
+from undogmatic.datasets.readers.mlflow_traces import frame_of
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.check import first_line, shown_in_notebook, words_of
+from undogmatic.safety.extras import needs
 from undogmatic.safety.outside import brief
 
+MLFLOW = "mlflow:"
+"""How the name of a run in MLflow begins."""
 SEVERAL = ("judge", "human", "text", "system", "ignore")
 """Options that may name several columns."""
 Options = TypeVar("Options", bound=BaseModel)
@@ -74,10 +78,19 @@ def checked(
 
 
 def read(source: Any, reading: TableOptions) -> VerdictTable:
-    """The verdict table in files or in a data frame. Raises ConfigError for a file that is not there."""
-    for path in [source] if isinstance(source, str | Path) else source if isinstance(source, list | tuple) else ():
-        existing(path)
-    return read_table(source, reading)
+    """The verdict table in files, in runs of MLflow (`mlflow:RUN_ID`) or in a data frame. Raises ConfigError for what
+    is not there."""
+    given = [source] if isinstance(source, str | Path | pd.DataFrame) else list(source)
+    return read_table([_taken(one) for one in given], reading)
+
+
+def _taken(source: Any) -> Any:
+    if isinstance(source, str) and source.startswith(MLFLOW):
+        needs("mlflow")
+        from undogmatic.tracking.exchange import traces_of
+
+        return frame_of(traces_of(source.removeprefix(MLFLOW)), source)
+    return existing(source) if isinstance(source, str | Path) else source
 
 
 def existing(path: str | Path) -> Path:

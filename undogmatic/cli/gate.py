@@ -46,6 +46,7 @@ def run(typed: argparse.Namespace) -> None:
     """Print what came of it, write what was asked for, and exit with its status."""
     from undogmatic.analyses import gate
     from undogmatic.report import gate as shown
+    from undogmatic.report.check import words_of
 
     try:
         settings, data = pairs_of(typed.overrides, "KEY=VALUE"), [Path(path) for path in typed.data or ()]
@@ -53,7 +54,7 @@ def run(typed: argparse.Namespace) -> None:
         result, language = gate.examine(Path(typed.target), config, settings, data)
     except (UndogmaticError, OSError, ImportError) as error:  # whose exit status would mean undecided
         result, language = gate.broken(typed.target, tell(error, "undogmatic gate")[0]), "en"
-    words = shown.words(typed.language or language)
+    words = words_of(typed.language or language)
     shown.show(result, words)
     for path, written in ((typed.junit, shown.junit), (typed.markdown, shown.markdown)):
         if path is not None:

@@ -126,8 +126,11 @@ _SAMPLE = 2000
 
 @dataclass
 class Columns:
-    """Which column has which role; `judges` holds names of judges (long form), of which
-    `only` some may count. `pairwise`: two outputs are compared."""
+    """Which column has which role.
+
+    `judges` holds the names of judges (long form), of which `only` some may count; `among_raters`: they stand among the
+    names of raters. `pairwise`: two outputs are compared.
+    """
 
     item: str | None = None
     texts: tuple[str, ...] = ()
@@ -141,6 +144,7 @@ class Columns:
     context: str | None = None
     judges: str | None = None
     only: tuple[str, ...] = ()
+    among_raters: bool = False
     verdicts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
@@ -237,11 +241,11 @@ class _Search:
     def _single(self, role: str, typed: str | None) -> None:
         fits = {
             "order": self._is_order,
-            "rater": lambda name: not self._is_value(name, loose=False),
+            "rater": lambda name: self._is_names(name) or self._has_labels_beside(name),
             "confidence": lambda name: self._cells(name).numeric > 0.5,
             "group": lambda name: name != self.found.item,
             "criterion": self._is_names,
-            "item": lambda name: not self._is_prose(name),
+            "item": lambda name: self._cells(name).said > 0 and not self._is_prose(name),
         }.get(role, lambda name: True)
         name = self._named(typed, f"--{role}") if typed is not None else self._first(role, fits)
         if name is not None:
@@ -306,7 +310,20 @@ class _Search:
         """Whether it holds names that come again, which are neither numbers nor known verdicts."""
         cells = self._cells(name)
         words = cells.distinct_words()
-        return bool(words) and cells.numeric < 0.5 and not words.keys() <= _known_words()
+        return bool(words) and cells.numeric < 0.5 and not words.keys() <= _known_words() - CHOICES.keys()
+
+    def _has_labels_beside(self, name: str) -> bool:
+        """Whether another column is clearly one of labels, so that the numbers in a column of raters are their ids."""
+        others = [other for other in self._free() if other != name and self.joined[other] not in NAMES["rater"]]
+        return any(side_of(other) == -1 and self._is_value(other) for other in others)
+
+    def _is_beside_verdicts(self, name: str) -> bool:
+        """Whether another column holds what the names in this one said, and no label is one of these names."""
+        labels = [*self.found.labels, *(other for other in self._free() if side_of(other) == -1)]
+        own = self._cells(name).distinct_words().keys()
+        if any(own & self._cells(other).distinct_words().keys() for other in labels):
+            return False
+        return any(side_of(other) in (0, 1) and self._is_value(other) for other in self._free())
 
     def _is_constant(self, name: str) -> bool:
         """Whether a column says one thing, or one for each judge."""
@@ -323,20 +340,21 @@ class _Search:
         """Find the column with the names of judges, if there is one."""
         found = self.found
         if judged:
-            names = [name for name in judged if not self._is_value(name, loose=len(judged) > 1 or not found.verdicts)]
-            if found.verdicts and len(judged) == 1:
-                names = list(judged)
-            if not names:
-                found.verdicts = (*found.verdicts, *judged)
-            elif len(judged) == 1:
+            if len(judged) > 1 and self.options.verdict is not None:
+                raise ConfigError("with --verdict, --judge names the one column that holds the names of judges.")
+            names = [name for name in judged if self._is_names(name)]
+            if self.options.verdict is not None or (len(judged) == 1 and names and self._is_beside_verdicts(judged[0])):
                 found.judges = judged[0]
             else:
-                shown = ", ".join(f"`{name}`" for name in names)
-                raise ConfigError(f"--judge names several columns, but {shown} holds no verdicts. Name one column.")
+                found.verdicts = tuple(judged)
+            return
+        rater = found.rater
+        if rater is not None and any(side_of(str(name)) == 1 for name in self.cells[rater].unique()):
+            found.judges, found.rater, found.among_raters = rater, None, True
             return
         for wanted in _JUDGES:
             for name in self._free():
-                if self.joined[name] == wanted and self._is_names(name):
+                if self.joined[name] == wanted and (self._is_names(name) or "id" in self.names[name]):
                     others = [n for n in self._free() if n != name and side_of(n) != -1 and self._is_value(n)]
                     if found.verdicts or others:
                         found.judges = name

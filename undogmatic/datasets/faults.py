@@ -92,7 +92,6 @@ def compare(
     labels: pd.DataFrame,
     scales: Scales,
     joined: bool,
-    notes: list[Finding],
     problems: list[Finding],
 ) -> None:
     """Note what is wrong with labels and verdicts together; `joined` if they are from different files."""
@@ -106,8 +105,6 @@ def compare(
     if labels.empty:
         problems.append(Finding("table.no_labels"))
         return
-    if labels["rater"].nunique() == 1:
-        notes.append(Finding("table.one_rater", {"rater": str(labels["rater"].iloc[0])}))
     if labels["label"].nunique() == 1:
         value = float(labels["label"].iloc[0])
         shown = scales.categories[int(value)] if scales.categories else f"{value:g}"
@@ -118,26 +115,6 @@ def compare(
             if copied := _copied(rows["verdict"].to_numpy(), rows["label"].to_numpy(), scales.kind):
                 facts = {"judge": str(judge), "rater": str(rater), "n": len(rows)}
                 problems.append(Finding(f"table.{copied}", facts))
-
-
-def turn(rows: pd.DataFrame, name: str, where: np.ndarray) -> None:
-    """Exchange first and second in some rows; a tie stays."""
-    values = rows[name].to_numpy(dtype=float)
-    rows[name] = np.where(where & (values < 2), 1 - values, values)
-
-
-def against_labels(verdicts: pd.DataFrame, labels: pd.DataFrame, swapped: np.ndarray) -> bool:
-    """Whether choices in the swapped order are mostly wrong, and the others mostly right, whichever output is better.
-    Neither a judge that prefers a position nor one that prefers a number of output does that."""
-    rows = verdicts.assign(swapped=swapped)[["item", "criterion", "verdict", "swapped"]]
-    rows = rows.merge(labels[["item", "criterion", "label"]], on=["item", "criterion"])
-    rows = rows[(rows["verdict"] < 2) & (rows["label"] < 2)]
-    right = (rows["verdict"] == rows["label"]).groupby([rows["label"], rows["swapped"]]).agg(["mean", "size"])
-    if len(right) < 4:
-        return False
-    beyond = (right["mean"] - 0.5) / np.sqrt(0.25 / right["size"])
-    sign = np.where(right.index.get_level_values("swapped"), -1, 1)
-    return bool((beyond * sign > 3).all())
 
 
 def _numbered(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame | None:

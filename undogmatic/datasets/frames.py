@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.columns import NAMES, side_of, tokens
-from undogmatic.datasets.readers import Reader, find
+from undogmatic.datasets.readers import find
 from undogmatic.datasets.rows import have, json_object, parquet_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
@@ -55,6 +55,8 @@ class _Rows(NamedTuple):
 def read_frame(source: str | Path | pd.DataFrame) -> Frame:
     """Read a file, or take a data frame. Raises ConfigError where there is no such file or it is of no known format,
     DataError where nothing in it can be read."""
+    if isinstance(source, pd.DataFrame) and "reader" in source.attrs:
+        return _log(source.attrs["source"], source)
     if isinstance(source, pd.DataFrame):
         hashed = pd.util.hash_pandas_object(source.astype(str), index=False).to_numpy()
         digest = hashlib.sha256("\0".join(map(str, source.columns)).encode() + hashed.tobytes()).hexdigest()
@@ -64,7 +66,7 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
         return Frame("data frame", _plain(cells), places, digest)
     path = Path(source).expanduser()
     if (reader := find(path)) is not None:
-        return _log(path, reader)
+        return _log(str(path), reader.read(path), path)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise ConfigError(f"{brief(str(source))} {what}. Name a table: {FORMATS}.")
@@ -83,15 +85,15 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
     return Frame(str(source), _plain(cells), places, digest, tuple(rows.notes), tuple(rows.problems))
 
 
-def _log(path: Path, reader: Reader) -> Frame:
-    """What the reader of a tool's log finds in it."""
-    cells = reader.read(path)
-    places, told = [str(place) for place in cells.pop("place")], cells.attrs.get("problems", [])
+def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
+    """What the reader of a tool's log found in it."""
+    told, tool = cells.attrs["problems"], cells.attrs["reader"]
+    places, cells = [str(place) for place in cells["place"]], cells.drop(columns="place")
     cells = cells.loc[:, cells.notna().any()]
-    raw = read_bytes(path, LARGEST) if path.is_file() else cells.to_json(orient="split").encode()
-    note = Finding("table.log", {"file": path.name, "tool": reader.name})
+    raw = read_bytes(path, LARGEST) if path is not None and path.is_file() else cells.to_json(orient="split").encode()
+    note = Finding("table.log", {"file": Path(name).name, "tool": tool})
     problems = tuple(Finding("table.log_fault", {"text": text}) for text in told)
-    return Frame(str(path), _plain(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True)
+    return Frame(name, _plain(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True)
 
 
 def _rows(path: Path, raw: bytes) -> _Rows:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets import cells as said
-from undogmatic.datasets import faults
+from undogmatic.datasets import faults, orders
 from undogmatic.datasets.cells import Cells, read_cells
 from undogmatic.datasets.columns import (
     SETTING,
@@ -48,6 +48,11 @@ from undogmatic.safety.outside import brief
 
 __all__ = ["TableOptions", "read_table"]
 DEFAULT = TableOptions()
+DOUBTFUL = (
+    *("choices_given", "rows_are_repeats", "read_files", "read_people", "mapped", "words_as_numbers", "item_is_text"),
+    "read_swapped",
+)
+"""What was assumed and may well be otherwise; it is told first."""
 _OF_LOGS = ("item", "verdict", "rater", "criterion", "repeat", "order", "confidence", "group")
 _FAULTS = (said.FORMULA, said.DATE, said.UNREADABLE, said.REFUSAL, said.ERROR)
 
@@ -128,6 +133,8 @@ class _Builder:
         item = self._items()
         verdicts = self._stack(item, columns.verdicts, columns.judges, "judge")
         labels = self._stack(item, columns.labels, columns.rater, "rater")
+        if any(frame.is_log for frame in self.frames):  # where a verdict stands beside each of its labels
+            verdicts = verdicts.drop_duplicates([name for name in verdicts if name != "row"]).reset_index(drop=True)
         verdicts, labels = self._people_apart(verdicts, labels)
         verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems)
         of_verdicts, of_labels = read_cells(verdicts["raw"].to_numpy()), read_cells(labels["raw"].to_numpy())
@@ -145,7 +152,9 @@ class _Builder:
         labels["label"], labels["reason"] = self._values(labels, of_labels, scales, by_criterion, "labels")
         labels = labels[~labels["reason"].isin((said.EMPTY, said.NOT_APPLICABLE)).to_numpy(dtype=bool)]
         if scales.kind == "pairwise":
-            self._orient(verdicts, labels)
+            for rows, name in ((verdicts, "verdict"), (labels, "label")):
+                orders.turn(rows, name, self.turned[rows["row"].to_numpy(dtype=int)])
+            orders.orient(verdicts, labels, columns.order, options.choices, self.notes, self.problems)
         verdicts, labels = (
             rows.assign(place=self.places[rows["row"].to_numpy(dtype=int)]) for rows in (verdicts, labels)
         )
@@ -155,7 +164,7 @@ class _Builder:
         labels = labels.dropna(subset=["label"])
         labels = self._with_criterion(labels, verdicts)
         items = self._about(item)
-        faults.compare(verdicts, labels, scales, self.joined, self.notes, self.problems)
+        faults.compare(verdicts, labels, scales, self.joined, self.problems)
         settings = self._settings()
         table = VerdictTable(
             kind=scales.kind,
@@ -169,7 +178,8 @@ class _Builder:
             sources={frame.name: frame.digest for frame in self.frames},
             settings=settings,
         )
-        return dataclasses.replace(table, read=(*columns.notes, *self.notes), problems=tuple(self.problems))
+        read = sorted((*columns.notes, *self.notes), key=lambda note: note.key.removeprefix("table.") not in DOUBTFUL)
+        return dataclasses.replace(table, read=tuple(read), problems=tuple(self.problems))
 
     # Columns as arrays
 
@@ -208,7 +218,7 @@ class _Builder:
             return ids
         keys = pd.DataFrame({"id": ids} | {str(n): system for n, system in enumerate(self.systems)}, dtype=object)
         if len(self.systems) > 1 and columns.order is None:
-            self.turned = self._turned(keys)
+            self.turned = orders.turned(keys, self.notes)
             keys.loc[self.turned, ["0", "1"]] = keys.loc[self.turned, ["1", "0"]].to_numpy()
         if keys.dropna().drop_duplicates().groupby("id").size().max() > 1:
             whole = keys["id"]
@@ -219,16 +229,6 @@ class _Builder:
             return whole.where(~lacking, None).to_numpy(dtype=object)
         return ids
 
-    def _turned(self, keys: pd.DataFrame) -> np.ndarray:
-        """The rows in which the two systems of an item stand the other way round than where it first stands."""
-        low = np.where(keys["0"].fillna("") <= keys["1"].fillna(""), keys["0"], keys["1"])
-        high = np.where(keys["0"].fillna("") <= keys["1"].fillna(""), keys["1"], keys["0"])
-        first = keys.groupby([keys["id"], low, high], sort=False, dropna=False)["0"].transform("first")
-        turned = (first != keys["0"]).to_numpy() & keys.notna().all(axis=1).to_numpy()
-        if turned.any():
-            self.notes.append(Finding("table.read_swapped", {"n": int(turned.sum())}))
-        return turned
-
     def _stack(self, item: np.ndarray, columns: Sequence[str], names: str | None, who: str) -> pd.DataFrame:
         """One row per verdict or label: those of one column after the other."""
         own = self.columns
@@ -236,10 +236,14 @@ class _Builder:
         repeat = self._repeats()
         order = self._orders()
         confidence = self._confidence()
+        by_file = who == "judge" and self._judges_are_files(item)
         parts = []
         for column in columns:
             rows = np.flatnonzero(self._present(column) & np.array([each is not None for each in item], dtype=bool))
-            name = self._named(names, column)[rows] if names is not None else column
+            if who == "judge" and by_file:
+                name: Any = np.array([Path(frame.name).stem for frame in self.frames], dtype=object)[self.file[rows]]
+            else:
+                name = self._named(names, column)[rows] if names is not None else column
             parts.append(
                 pd.DataFrame(
                     {
@@ -260,6 +264,17 @@ class _Builder:
         stacked = pd.concat(parts, ignore_index=True)
         return stacked[stacked[who].isin(own.only)].reset_index(drop=True) if own.only and who == "judge" else stacked
 
+    def _judges_are_files(self, item: np.ndarray) -> bool:
+        """Whether files with the same columns speak of the same items, so that each is one judge's."""
+        own = self.columns
+        if self.joined or len(self.frames) < 2 or own.item is None or own.judges is not None or len(own.verdicts) != 1:
+            return False
+        ids = [set(item[self.file == n]) for n in range(len(self.frames))]
+        same = all(len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:])
+        if same:
+            self.notes.append(Finding("table.read_files"))
+        return same
+
     def _raw(self, column: str) -> np.ndarray:
         """The cells of a column of verdicts or labels; the name of a system that was chosen is its number."""
         raw = self.cells[column].to_numpy(dtype=object)
@@ -271,7 +286,7 @@ class _Builder:
         """Take what people said for labels where people stand among the judges, and there are no other labels."""
         column = self.columns.judges
         names = [] if column is None or len(labels) else list(verdicts["judge"].unique())
-        people = [name for name in names if side_of(name) == -1]
+        people = [n for n in names if side_of(n) == -1 or (self.columns.among_raters and side_of(n) != 1)]
         if not people or len(people) == len(names):
             return verdicts, labels
         facts = {"judge": f"`{column}`", "raters": people, "n": len(people)}
@@ -355,27 +370,6 @@ class _Builder:
                 facts = {"n": len(where), "what": what, "examples": examples, "place": self.places[at[where[0]]]}
                 self.problems.append(Finding(f"table.{reason}", facts))
         return values, reasons
-
-    def _orient(self, verdicts: pd.DataFrame, labels: pd.DataFrame) -> None:
-        """Put choices of outputs as shown into the given numbering. Raises ConfigError where the labels say that they
-        are not in the numbering that was assumed."""
-        for rows, name in ((verdicts, "verdict"), (labels, "label")):
-            faults.turn(rows, name, self.turned[rows["row"].to_numpy(dtype=int)])
-        if self.columns.order is None:
-            if not self.turned.any():
-                self.problems.append(Finding("table.no_order"))
-            return
-        swapped = (verdicts["order"] == SWAPPED).to_numpy(dtype=bool)
-        if self.options.choices == "shown":
-            faults.turn(verdicts, "verdict", swapped)
-        elif self.options.choices is None:
-            if faults.against_labels(verdicts, labels, swapped):
-                raise ConfigError(
-                    f"where `{self.columns.order}` says swapped, the choices are against the labels, whichever output "
-                    "is better, and else they are with them. So a choice seems to number the outputs as they were "
-                    "shown: type --choices shown. If it numbers them as they are given: --choices given."
-                )
-            self.notes.append(Finding("table.choices_given", {"order": self.columns.order}))
 
     # Items
 
@@ -478,7 +472,7 @@ def _by_text(texts: Sequence[np.ndarray]) -> np.ndarray:
     for column in texts:
         codes, distinct = pd.factorize(column)
         plain = np.array([" ".join(text.split()).casefold() for text in distinct], dtype=object)
-        keys.append(np.where(codes < 0, -1, pd.factorize(plain)[0][codes]))
+        keys.append(np.append(pd.factorize(plain)[0], -1)[codes])  # -1: no text
     group = pd.DataFrame(dict(enumerate(keys))).groupby(list(range(len(keys))), sort=False).ngroup().to_numpy()
     names = np.array([f"text {n + 1}" for n in range(int(group.max()) + 1)], dtype=object)
     found: np.ndarray = names[group]

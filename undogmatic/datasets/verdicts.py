@@ -15,12 +15,16 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from undogmatic.datasets.base import FEWEST_LABELS, check_scale, make_item
+from undogmatic.datasets.cells import OFF_SCALE
 from undogmatic.datasets.rows import SUFFIXES, Names, Row, empty, listed, table_file, table_rows
+from undogmatic.datasets.table import read_table
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import (
     OVERALL,
+    UNNAMED,
     Cost,
     Failure,
+    FailureKind,
     Item,
     Judgment,
     Provenance,
@@ -31,6 +35,7 @@ from undogmatic.records.records import (
     digest,
 )
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.verdict_table import SLICE, VerdictTable
 from undogmatic.safety.outside import brief
 
 
@@ -45,6 +50,8 @@ class Columns(Record):
     score: Names = ()
     repeat: Names = ()
     failed: Names = ()  # true where the judge failed: none of the row's scores is one then
+    label: Names = ()  # what a person said of the item (and criterion)
+    rater: Names = ()  # who said it
     inputs: dict[str, Names] = Field(default_factory=dict)  # of an item, the columns with its texts
     details: dict[str, Names] = Field(default_factory=dict)  # of a judgment, what is kept beside its scores
 
@@ -88,7 +95,7 @@ class VerdictsDataset:
     def __init__(
         self,
         path: str | Annotated[list[str], Field(min_length=1)],  # a file, several, or a folder: all tables in it
-        columns: Columns,  # which columns say what
+        columns: Columns | None,  # which columns say what; null: they are recognised, as `undogmatic check` does
         scores: Mapping[str, Names] = {},  # of a wide table: criterion -> its column
         again: Sequence[Mapping[str, Names]] = (),  # the same and `failed`, for each time that it was judged again
         scales: Mapping[str, Given] = {},  # criterion -> the scale it was given on, where that is not the rubric's
@@ -96,6 +103,8 @@ class VerdictsDataset:
         quotes: Mapping[str, str] = {},  # file (without suffix) of single quotes -> the detail that they make up
         metadata: Sequence[str] = (),  # columns about the item in rows that name a judge; in others all others are
     ) -> None:
+        self.recognised = columns is None
+        columns = columns or Columns()
         self.columns, self.wide, self.again = columns, dict(scores), list(again)
         self.scales, self.judges, self.quotes, self.kept = dict(scales), dict(judges), dict(quotes), tuple(metadata)
         single = {name: names for name, names in columns if isinstance(names, tuple)}
@@ -114,6 +123,8 @@ class VerdictsDataset:
 
     def judgments(self, rubric: Rubric) -> list[Judgment]:
         """What the tables say of them, in units of the rubric. Raises DataError naming file and line."""
+        if self.recognised:
+            return self._judgments_of_table(rubric)
         verdicts = self._tables[1]
         for criterion in dict.fromkeys(key.criterion for key in verdicts):
             values = [as_number(e.given) for key, e in verdicts.items() if key.criterion == criterion and not e.failed]
@@ -121,8 +132,7 @@ class VerdictsDataset:
             if criterion not in self.scales and len(numbers) >= FEWEST_LABELS:
                 option = f"'+dataset.scales.{criterion}={{ends: {{ends}}}}'"
                 check_scale(self.about, numbers, rubric, criterion, "scores", option)
-        mark = digest([[*key, str(entry.given), entry.failed, entry.details] for key, entry in verdicts.items()])
-        hashes = {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
+        hashes = _hashes([[*key, str(entry.given), entry.failed, entry.details] for key, entry in verdicts.items()])
         judgments = []
         for key, entry in verdicts.items():
             where = Provenance(model=key.judge, readout="", prompt="", **hashes)
@@ -133,15 +143,19 @@ class VerdictsDataset:
     @cached_property
     def _tables(self) -> tuple[list[Item], dict[_Key, _Said]]:
         """The items that have a score, and what was said of them."""
+        if self.recognised:
+            return self._items_of_table(), {}
         rows = [Row.of(file, line, cells) for file in self.files for line, cells in table_rows(file, commas=False)]
         quoted = self._quoted([row for row in rows if row.stem in self.quotes])
         facts: dict[str, dict[str, Any]] = {}
+        labels: dict[str, dict[str, dict[str, Any]]] = {}
         verdicts: dict[_Key, _Said] = {}
         for row in rows:
             if row.stem not in self.quotes:
                 whole = self._item_of(row)
                 self._note_facts(row, facts.setdefault(whole, {"place": row.place}))
                 self._note_scores(row, whole, verdicts, quoted)
+                self._note_label(row, labels.setdefault(whole, {}))
         if not verdicts:
             wanted = ", ".join([*self.columns.score, *(n for names in self.wide.values() for n in names)]) or "none"
             way = "name yours with dataset.scores={CRITERION: COLUMN} or dataset.columns.score"
@@ -154,6 +168,7 @@ class VerdictsDataset:
             if "summary" in inputs:
                 known.setdefault("word_count", len(inputs["summary"].split()))
             fields = {"id": item_id, "inputs": inputs or {"item": item_id}, "pair": case or None, "metadata": known}
+            fields["labels"] = labels.get(item_id, {})
             items.append(make_item(place, fields))
         # Repeats are counted from 0, whatever the table counts from.
         order = {repeat: n for n, repeat in enumerate(sorted({key.repeat for key in verdicts}))}
@@ -203,6 +218,61 @@ class VerdictsDataset:
                 way = "Give judgments made again a column `repeat` (dataset.columns.repeat)"
                 raise DataError(f"{row.place}: {twice}. {way}.")
 
+    def _note_label(self, row: Row, labels: dict[str, dict[str, Any]]) -> None:
+        """Add what a person says in a row to the labels of its item, by criterion and rater."""
+        value, rater, criterion = (row.get(n) for n in (self.columns.label, self.columns.rater, self.columns.criterion))
+        if empty(value):
+            return
+        name, of = UNNAMED if empty(rater) else str(rater), OVERALL if empty(criterion) else str(criterion)
+        if labels.setdefault(of, {}).setdefault(name, as_number(value)) != as_number(value):
+            other = f"{brief(labels[of][name])} elsewhere for the same item"
+            way = "Correct one, or name the column of raters: dataset.columns.rater"
+            raise DataError(f"{row.place}: the label is {brief(value)}, and {other}. {way}.")
+
+    # Recognised tables
+
+    @cached_property
+    def _table(self) -> VerdictTable:
+        table = read_table(self.files)
+        if table.kind not in ("numeric", "ordered", "pass_fail"):
+            way = "undogmatic check reads them"
+            raise DataError(f"{self.about}: the verdicts are {table.kind}, which are no scores of a rubric; {way}.")
+        return table
+
+    def _items_of_table(self) -> list[Item]:
+        table = self._table
+        ends, names = _ends(table), [name for name in table.items if name.startswith(SLICE)]
+        rated: dict[str, dict[str, dict[str, Any]]] = {}
+        for one in table.labels.itertuples():
+            rated.setdefault(one.item, {}).setdefault(one.criterion, {})[one.rater] = one.label
+        items = []
+        for item_id, facts in table.items.to_dict("index").items():
+            text = facts.get("text")
+            fields: dict[str, Any] = {"id": item_id, "inputs": {"item": item_id} if empty(text) else {"text": text}}
+            fields["metadata"] = {name.removeprefix(SLICE): facts[name] for name in names if not empty(facts[name])}
+            if facts["group"] != item_id:
+                fields["pair"] = facts["group"]
+            items.append(make_item(self.about, fields | {"labels": rated.get(item_id, {}), "label_scale": ends}))
+        return items
+
+    def _judgments_of_table(self, rubric: Rubric) -> list[Judgment]:
+        table = self._table
+        low, high = _ends(table)
+        rows = table.verdicts
+        hashes = _hashes(rows.drop(columns="place").astype(str).to_numpy().tolist())
+        judgments = []
+        for row in rows.itertuples():
+            outcome: Verdict | Failure
+            if empty(row.verdict):
+                reason: FailureKind = "off_scale" if row.reason == OFF_SCALE else "unparseable"
+                outcome = Failure(reason=reason, message=f"{row.place}: {row.criterion} is no verdict ({row.reason})")
+            else:
+                outcome = Verdict(score=rubric.units((row.verdict - low) / (high - low)), raw_score=row.verdict)
+            key = _Key(row.item, row.judge, row.criterion, row.repeat)
+            where = Provenance(model=key.judge, readout="", prompt="", **hashes)
+            judgments.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
+        return judgments
+
     def _scores(self, row: Row) -> Iterator[tuple[str, Any, str | None, int]]:
         """Criterion, what was given, why it is no score, and repeat, of every score of a row."""
         failed, repeat = row.failure(self.columns.failed), self.columns.repeat
@@ -247,6 +317,16 @@ class VerdictsDataset:
         details = verdict.details | ({"bucket": float(value)} if values is not None else {})
         score = rubric.units((value - low) / (high - low))
         return Verdict(score=score, raw_score=float(value), details=details)
+
+
+def _ends(table: VerdictTable) -> tuple[float, float]:
+    """The lowest and highest value of a table's verdicts; of categories their places."""
+    return table.scale if table.scale is not None else (0.0, len(table.categories) - 1.0)
+
+
+def _hashes(said: list[list[Any]]) -> dict[str, str]:
+    mark = digest(said)
+    return {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
 
 
 def _table_files(paths: Sequence[str]) -> list[Path]:

@@ -17,7 +17,7 @@ from pydantic import ValidationError, model_validator
 from undogmatic.errors import DataError
 from undogmatic.records.records import Name, Record, Text, as_number, digest, first_problem
 from undogmatic.records.results import Standing
-from undogmatic.records.verdict_table import Kind, Selection, VerdictTable
+from undogmatic.records.verdict_table import LABEL_COLUMNS, Kind, Selection, VerdictTable
 from undogmatic.safety.outside import json_value, read_text
 
 LONGEST_SETTING = 100
@@ -137,14 +137,23 @@ def setting(value: Any) -> str:
 def table_digests(table: VerdictTable, judge: str, criterion: str) -> Digests:
     """The digests of a judge, of the labels on a criterion and of the items. The order of rows and columns changes none
     of them."""
-    known = {key: setting(value) for key, value in table.settings.get(judge, {}).items()}
-    labels = table.labels.loc[table.labels["criterion"] == criterion, ["item", "rater", "label"]]
-    texts = [column for column in TEXTS if column in table.items]
-    return Digests(
-        judge=digest({"name": judge, **known}),
-        labels=rows_digest(labels),
-        items=rows_digest(table.items[texts].reset_index()),
-    )
+    labels = table.labels[table.labels["criterion"] == criterion]
+    return Digests(judge=judge_digest(table, judge), labels=labels_digest(labels), items=items_digest(table))
+
+
+def judge_digest(table: VerdictTable, judge: str) -> str:
+    """The digest of a judge: of its name and of what is known of it."""
+    return digest({"name": judge, **{key: setting(value) for key, value in table.settings.get(judge, {}).items()}})
+
+
+def labels_digest(labels: pd.DataFrame) -> str:
+    """The digest of labels: who said what of which item on which criterion."""
+    return rows_digest(labels[list(LABEL_COLUMNS)])
+
+
+def items_digest(table: VerdictTable) -> str:
+    """The digest of the items: their ids and texts."""
+    return rows_digest(table.items[[column for column in TEXTS if column in table.items]].reset_index())
 
 
 def rows_digest(frame: pd.DataFrame) -> str:

@@ -16,7 +16,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from undogmatic.safety.outside import DEEPEST, LONGEST_INTEGER, brief, has_halves
 
-FailureKind = Literal["refusal", "unparseable", "off_scale", "transport", "timeout", "budget", "input", "fault"]
+FailureKind = Literal[
+    "refusal", "unparseable", "off_scale", "undecided", "transport", "timeout", "budget", "input", "fault"
+]
 Key = tuple[str, str, str, int]  # Item, judge or step, criterion, repeat
 OVERALL = "overall"  # The criterion of a judge that says one thing of an item
 UNNAMED = "unnamed"  # The rater of a label that does not say whose it is

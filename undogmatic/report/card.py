@@ -148,7 +148,7 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
 
 def _figure(name: str, figure: CardFigure, words: Words) -> tuple[str, ...]:
     known = [abs(v) for v in (figure.value, *figure.interval) if v is not None]
-    spec = spec_for(name, max(known, default=0.0))
+    spec = spec_for("", max(known, default=0.0))
     numbers = (words.number(figure.value, spec), words.number(figure.interval, spec), words.number(figure.level, ".0%"))
     counts = (words.number(n, "d") if n else "" for n in (figure.n, figure.groups))
     return (words.metric(name) or name, *numbers, *counts)

@@ -28,8 +28,6 @@ MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES = 6, 3, 9, 15  # on the ter
 
 
 HOW = " (--report DIR)"
-PARTS = ("check", "kinds", "surface", "people", "systems", "judges", "drift")
-"""The analyses that tell of a check; the words of all others are not needed for it."""
 HEADLINES = tuple(f"agreement.{name}" for name in ("kappa", "weighted_kappa", "pairwise_kappa", "spearman"))
 F = TypeVar("F")
 
@@ -43,12 +41,10 @@ class Sentences(NamedTuple):
     settle: list[str]  # that of the most important finding first
 
 
-def words_of(language: str, *more: Path) -> Words:
-    """The words of a check: its own, those beside the modules that tell something, and those in further files."""
-    folders = (PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
-    parts = [PACKAGE / "analyses" / f"{part}.texts.yaml" for part in PARTS]
-    parts += [path for folder in folders for path in sorted(folder.glob("*.texts.yaml"))]
-    return Words(language, [OWN_TEXTS, *more, *(path for path in parts if path.is_file())])
+def words_of(language: str) -> Words:
+    """The words of a check and of a gate: those of this room, and those beside all that tell something."""
+    rooms = (PACKAGE / "analyses", PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
+    return Words(language, [OWN_TEXTS, *(path for room in rooms for path in sorted(room.glob("*.texts.yaml")))])
 
 
 def sentences(told: Told, words: Words) -> Sentences:
@@ -90,10 +86,10 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     rows = []
     for each in sorted(result.judges, key=place)[:most]:
         found = headline(each.told.figures)
-        numbers = ("", "") if found is None else tuple(_numbers(*found, words))
-        name = "" if found is None else words.heading(found[0])
+        numbers = ("", "") if found is None else tuple(_numbers(found[1], words))
+        name = "" if found is None else words.value(found[0].removeprefix("agreement."), "check")
         counter = each.told.figures.get("surface.agreement")
-        rival = words.text("checked.no_rival") if counter is None else _numbers("surface.agreement", counter, words)[0]
+        rival = words.text("checked.no_rival") if counter is None else _numbers(counter, words)[0]
         standing = words.text(f"checked.standing_{each.standing}")
         rows.append((name_of(each, result), standing, name, *numbers, words.number(each.n, "d"), rival))
     columns = ("judge", "standing", "agreement", "value", "interval", "n", "rival")
@@ -101,9 +97,9 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     return Table([words.heading(column, "checked") for column in columns], rows, numeric)
 
 
-def _numbers(name: str, estimate: Estimate, words: Words) -> tuple[str, str]:
+def _numbers(estimate: Estimate, words: Words) -> tuple[str, str]:
     sizes = [abs(v) for v in (estimate.value, *estimate.interval) if math.isfinite(v)]
-    spec = spec_for(name, max(sizes, default=0.0))
+    spec = spec_for("", max(sizes, default=0.0))
     return words.number(estimate.value, spec), words.number(estimate.interval, spec)
 
 
@@ -112,7 +108,7 @@ def figure_table(told: Told, words: Words) -> Table | None:
     rows = []
     for name, each in told.figures.items():
         counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
-        rows.append((words.metric(name) or name, *_numbers(name, each, words), *counts, name))
+        rows.append((words.metric(name) or name, *_numbers(each, words), *counts, name))
     headers = [words.heading(column, "checked") for column in ("metric", "value", "interval", "n", "groups", "name")]
     return Table(headers, rows, (False, True, True, True, True, False)) if rows else None
 
@@ -153,7 +149,7 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
     return Screen(recognised(result, words), answer, table, said, below)
 
 
-def show(result: CheckResult, words: Words, paths: Mapping[str, Path] | None = None) -> None:
+def show(result: CheckResult, words: Words, paths: Mapping[str, Sequence[Path]] | None = None) -> None:
     """Print what was found on one screen; `paths` are what was written, under its name in words."""
     shown, paths = screen(result, words), paths or {}
     put(["", *shown.read, ""])
@@ -165,7 +161,8 @@ def show(result: CheckResult, words: Words, paths: Mapping[str, Path] | None = N
     how = "" if "report" in paths else HOW
     listed += [words.text(f"checked.more_{what}", more=more, how=how) for what, more in left.items() if more > 0]
     put([*listed, *(line for sentence in shown.below for line in ("", sentence)), ""])
-    put_paths({words.text(f"checked.{name}"): str(as_typed(path)) for name, path in paths.items()})
+    written = {name: ", ".join(str(as_typed(path)) for path in several) for name, several in paths.items()}
+    put_paths({words.text(f"checked.{name}"): listed for name, listed in written.items()})
 
 
 def write(result: CheckResult, words: Words, folder: Path, command: str | None = None) -> None:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from undogmatic.analyses import gate
 from undogmatic.analyses.gate import GateResult
-from undogmatic.report.check import words_of
 from undogmatic.report.document import Block, Bullets, Document, Paragraph, Table, rendered, xml
 from undogmatic.report.terminal import put
 from undogmatic.report.words import Words
 
 MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "void": "∅"}
 SUITE = "undogmatic.gate"
-
-
-def words(language: str) -> Words:
-    """The words of a gate, and those of the figures that it names."""
-    return words_of(language, Path(gate.__file__).with_name("gate.texts.yaml"))
 
 
 def lines(result: GateResult, words: Words) -> list[tuple[str, str]]:

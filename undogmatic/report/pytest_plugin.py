@@ -89,6 +89,7 @@ def _gate(item: pytest.Item, mark: pytest.Mark) -> tuple[str, str]:
     from undogmatic.analyses import gate
     from undogmatic.errors import UndogmaticError
     from undogmatic.report import gate as shown
+    from undogmatic.report.check import words_of
 
     told = dict(mark.kwargs)
     if mark.args or not isinstance(told.get("card"), str | Path):
@@ -99,7 +100,7 @@ def _gate(item: pytest.Item, mark: pytest.Mark) -> tuple[str, str]:
         result, language = gate.examine(card, config, told, data)
     except (UndogmaticError, OSError) as error:
         result, language = gate.broken(card.name, error), "en"
-    words = shown.words(language)
+    words = words_of(language)
     wrong = [sentence for outcome, sentence in shown.lines(result, words) if outcome != "pass"]
     return result.outcome, " ".join([shown.first_line(result, words), *wrong])
 

@@ -31,6 +31,8 @@ from undogmatic.stats.estimate import Estimate
 PRIOR = 0.5
 """Made-up wins, and as many defeats, of each system, shared among those that it was compared with."""
 RESAMPLES = 400
+MOST_GROUPS = 2000
+"""More groups than these are drawn as so many random sets of them."""
 _AT_ONCE = 2**21
 _LONGEST_STEP = 2.0
 _CONVERGED = 1e-8
@@ -98,9 +100,12 @@ def fit(
     place = np.zeros(a.size) if first is None else _place(checks.vector(first, "first"), a, b)
     made_up = _made_up(a, b, n)
     keys = np.concatenate([np.stack([a, b, place + 1]).astype(np.intp), made_up.keys], axis=1)
-    cells, cell_of = np.unique(keys, axis=1, return_inverse=True)
+    flat, cell_of = np.unique((keys[0] * n + keys[1]) * 3 + keys[2], return_inverse=True)
+    cells = np.stack([flat // (3 * n), flat // 3 % n, flat % 3])
     n_groups = int(codes.max()) + 1
-    by_group = sparse.coo_array((w, (codes, cell_of[: a.size])), shape=(n_groups, cells.shape[1])).tocsr()
+    n_sets = min(n_groups, MOST_GROUPS)
+    set_of = rng.permutation(n_groups) % n_sets
+    by_group = sparse.coo_array((w, (set_of[codes], cell_of[: a.size])), shape=(n_sets, cells.shape[1])).tocsr()
     by_prior = sparse.coo_array(
         (np.ones(made_up.keys.shape[1]), (np.arange(made_up.keys.shape[1]), cell_of[a.size :])),
         shape=(made_up.keys.shape[1], cells.shape[1]),
@@ -110,8 +115,8 @@ def fit(
     theta = _newton(design, counts, np.append(_start(cells, counts[0], n), [0.0] * ordered), n)[0]
 
     drawn = []
-    for size in _sizes(resamples, n_groups):
-        cases = by_group.T @ rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=size).T
+    for size in _sizes(resamples, n_sets):
+        cases = by_group.T @ rng.multinomial(n_sets, np.full(n_sets, 1 / n_sets), size=size).T
         prior = by_prior.T @ rng.gamma(made_up.each, size=(size, made_up.keys.shape[1])).T
         drawn.append(_newton(design, np.asarray(cases + prior).T, theta, n))
     deviations = np.concatenate(drawn) - theta
@@ -172,7 +177,8 @@ class _MadeUp(NamedTuple):
 
 def _made_up(a: Index, b: Index, n: int) -> _MadeUp:
     """Made-up choices in both directions (and without an order) of all pairs that were compared, and their weight."""
-    pairs = np.unique(np.sort(np.stack([a, b]), axis=0), axis=1)
+    flat = np.unique(np.minimum(a, b) * n + np.maximum(a, b))
+    pairs = np.stack([flat // n, flat % n])
     both = np.concatenate([pairs, pairs[::-1]], axis=1)
     keys = np.vstack([both, np.ones(both.shape[1], dtype=np.intp)])
     return _MadeUp(keys, PRIOR * n / (2 * pairs.shape[1]))

@@ -11,7 +11,6 @@ mean is the first term of its expansion (the influence function), which is exact
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,10 @@ from undogmatic.stats.estimate import Estimate
 
 FEWEST = 5
 """With fewer units the limits of a coefficient are -1 and 1."""
+MOST_CELLS = 12
+"""With more categories, what a pair could add is looked for in the cells seen and in the two farthest apart."""
+MANY = 5_000
+"""With more units the limits of a coefficient need no search."""
 Parts = Callable[[Array], tuple[Array, Array]]
 """Shares of the cells of a table (verdict by label), shape (..., k, k), to disagreement and that by chance, (...)."""
 _STEP = 1e-4
@@ -43,11 +46,6 @@ class Rated:
     weights: Array
     codes: Index
     level: float = 0.95
-
-    @cached_property
-    def n_units(self) -> int:
-        """Independent units."""
-        return int(np.unique(self.codes).size)
 
     def sums(self, values: Array, size: Array | None = None) -> means.Sums:
         """Weighted sums by unit of values, and of weights (or of `size`, weighted): those of a ratio of means."""
@@ -91,20 +89,15 @@ class Rated:
         if value is None:
             return None
         share = self.table(n_categories) / self.weights.sum()
-        disagreement, by_chance = parts(share)
-        used, place = np.unique(self._cells(n_categories), return_inverse=True)
-        bent = np.zeros((used.size, n_categories**2))
-        bent[np.arange(used.size), used] = 1.0
-        bent = _STEP * (bent.reshape(-1, n_categories, n_categories) - share)
-        ends = [parts(share + side * bent) for side in (1, -1)]
-        apart, chance = (
-            whole + (up - down) / (2 * _STEP) for whole, up, down in zip((disagreement, by_chance), *ends, strict=True)
-        )
-        # The farthest that a pair could lie out, seen or not.
-        corners = parts(np.eye(n_categories**2).reshape(-1, n_categories, n_categories))[0]
-        most = float(corners.max()), float(chance.max())
-        found = self.ratio(apart[place], chance[place], most, (self.verdicts, self.labels))
-        return found.replace(value=value)
+        cells, k = self._cells(n_categories), n_categories
+        # The farthest that a pair could lie out is at one of the cells, seen or not.
+        all_cells = np.arange(k * k) if k <= MOST_CELLS else np.unique(np.r_[cells, k - 1, k * k - k])
+        batches = np.array_split(all_cells, 1 + all_cells.size * k * k // 10**6)
+        found = [_contributions(parts, share, some) for some in batches]
+        apart, chance = (np.concatenate(own) for own in zip(*found, strict=True))
+        place = np.searchsorted(all_cells, cells)
+        most = float(apart.max()), float(chance.max())
+        return self.ratio(apart[place], chance[place], most, (self.verdicts, self.labels)).replace(value=value)
 
     def ratio(self, apart: Array, chance: Array, most: tuple[float, float], scarce: tuple[Array, ...]) -> Estimate:
         """Interval of 1 - (mean of `apart`) / (mean of `chance`).
@@ -127,18 +120,35 @@ class Rated:
         )
         least = float(chance.min())
 
-        def limits(a: float) -> tuple[float, float]:
+        def limits(a: float, side: int = 0) -> tuple[float, float]:
+            """Limits of the mean that is 0 at the coefficient; of the lower or upper one alone where `side` says so."""
             units = means.Sums((1 - a) * e.total - d.total, d.size)
             if few:
                 own = units.means
-                ends = min((1 - a) * least - most[0], float(own.min())), max((1 - a) * most[1], float(own.max()))
-                return means.bounded_limits(units, ends, self.level)
+                low = min((1 - a) * least - most[0], float(own.min())) if side <= 0 else -np.inf
+                high = max((1 - a) * most[1], float(own.max())) if side >= 0 else np.inf
+                return means.bounded_limits(units, (low, high), self.level)
             found = means.of_sums(units, self.level)
             return found.low, found.high
 
-        low = checks.farthest(lambda a: limits(a)[0] > 0, estimate, -1.0)
-        high = checks.farthest(lambda a: limits(a)[1] < 0, estimate, 1.0)
+        if n_units > MANY and not few:
+            # The limits are then as far from the estimate as the slope says.
+            ends, slope = limits(estimate), float(e.total.sum() / e.size.sum())
+            low, high = (min(max(estimate + end / slope, -1.0), 1.0) for end in ends)
+            return told.replace(low=min(low, estimate), high=max(high, estimate))
+        low = checks.farthest(lambda a: limits(a, -1)[0] > 0, estimate, -1.0)
+        high = checks.farthest(lambda a: limits(a, 1)[1] < 0, estimate, 1.0)
         return told.replace(low=min(low, estimate), high=max(high, estimate))
+
+
+def _contributions(parts: Parts, share: Array, cells: Index) -> tuple[Array, Array]:
+    """What a pair in each of these cells adds to the disagreement and to that by chance, shape (n_cells,) each."""
+    bent = np.zeros((cells.size, share.size))
+    bent[np.arange(cells.size), cells] = 1.0
+    bent = _STEP * (bent.reshape(-1, *share.shape) - share)
+    whole, up, down = parts(share), parts(share + bent), parts(share - bent)
+    apart, chance = (of_all + (one - other) / (2 * _STEP) for of_all, one, other in zip(whole, up, down, strict=True))
+    return apart, chance
 
 
 def costs(n_categories: int, weights: str) -> Array:
@@ -280,7 +290,7 @@ class Slice(NamedTuple):
 def against_rest(use: Rated, values: Array, inside: NDArray[np.bool_]) -> Slice:
     """Hold the mean of some pairs against that of the others.
 
-    The spread is that about the mean of all, so that a small slice in which all agree does not pass for certain;
+    The spread is that of all units about the mean of all, so that a small slice that agrees does not pass for certain;
     degrees of freedom are those of the side with fewer units, which is on the safe side.
 
     Args:
@@ -288,10 +298,11 @@ def against_rest(use: Rated, values: Array, inside: NDArray[np.bool_]) -> Slice:
     """
     w_in, w_out = (np.where(inside, use.weights, 0.0), np.where(inside, 0.0, use.weights))
     means_ = [float(w @ values / w.sum()) for w in (w_in, w_out)]
-    off = (values - np.average(values, weights=use.weights)) * (w_in / w_in.sum() - w_out / w_out.sum())
-    by_unit = np.bincount(use.codes, off)
-    n_in, n_out = (int(np.unique(use.codes[own]).size) for own in (inside, ~inside))
-    error = float(np.sum(by_unit**2)) ** 0.5
+    units = use.sums(values - np.average(values, weights=use.weights))
+    variance = float(units.size @ units.means**2 / units.size.sum()) * units.size.size / max(units.size.size - 1, 1)
+    pull = np.bincount(use.codes, w_in / w_in.sum() - w_out / w_out.sum())
+    n_in, n_out = (int(np.count_nonzero(np.bincount(use.codes, own))) for own in (inside, ~inside))
+    error = (variance * float(pull @ pull)) ** 0.5
     least = min(n_in, n_out)
     p = 1.0
     if error > 0 and least > 1:

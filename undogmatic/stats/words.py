@@ -9,6 +9,7 @@ in fewer bits than the verdicts it tells (`listed`). The first two say of a text
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,27 +23,12 @@ from undogmatic.stats.surface import bent
 
 Marked = NDArray[np.float32]
 
-COUNTS = (
-    "characters",
-    "words",
-    "sentences",
-    "lines",
-    "word_length",
-    "longest_word",
-    "sentence_length",
-    "capitals",
-    "capitals_share",
-    "capital_words",
-    "digits",
-    "numbers",
-    "commas",
-    "full_stops",
-    "parentheses",
-    "quotes",
-    "colons",
-    "hyphens",
-    "other_marks",
-    "different_words",
+COUNTS = tuple(
+    (
+        "characters words sentences lines word_length longest_word sentence_length first_sentence last_sentence "
+        "first_comma capitals capitals_share capital_words digits numbers commas full_stops parentheses quotes colons "
+        "hyphens other_marks different_words"
+    ).split()
 )
 """What is counted, in this order."""
 _PUNCTUATION = {
@@ -55,6 +41,7 @@ _PUNCTUATION = {
 }
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d[\d.,/]*")
+_IN_NUMBER = re.compile(r"\d(\W)(?=\d)")
 _SENTENCE_END = re.compile(r"[.!?…]+(?:\s|$)")
 STEM = 4
 """Letters of a longer word's beginning that are a mark of their own, as in a pattern such as `preced\\w+`."""
@@ -70,44 +57,57 @@ MANY = 250
 @dataclass(frozen=True)
 class Marks:
     """What texts (or pairs of them) show. `columns`: one row per mark, shape (n_marks, n_rows); `names`: kind and what
-    is seen ("word", "tema"); `coarse`: which marks boosting uses; `features`: words weighted by how rare they are, and
-    curved functions of counts, shape (n_rows, n_features) each."""
+    is seen ("word", "tema"); `coarse`: which marks boosting uses; `features`: words weighted by how rare they are,
+    curved functions of counts, and characters and endings, shape (n_rows, n_features) each."""
 
     columns: Marked
     names: tuple[tuple[str, str], ...]
     coarse: Index
-    features: tuple[Array, Array]
+    features: tuple[Array, ...]
     paired: bool
 
 
-def counts(texts: Sequence[str]) -> Array:
-    """COUNTS of each text, shape (n_texts, len(COUNTS)); characters are looked at once for all texts together."""
-    n = len(texts)
+def characters(texts: Sequence[str]) -> tuple[list[str], Array]:
+    """The different characters, and how often each text has each, shape (n_texts, n_characters)."""
     sizes = np.array([len(text) for text in texts], dtype=np.intp)
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     kinds, place = np.unique(codes, return_inverse=True)
-    cells = np.repeat(np.arange(n), sizes) * max(1, kinds.size) + place
-    bag = np.bincount(cells, minlength=n * kinds.size).reshape(n, kinds.size).astype(np.float64)
-    signs = [chr(code) for code in kinds]
+    cells = np.repeat(np.arange(sizes.size), sizes) * max(1, kinds.size) + place
+    bag = np.bincount(cells, minlength=sizes.size * kinds.size).reshape(sizes.size, kinds.size)
+    return [chr(code) for code in kinds], bag.astype(np.float64)
+
+
+def counts(texts: Sequence[str]) -> Array:
+    """COUNTS of each text, shape (n_texts, len(COUNTS))."""
+    if not len(texts):
+        return np.zeros((0, len(COUNTS)))
+    signs, bag = characters(texts)
+    sizes = bag.sum(axis=1)
 
     def of(those: Sequence[bool]) -> Array:
         return np.asarray(bag[:, np.array(those, dtype=bool)].sum(axis=1))
 
     words = [_WORD.findall(text) for text in texts]
     n_words = np.array([len(own) for own in words], dtype=np.float64)
-    n_sentences = np.array([max(1, len(_SENTENCE_END.findall(text))) for text in texts], dtype=np.float64)
+    sentences = [[part for part in _SENTENCE_END.split(text) if part.strip()] or [""] for text in texts]
+    n_sentences = np.array([len(own) for own in sentences], dtype=np.float64)
+    first, last = ([len(own[end].split()) for own in sentences] for end in (0, -1))
+    commas = [text.find(",") for text in texts]
     letters = np.array([sum(map(len, own)) for own in words], dtype=np.float64)
     capitals = of([sign.isupper() for sign in signs])
     named = {name: of([sign in of_name for sign in signs]) for name, of_name in _PUNCTUATION.items()}
     marks = of([not sign.isalnum() and not sign.isspace() for sign in signs])
     found = {
-        "characters": sizes.astype(np.float64),
+        "characters": sizes,
         "words": n_words,
         "sentences": n_sentences,
         "lines": of([sign == "\n" for sign in signs]) + 1,
         "word_length": letters / np.maximum(1, n_words),
         "longest_word": np.array([max(map(len, own), default=0) for own in words], dtype=np.float64),
         "sentence_length": n_words / n_sentences,
+        "first_sentence": np.array(first, dtype=np.float64),
+        "last_sentence": np.array(last, dtype=np.float64),
+        "first_comma": np.where(np.array(commas) < 0, sizes, commas),
         "capitals": capitals,
         "capitals_share": capitals / np.maximum(1, sizes),
         "capital_words": np.array([sum(word[0].isupper() for word in own) for own in words], dtype=np.float64),
@@ -117,16 +117,31 @@ def counts(texts: Sequence[str]) -> Array:
         "other_marks": marks - np.sum(list(named.values()), axis=0),
         "different_words": np.array([len({word.lower() for word in own}) for own in words]) / np.maximum(1, n_words),
     }
-    return np.column_stack([found[name] for name in COUNTS]) if n else np.zeros((0, len(COUNTS)))
+    return np.column_stack([found[name] for name in COUNTS])
+
+
+def _letters(texts: Sequence[str]) -> Array:
+    """How often each character and each ending of a word occurs, and characters as shares, standardised and cut off."""
+    lower = [text.lower() for text in texts]
+    bag = characters(lower)[1]
+    endings = [Counter(word[-2:] for word in _WORD.findall(text) if len(word) > STEM) for text in lower]
+    often = [name for name, n in Counter(name for own in endings for name in own).items() if n >= len(texts) / 20]
+    ends = np.array([[own[name] for name in sorted(often)] for own in endings], dtype=np.float64)
+    table = np.column_stack([bag, bag / np.maximum(1, bag.sum(axis=1, keepdims=True)), ends])
+    spread = table.std(axis=0)
+    return np.clip((table - table.mean(axis=0)) / np.where(spread > 0, spread, 1), -4, 4)
 
 
 def _worded(texts: Sequence[str]) -> tuple[list[tuple[str, str]], Marked]:
-    """Words, beginnings of words, and first and last words that at least two texts have; shape (n_marks, n_texts)."""
+    """Words, beginnings, endings, shapes of numbers, first and last words that at least two texts have; shape (n_marks,
+    n_texts)."""
     where: dict[tuple[str, str], list[int]] = {}
     for place, text in enumerate(texts):
         words = [word.lower() for word in _WORD.findall(text)]
         seen = {("word", "0" * len(word) if word.isdigit() else word) for word in words}
         seen |= {("stem", word[:STEM]) for word in words if len(word) > STEM}
+        seen |= {("ending", word[-2:]) for word in words if len(word) > STEM}
+        seen |= {("number", f"0{mark}0") for mark in _IN_NUMBER.findall(text)}
         seen |= {("first", word) for word in words[:1]} | {("last", word) for word in words[-1:]}
         for mark in seen:
             where.setdefault(mark, []).append(place)
@@ -160,10 +175,10 @@ def marks(texts: Sequence[str], others: Sequence[str] | None = None) -> Marks:
     rare = np.log(len(both) / np.maximum(1, table[words].sum(axis=1)))
     weighted = table[words].T.astype(np.float64) * rare
     weighted /= np.maximum(1e-12, np.sqrt(np.sum(weighted**2, axis=1)))[:, None]
-    features = weighted, bent(counted)
+    features = [weighted, bent(counted), _letters(both)]
     paired = others is not None
     if paired:
-        features = features[0][:n] - features[0][n:], features[1][:n] - features[1][n:]
+        features = [own[:n] - own[n:] for own in features]
         table = table[:, :n] - table[:, n:]
         counted = counted[:n] - counted[n:]
     if paired:  # a preference for the first of two, whatever they are
@@ -186,7 +201,7 @@ def marks(texts: Sequence[str], others: Sequence[str] | None = None) -> Marks:
             different.setdefault(column.tobytes(), row)
     kept_rows = np.array(sorted(different.values()), dtype=np.intp)
     of_boosting = np.flatnonzero(np.concatenate(coarse)[kept_rows])
-    return Marks(columns[kept_rows], tuple(names[row] for row in kept_rows), of_boosting, features, paired)
+    return Marks(columns[kept_rows], tuple(names[row] for row in kept_rows), of_boosting, tuple(features), paired)
 
 
 def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array:
@@ -298,7 +313,7 @@ def _code(hits: ArrayLike, misses: ArrayLike) -> Array:
     return np.asarray((special.betaln(0.5, 0.5) - special.betaln(*own)) / np.log(2))
 
 
-def listed(seen: Marks, target: Array) -> Listed:
+def listed(seen: Marks, target: Array, *, words_only: bool = False) -> Listed:
     """Tell a target of two values by a list of marks, as long as each pays for itself in bits.
 
     A mark costs the bits to name it among all; the rows that it covers are then coded by their own share. Of a target
@@ -306,14 +321,17 @@ def listed(seen: Marks, target: Array) -> Listed:
 
     Args:
         target: 1 and -1, 0 or NaN where neither; shape (n_rows,). For pairs, 1 says the first.
+        words_only: Leave counts aside: a pattern over words that goes with length is told better without length.
     References:
         Rivest (1987), Learning decision lists. doi:10.1007/BF00058680
         Rissanen (1978), Modeling by shortest data description. doi:10.1016/0005-1098(78)90005-5
     """
     y = np.nan_to_num(target).astype(np.float32)
     left = y != 0
-    cost = float(np.log2(max(2, len(seen.names))))
-    presence = np.abs(seen.columns) if seen.paired else seen.columns
+    among = np.flatnonzero([not words_only or name not in COUNTS for name, _ in seen.names])
+    columns = seen.columns[among]
+    cost = float(np.log2(max(2, among.size)))
+    presence = np.abs(columns) if seen.paired else columns
     said = np.zeros(y.size)
     steps: list[int] = []
     paid = 0.0
@@ -328,19 +346,19 @@ def listed(seen: Marks, target: Array) -> Listed:
         of_rest = float(_code(plus.sum(), minus.sum()))
         if not steps:
             of_bits = of_rest
-        if len(steps) == MOST_STEPS or not len(seen.names):
+        if len(steps) == MOST_STEPS or not among.size:
             break
         covered = presence @ np.stack([plus, minus], axis=1).astype(np.float32)
-        hits = (covered.sum(axis=1) + seen.columns @ (y * left)) / 2 if seen.paired else covered[:, 0]
+        hits = (covered.sum(axis=1) + columns @ (y * left)) / 2 if seen.paired else covered[:, 0]
         misses = covered.sum(axis=1) - hits
         total = cost + _code(hits, misses) + _code(plus.sum() - covered[:, 0], minus.sum() - covered[:, 1])
         chosen = int(np.argmin(total))
         if total[chosen] >= of_rest:
             break
-        rows = left & (seen.columns[chosen] != 0)
-        settle(rows, seen.columns[chosen][rows].astype(np.float64))
+        rows = left & (columns[chosen] != 0)
+        settle(rows, columns[chosen][rows].astype(np.float64))
         paid += cost + float(_code(hits[chosen], misses[chosen]))
-        steps.append(chosen)
+        steps.append(int(among[chosen]))
         left = left & ~rows
     settle(left, np.ones(int(left.sum())))
     return Listed(said, tuple(steps), paid + of_rest, of_bits)

@@ -147,7 +147,7 @@ class AgreementAnalysis(OfComposite):
             taus.loc[left, right] = taus.loc[right, left] = tau.value
             both = voices[left].notna() & voices[right].notna()
             rated, units = scores.wide[both], groups[both].tolist()
-            kappas = {c: self._kappa(rated[left, c], rated[right, c], units, rng) for c in criteria}
+            kappas = {c: self._kappa(rated[left, c], rated[right, c], units) for c in criteria}
             counts = {"left": left, "right": right, "n": tau.n, "left_out": len(voices) - tau.n}
             rows.append(counts | tau.metrics("tau") | {"p": p})
             for name, estimate in {"tau": tau, **{f"kappa.{c}": kappa for c, kappa in kappas.items()}}.items():
@@ -168,13 +168,13 @@ class AgreementAnalysis(OfComposite):
         counts = {"judges": voices.shape[1], "n": int(rated.sum()), "groups": int(groups[rated].nunique())}
         return counts | outcomes | {"needed": FEWEST_GROUPS, "alpha": alpha, "bound": TENTATIVE}
 
-    def _kappa(self, a: pd.Series, b: pd.Series, groups: list[Any], rng: np.random.Generator) -> Estimate:
+    def _kappa(self, a: pd.Series, b: pd.Series, groups: list[Any]) -> Estimate:
         """Quadratic weighted kappa with its interval; NaN where scores are no categories, or all one."""
         levels, scores, kappa = np.asarray(self.categories, dtype=np.float64), np.array([a, b], dtype=np.float64), None
         if levels.size and scores.size:
             x, y = (agreement.nearest_level(each, levels) for each in scores)
             if np.abs(np.array([x, y]) - scores).max() <= _NEAR:
-                kappa = agreement.kappa_interval(x, y, levels, rng, level=self.level, groups=groups)
+                kappa = agreement.kappa_interval(x, y, levels, level=self.level, groups=groups)
         return kappa or unknown()
 
     def _weakest(self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator) -> None:

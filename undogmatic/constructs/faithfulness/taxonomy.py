@@ -209,7 +209,7 @@ class TaxonomyAnalysis(Limited):
         decided: tuple[Finding | None, Standing | None] = (None, None)
         headline = "taxonomy.quotes"
         if len(classed := table[table["given"].notna()]):
-            evidence = self._agreement(tell, classed, rng)
+            evidence = self._agreement(tell, classed)
             decided = verdict(TAXONOMY, evidence).decided
             headline = headline if evidence.kappa is None else "taxonomy.kappa"
         labels = classes["class"].where(classes["class"] != OTHER, classes["kind"] + f"_{OTHER}").tolist()
@@ -236,7 +236,7 @@ class TaxonomyAnalysis(Limited):
                 rows.append(about | quote._asdict() | {"class": rules.classify(quote.kind, quote.text)})
         return pd.DataFrame(rows, columns="item kind class voice system group severity given by".split())
 
-    def _agreement(self, tell: Telling, classed: pd.DataFrame, rng: np.random.Generator) -> SimpleNamespace:
+    def _agreement(self, tell: Telling, classed: pd.DataFrame) -> SimpleNamespace:
         """Tell of the classes that somebody else gave, and how the rules agree with them: the share of equal classes
         and unweighted kappa (None where all quotes are in one class), both with intervals over groups."""
         _count(tell, classed.groupby(["kind", "given"]).size(), "given")
@@ -247,7 +247,7 @@ class TaxonomyAnalysis(Limited):
         x, y = (labels.map(codes).to_numpy(dtype=np.float64) for labels in (classed["class"], theirs))
         groups, kappa = classed["group"].tolist(), None
         if len(codes) > 1:
-            kappa = agreement.kappa_interval(x, y, [*codes.values()], rng, "none", self.level, groups=groups)
+            kappa = agreement.kappa_interval(x, y, [*codes.values()], "none", self.level, groups=groups)
         share = limits.share((x == y).astype(np.float64), groups, self.level)
         tell.say("agreement", share.values("share"), n=len(classed), level=self.level)
         tell.number(share.value, "agreement")

@@ -9,24 +9,36 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Head, Reader, Row, cell, facts, load, snake, text_of, whole
+from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, load, snake, text_of, whole
 
 _LISTS = ("testCases", "conversationalTestCases", "test_results")
 
 
+_LATEST = "testRunData"
+"""Under which the file of the latest run holds it."""
+
+
 def _claims(head: Head) -> bool:
-    first = next((head.first(name) for name in _LISTS if head.has(name) and head.first(name)), None)
+    ways = ((*outer, name) for outer in ((), (_LATEST,)) for name in _LISTS)
+    first = next((found for way in ways if (found := head.first(*way))), None)
     return isinstance(first, Mapping) and ("metricsData" in first or "metrics_data" in first)
 
 
-def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
+def _cases(path: Path, problems: list[str]) -> Given:
+    found: Given = []
     value, half = load(path)
+    value = value.get(_LATEST, value)
     last = next((name for name in reversed(value) if name in _LISTS), None)
     for name in _LISTS:
         cases = whole(value.get(name), half and name == last, path, problems)
-        for number, case in enumerate(cases, 1):
-            place = f"{path}#{'conversation' if name.startswith('conv') else 'test case'} {number}"
-            yield from _of_case({snake(key): inner for key, inner in case.items()}, place)
+        kind = "conversation" if name.startswith("conv") else "test case"
+        found += [(f"{path}#{kind} {number}", case) for number, case in enumerate(cases, 1)]
+    return found
+
+
+def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
+    for place, case in given:
+        yield from _of_case({snake(key): inner for key, inner in case.items()}, place)
 
 
 def _of_case(case: Mapping[str, Any], place: str) -> Iterator[Row]:
@@ -47,4 +59,4 @@ def _of_case(case: Mapping[str, Any], place: str) -> Iterator[Row]:
         yield row | said | ({"reason": str(why)} if score is None or metric.get("error") else {"verdict": score})
 
 
-READER = Reader("a test run of DeepEval", _claims, _rows)
+READER = Reader("a test run of DeepEval", _claims, _cases, _rows)

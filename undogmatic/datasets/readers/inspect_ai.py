@@ -14,8 +14,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from undogmatic.datasets.readers.log import Head, Reader, Row, cell, facts, load, text_of, whole
+from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, kept, load, text_of, whole
 from undogmatic.errors import DataError
+from undogmatic.records.records import OVERALL
 from undogmatic.safety.outside import JSON_BYTES, Unreadable, json_value, opened
 
 WORDS = {"C": "correct", "I": "incorrect", "P": "partial"}
@@ -40,7 +41,8 @@ def _claims(head: Head) -> bool:
     return head.has("version", "status", "eval") and isinstance(head.first("eval"), Mapping)
 
 
-def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
+def _records(path: Path, problems: list[str]) -> Given:
+    """The samples, each with what the log says of the evaluation."""
     with opened(path) as file:
         packed = file.read(4) == _LOCAL
     log, samples = _archive(path, problems) if packed else _plain(path, problems)
@@ -48,19 +50,22 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
     status = log.get("status")
     if status not in ("success", None):
         problems.append(f"{path}: the evaluation ended with the status {status}; what it scored was read.")
+    return [(f"{path}#sample {sample.get('id')}, epoch {sample.get('epoch')}", (sample, about)) for sample in samples]
+
+
+def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     outputs: dict[str, list[str | None]] = {}
-    for sample in samples:
+    for _, (sample, _) in given:
         outputs.setdefault(str(sample.get("id")), []).append(_output(sample))
     criteria: dict[str, dict[str | None, None]] = {}
-    for judge, score in ((j, s) for sample in samples for j, s in (sample.get("scores") or {}).items()):
+    for judge, score in ((j, s) for _, (sample, _) in given for j, s in (sample.get("scores") or {}).items()):
         criteria.setdefault(judge, {}).update(dict.fromkeys(_values(score.get("value"))))
     times: dict[tuple[str, str | None], int] = {}
-    for sample in samples:
-        sample_id, text = str(sample.get("id")), _output(sample)
+    verdicts, labels = list[Row](), list[Row]()
+    for place, (sample, about) in given:
+        sample_id, text, own = str(sample.get("id")), _output(sample), kept(sample.get("metadata"))
         anew = list(dict.fromkeys(outputs[sample_id])).index(text)
-        key = sample_id, text
-        repeat = times[key] = times.get(key, -1) + 1
-        place = f"{path}#sample {sample_id}" + (f", epoch {sample.get('epoch')}" if len(outputs[sample_id]) > 1 else "")
+        repeat = times[sample_id, text] = times.get((sample_id, text), -1) + 1
         row = facts(sample.get("metadata")) | {
             "item": f"{sample_id} ({anew + 1})" if anew else sample_id,
             "group": sample_id,
@@ -68,17 +73,29 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
             "text": text,
             "input": text_of(sample.get("input")),
             "context": text_of(sample.get("target")),
-            "system": about.get("model"),
+            "system": None if own.kind else about.get("model"),
             "place": place,
         }
-        yield from _scores(sample, about, row)
-        if not sample.get("scores"):
+        row |= own.row
+        labels += [row | one for one in own.labels]
+        for said in _scores(sample, about):
+            if own.kind and said["criterion"] is None:
+                said["criterion"] = OVERALL
+            if said["judge"].lower().startswith("human"):
+                labels.append(
+                    row | {"criterion": said["criterion"], "label": said.get("verdict"), "rater": said["judge"]}
+                )
+            else:
+                verdicts.append(row | said | own.of(said["judge"], said["criterion"]))
+        if not sample.get("scores") and not own.kind:
             why = (sample.get("error") or {}).get("message") or "the sample was not scored"
-            for judge, criterion in ((judge, criterion) for judge, named in criteria.items() for criterion in named):
-                yield row | {"judge": judge, "criterion": criterion, "reason": why}
+            unscored = [(judge, criterion) for judge, named in criteria.items() for criterion in named]
+            verdicts += [row | {"judge": judge, "criterion": criterion, "reason": why} for judge, criterion in unscored]
+    yield from joined(verdicts, labels, source, problems)
 
 
-def _scores(sample: Mapping[str, Any], about: Mapping[str, Any], row: Row) -> Iterator[Row]:
+def _scores(sample: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[Row]:
+    """What each scorer gave a sample; of a score that was edited the first value, and the last as the label."""
     for judge, score in (sample.get("scores") or {}).items():
         history = [each for each in score.get("history") or () if isinstance(each, Mapping)]
         edits = [each for each in history if each.get("provenance")]
@@ -86,14 +103,13 @@ def _scores(sample: Mapping[str, Any], about: Mapping[str, Any], row: Row) -> It
         given = _values(first.get("value"))
         labels = _values(score.get("value")) if edits else {}
         person = edits[-1]["provenance"].get("author") if edits else None
-        why = score.get("explanation") if not edits else first.get("explanation")
         for criterion in dict.fromkeys([*given, *labels]):
             verdict = given.get(criterion)
             told = {"verdict": verdict, "label": labels.get(criterion), "rater": person}
             if verdict is None:
-                told["reason"] = why or "the scorer gave no value"
+                told["reason"] = first.get("explanation") or "the scorer gave no value"
             named = {"judge": judge, "criterion": criterion} | _settings(about, judge)
-            yield row | named | {key: value for key, value in told.items() if value is not None}
+            yield named | {key: value for key, value in told.items() if value is not None}
 
 
 def _values(value: Any) -> dict[str | None, Any]:
@@ -200,12 +216,9 @@ def _unpack(file: BufferedReader, member: _Member) -> bytes:
 
 
 def _zstd(raw: bytes, size: int) -> bytes:
-    try:
-        import pyarrow
-    except ImportError:
-        way = "pip install pyarrow, or turn the log into JSON: inspect log convert FILE.eval --to json --output-dir DIR"
-        raise DataError(f"this log of Inspect is packed with zstd, which needs pyarrow: {way}.") from None
+    import pyarrow
+
     return bytes(pyarrow.Codec("zstd").decompress(raw, size))
 
 
-READER = Reader("a log of Inspect", _claims, _rows)
+READER = Reader("a log of Inspect", _claims, _records, _rows)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Head, Reader, Row, cell, first_of, joined, number, records, snake
+from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, first_of, joined, number, records, snake
 
 _JUDGES = {"EVAL": "langfuse evaluator", "API": "langfuse api"}
 _NEEDED = {"name", "value", "source", "data_type"}
@@ -22,9 +22,13 @@ def _claims(head: Head) -> bool:
     return names >= _NEEDED and bool(names & {"trace_id", "subject", "session_id"})
 
 
-def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
+def _records(path: Path, problems: list[str]) -> Given:
+    return records(path, problems, "data")
+
+
+def _rows(found: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     verdicts, labels = list[Row](), list[Row]()
-    for place, given in records(path, problems, "data"):
+    for place, given in found:
         score = {snake(name): value for name, value in given.items()}
         value = _value(score)
         if score.get("data_type") in ("TEXT", "CORRECTION"):
@@ -32,14 +36,14 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
             continue
         row: Row = {"item": _item(score), "criterion": str(score.get("name")), "place": place}
         row |= {name: cell(score.get(name)) for name in ("trace_name", "environment") if score.get(name)}
-        source = str(score.get("source")).upper()
-        if source == "ANNOTATION":
+        origin = str(score.get("source")).upper()
+        if origin == "ANNOTATION":
             who = score.get("author_user_name") or score.get("author_user_id") or "annotation"
             labels.append(row | {"label": value, "rater": str(who)})
         else:
             said = {"verdict": value} if value is not None else {"reason": "the score has no value"}
-            verdicts.append(row | {"judge": _JUDGES.get(source, source.lower())} | said)
-    yield from joined(verdicts, labels, path, problems)
+            verdicts.append(row | {"judge": _JUDGES.get(origin, origin.lower())} | said)
+    yield from joined(verdicts, labels, source, problems)
 
 
 def _value(score: Mapping[str, Any]) -> Any:
@@ -63,4 +67,4 @@ def _item(score: Mapping[str, Any]) -> str:
     return "/".join(str(part) for part in parts if part) or str(score.get("id"))
 
 
-READER = Reader("scores of Langfuse", _claims, _rows)
+READER = Reader("scores of Langfuse", _claims, _records, _rows)

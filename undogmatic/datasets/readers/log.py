@@ -22,7 +22,10 @@ COLUMNS = (
 )
 """The columns that a reader may fill, in their order; `settings.KEY` (of the judge) and `place` stand at the end, any
 other column is a fact about the item."""
+NAMES = ("item", "judge", "criterion", "rater", "group", "system")
 Row = dict[str, Any]
+OURS = "undogmatic"
+"""The key in the metadata of another tool under which `undogmatic export` keeps what that tool has no place for."""
 
 
 class Head(NamedTuple):
@@ -87,6 +90,12 @@ def head_of(path: Path) -> Head | None:
     return Head(path, raw, None)
 
 
+Given = list[tuple[str, Any]]
+"""Records of a file, such as its samples, with their places."""
+_SHAPE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What is raised where a record is built otherwise than its tool builds it."""
+
+
 @dataclass(frozen=True)
 class Reader:
     """Reads what one tool writes.
@@ -94,37 +103,64 @@ class Reader:
     Attributes:
         name: The tool and its file, for messages.
         claims: Whether a file that begins so is that tool's.
-        rows: The rows of a file; what is left out is added to the list of problems. Raises DataError.
+        records: The records of a file; what is left out is added to the list of problems. Raises DataError.
+        rows: The rows of records from a file or another source, whose problems are added to the list, too.
     """
 
     name: str
     claims: Callable[[Head], bool]
-    rows: Callable[[Path, list[str]], Iterable[Row]]
+    records: Callable[[Path, list[str]], Given]
+    rows: Callable[[Given, Path | str, list[str]], Iterable[Row]]
 
     def read(self, path: Path) -> pd.DataFrame:
         """The verdicts and labels of a file in long form: the COLUMNS that are known, `settings.KEY` and `place`; other
         columns are facts about the item. `attrs["problems"]` names what was left out, `attrs["reader"]` the tool.
         Raises DataError for a file that is damaged or holds no verdict."""
-        import pandas as pd
-
         problems: list[str] = []
         try:
-            rows = list(self.rows(path, problems))
-        except (AttributeError, KeyError, TypeError, IndexError) as error:
+            given = self.records(path, problems)
+        except _SHAPE as error:
             why = f"{type(error).__name__}: {error}"
             raise DataError(f"{path}: begins like {self.name}, and is built otherwise ({why}).") from None
-        if not rows:
-            left = f" {problems[0]}" if problems else ""
-            raise DataError(f"{path}: {self.name} without a single verdict or label.{left}")
-        seen = dict.fromkeys(name for row in rows for name in row)
-        settings = [name for name in seen if name.startswith("settings.")]
-        facts = [name for name in seen if name not in (*COLUMNS, *settings, "place")]
-        order = [*(name for name in COLUMNS if name in seen), *facts, *settings, "place"]
-        for name in settings:
-            _settle(rows, name)
-        frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in order})
-        frame.attrs |= {"problems": problems, "reader": self.name}
-        return frame
+        return self.frame(given, path, problems)
+
+    def frame(self, given: Given, source: Path | str, problems: list[str]) -> pd.DataFrame:
+        """The table of records in hand, as `read` returns it; one that is built otherwise is a problem."""
+        more: list[str] = []
+        try:
+            rows = list(self.rows(given, source, more))
+        except _SHAPE:
+            sound = [one for one in given if self._sound(one, source, problems)]
+            rows, more = list(self.rows(sound, source, [])), []
+        return framed(rows, [*problems, *more], str(source), self.name)
+
+    def _sound(self, one: tuple[str, Any], source: Path | str, problems: list[str]) -> bool:
+        try:
+            list(self.rows([one], source, []))
+        except _SHAPE as error:
+            why = f"{type(error).__name__}: {error}"
+            problems.append(f"{one[0]}: is built otherwise than in {self.name} ({why}); it was left out.")
+            return False
+        return True
+
+
+def framed(rows: list[Row], problems: list[str], source: str, name: str) -> pd.DataFrame:
+    """Rows as the table that `Reader.read` returns. Raises DataError where there are none."""
+    import pandas as pd
+
+    rows = [{key: str(v) if key in NAMES and v is not None else cell(v) for key, v in row.items()} for row in rows]
+    if not rows:
+        left = f" {problems[0]}" if problems else ""
+        raise DataError(f"{source}: {name} without a single verdict or label.{left}")
+    seen = dict.fromkeys(name for row in rows for name in row)
+    settings = [name for name in seen if name.startswith("settings.")]
+    others = [name for name in seen if name not in (*COLUMNS, *settings, "place")]
+    order = [*(name for name in COLUMNS if name in seen), *others, *settings, "place"]
+    for setting in settings:
+        _settle(rows, setting)
+    frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in order})
+    frame.attrs |= {"problems": problems, "reader": name, "source": source}
+    return frame
 
 
 def _settle(rows: list[Row], name: str) -> None:
@@ -163,15 +199,15 @@ def entries(path: Path, problems: list[str], *keys: str) -> list[Any]:
 
 
 def whole(found: Any, half: bool, path: Path, problems: list[str]) -> list[Any]:
-    """The entries of a list that are whole: all, or all but the last of a file that breaks off in it."""
+    """The objects in a list that are whole: all, or all but the last of a file that breaks off in it."""
     kept = list(found) if isinstance(found, list) else []
     if half:
         kept = kept[:-1]
         problems.append(f"{path}: breaks off; {len(kept)} whole entries were read, the one that is cut was left out.")
-    return kept
+    return [value for n, value in enumerate(kept, 1) if _is_object(value, f"{path}#{n}", problems)]
 
 
-def records(path: Path, problems: list[str], *keys: str) -> list[tuple[str, Mapping[str, Any]]]:
+def records(path: Path, problems: list[str], *keys: str) -> Given:
     """The objects of a file with their places: of a list in JSON (at the end of these keys, if it is an object), of
     JSON Lines or of CSV."""
     head = head_of(path)
@@ -182,10 +218,13 @@ def records(path: Path, problems: list[str], *keys: str) -> list[tuple[str, Mapp
         found = [(f"{path}#{n}", value) for n, value in enumerate(entries(path, problems, *inside), 1)]
     else:
         found = [(f"{path}:{n}", value) for n, value in lines(path, problems)]
-    for place, value in found:
-        if not isinstance(value, Mapping):
-            raise DataError(f"{place}: {brief(value)}, where an object was expected.")
-    return found
+    return [(place, value) for place, value in found if _is_object(value, place, problems)]
+
+
+def _is_object(value: Any, place: str, problems: list[str]) -> bool:
+    if not isinstance(value, Mapping):
+        problems.append(f"{place}: {brief(value)}, where an object was expected; it was left out.")
+    return isinstance(value, Mapping)
 
 
 def _cells(path: Path, problems: list[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -205,14 +244,15 @@ def _cells(path: Path, problems: list[str]) -> Iterator[tuple[str, Mapping[str, 
         problems.append(f"{error} What stands before was read.")
 
 
-def joined(verdicts: list[Row], labels: list[Row], path: Path, problems: list[str]) -> Iterator[Row]:
+def joined(verdicts: list[Row], labels: list[Row], path: Path | str, problems: list[str]) -> Iterator[Row]:
     """The verdicts with the labels of the same item and criterion, a row for each label; an item that was only labelled
     has a verdict that is missing. Labels on what no judge judged are a problem."""
     by_key: dict[tuple[Any, Any], list[Row]] = {}
     for row in labels:
         by_key.setdefault((row["item"], row.get("criterion")), []).append(row)
     judges: dict[Any, dict[Any, None]] = {}
-    for row in verdicts:
+    for verdict in verdicts:
+        row = {"repeat": 0} | verdict  # or a verdict beside two labels would be taken for two
         judges.setdefault(row.get("criterion"), {})[row.get("judge")] = None
         of_item = by_key.get((row["item"], row.get("criterion")), [{}])
         yield from (row | {key: label[key] for key in ("label", "rater") if key in label} for label in of_item)
@@ -225,6 +265,31 @@ def joined(verdicts: list[Row], labels: list[Row], path: Path, problems: list[st
         problems.append(
             f"{path}: {count} labels on {brief(criterion)}, on which no judge gave a verdict, were left out."
         )
+
+
+class Kept(NamedTuple):
+    """What `undogmatic export` kept of an item in the metadata of another tool: fields of the rows, the kind of
+    verdict (None: it was not written by us), labels, and confidences by judge and criterion."""
+
+    row: Row
+    kind: str | None
+    labels: list[Row]
+    confidence: Mapping[str, Any]
+
+    def of(self, judge: Any, criterion: Any) -> Row:
+        """The confidence of a verdict."""
+        found = self.confidence.get(f"{judge}\n{criterion}")
+        return {} if found is None else {"confidence": found}
+
+
+def kept(metadata: Any) -> Kept:
+    """What we kept in the metadata of an item."""
+    held = at(metadata, OURS)
+    held = held if isinstance(held, Mapping) else {}
+    named = {key: value for key, value in held.items() if key in COLUMNS or key.startswith("system_")}
+    row = {key: value for key, value in named.items() if key != "confidence"}
+    labels = [{"item": row.get("item"), **one} for one in held.get("labels") or () if isinstance(one, Mapping)]
+    return Kept(row, held.get("kind"), labels, held.get("confidence") or {})
 
 
 def lines(path: Path, problems: list[str]) -> Iterator[tuple[int, Any]]:

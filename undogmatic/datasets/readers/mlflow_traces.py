@@ -7,13 +7,29 @@ feedback that a person overrode stays its verdict, and what the person put in it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from undogmatic.datasets.readers.log import Head, Reader, Row, cell, facts, first_of, joined, records, text_of
+from undogmatic.datasets.readers.log import (
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    first_of,
+    joined,
+    number,
+    records,
+    text_of,
+)
 from undogmatic.records.labels import HUMAN
 from undogmatic.safety.outside import Unreadable, json_value
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def _claims(head: Head) -> bool:
@@ -25,14 +41,23 @@ def _claims(head: Head) -> bool:
     return whole or all(name in trace for name in ("trace_id", "trace", "state"))
 
 
-def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
-    traces = [(place, *_trace(given)) for place, given in records(path, problems, "traces")]
+def frame_of(traces: Sequence[Mapping[str, Any]], source: str) -> pd.DataFrame:
+    """The table of traces in hand (each as `Trace.to_dict()`), as `Reader.read` returns it. Raises DataError."""
+    return READER.frame([(f"{source}#{number}", trace) for number, trace in enumerate(traces, 1)], source, [])
+
+
+def _records(path: Path, problems: list[str]) -> Given:
+    return records(path, problems, "traces")
+
+
+def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
+    traces = [(place, *_trace(trace)) for place, trace in given]
     every = [one for *_, assessments in traces for one in assessments]
     judged = {_name(one) for one in every if "JUDGE" in _source(one)}
     judged = judged or {_name(one) for one in every if _source(one) != "HUMAN" and one.get("feedback")}
     others = {_name(one) for one in every if _gives_label(one, judged) and _name(one) not in judged}
     renamed = dict.fromkeys(others, *judged) if len(judged) == len(others) == 1 else {}
-    verdicts, labels = list[Row](), list[Row]()
+    verdicts, labels, times = list[Row](), list[Row](), Counter[tuple[Any, ...]]()
     for place, about, assessments in traces:
         expected = {_name(one): _value(one) for one in assessments if one.get("expectation") and _name(one) != HUMAN}
         row = facts(expected) | about | {"place": place}
@@ -42,9 +67,11 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
             if _gives_label(one, judged) and stands:
                 labels.append(row | {"criterion": renamed.get(name, name), "label": value, "rater": _who(one)})
             elif _source(one) != "HUMAN" and (stands or one.get("assessment_id") in replaced):
-                said = {"judge": _who(one), "criterion": name} | _settings(one)
+                said: Row = {"judge": _who(one), "criterion": name} | _noted(one)
+                said["repeat"] = times[key := (row["item"], said["judge"], name, said.get("order"))]
+                times[key] += 1
                 verdicts.append(row | said | ({"verdict": value} if value is not None else {"reason": _error(one)}))
-    yield from joined(verdicts, labels, path, problems)
+    yield from joined(verdicts, labels, source, problems)
 
 
 def _gives_label(one: Mapping[str, Any], judged: set[str]) -> bool:
@@ -64,12 +91,20 @@ def _trace(given: Mapping[str, Any]) -> tuple[Row, list[Mapping[str, Any]]]:
     asked = attributes.get("mlflow.spanInputs") or noted.get("mlflow.traceInputs") or info.get("request_preview")
     made = attributes.get("mlflow.spanOutputs") or noted.get("mlflow.traceOutputs") or info.get("response_preview")
     tags = {key: value for key, value in (info.get("tags") or {}).items() if not key.startswith("mlflow.")}
-    about = facts(tags) | {
-        "item": str(tags.get("item") or info.get("trace_id") or info.get("request_id")),
-        "input": text_of(given.get("request") or _plain(asked)),
-        "text": text_of(given.get("response") or _plain(made)),
-        "system": noted.get("mlflow.modelId"),
-    }
+    made = _plain(given.get("response") or made)
+    sides = (
+        {name: made[name] for name in ("text_1", "text_2")} if isinstance(made, Mapping) and "text_2" in made else {}
+    )
+    about = (
+        facts(tags)
+        | {
+            "item": str(tags.get("item") or info.get("trace_id") or info.get("request_id")),
+            "input": text_of(given.get("request") or _plain(asked)),
+            "text": None if sides else text_of(made),
+            "system": tags.get("system") or noted.get("mlflow.modelId"),
+        }
+        | sides
+    )
     return about, [one for one in info.get("assessments") or () if isinstance(one, Mapping)]
 
 
@@ -103,10 +138,13 @@ def _error(one: Mapping[str, Any]) -> str:
     return str(error.get("error_message") or error.get("error_code") or "the feedback has no value")
 
 
-def _settings(one: Mapping[str, Any]) -> Row:
+def _noted(one: Mapping[str, Any]) -> Row:
+    """What is noted of the judge, and of this verdict."""
     noted = one.get("metadata") or {}
+    own: Row = {"order": noted["order"]} if noted.get("order") else {}
+    own |= {"confidence": cell(number(noted["confidence"]))} if noted.get("confidence") else {}
     known = ("model", "prompt", "temperature", "mlflow.assessment.judgeModel")
-    return {f"settings.{key.rpartition('.')[2]}": str(noted[key]) for key in known if noted.get(key)}
+    return own | {f"settings.{key.rpartition('.')[2]}": str(noted[key]) for key in known if noted.get(key)}
 
 
-READER = Reader("traces of MLflow", _claims, _rows)
+READER = Reader("traces of MLflow", _claims, _records, _rows)

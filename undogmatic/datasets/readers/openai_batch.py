@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Head, Reader, Row, at, cell, first_of, records, text_of
+from undogmatic.datasets.readers.log import Given, Head, Reader, Row, at, cell, first_of, records, text_of
 from undogmatic.safety.outside import Unreadable, brief, json_value
 
 JUDGE = "batch"
@@ -38,8 +38,8 @@ def _claims(head: Head) -> bool:
     return response is None or (isinstance(response, Mapping) and ("body" in response or "status_code" in response))
 
 
-def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
-    found = [(place, line, *_said(line)) for place, line in records(path, problems)]
+def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
+    found = [(place, line, *_said(line)) for place, line in given]
     criteria = dict.fromkeys(name for *_, values, _ in found for name in values) or {None: None}
     models = dict.fromkeys(model for _, line, *_ in found if (model := at(line, "response", "body", "model")))
     judge = str(next(iter(models))) if len(models) == 1 else JUDGE  # a request that failed names none
@@ -117,4 +117,4 @@ def _confidence(body: Mapping[str, Any], verdict: Any) -> float | None:
     return math.exp(min(0.0, float(same[-1]["logprob"]))) if same else None
 
 
-READER = Reader("the output of a batch", _claims, _rows)
+READER = Reader("the output of a batch", _claims, records, _rows)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Head, Reader, Row, at, cell, facts, joined, lines, records
+from undogmatic.datasets.readers.log import Given, Head, Reader, Row, at, cell, facts, joined, lines, records
 from undogmatic.errors import DataError
 from undogmatic.records.records import OVERALL, text_mark
 from undogmatic.safety.outside import read_yaml
@@ -26,17 +26,21 @@ def _claims(head: Head) -> bool:
     return head.path.is_dir() and (head.path / MANIFEST).is_file() and (head.path / JOURNAL).is_file()
 
 
-def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
-    journal = path / JOURNAL
-    last = {_key(given): (number, given) for number, given in lines(journal, problems)}
+def _journal(path: Path, problems: list[str]) -> Given:
+    return [(f"{path / JOURNAL}:{number}", given) for number, given in lines(path / JOURNAL, problems)]
+
+
+def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
+    path = Path(source)
+    last = {_key(given): (place, given) for place, given in records}
     known = _items(path, problems)
     groups = {r["item_id"]: r["group"] for _, r in _table(path / SCORES, problems) if r.get("group")}
     verdicts = []
-    for number, given in last.values():
+    for place, given in last.values():
         outcome, origin, item = given["outcome"], given.get("provenance") or {}, str(given["item_id"])
         row: Row = {"item": item, "group": groups.get(item)} | known.get(item, {}) | _settings(origin)
         row |= {"judge": given["judge"], "criterion": given.get("criterion", OVERALL), "repeat": given.get("repeat", 0)}
-        row |= {"place": f"{journal}:{number}"}
+        row |= {"place": place}
         if outcome.get("kind") == "verdict":
             category, score = outcome.get("category"), outcome.get("score")
             confidence = None if outcome.get("confidence") is None else outcome["confidence"] / 100
@@ -108,4 +112,4 @@ def _dataset(path: Path) -> Path | None:
     return None
 
 
-READER = Reader("the folder of a run", _claims, _rows)
+READER = Reader("the folder of a run", _claims, _journal, _rows)

@@ -12,7 +12,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Head, Reader, Row, cell, entries, facts, head_of, lines, text_of
+from undogmatic.datasets.readers.log import (
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    entries,
+    facts,
+    head_of,
+    joined,
+    kept,
+    lines,
+    text_of,
+)
 
 WHOLE, PERSON = "all assertions", "human"
 ASKING = tuple(
@@ -28,37 +41,43 @@ def _claims(head: Head) -> bool:
     return head.has(*_LINE) or (isinstance(results, Mapping) and head.has("evalId") and "version" in results)
 
 
-def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
-    results = [
-        (place, result, list(_components(result.get("gradingResult")))) for place, result in _results(path, problems)
-    ]
+def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
+    results = [(place, result, list(_components(result.get("gradingResult")))) for place, result in given]
     parts = [part for _, _, each in results for part in each]
     # Pass and fail where scores say no more, or where a person said pass or fail: the score stands on another scale.
     as_words = all(part.get("score") in (0, 1, None) or _kind(part) == PERSON for part in parts)
     as_words |= any(_kind(part) == PERSON for part in parts)
     voices = dict.fromkeys(_voice(result, part, each) for _, result, each in results for part in _graded(each))
     groups: dict[str, str] = {}
-    for place, result, each in results:
-        row = _about(result, groups) | {"place": place}
+    verdicts, labels = list[Row](), list[Row]()
+    for number, (place, result, each) in enumerate(results):
+        own = kept((result.get("testCase") or {}).get("metadata"))
+        row = _about(number, result, groups) | {"place": place} | ({"system": None} if own.kind else {}) | own.row
         graded, person = _graded(each), next((part for part in each if _kind(part) == PERSON), None)
-        label = {} if person is None else {"label": _passes(person), "rater": PERSON}
         asking = [part for part in graded if _kind(part).startswith(ASKING)] or graded
         for part in graded:
             judge, criterion = _voice(result, part, each)
-            said = {"judge": judge, "criterion": criterion} | _settings(result, part)
+            said = {"judge": judge, "criterion": criterion} | _settings(result, part) | own.of(judge, criterion)
             if (part.get("metadata") or {}).get("graderError"):
                 said["reason"] = str(part.get("reason") or "the grader failed")
             else:
-                said["verdict"] = _passes(part) if as_words else cell(part.get("score"))
-            yield row | said | (label if [part] == asking else {})
-        for judge, criterion in () if graded else voices:
-            yield row | {"judge": judge, "criterion": criterion, "reason": str(result.get("error") or "not graded")}
-        if label and len(asking) != 1:
-            whole = {"verdict": "pass" if all(part.get("pass") for part in graded) else "fail"} if graded else {}
-            yield row | {"judge": "promptfoo", "criterion": WHOLE} | whole | label
+                passing = own.kind == "pass_fail" if own.kind else as_words
+                said["verdict"] = _passes(part) if passing else cell(part.get("score"))
+            verdicts.append(row | said)
+        for judge, criterion in () if graded or own.kind else voices:
+            why = str(result.get("error") or "not graded")
+            verdicts.append(row | {"judge": judge, "criterion": criterion, "reason": why})
+        labels += [row | one for one in own.labels]
+        if person is not None:
+            criterion = _voice(result, asking[0], each)[1] if len(asking) == 1 else WHOLE
+            labels.append(row | {"criterion": criterion, "label": _passes(person), "rater": PERSON})
+            if criterion == WHOLE:
+                whole = "pass" if graded and all(part.get("pass") for part in graded) else "fail"
+                verdicts.append(row | {"judge": "promptfoo", "criterion": WHOLE, "verdict": whole})
+    yield from joined(verdicts, labels, source, problems)
 
 
-def _results(path: Path, problems: list[str]) -> list[tuple[str, Mapping[str, Any]]]:
+def _results(path: Path, problems: list[str]) -> Given:
     """The results with their places."""
     head = head_of(path)
     if head is not None and head.has(*_LINE):
@@ -67,9 +86,9 @@ def _results(path: Path, problems: list[str]) -> list[tuple[str, Mapping[str, An
     return [(f"{path}#result {number}", result) for number, result in enumerate(found, 1)]
 
 
-def _about(result: Mapping[str, Any], groups: dict[str, str]) -> Row:
+def _about(number: int, result: Mapping[str, Any], groups: dict[str, str]) -> Row:
     """What is known of an output. Outputs from the same variables are one group."""
-    test, prompt = result.get("testIdx", 0), result.get("promptIdx", 0)
+    test, prompt = result.get("testIdx", number), result.get("promptIdx", 0)  # earlier versions did not number them
     variables = json.dumps(result.get("vars"), sort_keys=True, default=str)
     provider = result.get("provider")
     named = (provider.get("label") or provider.get("id")) if isinstance(provider, Mapping) else provider
@@ -130,4 +149,4 @@ def _settings(result: Mapping[str, Any], part: Mapping[str, Any]) -> Row:
     return {key: value for key, value in told.items() if value}
 
 
-READER = Reader("results of promptfoo", _claims, _rows)
+READER = Reader("results of promptfoo", _claims, _results, _rows)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Head, Reader, Row, cell, first_of, joined, number, records, text_of
+from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, first_of, joined, number, records, text_of
 
 JUDGE = "ragas"
 _INPUTS = (
@@ -27,8 +27,7 @@ def _claims(head: Head) -> bool:
     return any(several <= names for several in _NAMES) and not names & {"judge", "verdict", "score"}
 
 
-def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
-    given = records(path, problems)
+def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     names = dict.fromkeys(name for _, row in given for name in row if name not in _INPUTS)
     people = [name for name in names if name.lower().startswith(("human", "label"))]
     metrics = [name for name in names if name not in people and _is_metric(row.get(name) for _, row in given)]
@@ -49,7 +48,7 @@ def _rows(path: Path, problems: list[str]) -> Iterator[Row]:
             value = cell(number(row.get(name)))
             if value is not None and len(meant) == 1:
                 labels.append(about | {"criterion": meant[0], "label": value, "rater": name})
-    yield from joined(verdicts, labels, path, problems)
+    yield from joined(verdicts, labels, source, problems)
 
 
 def _is_metric(cells: Iterator[Any]) -> bool:
@@ -57,4 +56,4 @@ def _is_metric(cells: Iterator[Any]) -> bool:
     return bool(values) and all(isinstance(value, int | float) for value in values)
 
 
-READER = Reader("results of Ragas", _claims, _rows)
+READER = Reader("results of Ragas", _claims, records, _rows)

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.check import GOOD, made_table, world
 from tests.analyses.builders import verdict_table
-from undogmatic.analyses import surface_rival as examined
-from undogmatic.analyses.surface_rival import SurfaceRival, rival_sentence, surface_rival
+from undogmatic.analyses import surface as examined
+from undogmatic.analyses.surface import SurfaceRival, rival_sentence, surface_rival
 from undogmatic.records.checked import CheckOptions, Told
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.words import Words
@@ -36,7 +36,7 @@ def look(table: VerdictTable, **options: Any) -> tuple[SurfaceRival, Told]:
 def test_a_good_judge_is_beyond_the_surface(name: str) -> None:
     found, told = look(made_table(name, 100, 0.0, 2))
     assert found.outcome == "beyond" and found.n == found.groups == 100
-    assert found.at_equal and found.at_equal.low > 0.4 and found.increment and found.increment.low > 0.2
+    assert found.at_equal and found.at_equal.low > 0.35 and found.increment and found.increment.low > 0.2
     assert {"surface.agreement", "surface.increment", "surface.at_equal", "surface.foretold"} <= told.figures.keys()
 
 

@@ -1,0 +1,139 @@
+"""`undogmatic check` and `undogmatic.check`: from a file to the first line, the report, the card and back."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import undogmatic
+from tests.conftest import Capture, put, typed
+from undogmatic.cli import main
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.card import read_card
+
+
+def frame(n: int = 80, noise: float = 0.03, seed: int = 0) -> pd.DataFrame:
+    """Replies that a person and a judge pass or fail; no word tells which."""
+    rng = np.random.default_rng(seed)
+    truth, words = rng.integers(0, 2, n), "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
+    said = [np.where(rng.random(n) < noise, 1 - truth, truth) for _ in range(2)]
+    texts = [" ".join(rng.choice(words, 12)) for _ in range(n)]
+    named = [np.where(values == 1, "pass", "fail") for values in said]
+    return pd.DataFrame({"id": [f"r{k}" for k in range(n)], "text": texts, "judge": named[0], "human": named[1]})
+
+
+def a_file(folder: Path, **changes: Any) -> Path:
+    return put(folder / "verdicts.csv", frame().assign(**changes).to_csv(index=False))
+
+
+def check(capsys: Capture, *words: str) -> str:
+    main(["check", *words])
+    return capsys.readouterr().out
+
+
+def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Capture) -> None:
+    file = str(a_file(tmp_path))
+    config = ["--judge-config", "model=gpt-5", "temperature=0"]
+    said = check(
+        capsys, file, "--report", "out", "--card", "card.json", "--card", "card.svg", *config, "--use", "triage"
+    )
+    blocks = said.strip().split("\n\n")
+    assert "`judge` was read as what the judge said" in blocks[0] and "[" not in blocks[1].split()[0]
+    assert "it agrees with people in" in blocks[1] and "word counter" in blocks[1]
+    assert "Not examined: " in said and said.count("\n") <= 40
+    assert "out/report.html" in said and "card.json, card.svg" in said
+    report = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "<script" not in report and "--card card.json" in report
+    own = read_card(tmp_path / "card.json")
+    assert own.settings == {"model": "gpt-5", "temperature": "0"} and own.answer in said
+    assert own.data.options == {} and (tmp_path / "card.svg").is_file()
+    with pytest.raises(SystemExit) as ended:
+        main(["gate", "card.json", "--config", str(put(tmp_path / "g.yaml", "standing: supported")), "--data", file])
+    assert ended.value.code in (0, 2) and "The labels are those that it was checked on" in capsys.readouterr().out
+
+
+def test_a_card_is_read_as_it_was_made(tmp_path: Path, capsys: Capture) -> None:
+    file = str(put(tmp_path / "v.csv", frame().rename(columns={"judge": "a", "human": "b"}).to_csv(index=False)))
+    check(capsys, file, "--judge", "a", "--human", "b", "--labels", "all", "--card", "card.json")
+    assert read_card(tmp_path / "card.json").data.options == {"judge": ["a"], "human": ["b"], "labels": "all"}
+    gate = put(tmp_path / "undogmatic-gate.yaml", "figures: {agreement.kappa: {at_least: 0.1}}")
+    for folder, status in (("same", 0), ("other", 3)):
+        table = pd.read_csv(file).sample(frac=1, random_state=1)
+        if status:
+            table.loc[3, "b"] = "fail" if table.loc[3, "b"] == "pass" else "pass"
+        now = str(put(tmp_path / folder / "v.csv", table.to_csv(index=False)))
+        with pytest.raises(SystemExit) as ended:
+            main(["gate", "card.json", "--config", str(gate), "--data", now])
+        assert ended.value.code == status, capsys.readouterr().out
+
+
+def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
+    told = json.loads(check(capsys, str(a_file(tmp_path)), "--json", "--language", "pt"))
+    (judge,) = told["judges"]
+    assert told["answer"] == judge["answer"] and judge["figures"]["agreement.kappa"]["interval"][0] > 0.5
+    assert told["digests"]["judges"].keys() == {"judge"} and "pessoas" in told["answer"]
+    sentences = [each["sentence"] for each in judge["findings"]] + list(judge["not_examined"].values())
+    assert not [sentence for sentence in (judge["rival"], *sentences) if sentence.startswith("[")]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["gone.csv"], "'gone.csv' does not exist. In .: verdicts.csv. Type: undogmatic check FILE"),
+        (["verdicts.csv", "--level", "1.5"], "--level is 1.5: "),
+        (["verdicts.csv", "--kind", "numbers"], "--kind is 'numbers'"),
+        (["verdicts.csv", "--human", "nobody"], "nobody"),
+        (["verdicts.csv", "--card", "card.pdf"], "--card is 'card.pdf'"),
+        (["verdicts.csv", "--use", "x"], "Add --card card.json"),
+        (["verdicts.csv", "--card", "c.json", "--expires", "-3"], "--expires is -3"),
+        (["verdicts.csv", "--card", "c.json", "--judge-config", "model"], "KEY=VALUE"),
+        (["verdicts.csv", "--card", "c.json", "--judge-config", "prompt=@gone.txt"], "gone.txt"),
+        (["verdicts.csv", "--bogus"], "unrecognized arguments: --bogus"),
+    ],
+)
+def test_what_was_typed_wrongly_is_named(words: list[str], named: str, tmp_path: Path) -> None:
+    a_file(tmp_path)
+    done = typed("undogmatic.cli", "check", *words, folder=tmp_path)
+    assert (
+        done.returncode == 2 and named in done.stderr and "Traceback" not in done.stderr and "FILE=" not in done.stderr
+    )
+
+
+def test_whatever_was_found_the_check_itself_succeeded(tmp_path: Path) -> None:
+    """The gate judges, not the check."""
+    a_file(tmp_path, judge="pass")
+    done = typed("undogmatic.cli", "check", "verdicts.csv", folder=tmp_path)
+    assert done.returncode == 0 and "Do not believe judge" in done.stdout
+
+
+def test_python_gives_what_the_command_says() -> None:
+    found = undogmatic.check(frame(), human="human", judge=["judge"], labels="all")
+    assert "it agrees with people" in str(found) and found.judges[0].n == 80
+    shown = found._repr_html_()
+    assert f"<b>{found}</b>" in shown
+    assert "concorda com as pessoas" in str(undogmatic.check(frame(), language="pt"))
+
+
+def test_python_names_a_wrong_option() -> None:
+    with pytest.raises(ConfigError, match="`humans` is no option of a check"):
+        undogmatic.check(frame(), humans="human")
+    with pytest.raises(ConfigError, match="does not exist"):
+        undogmatic.check("gone.csv")
+    with pytest.raises((ConfigError, DataError)):
+        undogmatic.check(pd.DataFrame({"a": []}))
+
+
+def test_importing_the_package_stays_light_and_checking_needs_nothing_that_judges(tmp_path: Path) -> None:
+    a_file(tmp_path)
+    heavy = "dspy hydra omegaconf mlflow matplotlib".split()
+    code = (
+        "import sys, undogmatic; assert 'pandas' not in sys.modules; undogmatic.check('verdicts.csv'); "
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,59 @@
+"""`undogmatic export`: verdicts and labels from any file that `check` reads, in the form of another tool."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from undogmatic.errors import ConfigError
+
+FORMS = {"csv": ".csv", "jsonl": ".jsonl", "inspect": ".json", "promptfoo": ".json", "mlflow": ""}
+"""The forms, and the suffix of a file in each."""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    from undogmatic.cli.check import add_reading
+
+    parser = commands.add_parser("export", help="write verdicts and labels in the form of another tool")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="as for `undogmatic check`")
+    parser.add_argument("--to", required=True, choices=FORMS, help="the form")
+    out = "the file to write (default: verdicts and the suffix of the form); for mlflow the address of the store"
+    parser.add_argument("--out", metavar="FILE", help=out)
+    add_reading(parser)
+    parser.set_defaults(run=run)
+
+
+def run(typed: argparse.Namespace) -> None:
+    """Read the files, write the form, and say what was written."""
+    from undogmatic.cli.check import READING
+    from undogmatic.cli.checked import made, read
+    from undogmatic.datasets import export
+    from undogmatic.datasets.table import TableOptions
+    from undogmatic.safety import files
+
+    given = {name: vars(typed)[name] for name in READING if vars(typed)[name] is not None}
+    table = read(typed.files, made(TableOptions, given))
+    if typed.to == "mlflow":
+        from undogmatic.safety.extras import needs
+
+        needs("mlflow")
+        from undogmatic.tracking.exchange import log_verdicts
+
+        print(log_verdicts(export.rows(table).to_dict("records"), typed.out, Path(typed.files[0]).name))
+        return
+    path = Path(typed.out or f"verdicts{FORMS[typed.to]}")
+    if path.suffix != FORMS[typed.to]:
+        raise ConfigError(f"--out is {str(path)!r}; a file for --to {typed.to} ends in {FORMS[typed.to]}.")
+    if typed.to == "csv":
+        text = files.csv(export.rows(table))
+    elif typed.to == "jsonl":
+        said = export.rows(table).to_dict("records")
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in said)
+    else:
+        form = export.inspect_log(table) if typed.to == "inspect" else export.promptfoo_results(table)
+        text = json.dumps(form, ensure_ascii=False, indent=1) + "\n"
+    files.write(path, text)
+    print(f"{path}: {len(table.verdicts)} verdicts and {len(table.labels)} labels on {len(table.items)} items.")
