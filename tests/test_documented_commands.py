@@ -127,6 +127,7 @@ WHY_NOT = {
         "python -m undogmatic.run prompt=program prompt.registry=shame-score-program prompt.alias=best",
     ],
     "tests/cli/test_check.py": [
+        "undogmatic check",
         "undogmatic check FILE",
         "undogmatic check data/check/demo.csv --judge judge_careful --card card.json --card card.svg --judge-config "
         "model=gpt-5 prompt=@prompt.txt",

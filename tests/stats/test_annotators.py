@@ -179,3 +179,8 @@ def test_a_judge_at_the_margin_wins_few_raters_and_too_few_raters_are_no_test(rn
         few = [one[:n] for one in own]
         size = n * len(few)
         assert annotators.alternative_annotator(*long(few), np.zeros(size), np.arange(size), nominal=True) is None
+
+
+def test_p_values_are_adjusted_as_scipy_does() -> None:
+    p = np.random.default_rng(1).random(7) ** 3
+    assert annotators._yekutieli(p) == pytest.approx(stats.false_discovery_control(p, method="by"))

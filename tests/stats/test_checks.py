@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.stats.conftest import refuses
 from undogmatic.stats import (
@@ -181,3 +182,9 @@ def test_what_does_not_fit_is_named(
     message: str, call: Callable[..., Any], arguments: tuple[Any, ...], how: dict[str, Any]
 ) -> None:
     refuses(message, call, *arguments, **how)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_ranks_are_scipys(axis: int | None) -> None:
+    values = np.random.default_rng(0).integers(0, 5, size=(6, 9)).astype(float)
+    assert np.array_equal(checks.ranks(values, axis=axis), stats.rankdata(values, axis=axis))

@@ -7,7 +7,7 @@ from scipy import stats
 from tests.stats.conftest import Rng, held, refuses, sure
 from undogmatic.stats.conformal import find_threshold, lower_limit, units_needed
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.proportion import interval_scores, kept, proportion
+from undogmatic.stats.proportion import interval_scores, kept, proportion, sign_p
 
 
 def flags(hits: int, n: int) -> np.ndarray:
@@ -148,3 +148,8 @@ class TestThreshold:
         assert find_threshold(np.zeros(60), np.ones(60)).share == 1.0
         half = find_threshold(np.zeros(60), np.arange(60) % 2)
         assert (half.threshold, len(half.steps)) == (None, 1)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 1), (3, 10), (5, 10), (9, 12), (20, 20)])
+def test_the_sign_test_is_scipys_exact_one(hits: int, n: int) -> None:
+    assert sign_p(hits, n) == pytest.approx(stats.binomtest(hits, n).pvalue)

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 import numpy as np
 import pandas as pd
 from pydantic import Field, NonNegativeFloat
-from scipy import stats
 
 from undogmatic.analyses.base import LongTable, Share, columns, count
 from undogmatic.analyses.pairs import numbers
@@ -21,7 +20,7 @@ from undogmatic.analyses.truth import AgainstTruth, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats import calibration, jackknife, means, ranking, review
+from undogmatic.stats import calibration, checks, jackknife, means, ranking, review
 from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Bounds, Estimate
 from undogmatic.stats.proportion import Kept, interval_scores, kept
@@ -256,7 +255,7 @@ class Doubt:
             return {}
         alone = {name: self._beyond(self.rows, doubt, self.level) for name, doubt in self.measures.items()}
         tested = {name: one for name, one in alone.items() if one is not None}
-        orders = {name: stats.rankdata(self.measures[name].round(9)).tobytes() for name in tested}
+        orders = {name: checks.ranks(self.measures[name].round(9)).tobytes() for name in tested}
         p = {orders[name]: one.p_value for name, one in tested.items() if not one.function}
         alpha, n, ordered = 1 - self.level, len(p), sorted(p, key=lambda order: p[order])
         # The first that does not hold ends it: all others are held against what that one was held against.

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from undogmatic.analyses.base import Limited, LongTable, Share, Unsuited, check_groups, columns, count, family_level
 from undogmatic.analyses.pairs import numbers
@@ -17,7 +16,7 @@ from undogmatic.analyses.ruling import ADVERSARIAL, CONTROLS, Ruling, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import jackknife, limits, means, paired, ranking, surface
+from undogmatic.stats import checks, jackknife, limits, means, paired, ranking, surface
 from undogmatic.stats.checks import Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.limits import Held
@@ -343,6 +342,6 @@ def _gain(columns: NDArray[np.float64]) -> float:
     n, others = int(is_worse.sum()), int((~is_worse).sum())
     if n == 0 or others == 0:
         return float("nan")
-    sums = stats.rankdata(columns[:, :2], axis=0)[is_worse].sum(axis=0)
+    sums = checks.ranks(columns[:, :2], axis=0)[is_worse].sum(axis=0)
     areas = (sums - n * (n + 1) / 2) / (n * others)
     return float(areas[0] - max(0.5, areas[1]))

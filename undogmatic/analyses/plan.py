@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from undogmatic.analyses.base import Analysis, LongTable, analyse
 from undogmatic.analyses.ruling import PLAN, verdict
@@ -117,11 +117,11 @@ def _tested(hypothesis: Hypothesis, metrics: Mapping[str, float], level: float) 
     # At which level the limit would touch the bound, with normal limits of the interval's width on that side: one-sided
     # for `above` and `below`, two-sided for `differs`.
     upward = value > hypothesis.null if hypothesis.differs is not None else hypothesis.above is not None
-    width = (value - low if upward else high - value) / stats.norm.ppf((1 + level) / 2)
+    width = (value - low if upward else high - value) / special.ndtri((1 + level) / 2)
     distance = value - hypothesis.null if upward else hypothesis.null - value
     if width <= 0:
         return row | {"p": 0.0 if distance > 0 else 1.0}
-    one = float(stats.norm.sf(distance / width))
+    one = float(special.ndtr(-(distance / width)))
     return row | {"p": min(1.0, 2 * one) if hypothesis.differs is not None else one}
 
 

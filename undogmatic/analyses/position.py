@@ -11,6 +11,7 @@ from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.verdict_table import AS_GIVEN, FIRST, SECOND, SWAPPED, JudgeTable
 from undogmatic.stats import rated
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.proportion import sign_p
 from undogmatic.stats.rated import Parts, Rated
 
 _UNIT = (0.0, 1.0)
@@ -124,8 +125,6 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
 
 def _first_p(shown: pd.DataFrame) -> float:
     """Exact test that neither position is preferred: groups that chose one position more often, by the sign test."""
-    from scipy.stats import binomtest
-
     net = np.bincount(shown["code"].to_numpy(dtype=np.intp), 2.0 * shown["chose_first"].to_numpy() - 1)
     first, second = int(np.sum(net > 0)), int(np.sum(net < 0))
-    return float(binomtest(first, first + second).pvalue) if first + second else 1.0
+    return sign_p(first, first + second) if first + second else 1.0

@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from undogmatic.analyses.base import LongTable
 from undogmatic.analyses.pairs import Pairs, numbers
@@ -412,7 +411,7 @@ def labelled_rival(
 def _rank_columns(columns: Array) -> tuple[float, float, float]:
     """Of score, label, label guessed from the surface and score guessed from it: the score's rank correlation with the
     label, the same minus that of the guess, and the part of it beyond both guesses."""
-    ranks = stats.rankdata(columns, axis=0)
+    ranks = checks.ranks(columns, axis=0)
     ranks -= ranks.mean(axis=0)
     sizes = np.sqrt(np.sum(ranks**2, axis=0))
     if sizes[0] == 0 or sizes[1] == 0:

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special
 
 from undogmatic.stats import checks, jackknife, means, ranking, rated
 from undogmatic.stats.checks import Array, Groups, Index, Rng
@@ -24,7 +25,7 @@ from undogmatic.stats.proportion import proportion
 
 Measurement = Literal["ordinal", "interval"]
 Kind = Literal["pearson", "spearman", "kendall"]
-_COEFFICIENTS: dict[str, Any] = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+_COEFFICIENTS: dict[str, str] = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}
 
 
 class Coefficient(NamedTuple):
@@ -65,7 +66,7 @@ def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Coefficient:
     if checks.is_constant(first) or checks.is_constant(second):
         return Coefficient(None, first.size)
     ranked = (first, second) if kind == "pearson" else (checks.tied(first), checks.tied(second))
-    result: Any = _COEFFICIENTS[kind](*ranked)
+    result: Any = getattr(scipy.stats, _COEFFICIENTS[kind])(*ranked)
     return Coefficient(float(result.statistic), first.size, p_value=float(result.pvalue))
 
 
@@ -147,7 +148,7 @@ def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement = "interval"
     if measurement == "ordinal":
         # As far apart as mean ranks are: Krippendorff's sum of the counts from one value to the other, less half of
         # either's own.
-        places = stats.rankdata(places)
+        places = checks.ranks(places)
 
     def disagreement(unit: Index) -> Array:
         """Mean squared difference over all pairs of a unit's ratings (both ways), times half its size."""
@@ -176,11 +177,11 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
     checks.share(level, "level")
     d, mean = first - second, (first + second) / 2
     n, bias, sd = d.size, float(np.mean(d)), float(np.std(d, ddof=1))
-    z, t = float(stats.norm.ppf((1 + level) / 2)), float(stats.t.ppf((1 + level) / 2, n - 1))
+    z, t = float(special.ndtri((1 + level) / 2)), float(special.stdtrit(n - 1, (1 + level) / 2))
     limit_reach = t * sd * np.sqrt(1 / n + z**2 / (2 * (n - 1)))
     drift = None
     if not checks.is_constant(mean):
-        drift = float(stats.linregress(mean, d).slope) if sd > 1e-10 * np.max(np.abs(mean)) else 0.0
+        drift = float(scipy.stats.linregress(mean, d).slope) if sd > 1e-10 * np.max(np.abs(mean)) else 0.0
     ends, lower, upper = (
         Estimate(middle, middle - reach, middle + reach, level, n, n)
         for middle, reach in ((bias, t * sd / np.sqrt(n)), (bias - z * sd, limit_reach), (bias + z * sd, limit_reach))
@@ -318,7 +319,7 @@ def correlation_interval(
     columns = np.column_stack([checks.tied(values - values.mean()) for values in (first, second)])
 
     def tau(rows: Array) -> float:
-        return float(stats.kendalltau(*rows.T).statistic)
+        return float(scipy.stats.kendalltau(*rows.T).statistic)
 
     return jackknife.LeftOut(columns, tau, rng, groups).coefficient(level, spread=0.437, missing=4.0)
 

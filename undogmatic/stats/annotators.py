@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Index, Rng
@@ -237,7 +237,7 @@ def alternative_annotator(
         else:
             p = float(not estimate.value < epsilon)
         found.append((int(code), float(judge_wins[rows].mean()), estimate, p))
-    adjusted = stats.false_discovery_control([p for *_, p in found], method="by")
+    adjusted = _yekutieli(np.array([p for *_, p in found]))
     raters = [
         RaterTest(code, estimate.n, advantage, estimate, float(p), bool(p <= 1 - level))
         for (code, advantage, estimate, _), p in zip(found, adjusted, strict=True)
@@ -262,3 +262,12 @@ def _distance(unit: Index, label: Array, said: Array, nominal: bool) -> Array:
     x, s = label - centre, said - centre
     total, square = (np.bincount(unit, part)[unit] for part in (x, x**2))
     return checks.tied(np.maximum((square - x**2 - 2 * s * (total - x)) / others + s**2, 0))
+
+
+def _yekutieli(p: Array) -> Array:
+    """Adjusted p-values under any dependence (Benjamini and Yekutieli 2001, doi:10.1214/aos/1013699998)."""
+    order, places = np.argsort(p), np.arange(1, p.size + 1)
+    stepped = p[order] * p.size * np.sum(1 / places) / places
+    adjusted = np.empty(p.size)
+    adjusted[order] = np.minimum(1, np.minimum.accumulate(stepped[::-1])[::-1])
+    return adjusted

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
@@ -87,7 +88,7 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
         model = IsotonicRegression().fit(x, y)
         curve = {"x": model.X_thresholds_.tolist(), "y": model.y_thresholds_.tolist()}
     elif kind == "linear":
-        line = stats.linregress(x, y)
+        line = scipy.stats.linregress(x, y)
         curve = {"slope": float(line.slope), "intercept": float(line.intercept)}
     else:
         share = (y - low) / (high - low)
@@ -139,7 +140,7 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
             else:
                 y = calibration["slope"] * x + calibration["intercept"]
             low, high = calibration["minimum"], calibration["maximum"]
-            return np.asarray(stats.logistic.cdf(y) * (high - low) + low if kind == "platt" else np.clip(y, low, high))
+            return np.asarray(special.expit(y) * (high - low) + low if kind == "platt" else np.clip(y, low, high))
         if kind != "content_free":
             raise ValueError(f"`calibration` has kind {kind!r}; known are {', '.join(_CURVES)}, content_free.")
         p, weights = _level_probabilities(raw, "levels_probs"), np.asarray(calibration["weights"])

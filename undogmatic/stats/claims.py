@@ -5,8 +5,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Groups
@@ -38,13 +39,13 @@ def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
     if n_pairs < fewest_pairs(alpha):
         return 0.0
     pairs = n_pairs * WILCOXON_EFFICIENCY
-    critical, distance = float(stats.t.isf(alpha / 2, pairs - 1)), abs(dz) * math.sqrt(pairs)
+    critical, distance = float(-special.stdtrit(pairs - 1, alpha / 2)), abs(dz) * math.sqrt(pairs)
     power = 1 - float(special.nctdtr(pairs - 1, distance, critical))
     if math.isnan(power):  # this function gives up on some effects of thousands of pairs, that of `stats` does not
-        power = float(stats.nct.sf(critical, pairs - 1, distance))
+        power = float(scipy.stats.nct.sf(critical, pairs - 1, distance))
     # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and may come out as NaN.
     if distance < 5:
-        power += float(special.nctdtr(pairs - 1, distance, stats.t.ppf(alpha / 2, pairs - 1)))
+        power += float(special.nctdtr(pairs - 1, distance, special.stdtrit(pairs - 1, alpha / 2)))
     return min(power, 1.0)
 
 

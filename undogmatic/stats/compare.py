@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
 from undogmatic.stats import checks, jackknife, means, paired
 from undogmatic.stats.checks import Array, Groups, Index, Labels, Rng
@@ -315,9 +315,9 @@ def ranks(values: ArrayLike, rng: Rng, level: float = 0.95, n_resamples: int = 2
     units = jackknife.Units(codes)
     means = np.concatenate([table.take(drawn, axis=0).mean(axis=1) for drawn in units.draws(rng, n_resamples)])
     means = means.round(12)  # equal means differ in the last digits by the order of their sums
-    places = stats.rankdata(-means, axis=1)
+    places = checks.ranks(-means, axis=1)
     ahead = means == means.max(axis=1, keepdims=True)
     low, high = np.quantile(places, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
-    own = stats.rankdata(-table.mean(axis=0).round(12))
+    own = checks.ranks(-table.mean(axis=0).round(12))
     first = (ahead / ahead.sum(axis=1, keepdims=True)).mean(axis=0)
     return Ranks(own, Bounds(np.minimum(low, own), np.maximum(high, own)), first, units.n)

@@ -18,8 +18,9 @@ from itertools import compress
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 from undogmatic.stats import calibration, checks
 from undogmatic.stats.calibration import Scale
@@ -203,7 +204,7 @@ def coverage(
             few = n_units < items_needed(fitted.level)
             rank = (n_units + 1) * fitted.level if few else _rank(n_units, fitted.level)
             # The covered count of a valid fit without ties is beta-binomial: Vovk (2012), arXiv:1209.2673.
-            count = stats.betabinom(n, rank, n_units + 1 - rank)
+            count = scipy.stats.betabinom(n, rank, n_units + 1 - rank)
             band = float(count.ppf(0.025)) / n, float(count.ppf(0.975)) / n
         promise = kept(inside[members], fitted.level, margin, level, at_least=True, groups=ids_inside)
         width = float((high - low)[members].mean())
@@ -288,7 +289,7 @@ def lower_limit(n_true: int, n: int, confidence: float) -> float:
     References:
         Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404
     """
-    return float(stats.beta.ppf(1 - confidence, n_true, n - n_true + 1)) if n_true else 0.0
+    return float(special.betaincinv(n_true, n - n_true + 1, 1 - confidence)) if n_true else 0.0
 
 
 def find_threshold(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 from undogmatic.stats import checks, means, surface
 from undogmatic.stats.checks import Array, Groups, Index, Rng
@@ -234,7 +234,7 @@ def against(
     outer, inner = (Estimate(estimate, *limits(level), level, n, se=error) for level in (1 - alpha, 1 - 2 * alpha))
     outcome = outer.against(margin, sign, inner=inner)
     gap = min(abs(estimate - margin), abs(estimate + margin))
-    wanted = ((stats.norm.isf(alpha / 2) + stats.norm.isf(1 - power)) * error / gap) ** 2 * n if gap > 0 else math.inf
+    wanted = ((-special.ndtri(alpha / 2) + -special.ndtri(1 - power)) * error / gap) ** 2 * n if gap > 0 else math.inf
     needed = None if outcome != "open" or wanted > checks.MOST_TIMES * n else max(n + 1, math.ceil(wanted))
     return Claim(outcome, outer, inner.interval, margin, needed)
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special
 
 from undogmatic.stats import agreement, checks, ranking
 from undogmatic.stats.checks import Array, Index, Labels, Rng
@@ -41,7 +41,7 @@ def hold(limits: Estimate, bound: float) -> Held:
     if room == 0:
         return Held("open")
     reach = limits.value - limits.low if room > 0 else limits.high - limits.value
-    widened = reach * (1 + stats.norm.ppf(0.8) / stats.norm.ppf((1 + limits.level) / 2))
+    widened = reach * (1 + special.ndtri(0.8) / special.ndtri((1 + limits.level) / 2))
     needed = max(limits.n_groups + 1, math.ceil(limits.n_groups * (widened / room) ** 2))
     return Held("open", needed if needed <= checks.MOST_TIMES * limits.n_groups else None)
 
@@ -66,8 +66,8 @@ def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
     def exact(flags: Array, codes: Index) -> tuple[float, float, int]:
         n, tail = int(np.unique(codes).size), (1 - level) / 2
         hits = float(flags.mean()) * n
-        low = float(stats.beta.ppf(tail, hits, n - hits + 1)) if hits > 0 else 0.0
-        high = float(stats.beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
+        low = float(special.betaincinv(hits, n - hits + 1, tail)) if hits > 0 else 0.0
+        high = float(special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
         return low, high, n
 
     low, high, n_units = exact(f[judged], codes[judged])
@@ -151,7 +151,7 @@ def order(
         return math.atanh(min(max(r, -end), end))
 
     def reach(r: float, n: int) -> float:
-        return float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
+        return float(special.ndtri((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
 
     ends, beyond, n = [], [], int(np.unique(codes).size)
     for pick, limit, side in ((min, correlation.low, -1), (max, correlation.high, 1)):

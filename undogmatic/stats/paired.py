@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special
 
 from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.proportion import proportion
+from undogmatic.stats.proportion import proportion, sign_p
 
 ZeroMethod = Literal["pratt", "wilcox", "zsplit"]
 Alternative = Literal["two-sided", "greater", "less"]
@@ -64,7 +65,7 @@ def _signed_ranks(differences: Array, zero_method: ZeroMethod) -> tuple[float, f
         Newsletter 12(1), 10-17.
     """
     d = differences[differences != 0] if zero_method == "wilcox" else differences
-    doubled = np.round(2 * stats.rankdata(np.abs(d))).astype(np.intp)
+    doubled = np.round(2 * checks.ranks(np.abs(d))).astype(np.intp)
     split = float(doubled[d == 0].sum()) / 4 if zero_method == "zsplit" else 0.0
     ranks = doubled[d != 0]
     chances = np.ones(1)
@@ -104,7 +105,7 @@ def wilcoxon(
     if n_zero == n_pairs:
         return WilcoxonResult(0.0, 1.0, n_pairs, n_zero, zero_method, "exact")
     if n_pairs - (n_zero if zero_method == "wilcox" else 0) > 50:
-        result = stats.wilcoxon(d, zero_method=zero_method, alternative=alternative, method="asymptotic")
+        result = scipy.stats.wilcoxon(d, zero_method=zero_method, alternative=alternative, method="asymptotic")
         return WilcoxonResult(float(result.statistic), float(result.pvalue), n_pairs, n_zero, zero_method, "approx")
     positive, negative, below, above = _signed_ranks(d, zero_method)
     p_value = {"two-sided": min(1.0, 2 * min(below, above)), "greater": above, "less": below}[alternative]
@@ -128,7 +129,7 @@ def rank_biserial(differences: ArrayLike) -> float:
     d = d[d != 0]
     if d.size == 0:
         raise ValueError("`differences` are all zero; the rank-biserial correlation is undefined.")
-    ranks = stats.rankdata(np.abs(d))
+    ranks = checks.ranks(np.abs(d))
     return float(np.sum(np.sign(d) * ranks) / np.sum(ranks))
 
 
@@ -197,7 +198,7 @@ def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTe
     excess = np.bincount(codes, failed[0].astype(np.float64) - failed[1], minlength=int(codes.max(initial=-1)) + 1)
     more_a, more_b = int(np.sum(excess > 0)), int(np.sum(excess < 0))
     n = more_a + more_b
-    p_value = float(stats.binomtest(more_a, n).pvalue) if n else None
+    p_value = sign_p(more_a, n) if n else None
     return FailureTest(int(failed[0].sum()), int(failed[1].sum()), p_value)
 
 
@@ -355,7 +356,7 @@ def median(
     ordered = np.sort(v)
     below = np.arange(n + 1)
     # Of n values as many lie below the median as heads fall: so many may be left out at each end.
-    out = below[stats.binom.cdf(below, n, 0.5) <= (1 - level) / 2]
+    out = below[special.bdtr(below, n, 0.5) <= (1 - level) / 2]
     low, high = bounds
     if out.size:
         place = int(np.floor(out[-1] * v.size / n + 1e-9))

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Array, Groups
@@ -36,8 +36,7 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
     share, n_units = hits / values.size, sums.total.size
     low, high = 0.0, 1.0
     if n_units == values.size:
-        interval = stats.binomtest(hits, values.size).proportion_ci(confidence_level=level, method="wilson")
-        low, high = float(interval.low), float(interval.high)
+        low, high = _wilson(share, float(special.ndtri((1 + level) / 2)) ** 2 / values.size)
     elif n_units >= 2:
         part, effective = sums.size / values.size, float(values.size)
         variance = float(np.sum((part * (sums.means - share)) ** 2 / (1 - part)))
@@ -46,10 +45,20 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
         if min(np.count_nonzero(sums.total), np.count_nonzero(sums.size - sums.total)) < FEW:
             effective = min(effective, float(1 / np.sum(part**2)))
         reach = float(special.stdtrit(means.degrees_of_freedom(part), (1 + level) / 2)) ** 2 / effective
-        middle = share + reach / 2
-        half = (reach * share * (1 - share) + reach**2 / 4) ** 0.5
-        low, high = max(0.0, (middle - half) / (1 + reach)), min(1.0, (middle + half) / (1 + reach))
+        low, high = _wilson(share, reach)
     return Estimate(share, low, high, level, n_units, values.size)
+
+
+def _wilson(share: float, reach: float) -> tuple[float, float]:
+    """Limits of a share; `reach` is the squared quantile over the number of items."""
+    middle, half = share + reach / 2, (reach * share * (1 - share) + reach**2 / 4) ** 0.5
+    low, high = max(0.0, (middle - half) / (1 + reach)), min(1.0, (middle + half) / (1 + reach))
+    return low if share > 0 else 0.0, high if share < 1 else 1.0
+
+
+def sign_p(hits: int, n: int) -> float:
+    """Two-sided exact p-value of so many heads of `n` >= 1 throws of a fair coin."""
+    return float(min(1.0, 2 * special.bdtr(min(hits, n - hits), n, 0.5)))
 
 
 class Kept(NamedTuple):
@@ -102,7 +111,7 @@ def kept(
     if share.low > promised and not at_least:
         return Kept("above", *held)
     # Two tests must both succeed where the share is as promised: Chow, Shao and Wang (2008), section 4.2.
-    quantiles = float(stats.norm.ppf(level) + stats.norm.ppf(POWER if at_least else (1 + POWER) / 2))
+    quantiles = float(special.ndtri(level) + special.ndtri(POWER if at_least else (1 + POWER) / 2))
     # A share of exactly 0 or 1 has no variance, but its margin begins inside.
     inside = float(np.clip(promised, margin / 2, 1 - margin / 2))
     singles = (quantiles / margin) ** 2 * inside * (1 - inside)

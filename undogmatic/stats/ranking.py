@@ -1,8 +1,9 @@
 """Does the score separate and order texts, and what do attacks do to it: AUC, rank correlation, absolute error."""
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
@@ -34,11 +35,11 @@ def auc(
     checks.share(level, "level")
     if (groups_a is None) != (groups_b is None):
         raise ValueError("`groups_a` and `groups_b` go together: give both, or neither.")
-    above = stats.rankdata(np.r_[p, q])[: p.size].sum() - p.size * (p.size + 1) / 2  # Mann and Whitney's U
+    above = checks.ranks(np.r_[p, q])[: p.size].sum() - p.size * (p.size + 1) / 2  # Mann and Whitney's U
     area = float(above / (p.size * q.size))
     units = (p.size, q.size)
     if groups_a is None or groups_b is None:
-        error, quantile = _delong_error(p, q), float(stats.norm.ppf((1 + level) / 2))
+        error, quantile = _delong_error(p, q), float(special.ndtri((1 + level) / 2))
     else:
         codes = checks.labels([*list(groups_a), *list(groups_b)], "groups", p.size + q.size)  # type: ignore[arg-type]
         units = (np.unique(codes[: p.size]).size, np.unique(codes[p.size :]).size)
@@ -66,7 +67,7 @@ def mean_shift(attack: ArrayLike, treatment: ArrayLike, level: float = 0.95) -> 
     shift = unknown(level, n=a.size + b.size).replace(value=float(a.mean() - b.mean()))
     if min(a.size, b.size) < 2 or checks.is_constant(a) or checks.is_constant(b):
         return shift
-    interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(level)
+    interval = scipy.stats.ttest_ind(a, b, equal_var=False).confidence_interval(level)
     return shift.replace(low=float(interval.low), high=float(interval.high))
 
 
@@ -117,10 +118,10 @@ def _delong_error(positive: Array, negative: Array) -> float:
     if min(positive.size, negative.size) < 2:
         return 0.0
     m, n = positive.size, negative.size
-    ranks = stats.rankdata(np.concatenate([positive, negative]))
+    ranks = checks.ranks(np.concatenate([positive, negative]))
     variance = 0.0
     for among_all, scores, others in ((ranks[:m], positive, n), (ranks[m:], negative, m)):
-        among_own = stats.rankdata(scores)
+        among_own = checks.ranks(scores)
         off = among_all - among_own - among_all.mean() + among_own.mean()
         variance += float(np.sum(off**2) / (scores.size - 1) / others**2 / scores.size)
     return variance**0.5
@@ -133,9 +134,9 @@ def _obuchowski(positive: Array, negative: Array, codes: Index) -> tuple[float, 
     of the two sides' sums over their groups.
     """
     m, n = positive.size, negative.size
-    ranks = stats.rankdata(np.r_[positive, negative])
-    above = (ranks[:m] - stats.rankdata(positive)) / n
-    below = 1 - (ranks[m:] - stats.rankdata(negative)) / m
+    ranks = checks.ranks(np.r_[positive, negative])
+    above = (ranks[:m] - checks.ranks(positive)) / n
+    below = 1 - (ranks[m:] - checks.ranks(negative)) / m
     area, total = float(above.mean()), int(codes.max()) + 1
     sums, variances, dfs = [], [], []
     for placements, own in ((above, codes[:m]), (below, codes[m:])):
@@ -155,7 +156,7 @@ def _obuchowski(positive: Array, negative: Array, codes: Index) -> tuple[float, 
 
 
 def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(special.ndtri((1 + level) / 2))
     balanced = (m + n) / 2 - 1
 
     def distance(theta: float) -> float:

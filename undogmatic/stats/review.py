@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special
 
 from undogmatic.stats import checks, jackknife
 from undogmatic.stats.checks import Array, Groups, Index, Rng
@@ -102,9 +103,9 @@ def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
     e, tails = checks.vector(error, "error"), ((1 - level) / 2, (1 + level) / 2)
     if np.isin(e, (0, 1)).all():
         wrong = int(e.sum())
-        return Bounds(*(stats.hypergeom(e.size, wrong, n).ppf(tail) / wrong for tail in tails))
+        return Bounds(*(scipy.stats.hypergeom(e.size, wrong, n).ppf(tail) / wrong for tail in tails))
     sd = np.sqrt(n * (1 - n / e.size) * e.var(ddof=1)) / e.sum()
-    return Bounds(*(np.clip(n / e.size + stats.norm.ppf(tail) * sd, 0, 1) for tail in tails))
+    return Bounds(*(np.clip(n / e.size + special.ndtri(tail) * sd, 0, 1) for tail in tails))
 
 
 def review_gain_interval(
@@ -267,7 +268,7 @@ def beyond_score(
     n_units = int(codes.max()) + 1
     if checks.is_constant(u) or checks.is_constant(e):
         raise ValueError("`doubt` or `error` is constant; there is nothing to associate.")
-    ranks = stats.rankdata(u) / u.size
+    ranks = checks.ranks(u) / u.size
     controls = _controls(s, middle, [ranks, e], n_units)
     # Ranks of few texts are no smooth function of the score where the doubt itself is one, and the other way round.
     share = max(_foretold(controls, ranks, codes), _foretold(_controls(s, middle, [u], n_units), u, codes))
@@ -283,13 +284,13 @@ def beyond_score(
     weights = np.bincount(codes, rest**2)
     free = max(1.0, min(n_units - design.shape[1], float(weights.sum() ** 2 / np.sum(weights**2)) - 1))
     t = slope / deviation if deviation > 0 else np.inf * np.sign(slope)
-    reach = float(stats.t.ppf((1 + level) / 2, free)) * deviation
+    reach = float(special.stdtrit(free, (1 + level) / 2)) * deviation
     needed = None
     if t > 0 and np.isfinite(t):
-        needed = int(np.ceil(n_units * ((stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(0.8)) / t) ** 2))
+        needed = int(np.ceil(n_units * ((special.ndtri((1 + level) / 2) + special.ndtri(0.8)) / t) ** 2))
         needed = needed if needed <= checks.MOST_TIMES * n_units else None
     correlation, low, high = map(float, np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1))
-    p = float(2 * stats.t.sf(abs(t), free))
+    p = float(2 * special.stdtr(free, -abs(t)))
     return Beyond(Estimate(correlation, low, high, level, n_units), p, share, False, needed)
 
 

@@ -125,10 +125,9 @@ def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
 def kernels(texts: Sequence[str], extra: Array | None = None) -> list[Array]:
     """Similarities of the texts in their surface, KERNELS of shape (n_texts, n_texts). Time grows with the square."""
     from scipy.spatial.distance import cdist
-    from scipy.stats import rankdata
 
     x = counts(texts, extra)
-    ranks = rankdata(x, axis=0) / max(1, len(x))
+    ranks = checks.ranks(x, axis=0) / max(1, len(x))
     return [
         additive(x),
         (1 + _products(x) / max(1, x.shape[1])) ** 2,
