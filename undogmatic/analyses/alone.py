@@ -94,7 +94,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         wrong = strictest.n - strictest.n_right
         more = conformal.units_needed(rate, confidence, wrong)
         values = asked | {"tried": strictest.n, "wrong": wrong, "needed": more}
-        told.note("alone.none_whole" if doubt.source == "nothing" else "alone.none", Weight.LIMITS, **values)
+        told.note("alone.none_whole" if doubt.source == "nothing" else "alone.none", Weight.QUALIFIES, **values)
         return
     last = [step for step in found.steps if step.passed][-1]
     agreement = last.n_right / last.n
@@ -109,7 +109,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         limit = float(doubt_shown(doubt.source, pd.Series([found.threshold])).iloc[0])
         told.note("alone.share", Weight.QUALIFIES, threshold=limit, **values)
     if not _representative(own):
-        told.note("alone.like_labelled", Weight.LIMITS)
+        told.note("alone.like_labelled", Weight.QUALIFIES)
 
 
 def doubt_shown(source: str, doubts: pd.Series) -> pd.Series:

@@ -29,13 +29,15 @@ where both orders are shown, half is what the outputs themselves can account for
 
 @dataclass(frozen=True)
 class Evidence:
-    """What `ruling.CHECK` decides on; `limits` counts the findings that limit the use of a judge that is believed."""
+    """What `ruling.CHECK` decides on; `limits` counts the findings that limit the use of a judge that is
+    believed, `reason` is a finding that forbids it."""
 
     own: JudgeTable
     agreement: Agreement
     rival: SurfaceRival
     least: float
     limits: int
+    reason: Finding | None = None
     few: int = FEWEST
 
     @property
@@ -54,6 +56,11 @@ class Evidence:
         """Items with a label."""
         labels = self.own.labels
         return int(labels.loc[labels["label"].notna(), "item"].nunique())
+
+    @property
+    def raters(self) -> int:
+        """How many people labelled."""
+        return len(self.own.table.raters(self.own.criterion))
 
     @property
     def estimate(self) -> Estimate | None:
@@ -115,7 +122,8 @@ def _of_one(own: JudgeTable, options: CheckOptions) -> JudgeCheck:
     people.tell(own, told, options)
     systems.tell(own, told, options)
     limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
-    ruling = verdict(CHECK, Evidence(own, agreement, rival, options.least, limits))
+    reasons = [noted.finding for noted in told.notes if noted.weight == Weight.REVERSES]
+    ruling = verdict(CHECK, Evidence(own, agreement, rival, options.least, limits, next(iter(reasons), None)))
     return JudgeCheck(
         own.judge,
         own.criterion,
