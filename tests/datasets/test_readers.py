@@ -67,6 +67,8 @@ def test_inspect(name: str) -> None:
     assert said(frame, "criterion", "verdict", item="it", judge="style", repeat=0) == [("clarity", 0), ("length", 6)]
     about = said(frame, "text", "input", "context", "system", "south", "settings.model", item="fr", repeat=0)
     assert about[0] == ("Paris.", "The capital of France?", "Paris", "mockllm/model", "false", "mockllm/model")
+    prompt = "{question} {answer} {criterion} {instructions}\nReply GRADE: C or GRADE: I"
+    assert set(said(frame, "settings.prompt", judge="model_graded_qa")) == {(prompt,)}
     assert frame.attrs["problems"] == []
 
 
@@ -89,7 +91,7 @@ def test_promptfoo(name: str) -> None:
         ("Spain", None, "the server is away"),
     ]
     assert set(said(frame, "judge", "settings.prompt", criterion="correct")) == {
-        ("file://grader.js", "Names the capital")
+        ("file://grader.js", "Grade {{output}} by {{rubric}}\nNames the capital")
     }
     assert said(frame, "judge", "verdict", "text", "system", "region", country="Italy", criterion="contains") == [
         ("contains", 1, "It is Rome.", "system-a", "south")
@@ -293,7 +295,7 @@ def test_texts_that_changed_since_a_run_are_not_taken_for_what_was_judged(tmp_pa
 
 
 @pytest.mark.parametrize("path", MADE, ids=lambda path: f"{path.parent.name}/{path.name}")
-@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
 def test_half_a_file_gives_what_is_whole_and_names_the_rest(path: Path, share: float, tmp_path: Path) -> None:
     raw = path.read_bytes()
     half = tmp_path / path.name
