@@ -274,8 +274,8 @@ def _chosen(table: pd.DataFrame, labelled: Sequence[str], options: CheckOptions)
 def rival_sentence(found: SurfaceRival) -> Finding:
     """The second sentence of the answer: what else could explain the agreement."""
     values: dict[str, Any] = {"n": found.n, "groups": found.groups}
-    if found.outcome == "no_texts":
-        return Finding("surface.no_texts", {})
+    if found.outcome == "no_texts" or not found.n:
+        return Finding("surface.no_texts" if found.outcome == "no_texts" else "surface.no_labels", {})
     if found.outcome == "few":
         return Finding("surface.few", values | {"needed": FEWEST_GROUPS})
     if found.judge is None:
@@ -289,6 +289,8 @@ def rival_sentence(found: SurfaceRival) -> Finding:
     reached, more, left = found.agreement, found.increment, found.at_equal
     if reached is None or more is None or left is None:
         return Finding("surface.constant", {"n": found.n, "groups": found.groups})
+    if found.outcome == "as_good" and found.judge.low <= 0:
+        return Finding("surface.nothing", values | {"agreement": reached.value, "interval": found.judge.interval})
     values |= {"agreement": reached.value, "more": more.value, "interval": more.interval}
     if found.accuracy is not None:
         values |= {"accuracy": found.accuracy.value}
