@@ -111,7 +111,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.note("alone.whole", Weight.QUALIFIES, **values)
     else:
         limit = float(doubt_shown(doubt.source, pd.Series([found.threshold])).iloc[0])
-        where = Finding(f"alone.limit_{doubt.source}", {"threshold": limit})
+        where = Finding(f"alone.limit_{doubt.source}", {} if doubt.source == "orders" else {"threshold": limit})
         told.note("alone.share", Weight.QUALIFIES, limit=where, **values)
     if not _representative(own):
         told.note("alone.like_labelled", Weight.LIMITS)

@@ -271,31 +271,50 @@ def _chosen(table: pd.DataFrame, labelled: Sequence[str], options: CheckOptions)
     return chosen[0].append(chosen[1]), len(chosen[0])
 
 
+LENGTH = {
+    "beyond": ("surface.longer_higher", "surface.longer_higher_pair"),
+    "against": ("surface.longer_lower", "surface.longer_lower_pair"),
+    "within": ("surface.no_length_bias", "surface.no_length_bias_pair"),
+}
+LENGTH_OPEN = ("surface.length_open", "surface.length_open_pair")
+"""What is said of length: of one text, and of two outputs."""
+SAID = {
+    "no_texts": "surface.no_texts", "no_labels": "surface.no_labels", "few": "surface.few",
+    "constant": "surface.constant", "nothing": "surface.nothing", "follows": "surface.follows",
+    "column": "surface.column", "as_good": "surface.as_good", "as_good_numbers": "surface.as_good_numbers",
+    "beyond": "surface.beyond", "beyond_numbers": "surface.beyond_numbers",
+}  # fmt: skip
+
+
 def rival_sentence(found: SurfaceRival) -> Finding:
     """The second sentence of the answer: what else could explain the agreement."""
+    outcome, values = _sentence(found)
+    return Finding(SAID[outcome], values)
+
+
+def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     values: dict[str, Any] = {"n": found.n, "groups": found.groups}
     if found.outcome == "no_texts" or not found.n:
-        return Finding("surface.no_texts" if found.outcome == "no_texts" else "surface.no_labels", {})
+        return ("no_texts" if found.outcome == "no_texts" else "no_labels"), {}
     if found.outcome == "few":
-        return Finding("surface.few", values | {"needed": FEWEST_GROUPS})
-    if found.judge is None:
-        return Finding("surface.constant", values)
+        return "few", values | {"needed": FEWEST_GROUPS}
+    reached, more, left, foretold = found.agreement, found.increment, found.at_equal, found.foretold
+    by_column = found.outcome in ("follows", "column")
+    if found.judge is None or (not by_column and (reached is None or more is None or left is None)):
+        return "constant", values
     values |= {"judge": found.judge.value, "level": found.judge.level}
-    if found.outcome in ("follows", "column"):
-        left, foretold = found.at_equal, found.foretold
+    if by_column:
         values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
         values |= {"left": left.value, "interval": left.interval} if left else {"left": 0.0, "interval": (0.0, 0.0)}
-        return Finding(f"surface.{found.outcome}", values)
-    reached, more, left = found.agreement, found.increment, found.at_equal
-    if reached is None or more is None or left is None:
-        return Finding("surface.constant", {"n": found.n, "groups": found.groups})
+        return found.outcome, values
+    assert reached is not None and more is not None and left is not None
+    values |= {"agreement": reached.value}
     if found.outcome == "as_good" and found.judge.low <= 0:
-        return Finding("surface.nothing", values | {"agreement": reached.value, "interval": found.judge.interval})
-    values |= {"agreement": reached.value, "more": more.value, "interval": more.interval}
-    if found.accuracy is not None:
-        values |= {"accuracy": found.accuracy.value}
+        return "nothing", values | {"interval": found.judge.interval}
+    values |= {"more": more.value, "interval": more.interval}
     values |= {"what": found.what} if found.outcome == "as_good" else left.values("left", "left_")
-    return Finding(f"surface.{found.outcome}{'' if found.accuracy is not None else '_numbers'}", values)
+    accuracy = {} if found.accuracy is None else {"accuracy": found.accuracy.value}
+    return found.outcome if accuracy else f"{found.outcome}_numbers", values | accuracy
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
@@ -329,11 +348,10 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
     outcome = both.against(0) if options.margin is None else both.against(options.margin, inner=tests)
     if outcome in ("beyond", "against") or options.margin is None:
         outcome = both.against(0)
-    key = {"beyond": "longer_higher", "against": "longer_lower", "within": "no_length_bias"}.get(outcome, "length_open")
+    key = LENGTH.get(outcome, LENGTH_OPEN)[own.table.kind == "pairwise"]
     settle = Finding("surface.settle_margin", {}) if options.margin is None else None
     values = {"n": rows["item"].nunique(), "groups": both.n_groups, "level": options.level}
-    key += "_pair" if own.table.kind == "pairwise" else ""
-    told.note(f"surface.{key}", Weight.QUALIFIES, settle=settle, **both.values("slope"), **values)
+    told.note(key, Weight.QUALIFIES, settle=settle, **both.values("slope"), **values)
 
 
 def _worth(own: JudgeTable, values: pd.Series) -> Array:
