@@ -67,6 +67,8 @@ def test_inspect(name: str) -> None:
     assert said(frame, "criterion", "verdict", item="it", judge="style", repeat=0) == [("clarity", 0), ("length", 6)]
     about = said(frame, "text", "input", "context", "system", "south", "settings.model", item="fr", repeat=0)
     assert about[0] == ("Paris.", "The capital of France?", "Paris", "mockllm/model", "false", "mockllm/model")
+    prompt = "{question} {answer} {criterion} {instructions}\nReply GRADE: C or GRADE: I"
+    assert set(said(frame, "settings.prompt", judge="model_graded_qa")) == {(prompt,)}
     assert frame.attrs["problems"] == []
 
 
@@ -89,7 +91,7 @@ def test_promptfoo(name: str) -> None:
         ("Spain", None, "the server is away"),
     ]
     assert set(said(frame, "judge", "settings.prompt", criterion="correct")) == {
-        ("file://grader.js", "Names the capital")
+        ("file://grader.js", "Grade {{output}} by {{rubric}}\nNames the capital")
     }
     assert said(frame, "judge", "verdict", "text", "system", "region", country="Italy", criterion="contains") == [
         ("contains", 1, "It is Rome.", "system-a", "south")
@@ -310,7 +312,8 @@ def test_half_a_file_gives_what_is_whole_and_names_the_rest(path: Path, share: f
     assert all(str(half) in problem for problem in frame.attrs["problems"])
     columns = [c for c in ("item", "judge", "criterion", "repeat", "verdict") if c in all_of and c in frame]
     rows, before = said(frame, *columns), said(all_of, *columns)
-    assert len(rows) < len(before) or share == 0.9
+    ends_late = share == 0.9 or (share == 0.6 and path.suffix == ".eval")  # what follows the samples is lost alone
+    assert len(rows) < len(before) or ends_late
     assert set(map(str, rows)) <= set(map(str, before))
 
 

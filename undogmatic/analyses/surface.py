@@ -27,11 +27,13 @@ Outcome = Literal["beyond", "as_good", "follows", "column", "no_texts", "few"]
 FEWEST_GROUPS = 20
 MOST_ITEMS = 1500
 """Most items that the surface judge is fitted to; of more, whole groups are drawn at random."""
-LEAST_LEFT, LEAST_LEFT_OF_LEANING = 0.35, 0.5
+LEAST_LEFT, LEAST_LEFT_OF_LEANING = 0.3, 0.45
 """What is left of the agreement at equal surface counts if its lower limit is above this; above the second where words
 foretell the verdicts better than they foretell the labels, as those of a judge that goes by what people went by do not.
-Of a judge that is a pattern over eight words up to 0.35 seemed to be left among 100 texts, as rare words are learned
+Of a judge that is a pattern over eight words up to 0.3 seemed to be left among 100 texts, as rare words are learned
 badly; of a good judge at least 0.4 (benchmarks/check.py)."""
+LEAST_WITHIN = 0.1
+"""The same among items of one value of a column: nothing has to be learned to hold that equal."""
 CUTS = 8
 """Into how many parts the numbers of a column are cut."""
 MOST_COLUMNS = 30
@@ -136,7 +138,7 @@ class _Column:
     @property
     def explains(self) -> bool:
         """Whether it foretells the verdicts, and nothing is shown to be left within its values."""
-        left = self.within is not None and self.within.low > LEAST_LEFT
+        left = self.within is not None and self.within.low > LEAST_WITHIN
         return not left and self.foretold is not None and self.foretold.low > 0
 
 
