@@ -159,10 +159,6 @@ class Columns:
         return {name for name in (*single, self.judges, *many) if name is not None}
 
 
-MOST_ALIKE = 8
-"""Columns that one sentence names."""
-
-
 def tokens(name: str) -> tuple[str, ...]:
     """The words of a column's name: "humanScore_1" is human, score, 1."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
@@ -432,15 +428,12 @@ class _Search:
         typed = [f"`--{r} {quoted(n)}`" for r, names in roles.items() if not getattr(options, r) for n in names]
         if typed:
             found.notes.append(Finding("table.read_roles", {"roles": typed}))
-        known = {value for name in (*found.verdicts, *found.labels) for value in self.cells[name].dropna().unique()}
-        alike = [
-            f"`{n}`"
-            for n in self.names
-            if n not in found.used() and known.issuperset(held := self.cells[n].dropna().unique()) and len(held)
-        ]
+        known = {v for name in (*found.verdicts, *found.labels) for v in self.cells[name].dropna().unique()}
+        others = [n for n in self.names if n not in found.used() and self.cells[n].notna().any()]
+        alike = [f"`{n}`" for n in others if known.issuperset(self.cells[n].dropna().unique())]
         if alike:
-            alike_note = Finding("table.read_neither", {"columns": alike[:MOST_ALIKE], "n": len(alike)})
-            found.notes.insert(len(found.notes) if found.labels else 0, alike_note)
+            place = len(found.notes) if found.labels else 0
+            found.notes.insert(place, Finding("table.read_neither", {"columns": alike[:8], "n": len(alike)}))
 
     def _values(self) -> list[str]:
         return [name for name in self._free() if self._is_value(name)]
