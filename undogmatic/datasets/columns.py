@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from undogmatic.datasets.cells import Cells, fold, read_cells
+from undogmatic.datasets.cells import Cells, fold, read_cells, unread
 from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Record
@@ -428,12 +428,7 @@ class _Search:
         typed = [f"`--{r} {quoted(n)}`" for r, names in roles.items() if not getattr(options, r) for n in names]
         if typed:
             found.notes.append(Finding("table.read_roles", {"roles": typed}))
-        known = {v for name in (*found.verdicts, *found.labels) for v in self.cells[name].dropna().unique()}
-        others = [n for n in self.names if n not in found.used() and self.cells[n].notna().any()]
-        alike = [f"`{n}`" for n in others if known.issuperset(self.cells[n].dropna().unique())]
-        if alike:
-            place = len(found.notes) if found.labels else 0
-            found.notes.insert(place, Finding("table.read_neither", {"columns": alike[:8], "n": len(alike)}))
+        found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used())
 
     def _values(self) -> list[str]:
         return [name for name in self._free() if self._is_value(name)]
