@@ -32,6 +32,8 @@ LEAST_LEFT, LEAST_LEFT_OF_LEANING = 0.3, 0.45
 foretell the verdicts better than they foretell the labels, as those of a judge that goes by what people went by do not.
 Of a judge that is a pattern over eight words up to 0.3 seemed to be left among 100 texts, as rare words are learned
 badly; of a good judge at least 0.4 (benchmarks/check.py)."""
+NEAR = 0.05
+"""A judge whose agreement lies surely this far below what is asked for is not believed, whatever explains it."""
 LEAST_WITHIN = 0.1
 """The same among items of one value of a column: nothing has to be learned to hold that equal."""
 CUTS = 8
@@ -231,6 +233,9 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
         least = LEAST_LEFT_OF_LEANING if leaning is not None and leaning.low > 0 else LEAST_LEFT
         as_good = increment is None or increment.low <= 0
         follows = not as_good and (left is None or left.low <= least)
+        told_by_words, own_low = stated(echo), found.judge.low if found.judge else 1.0
+        if told_by_words is not None and told_by_words.low <= 0 and own_low < options.least - NEAR:
+            follows = False  # a judge that agrees too little to be believed need not follow from words
         leans = words.leaning(surface.seen, signs[int(follows)][-1 if sides.kind != "unordered" else 0], QUOTED)
         found = replace(
             found,
@@ -239,7 +244,7 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
             accuracy=means.interval(right, options.level, groups=codes, bounds=(0, 1)) if sides.nominal else None,
             increment=increment,
             at_equal=left,
-            foretold=stated(echo),
+            foretold=told_by_words,
             what=tuple(dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leans)),
         )
     if found.outcome in ("beyond", "no_texts"):

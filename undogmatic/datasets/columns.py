@@ -426,8 +426,7 @@ class _Search:
         roles = {"text": found.texts, "system": found.systems}
         roles |= {role: (name,) for role in _SINGLE if (name := getattr(found, role)) is not None and role != "rater"}
         typed = [f"`--{r} {quoted(n)}`" for r, names in roles.items() if not getattr(options, r) for n in names]
-        if typed:
-            found.notes.append(Finding("table.read_roles", {"roles": typed}))
+        found.notes += [Finding("table.read_roles", {"roles": typed})] if typed else []
         found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used())
 
     def _values(self) -> list[str]:
