@@ -295,7 +295,7 @@ def test_texts_that_changed_since_a_run_are_not_taken_for_what_was_judged(tmp_pa
 
 
 @pytest.mark.parametrize("path", MADE, ids=lambda path: f"{path.parent.name}/{path.name}")
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_half_a_file_gives_what_is_whole_and_names_the_rest(path: Path, share: float, tmp_path: Path) -> None:
     raw = path.read_bytes()
     half = tmp_path / path.name
@@ -312,7 +312,8 @@ def test_half_a_file_gives_what_is_whole_and_names_the_rest(path: Path, share: f
     assert all(str(half) in problem for problem in frame.attrs["problems"])
     columns = [c for c in ("item", "judge", "criterion", "repeat", "verdict") if c in all_of and c in frame]
     rows, before = said(frame, *columns), said(all_of, *columns)
-    assert len(rows) < len(before) or share == 0.9
+    ends_late = share == 0.9 or (share == 0.6 and path.suffix == ".eval")  # what follows the samples is lost alone
+    assert len(rows) < len(before) or ends_late
     assert set(map(str, rows)) <= set(map(str, before))
 
 

@@ -370,7 +370,6 @@ CHECK = Rules("check.verdict_", (
     Rule("limited", "supported", lambda e: e.limits, "judge agrees limits"),
     Rule("believed", "supported", always, _AGREES),
 ))  # fmt: skip
-"""May a judge be believed whose verdicts were made elsewhere (`analyses/check.py`)?"""
 
 _LIMIT = "figure bound interval"
 AT_LEAST = Rules("gate.at_least_", (
