@@ -81,7 +81,7 @@ def _card(
         rival=words.say(each.rival),
         figures={name: CardFigure(**figure_row(figure)) for name, figure in each.told.figures.items()},
         limits=tuple(dict.fromkeys(words.say(n.finding) for n in notes if n.weight <= Weight.LIMITS)),
-        not_examined=tuple(sentences(each.told, words).not_examined),
+        not_examined=tuple(sentences(each.told, words, each).not_examined),
         data=data,
         settings={key: setting(scrub(value)) for key, value in table.settings.get(each.judge, {}).items()},
         digests=table_digests(table, each.judge, each.criterion),
