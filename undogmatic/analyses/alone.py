@@ -96,9 +96,9 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         more = conformal.units_needed(rate, confidence, wrong)
         values = asked | {"tried": strictest.n, "wrong": wrong, "needed": more}
         if doubt.source == "nothing":
-            told.note("alone.none_whole", Weight.LIMITS, **{k: v for k, v in values.items() if k != "n"})
+            told.note("alone.none_whole", Weight.QUALIFIES, **{k: v for k, v in values.items() if k != "n"})
         else:
-            told.note("alone.none", Weight.LIMITS, source=doubt.source, **values)
+            told.note("alone.none", Weight.QUALIFIES, source=doubt.source, **values)
         return
     last = [step for step in found.steps if step.passed][-1]
     agreement = last.n_right / last.n
@@ -114,7 +114,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         where = Finding(f"alone.limit_{doubt.source}", {} if doubt.source == "orders" else {"threshold": limit})
         told.note("alone.share", Weight.QUALIFIES, limit=where, **values)
     if not _representative(own):
-        told.note("alone.like_labelled", Weight.LIMITS)
+        told.note("alone.like_labelled", Weight.QUALIFIES)
 
 
 def doubt_shown(source: str, doubts: pd.Series) -> pd.Series:

@@ -34,13 +34,15 @@ SETTLED = tuple(
 
 @dataclass(frozen=True)
 class Evidence:
-    """What `ruling.CHECK` decides on; `limits` counts the findings that limit the use of a judge that is believed."""
+    """What `ruling.CHECK` decides on; `limits` counts the findings that limit the use of a judge that is
+    believed, `reason` is a finding that forbids it."""
 
     own: JudgeTable
     agreement: Agreement
     rival: SurfaceRival
     least: float
     limits: int
+    reason: Finding | None = None
     few: int = FEWEST
 
     @property
@@ -59,6 +61,11 @@ class Evidence:
         """Items with a label."""
         labels = self.own.labels
         return int(labels.loc[labels["label"].notna(), "item"].nunique())
+
+    @property
+    def raters(self) -> int:
+        """How many people labelled."""
+        return len(self.own.table.raters(self.own.criterion))
 
     @property
     def estimate(self) -> Estimate | None:
@@ -116,15 +123,17 @@ def _of_one(own: JudgeTable, options: CheckOptions) -> JudgeCheck:
     agreement = kinds.agreement(own, options)
     rival = surface.surface_rival(own, options)
     kinds.tell(own, told, options, agreement)
-    found = Finding("check.rival_identical", {}) if agreement.identical else surface.rival_sentence(rival)
-    if agreement.identical:  # labels that are the judge's own show nothing of what it may be used for
+    copied = agreement.identical and len(own.table.raters(own.criterion)) == 1
+    found = Finding("check.rival_identical", {}) if copied else surface.rival_sentence(rival)
+    if copied:  # labels that are the judge's own show nothing of what it may be used for
         told.lacks("surface", found.key)
     else:
         surface.tell(own, told, options, rival)
         people.tell(own, told, options)
         systems.tell(own, told, options)
     limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
-    evidence = Evidence(own, agreement, rival, options.least, limits)
+    reasons = [noted.finding for noted in told.notes if noted.weight == Weight.REVERSES]
+    evidence = Evidence(own, agreement, rival, options.least, limits, next(iter(reasons), None))
     ruling = verdict(CHECK, evidence)
     return JudgeCheck(
         own.judge,
