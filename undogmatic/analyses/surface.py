@@ -167,7 +167,7 @@ def _columns(own: JudgeTable, items: pd.Index, options: CheckOptions) -> dict[st
             continue
         if pd.api.types.is_numeric_dtype(values) and values.nunique() > CUTS:
             given[name] = (values.rank(pct=True) * CUTS).round()
-        codes = pd.factorize(given[name].fillna("").astype(str))[0].astype(np.intp)
+        codes = pd.factorize(given[name].astype(str), use_na_sentinel=False)[0].astype(np.intp)
         if 1 < codes.max(initial=0) + 1 <= codes.size / 2:
             coded[name] = codes
     return dict(list(coded.items())[:MOST_COLUMNS])
