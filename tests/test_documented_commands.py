@@ -83,6 +83,8 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic describe judge=debate model=gpt --price": [],
     "undogmatic describe judge=devils_advocate model=gpt": [],
     "undogmatic extract FILES": [],
+    "undogmatic demo": [],
+    "undogmatic check verdicts.csv": [],
     "undogmatic check capitals.eval": [],
     "undogmatic check capitals.eval labels.csv": [],
     "undogmatic export verdicts.csv --to inspect --out verdicts.json": [],
@@ -129,6 +131,10 @@ WHY_NOT = {
     "tests/cli/test_check.py": [
         "undogmatic check",
         "undogmatic check FILE",
+        "undogmatic check data/check/demo.csv --judge judge_keyword",
+        "undogmatic check verdicts.csv labels.csv",
+        "undogmatic check new.csv --against old.csv",
+        "undogmatic check verdicts.csv --report out --card card.json",
         "undogmatic check data/check/demo.csv --judge judge_careful --card card.json --card card.svg --judge-config "
         "model=gpt-5 prompt=@prompt.txt",
     ],
@@ -209,6 +215,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("mine.jsonl", "texts.jsonl"):
         put(made / name, rows)
     put(made / "my.jsonl", (row | {"label": 90 if row["condition"] == "imitation" else 10} for row in rows))
+    pair = {"input": "Which court decides?", "output_1": "STF.", "output_2": "STJ.", "label": "first"}
+    put(made / "pairs.jsonl", [pair])
     options = {"question": "Who decides an extraordinary appeal?", "options": ["STF", "STJ", "TST", "TSE"]}
     put(made / "questions.jsonl", [{"id": "1", "label": "A"} | options])
     scores = ["case,system,judge,factual_accuracy,completeness,nli,coverage"]
