@@ -10,6 +10,7 @@ from tests.analyses.builders import verdict_table
 from tests.analyses.test_systems import tell
 from undogmatic.analyses import alone
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Finding
 from undogmatic.stats.conformal import lower_limit
 
 Rng = np.random.Generator
@@ -27,7 +28,8 @@ def test_the_sure_half_is_decided_alone_and_the_other_goes_to_people(rng: Rng) -
     verdicts, labels, confidence = split(rng)
     told, said = tell(verdict_table("pass_fail", verdicts, labels, confidence=confidence, selection="all"), alone.tell)
     values = said["alone.share"].values
-    assert (values["share"], values["source"], values["threshold"], values["people"]) == (0.5, "confidence", 0.9, 100)
+    assert (values["share"], values["people"]) == (0.5, 100)
+    assert values["limit"] == Finding("alone.limit_confidence", {"threshold": 0.9})
     assert values["least"] == told.figures["alone.agreement"].low == pytest.approx(lower_limit(100, 100, 0.95))
     assert "alone.like_labelled" not in said
 
@@ -51,7 +53,7 @@ def test_doubt_is_taken_from_repeats_orders_or_the_distance_from_the_middle(rng:
     ):
         fields = {"scale": (0, 5)} if kind == "numeric" else {}
         told, said = tell(verdict_table(kind, said_of, people, selection="all", **fields), alone.tell)  # type: ignore[arg-type]
-        assert said["alone.share"].values["source"] == source
+        assert said["alone.share"].values["limit"].key == f"alone.limit_{source}"
         assert told.figures["alone.share"].value == 0.5
 
 

@@ -63,6 +63,9 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
     "a word counter": (
         lambda: judged(LABELS_OF_A_WORD, LABELS_OF_A_WORD_AND_LUCK), "follows", "undecided",
     ),
+    "one of three people is its copy": (
+        lambda: judged(GOOD, {"ana": LABELS, "ben": noisy(LABELS, 0.05, 3), "eva": GOOD}), "reason", "undecided",
+    ),
     "a column": (
         lambda: judged(SYSTEM, noisy(SYSTEM, 0.1, 6), {"text": TEXTS, "system": ["AB"[int(s)] for s in SYSTEM]}),
         "column", "undecided",

@@ -104,7 +104,8 @@ def test_what_cannot_be_examined_says_so() -> None:
     label = np.arange(60.0) % 2
     found, told = look(verdict_table("pass_fail", label, label))
     assert (found.outcome, list(told.not_examined)) == ("no_texts", ["surface"])
-    made = {"slice.maker": label, "slice.page": np.arange(60)}
+    holes = np.where(np.arange(60) % 3 == 0, np.nan, np.arange(60))
+    made = {"slice.size": holes, "slice.maker": label, "slice.page": [f"p{k}" for k in range(60)]}
     found, told = look(verdict_table("pass_fail", label, label, made))
     assert (found.outcome, found.what, list(told.not_examined)) == ("column", ("maker",), ["surface"])
     assert look(verdict_table("pass_fail", label, label, made), ignore=("maker",))[0].outcome == "no_texts"

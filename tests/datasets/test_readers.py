@@ -67,6 +67,8 @@ def test_inspect(name: str) -> None:
     assert said(frame, "criterion", "verdict", item="it", judge="style", repeat=0) == [("clarity", 0), ("length", 6)]
     about = said(frame, "text", "input", "context", "system", "south", "settings.model", item="fr", repeat=0)
     assert about[0] == ("Paris.", "The capital of France?", "Paris", "mockllm/model", "false", "mockllm/model")
+    prompt = "{question} {answer} {criterion} {instructions}\nReply GRADE: C or GRADE: I"
+    assert set(said(frame, "settings.prompt", judge="model_graded_qa")) == {(prompt,)}
     assert frame.attrs["problems"] == []
 
 
@@ -89,7 +91,7 @@ def test_promptfoo(name: str) -> None:
         ("Spain", None, "the server is away"),
     ]
     assert set(said(frame, "judge", "settings.prompt", criterion="correct")) == {
-        ("file://grader.js", "Names the capital")
+        ("file://grader.js", "Grade {{output}} by {{rubric}}\nNames the capital")
     }
     assert said(frame, "judge", "verdict", "text", "system", "region", country="Italy", criterion="contains") == [
         ("contains", 1, "It is Rome.", "system-a", "south")
@@ -160,10 +162,34 @@ def test_ragas(name: str) -> None:
     ]
 
 
-def test_labels_beside_metrics_of_ragas_are_of_the_metric_that_they_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("columns", "labelled"),
+    [
+        ({"correct": 1, "clarity": 4, "human_correct": 0}, [("correct", 1, 0, "human_correct")]),
+        ({"clarity": 4, "human_label": 3}, [("clarity", 4, 3, "human_label")]),
+        ({"clarity": 4, "human_1": 3, "human_2": 5}, [("clarity", 4, 3, "human_1"), ("clarity", 4, 5, "human_2")]),
+        ({"correct": 1, "clarity": 4, "gold": 0}, None),  # on which?
+        ({"clarity": 4, "human_notes": "long"}, []),
+    ],
+)
+def test_labels_among_the_facts_of_an_item(columns: dict[str, Any], labelled: Any, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("user_input,response,correct,clarity,human_correct\nq,r,1,4,0\n")
-    assert said(read(path), "criterion", "verdict", "label") == [("correct", 1, 0), ("clarity", 4, None)]
+    pd.DataFrame([{"user_input": "q", "response": "r"} | columns]).to_csv(path, index=False)
+    frame = read(path)
+    found = frame[frame["label"].notna()] if "label" in frame else frame[:0].reindex(columns=[*frame, "label", "rater"])
+    assert said(found, "criterion", "verdict", "label", "rater") == (labelled or [])
+    assert bool(frame.attrs["problems"]) == (labelled is None)
+
+
+def test_a_label_in_the_metadata_of_inspect_is_in_the_words_of_its_scores(tmp_path: Path) -> None:
+    log = json.loads(fixture("inspect_ai/capitals.json").read_text())
+    for sample in log["samples"]:
+        sample["metadata"]["human_label"] = "I"
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(log))
+    table = read_table(path)
+    assert (table.judges, table.kind) == (["model_graded_qa"], "pass_fail")
+    assert set(table.labels["label"]) == {0.0}
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.json", "scores_v3.json"])
@@ -286,7 +312,8 @@ def test_half_a_file_gives_what_is_whole_and_names_the_rest(path: Path, share: f
     assert all(str(half) in problem for problem in frame.attrs["problems"])
     columns = [c for c in ("item", "judge", "criterion", "repeat", "verdict") if c in all_of and c in frame]
     rows, before = said(frame, *columns), said(all_of, *columns)
-    assert len(rows) < len(before) or share == 0.9
+    ends_late = share == 0.9 or (share == 0.6 and path.suffix == ".eval")  # what follows the samples is lost alone
+    assert len(rows) < len(before) or ends_late
     assert set(map(str, rows)) <= set(map(str, before))
 
 

@@ -50,7 +50,9 @@ def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
     low = checks.judge_check("low", "supported", checks.KAPPA.replace(low=0.5))
     check.show(checks.result(*many, low), checks.words())
     said = capsys.readouterr().out
-    assert "Of 24 judges, 2 may be believed on data like these and 1 may not; of 21 these data cannot tell." in said
+    assert (
+        "Of 24 judges, 2 may be believed on data like these, 1 may not be, and for 21 these data cannot tell." in said
+    )
     rows = [line.split()[0] for line in said.splitlines() if "0.780" in line]
     assert rows[:3] == ["j2", "low", "j0"] and len(rows) == check.MOST_JUDGES
     assert "9 further judges are in the report" in said and "What would settle it: label 40 more items." in said

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import JudgeTable
 from undogmatic.stats import conformal
 from undogmatic.stats.estimate import Estimate
@@ -86,7 +87,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     told.figure("alone.share", share)
     steps = pd.DataFrame(found.steps)
     told.tables["alone.steps"] = steps.assign(threshold=doubt_shown(doubt.source, steps["threshold"]))
-    asked |= {"source": doubt.source, "n": n}
+    asked |= {"n": n}
     if own.table.kind in ("numeric", "ordered"):
         told.note("alone.tolerance", Weight.DETAIL, tolerance=tolerance)
     if found.threshold is None:
@@ -94,7 +95,10 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         wrong = strictest.n - strictest.n_right
         more = conformal.units_needed(rate, confidence, wrong)
         values = asked | {"tried": strictest.n, "wrong": wrong, "needed": more}
-        told.note("alone.none_whole" if doubt.source == "nothing" else "alone.none", Weight.LIMITS, **values)
+        if doubt.source == "nothing":
+            told.note("alone.none_whole", Weight.QUALIFIES, **{k: v for k, v in values.items() if k != "n"})
+        else:
+            told.note("alone.none", Weight.QUALIFIES, source=doubt.source, **values)
         return
     last = [step for step in found.steps if step.passed][-1]
     agreement = last.n_right / last.n
@@ -107,9 +111,10 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.note("alone.whole", Weight.QUALIFIES, **values)
     else:
         limit = float(doubt_shown(doubt.source, pd.Series([found.threshold])).iloc[0])
-        told.note("alone.share", Weight.QUALIFIES, threshold=limit, **values)
+        where = Finding(f"alone.limit_{doubt.source}", {} if doubt.source == "orders" else {"threshold": limit})
+        told.note("alone.share", Weight.QUALIFIES, limit=where, **values)
     if not _representative(own):
-        told.note("alone.like_labelled", Weight.LIMITS)
+        told.note("alone.like_labelled", Weight.QUALIFIES)
 
 
 def doubt_shown(source: str, doubts: pd.Series) -> pd.Series:

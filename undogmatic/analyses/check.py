@@ -26,16 +26,23 @@ TAKES_FIRST = 0.8
 """A judge that is shown to choose the output that stands first in more than this share of both orders chooses by place:
 where both orders are shown, half is what the outputs themselves can account for."""
 
+SETTLED = tuple(
+    "no_labels nothing_common identical one_class few surface follows missing order no_texts few_texts".split()
+)
+"""Verdicts that a sentence of their own says how to settle."""
+
 
 @dataclass(frozen=True)
 class Evidence:
-    """What `ruling.CHECK` decides on; `limits` counts the findings that limit the use of a judge that is believed."""
+    """What `ruling.CHECK` decides on; `limits` counts the findings that limit the use of a judge that is
+    believed, `reason` is a finding that forbids it."""
 
     own: JudgeTable
     agreement: Agreement
     rival: SurfaceRival
     least: float
     limits: int
+    reason: Finding | None = None
     few: int = FEWEST
 
     @property
@@ -54,6 +61,11 @@ class Evidence:
         """Items with a label."""
         labels = self.own.labels
         return int(labels.loc[labels["label"].notna(), "item"].nunique())
+
+    @property
+    def raters(self) -> int:
+        """How many people labelled."""
+        return len(self.own.table.raters(self.own.criterion))
 
     @property
     def estimate(self) -> Estimate | None:
@@ -111,21 +123,39 @@ def _of_one(own: JudgeTable, options: CheckOptions) -> JudgeCheck:
     agreement = kinds.agreement(own, options)
     rival = surface.surface_rival(own, options)
     kinds.tell(own, told, options, agreement)
-    surface.tell(own, told, options, rival)
-    people.tell(own, told, options)
-    systems.tell(own, told, options)
+    copied = agreement.identical and len(own.table.raters(own.criterion)) == 1
+    found = Finding("check.rival_identical", {}) if copied else surface.rival_sentence(rival)
+    if copied:  # labels that are the judge's own show nothing of what it may be used for
+        told.lacks("surface", found.key)
+    else:
+        surface.tell(own, told, options, rival)
+        people.tell(own, told, options)
+        systems.tell(own, told, options)
     limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
-    ruling = verdict(CHECK, Evidence(own, agreement, rival, options.least, limits))
+    reasons = [noted.finding for noted in told.notes if noted.weight == Weight.REVERSES]
+    evidence = Evidence(own, agreement, rival, options.least, limits, next(iter(reasons), None))
+    ruling = verdict(CHECK, evidence)
     return JudgeCheck(
         own.judge,
         own.criterion,
         ruling.finding,
         ruling.standing or "undecided",
-        surface.rival_sentence(rival),
+        found,
         told,
         agreement.n,
         agreement.groups,
+        _settle(ruling.key, evidence, told),
     )
+
+
+def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
+    """What would settle a verdict that leaves something open: labels, texts or verdicts that are missing."""
+    if key in ("open", "coin_open"):
+        return next((n.settle for n in told.notes if n.finding.key.startswith("kinds.headline_")), None)
+    if key not in SETTLED:
+        return None
+    file = next(iter(evidence.own.table.sources), "FILE")
+    return Finding(f"check.settle_{key}", {"file": file, "more": max(evidence.few - evidence.agreement.groups, 1)})
 
 
 def name_of(table: VerdictTable, judge: str, criterion: str) -> str:

@@ -187,7 +187,8 @@ def _compare(
     if len(pairs) <= MOST_SENTENCES:
         for ruling in rulings:
             settle = Finding("judges.settle_margin", {}) if ruling.key == "no_margin" else None
-            told.notes.append(Noted(ruling.finding, Weight.QUALIFIES, settle))
+            weight = Weight.QUALIFIES if len(order) == 2 else Weight.DETAIL  # of more, the best and a table tell it
+            told.notes.append(Noted(ruling.finding, weight, settle))
 
 
 def _comparison(one: str, other: str, pair: Paired, margin: float | None, shown: bool) -> Comparison:

@@ -347,7 +347,7 @@ CHECK = Rules("check.verdict_", (
     Rule("no_verdicts", "undecided", lambda e: not e.judged, "judge"),
     Rule("no_labels", "undecided", lambda e: not e.labelled, "judge"),
     Rule("nothing_common", "undecided", lambda e: not e.agreement.n, "judge judged labelled"),
-    Rule("identical", "undecided", lambda e: e.agreement.identical, "judge n=agreement.n"),
+    Rule("identical", "undecided", lambda e: e.agreement.identical and e.raters == 1, "judge n=agreement.n"),
     Rule("constant", "refuted", lambda e: e.agreement.constant, "judge n=agreement.n"),
     Rule("one_class", "undecided", lambda e: e.agreement.one_class, "judge n=agreement.n"),
     Rule("first", "refuted", lambda e: e.takes_first,
@@ -366,10 +366,10 @@ CHECK = Rules("check.verdict_", (
     Rule("order", "undecided", lambda e: e.one_order, _AGREES),
     Rule("no_texts", "undecided", lambda e: e.rival.outcome == "no_texts", _AGREES),
     Rule("few_texts", "undecided", lambda e: e.rival.outcome == "few", _AGREES),
+    Rule("reason", "undecided", lambda e: e.reason is not None, f"{_AGREES} reason"),
     Rule("limited", "supported", lambda e: e.limits, "judge agrees limits"),
     Rule("believed", "supported", always, _AGREES),
 ))  # fmt: skip
-"""May a judge be believed whose verdicts were made elsewhere (`analyses/check.py`)?"""
 
 _LIMIT = "figure bound interval"
 AT_LEAST = Rules("gate.at_least_", (

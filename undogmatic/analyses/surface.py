@@ -27,11 +27,15 @@ Outcome = Literal["beyond", "as_good", "follows", "column", "no_texts", "few"]
 FEWEST_GROUPS = 20
 MOST_ITEMS = 1500
 """Most items that the surface judge is fitted to; of more, whole groups are drawn at random."""
-LEAST_LEFT, LEAST_LEFT_OF_LEANING = 0.35, 0.5
+LEAST_LEFT, LEAST_LEFT_OF_LEANING = 0.3, 0.45
 """What is left of the agreement at equal surface counts if its lower limit is above this; above the second where words
 foretell the verdicts better than they foretell the labels, as those of a judge that goes by what people went by do not.
-Of a judge that is a pattern over eight words up to 0.35 seemed to be left among 100 texts, as rare words are learned
+Of a judge that is a pattern over eight words up to 0.3 seemed to be left among 100 texts, as rare words are learned
 badly; of a good judge at least 0.4 (benchmarks/check.py)."""
+NEAR = 0.05
+"""A judge whose agreement lies surely this far below what is asked for is not believed, whatever explains it."""
+LEAST_WITHIN = 0.1
+"""The same among items of one value of a column: nothing has to be learned to hold that equal."""
 CUTS = 8
 """Into how many parts the numbers of a column are cut."""
 MOST_COLUMNS = 30
@@ -136,7 +140,7 @@ class _Column:
     @property
     def explains(self) -> bool:
         """Whether it foretells the verdicts, and nothing is shown to be left within its values."""
-        left = self.within is not None and self.within.low > LEAST_LEFT
+        left = self.within is not None and self.within.low > LEAST_WITHIN
         return not left and self.foretold is not None and self.foretold.low > 0
 
 
@@ -163,7 +167,7 @@ def _columns(own: JudgeTable, items: pd.Index, options: CheckOptions) -> dict[st
             continue
         if pd.api.types.is_numeric_dtype(values) and values.nunique() > CUTS:
             given[name] = (values.rank(pct=True) * CUTS).round()
-        codes = pd.factorize(given[name].fillna("").astype(str))[0].astype(np.intp)
+        codes = pd.factorize(given[name].astype(str), use_na_sentinel=False)[0].astype(np.intp)
         if 1 < codes.max(initial=0) + 1 <= codes.size / 2:
             coded[name] = codes
     return dict(list(coded.items())[:MOST_COLUMNS])
@@ -229,6 +233,9 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
         least = LEAST_LEFT_OF_LEANING if leaning is not None and leaning.low > 0 else LEAST_LEFT
         as_good = increment is None or increment.low <= 0
         follows = not as_good and (left is None or left.low <= least)
+        told_by_words, own_low = stated(echo), found.judge.low if found.judge else 1.0
+        if told_by_words is not None and told_by_words.low <= 0 and own_low < options.least - NEAR:
+            follows = False  # a judge that agrees too little to be believed need not follow from words
         leans = words.leaning(surface.seen, signs[int(follows)][-1 if sides.kind != "unordered" else 0], QUOTED)
         found = replace(
             found,
@@ -237,7 +244,7 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
             accuracy=means.interval(right, options.level, groups=codes, bounds=(0, 1)) if sides.nominal else None,
             increment=increment,
             at_equal=left,
-            foretold=stated(echo),
+            foretold=told_by_words,
             what=tuple(dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leans)),
         )
     if found.outcome in ("beyond", "no_texts"):
@@ -271,29 +278,50 @@ def _chosen(table: pd.DataFrame, labelled: Sequence[str], options: CheckOptions)
     return chosen[0].append(chosen[1]), len(chosen[0])
 
 
+LENGTH = {
+    "beyond": ("surface.longer_higher", "surface.longer_higher_pair"),
+    "against": ("surface.longer_lower", "surface.longer_lower_pair"),
+    "within": ("surface.no_length_bias", "surface.no_length_bias_pair"),
+}
+LENGTH_OPEN = ("surface.length_open", "surface.length_open_pair")
+"""What is said of length: of one text, and of two outputs."""
+SAID = {
+    "no_texts": "surface.no_texts", "no_labels": "surface.no_labels", "few": "surface.few",
+    "constant": "surface.constant", "nothing": "surface.nothing", "follows": "surface.follows",
+    "column": "surface.column", "as_good": "surface.as_good", "as_good_numbers": "surface.as_good_numbers",
+    "beyond": "surface.beyond", "beyond_numbers": "surface.beyond_numbers",
+}  # fmt: skip
+
+
 def rival_sentence(found: SurfaceRival) -> Finding:
     """The second sentence of the answer: what else could explain the agreement."""
+    outcome, values = _sentence(found)
+    return Finding(SAID[outcome], values)
+
+
+def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     values: dict[str, Any] = {"n": found.n, "groups": found.groups}
-    if found.outcome == "no_texts":
-        return Finding("surface.no_texts", {})
+    if found.outcome == "no_texts" or not found.n:
+        return ("no_texts" if found.outcome == "no_texts" else "no_labels"), {}
     if found.outcome == "few":
-        return Finding("surface.few", values | {"needed": FEWEST_GROUPS})
-    if found.judge is None:
-        return Finding("surface.constant", values)
+        return "few", values | {"needed": FEWEST_GROUPS}
+    reached, more, left, foretold = found.agreement, found.increment, found.at_equal, found.foretold
+    by_column = found.outcome in ("follows", "column")
+    if found.judge is None or (not by_column and (reached is None or more is None or left is None)):
+        return "constant", values
     values |= {"judge": found.judge.value, "level": found.judge.level}
-    if found.outcome in ("follows", "column"):
-        left, foretold = found.at_equal, found.foretold
+    if by_column:
         values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
         values |= {"left": left.value, "interval": left.interval} if left else {"left": 0.0, "interval": (0.0, 0.0)}
-        return Finding(f"surface.{found.outcome}", values)
-    reached, more, left = found.agreement, found.increment, found.at_equal
-    if reached is None or more is None or left is None:
-        return Finding("surface.constant", {"n": found.n, "groups": found.groups})
-    values |= {"agreement": reached.value, "more": more.value, "interval": more.interval}
-    if found.accuracy is not None:
-        values |= {"accuracy": found.accuracy.value}
+        return found.outcome, values
+    assert reached is not None and more is not None and left is not None
+    values |= {"agreement": reached.value}
+    if found.outcome == "as_good" and found.judge.low <= 0:
+        return "nothing", values | {"interval": found.judge.interval}
+    values |= {"more": more.value, "interval": more.interval}
     values |= {"what": found.what} if found.outcome == "as_good" else left.values("left", "left_")
-    return Finding(f"surface.{found.outcome}{'' if found.accuracy is not None else '_numbers'}", values)
+    accuracy = {} if found.accuracy is None else {"accuracy": found.accuracy.value}
+    return found.outcome if accuracy else f"{found.outcome}_numbers", values | accuracy
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
@@ -327,11 +355,10 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
     outcome = both.against(0) if options.margin is None else both.against(options.margin, inner=tests)
     if outcome in ("beyond", "against") or options.margin is None:
         outcome = both.against(0)
-    key = {"beyond": "longer_higher", "against": "longer_lower", "within": "no_length_bias"}.get(outcome, "length_open")
+    key = LENGTH.get(outcome, LENGTH_OPEN)[own.table.kind == "pairwise"]
     settle = Finding("surface.settle_margin", {}) if options.margin is None else None
     values = {"n": rows["item"].nunique(), "groups": both.n_groups, "level": options.level}
-    key += "_pair" if own.table.kind == "pairwise" else ""
-    told.note(f"surface.{key}", Weight.QUALIFIES, settle=settle, **both.values("slope"), **values)
+    told.note(key, Weight.QUALIFIES, settle=settle, **both.values("slope"), **values)
 
 
 def _worth(own: JudgeTable, values: pd.Series) -> Array:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+
+from undogmatic.records.results import Finding
 
 EMPTY, NOT_APPLICABLE, REFUSAL, ERROR, FORMULA, DATE = "empty", "not_applicable", "refusal", "error", "formula", "date"
 UNREADABLE, OFF_SCALE, CONTRADICTION = "unreadable", "off_scale", "contradiction"
@@ -173,3 +175,12 @@ def fold(text: str) -> str:
     bare = unicodedata.normalize("NFKD", text.casefold())
     bare = "".join(letter for letter in bare if not unicodedata.combining(letter)) if not bare.isascii() else bare
     return " ".join(re.sub(r"(?<=\w)[_-](?=\w)", " ", bare).split())
+
+
+def unread(cells: pd.DataFrame, said: Iterable[str], used: Collection[str]) -> list[Finding]:
+    """Name the columns that were not used and hold nothing but values of the columns `said`: verdicts or labels that
+    were not recognised, perhaps."""
+    known = {value for name in said for value in cells[name].dropna().unique()}
+    held = {name: set(cells[name].dropna()) for name in map(str, cells.columns) if name not in used}
+    alike = [f"`{name}`" for name, values in held.items() if values and values <= known]
+    return [Finding("table.read_neither", {"columns": alike[:8], "n": len(alike)})] if alike else []

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from undogmatic.datasets.cells import Cells, fold, read_cells
+from undogmatic.datasets.cells import Cells, fold, read_cells, unread
 from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Record
@@ -426,8 +426,8 @@ class _Search:
         roles = {"text": found.texts, "system": found.systems}
         roles |= {role: (name,) for role in _SINGLE if (name := getattr(found, role)) is not None and role != "rater"}
         typed = [f"`--{r} {quoted(n)}`" for r, names in roles.items() if not getattr(options, r) for n in names]
-        if typed:
-            found.notes.append(Finding("table.read_roles", {"roles": typed}))
+        found.notes += [Finding("table.read_roles", {"roles": typed})] if typed else []
+        found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used())
 
     def _values(self) -> list[str]:
         return [name for name in self._free() if self._is_value(name)]

@@ -115,6 +115,7 @@ class JudgeCheck:
     told: Told
     n: int
     groups: int
+    settle: Finding | None = None  # what would settle this verdict
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def _card(
         rival=words.say(each.rival),
         figures={name: CardFigure(**figure_row(figure)) for name, figure in each.told.figures.items()},
         limits=tuple(dict.fromkeys(words.say(n.finding) for n in notes if n.weight <= Weight.LIMITS)),
-        not_examined=tuple(sentences(each.told, words).not_examined),
+        not_examined=tuple(sentences(each.told, words, each).not_examined),
         data=data,
         settings={key: setting(scrub(value)) for key, value in table.settings.get(each.judge, {}).items()},
         digests=table_digests(table, each.judge, each.criterion),
@@ -158,11 +158,12 @@ def svg(card: TrustCard) -> str:
     """A small picture of the card: judge, standing, agreement, until when and the seal."""
     words = words_of(card.language)
     found = headline(card.figures)
+    limited = len(card.limits) if card.standing == "supported" else 0
     told = "" if found is None else ": ".join(_figure(*found, words)[:2]) + " " + _figure(*found, words)[2]
     lines = (
         ("title", words.text("card.badge")),
         ("judge", card.judge),
-        ("standing", words.text(f"checked.standing_{card.standing}")),
+        ("standing", words.text("card.limited" if limited else f"checked.standing_{card.standing}", limits=limited)),
         ("small", told),
         ("small", words.text("card.until", expires=str(card.expires), seal=card.seal[:12])),
     )

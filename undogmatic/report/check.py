@@ -47,13 +47,17 @@ def words_of(language: str) -> Words:
     return Words(language, [OWN_TEXTS, *(path for room in rooms for path in sorted(room.glob("*.texts.yaml")))])
 
 
-def sentences(told: Told, words: Words) -> Sentences:
-    """What was told, in words."""
+def sentences(told: Told, words: Words, of: JudgeCheck | None = None) -> Sentences:
+    """What was told, in words. Of a judge, what would settle its verdict comes first, and what its rival's sentence
+    says is not said again; a verdict against it is settled."""
     ordered = told.ordered()
     findings = [words.say(noted.finding) for noted in ordered if noted.weight < Weight.DETAIL]
     details = [words.say(noted.finding) for noted in ordered if noted.weight == Weight.DETAIL]
     settle = [words.say(noted.settle) for noted in ordered if noted.settle is not None]
     lacking = dict.fromkeys(map(words.say, told.not_examined.values()))
+    if of is not None:
+        lacking.pop(words.say(of.rival), None)
+        settle = [] if of.standing == "refuted" else [*([] if of.settle is None else [words.say(of.settle)]), *settle]
     return Sentences(findings, details, list(lacking), list(dict.fromkeys(settle)))
 
 
@@ -137,14 +141,15 @@ class Screen(NamedTuple):
 def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) -> Screen:
     """What to show at once, with at most so many judges."""
     table, answer, said = None, [first_line(result, words)], sentences(result.together, words)
-    own = [sentences(each.told, words) for each in result.judges]
     if len(result.judges) == 1:  # what holds of all, such as a change over time, concerns it too
         answer.append(words.say(result.judges[0].rival))
-        said = Sentences(*(mine + others for mine, others in zip(own[0], said, strict=True)))
+        each, others = result.judges[0], result.together
+        notes, lacking = [*each.told.notes, *others.notes], each.told.not_examined | others.not_examined
+        said = sentences(Told(notes=notes, not_examined=lacking), words, each)
     elif result.judges:
         table = overview(result, words, most)
     below = [words.text("checked.not_examined", what=" ".join(said.not_examined))] if said.not_examined else []
-    settle = said.settle or [way for each in own for way in each.settle]
+    settle = said.settle or [way for each in result.judges for way in sentences(each.told, words, each).settle]
     below += [words.text("checked.settle", how=settle[0])] if settle else []
     return Screen(recognised(result, words), answer, table, said, below)
 
@@ -184,7 +189,7 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
             yield Paragraph(words.say(each.verdict), "verdict")
         yield Paragraph(words.say(each.rival))
         before = f"{number}_" if several else ""
-        yield from _told(each.told, words, folder, before, level=3 if several else 2)
+        yield from _told(each.told, words, folder, before, level=3 if several else 2, of=each)
         yield from _pictures(result, each, words, folder, before)
     yield from _told(result.together, words, folder, "all_", heading=words.text("checked.together") if several else "")
     yield Heading(words.text("checked.read"))
@@ -201,8 +206,17 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
     yield Paragraph(words.text("common.not_applicable"), "small")
 
 
-def _told(told: Told, words: Words, folder: Path, before: str, *, level: int = 2, heading: str = "") -> Iterator[Block]:
-    said = sentences(told, words)
+def _told(
+    told: Told,
+    words: Words,
+    folder: Path,
+    before: str,
+    *,
+    level: int = 2,
+    heading: str = "",
+    of: JudgeCheck | None = None,
+) -> Iterator[Block]:
+    said = sentences(told, words, of)
     if heading and (any(said) or told.figures or told.tables):
         yield Heading(heading)
     for name, listed in zip(("findings", "details", "not_examined", "settle"), said, strict=True):
@@ -238,6 +252,7 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
     judges = [
         {"judge": each.judge, "criterion": each.criterion, "standing": each.standing, "key": each.verdict.key}
         | {"answer": words.say(each.verdict), "rival": words.say(each.rival), "n": each.n, "groups": each.groups}
+        | ({} if each.settle is None else {"settle": words.say(each.settle)})
         | told(each.told)
         for each in result.judges
     ]

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,94 +68,120 @@ class Marks:
     paired: bool
 
 
-def characters(texts: Sequence[str]) -> tuple[list[str], Array]:
-    """The different characters, and how often each text has each, shape (n_texts, n_characters)."""
-    sizes = np.array([len(text) for text in texts], dtype=np.intp)
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    kinds, place = np.unique(codes, return_inverse=True)
-    cells = np.repeat(np.arange(sizes.size), sizes) * max(1, kinds.size) + place
-    bag = np.bincount(cells, minlength=sizes.size * kinds.size).reshape(sizes.size, kinds.size)
-    return [chr(code) for code in kinds], bag.astype(np.float64)
+class _Read(NamedTuple):
+    """Texts, taken apart once: how often each has which word, the first and last of them, and how often each has which
+    of the different characters, shape (n_texts, n_characters)."""
+
+    texts: Sequence[str]
+    words: list[Counter[str]]
+    ends: list[tuple[str, str]]
+    signs: list[str]
+    bag: Array
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> _Read:
+        """Read texts."""
+        words, ends = [], []
+        for text in texts:
+            own = _WORD.findall(text)
+            words.append(Counter(own))
+            ends.append((own[0].lower(), own[-1].lower()) if own else ("", ""))
+        codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+        kinds = np.flatnonzero(np.bincount(codes, minlength=1))
+        place = np.zeros(int(kinds.max(initial=0)) + 1, dtype=np.intp)
+        place[kinds] = np.arange(kinds.size)
+        cells = np.repeat(np.arange(len(texts)) * kinds.size, [len(text) for text in texts]) + place[codes]
+        bag = np.bincount(cells, minlength=len(texts) * kinds.size).reshape(len(texts), kinds.size)
+        return cls(texts, words, ends, [chr(code) for code in kinds], bag.astype(np.float64))
+
+    def counted(self) -> Array:
+        """COUNTS of each text, shape (n_texts, len(COUNTS))."""
+        sizes = self.bag.sum(axis=1)
+
+        def signs(those: Callable[[str], bool]) -> Array:
+            return np.asarray(self.bag[:, [those(sign) for sign in self.signs]].sum(axis=1))
+
+        def words(of_each: Callable[[str], int]) -> Array:
+            return np.array([sum(of_each(word) * n for word, n in own.items()) for own in self.words], dtype=np.float64)
+
+        n_words = words(lambda word: 1)
+        sentences = [[part for part in _SENTENCE_END.split(text) if part.strip()] or [""] for text in self.texts]
+        n_sentences = np.array([len(own) for own in sentences], dtype=np.float64)
+        first, last = (np.array([len(own[end].split()) for own in sentences], dtype=np.float64) for end in (0, -1))
+        commas = np.array([text.find(",") for text in self.texts])
+        named = {name: signs(lambda sign, own=own: sign in own) for name, own in _PUNCTUATION.items()}  # type: ignore[misc]
+        marks = signs(lambda sign: not sign.isalnum() and not sign.isspace())
+        found = {
+            "characters": sizes,
+            "words": n_words,
+            "sentences": n_sentences,
+            "lines": signs("\n".__eq__) + 1,
+            "word_length": words(len) / np.maximum(1, n_words),
+            "longest_word": np.array([max(map(len, own), default=0) for own in self.words], dtype=np.float64),
+            "sentence_length": n_words / n_sentences,
+            "first_sentence": first,
+            "last_sentence": last,
+            "first_comma": np.where(commas < 0, sizes, commas),
+            "capitals": signs(str.isupper),
+            "capitals_share": signs(str.isupper) / np.maximum(1, sizes),
+            "capital_words": words(lambda word: word[0].isupper()),
+            "digits": signs(str.isdigit),
+            "numbers": np.array([len(_NUMBER.findall(text)) for text in self.texts], dtype=np.float64),
+            **named,
+            "other_marks": marks - np.sum(list(named.values()), axis=0),
+            "different_words": np.array([len({word.lower() for word in own}) for own in self.words])
+            / np.maximum(1, n_words),
+        }
+        return np.column_stack([found[name] for name in COUNTS])
+
+    def letters(self) -> Array:
+        """How often each character and each ending of a word occurs, and characters as shares, standardised and cut
+        off at four standard deviations; shape (n_texts, k)."""
+        lower = [sign.lower() for sign in self.signs]
+        names = sorted(set(lower))
+        bag = np.zeros((len(self.texts), len(names)))
+        np.add.at(bag.T, [names.index(sign) for sign in lower], self.bag.T)
+        endings: list[Counter[str]] = [Counter() for _ in self.texts]
+        for own, found in zip(self.words, endings, strict=True):
+            for word, n in own.items():
+                if len(word) > STEM:
+                    found[word[-2:].lower()] += n
+        often = Counter(name for own in endings for name in own)
+        known = sorted(name for name, n in often.items() if n >= len(self.texts) / 20)
+        ends = np.array([[own[name] for name in known] for own in endings], dtype=np.float64)
+        table = np.column_stack([bag, bag / np.maximum(1, bag.sum(axis=1, keepdims=True)), ends])
+        spread = table.std(axis=0)
+        return np.clip((table - table.mean(axis=0)) / np.where(spread > 0, spread, 1), -4, 4)
+
+    def marked(self) -> tuple[list[tuple[str, str]], Marked]:
+        """Words, beginnings, endings, shapes of numbers, first and last words that at least two texts have; shape
+        (n_marks, n_texts)."""
+        where: dict[tuple[str, str], list[int]] = {}
+        for place, (text, own, (first, last)) in enumerate(zip(self.texts, self.words, self.ends, strict=True)):
+            words = {word.lower() for word in own}
+            seen = {("word", "0" * len(word) if word.isdigit() else word) for word in words}
+            for word in words:
+                if len(word) > STEM:
+                    seen |= {("stem", word[:STEM]), ("ending", word[-2:])}
+            seen |= {("number", f"0{mark}0") for mark in set(_IN_NUMBER.findall(text))}
+            seen |= {("first", first), ("last", last)} if first else set()
+            for mark in seen:
+                where.setdefault(mark, []).append(place)
+        # In one order, whatever the order of sets: of two marks of the same texts the first is kept.
+        shared = (mark for mark, places in where.items() if len(places) >= 2)
+        often = sorted(shared, key=lambda mark: (mark[0] != "word", mark))
+        if len(often) > MOST_WORDS:
+            n = len(self.texts)
+            often = sorted(often, key=lambda mark: -min(len(where[mark]), n - len(where[mark])))[:MOST_WORDS]
+        table = np.zeros((len(often), len(self.texts)), dtype=np.float32)
+        for row, mark in enumerate(often):
+            table[row, where[mark]] = 1
+        return often, table
 
 
 def counts(texts: Sequence[str]) -> Array:
     """COUNTS of each text, shape (n_texts, len(COUNTS))."""
-    if not len(texts):
-        return np.zeros((0, len(COUNTS)))
-    signs, bag = characters(texts)
-    sizes = bag.sum(axis=1)
-
-    def of(those: Sequence[bool]) -> Array:
-        return np.asarray(bag[:, np.array(those, dtype=bool)].sum(axis=1))
-
-    words = [_WORD.findall(text) for text in texts]
-    n_words = np.array([len(own) for own in words], dtype=np.float64)
-    sentences = [[part for part in _SENTENCE_END.split(text) if part.strip()] or [""] for text in texts]
-    n_sentences = np.array([len(own) for own in sentences], dtype=np.float64)
-    first, last = ([len(own[end].split()) for own in sentences] for end in (0, -1))
-    commas = [text.find(",") for text in texts]
-    letters = np.array([sum(map(len, own)) for own in words], dtype=np.float64)
-    capitals = of([sign.isupper() for sign in signs])
-    named = {name: of([sign in of_name for sign in signs]) for name, of_name in _PUNCTUATION.items()}
-    marks = of([not sign.isalnum() and not sign.isspace() for sign in signs])
-    found = {
-        "characters": sizes,
-        "words": n_words,
-        "sentences": n_sentences,
-        "lines": of([sign == "\n" for sign in signs]) + 1,
-        "word_length": letters / np.maximum(1, n_words),
-        "longest_word": np.array([max(map(len, own), default=0) for own in words], dtype=np.float64),
-        "sentence_length": n_words / n_sentences,
-        "first_sentence": np.array(first, dtype=np.float64),
-        "last_sentence": np.array(last, dtype=np.float64),
-        "first_comma": np.where(np.array(commas) < 0, sizes, commas),
-        "capitals": capitals,
-        "capitals_share": capitals / np.maximum(1, sizes),
-        "capital_words": np.array([sum(word[0].isupper() for word in own) for own in words], dtype=np.float64),
-        "digits": of([sign.isdigit() for sign in signs]),
-        "numbers": np.array([len(_NUMBER.findall(text)) for text in texts], dtype=np.float64),
-        **named,
-        "other_marks": marks - np.sum(list(named.values()), axis=0),
-        "different_words": np.array([len({word.lower() for word in own}) for own in words]) / np.maximum(1, n_words),
-    }
-    return np.column_stack([found[name] for name in COUNTS])
-
-
-def _letters(texts: Sequence[str]) -> Array:
-    """How often each character and each ending of a word occurs, and characters as shares, standardised and cut off."""
-    lower = [text.lower() for text in texts]
-    bag = characters(lower)[1]
-    endings = [Counter(word[-2:] for word in _WORD.findall(text) if len(word) > STEM) for text in lower]
-    often = [name for name, n in Counter(name for own in endings for name in own).items() if n >= len(texts) / 20]
-    ends = np.array([[own[name] for name in sorted(often)] for own in endings], dtype=np.float64)
-    table = np.column_stack([bag, bag / np.maximum(1, bag.sum(axis=1, keepdims=True)), ends])
-    spread = table.std(axis=0)
-    return np.clip((table - table.mean(axis=0)) / np.where(spread > 0, spread, 1), -4, 4)
-
-
-def _worded(texts: Sequence[str]) -> tuple[list[tuple[str, str]], Marked]:
-    """Words, beginnings, endings, shapes of numbers, first and last words that at least two texts have; shape (n_marks,
-    n_texts)."""
-    where: dict[tuple[str, str], list[int]] = {}
-    for place, text in enumerate(texts):
-        words = [word.lower() for word in _WORD.findall(text)]
-        seen = {("word", "0" * len(word) if word.isdigit() else word) for word in words}
-        seen |= {("stem", word[:STEM]) for word in words if len(word) > STEM}
-        seen |= {("ending", word[-2:]) for word in words if len(word) > STEM}
-        seen |= {("number", f"0{mark}0") for mark in _IN_NUMBER.findall(text)}
-        seen |= {("first", word) for word in words[:1]} | {("last", word) for word in words[-1:]}
-        for mark in seen:
-            where.setdefault(mark, []).append(place)
-    # In one order, whatever the order of sets: of two marks of the same texts the first is kept.
-    often = sorted(
-        (mark for mark, places in where.items() if len(places) >= 2), key=lambda mark: (mark[0] != "word", mark)
-    )
-    if len(often) > MOST_WORDS:
-        often = sorted(often, key=lambda mark: -min(len(where[mark]), len(texts) - len(where[mark])))[:MOST_WORDS]
-    table = np.zeros((len(often), len(texts)), dtype=np.float32)
-    for row, mark in enumerate(often):
-        table[row, where[mark]] = 1
-    return often, table
+    return _Read.of(texts).counted()
 
 
 def _cuts(values: Array, parts: int) -> Array:
@@ -169,13 +196,13 @@ def marks(texts: Sequence[str], others: Sequence[str] | None = None) -> Marks:
     """Collect the marks of texts, or of pairs of each text with the one at the same place in `others`."""
     n = len(texts)
     both = [*texts, *(others or ())]
-    names, table = _worded(both)
-    counted = counts(both)
+    read = _Read.of(both)
+    (names, table), counted = read.marked(), read.counted()
     words = [row for row, (kind, _) in enumerate(names) if kind == "word"]
     rare = np.log(len(both) / np.maximum(1, table[words].sum(axis=1)))
     weighted = table[words].T.astype(np.float64) * rare
     weighted /= np.maximum(1e-12, np.sqrt(np.sum(weighted**2, axis=1)))[:, None]
-    features = [weighted, bent(counted), _letters(both)]
+    features = [weighted, bent(counted), read.letters()]
     paired = others is not None
     if paired:
         features = [own[:n] - own[n:] for own in features]
@@ -375,11 +402,18 @@ class Surface:
         self.seen, self.fitted = seen, np.flatnonzero(fitted)
         self.folds = rng.permutation(np.arange(n_groups) % n_folds)[groups]
         self._folds = np.unique(self.folds[self.fitted], return_inverse=True)[1]
+        self._foretold: dict[tuple[bytes, bool], Array] = {}
         self._ridges = [Ridge(table[self.fitted], self._folds, intercept=not seen.paired) for table in seen.features]
 
     def foretell(self, targets: Array, *, shares: bool) -> Array:
         """What the other folds say of each fitted row, shape (n_targets, n_fitted): the learners, stacked with weights
-        of 0 or more. `targets`, shape (n_targets, n_rows), are NaN where not known; shares from 0 to 1, or any."""
+        of 0 or more. `targets`, shape (n_targets, n_rows), are NaN where not known; shares from 0 to 1, or any. What
+        was foretold before (the labels, for each further judge) is kept."""
+        if (key := (targets.tobytes(), shares)) not in self._foretold:
+            self._foretold[key] = self._foretell(targets, shares=shares)
+        return self._foretold[key]
+
+    def _foretell(self, targets: Array, *, shares: bool) -> Array:
         of_boosting = boosted(self.seen, targets, self.folds, shares=shares)[:, self.fitted]
         out = np.empty_like(of_boosting)
         for row, target in enumerate(targets[:, self.fitted]):

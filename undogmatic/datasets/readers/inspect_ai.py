@@ -66,7 +66,7 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         sample_id, text, own = str(sample.get("id")), _output(sample), kept(sample.get("metadata"))
         anew = list(dict.fromkeys(outputs[sample_id])).index(text)
         repeat = times[sample_id, text] = times.get((sample_id, text), -1) + 1
-        row = facts(sample.get("metadata")) | {
+        row = {key: WORDS.get(value, value) for key, value in facts(sample.get("metadata")).items()} | {
             "item": f"{sample_id} ({anew + 1})" if anew else sample_id,
             "group": sample_id,
             "repeat": repeat,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.errors import DataError
+from undogmatic.records.records import OVERALL
 from undogmatic.safety.outside import Unreadable, brief, decoded, json_value, opened, read_bytes, read_lines
 
 if TYPE_CHECKING:
@@ -148,7 +149,9 @@ def framed(rows: list[Row], problems: list[str], source: str, name: str) -> pd.D
     """Rows as the table that `Reader.read` returns. Raises DataError where there are none."""
     import pandas as pd
 
-    rows = [{key: str(v) if key in NAMES and v is not None else cell(v) for key, v in row.items()} for row in rows]
+    rows = _with_people(rows, source, problems)
+    # Without a number of the repeat a verdict beside two labels would be taken for two.
+    rows = [{"repeat": 0} | {k: _plain(k, value) for k, value in row.items()} for row in rows]
     if not rows:
         left = f" {problems[0]}" if problems else ""
         raise DataError(f"{source}: {name} without a single verdict or label.{left}")
@@ -161,6 +164,49 @@ def framed(rows: list[Row], problems: list[str], source: str, name: str) -> pd.D
     frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in order})
     frame.attrs |= {"problems": problems, "reader": name, "source": source}
     return frame
+
+
+def _plain(name: str, value: Any) -> Any:
+    return str(value) if name in NAMES and value is not None else cell(value)
+
+
+_PEOPLE = re.compile(
+    r"(human|label|gold|expert|annotator|rater)([_ ]?(label|score|rating|verdict|grade|\d{1,3}))?", re.I
+)
+
+
+def people_among(names: Iterable[str], criteria: Iterable[Any]) -> dict[str, list[Any]]:
+    """The facts that are labels by their names (`human_label`, `gold`, `human_score_2`, and with the name of a
+    criterion behind it `human_clarity`), with the criteria that they are on: the one that is named, else the only one
+    or the overall one."""
+    known, found = list(criteria), dict[str, list[Any]]()
+    for name in names:
+        named = [each for each in known if each and name.lower().endswith(f"_{each}".lower())]
+        bare = name[: -len(str(named[0])) - 1] if named else name
+        if name not in COLUMNS and _PEOPLE.fullmatch(bare):
+            overall = [each for each in known if each in (None, OVERALL)]
+            found[name] = named[:1] or overall or (known if len(known) == 1 else [])
+    return found
+
+
+def _with_people(rows: list[Row], source: str, problems: list[str]) -> list[Row]:
+    """The rows with the labels among their facts, where they have no others: a row for each."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    if "label" in names:
+        return rows
+    people = people_among(names, dict.fromkeys(row.get("criterion") for row in rows))
+    for name in [name for name, meant in people.items() if not meant]:
+        way = f"Name the column after one, e.g. {name}_CRITERION"
+        problems.append(f"{source}: `{name}` seems to hold labels, and it is not known on which criterion. {way}.")
+        del people[name]
+    if not people:
+        return rows
+    found: list[Row] = []
+    for row in rows:
+        told = {n: v for n in people if (v := row.get(n)) not in (None, "") and row.get("criterion") in people[n]}
+        bare = {key: value for key, value in row.items() if key not in people}
+        found += [bare | {"label": number(value), "rater": name} for name, value in told.items()] or [bare]
+    return found
 
 
 def _settle(rows: list[Row], name: str) -> None:
@@ -251,8 +297,7 @@ def joined(verdicts: list[Row], labels: list[Row], path: Path | str, problems: l
     for row in labels:
         by_key.setdefault((row["item"], row.get("criterion")), []).append(row)
     judges: dict[Any, dict[Any, None]] = {}
-    for verdict in verdicts:
-        row = {"repeat": 0} | verdict  # or a verdict beside two labels would be taken for two
+    for row in verdicts:
         judges.setdefault(row.get("criterion"), {})[row.get("judge")] = None
         of_item = by_key.get((row["item"], row.get("criterion")), [{}])
         yield from (row | {key: label[key] for key in ("label", "rater") if key in label} for label in of_item)

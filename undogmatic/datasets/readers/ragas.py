@@ -1,7 +1,7 @@
 """Reads results of Ragas as pandas writes them (CSV, JSON): one verdict per row and metric.
 
-Ragas does not write down which model judged, so the judge is `ragas` and a metric is a criterion. A column that begins
-with `human` or `label` holds labels: of the metric that it names (`human_correct`), else of the only one.
+Ragas does not write down which model judged, so the judge is `ragas` and a metric is a criterion. A column of labels is
+on the metric that it names (`human_correct`), else on the only one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, first_of, joined, number, records, text_of
+from undogmatic.datasets.readers.log import (
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    first_of,
+    number,
+    people_among,
+    records,
+    text_of,
+)
 
 JUDGE = "ragas"
 _INPUTS = (
@@ -28,27 +39,20 @@ def _claims(head: Head) -> bool:
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
-    names = dict.fromkeys(name for _, row in given for name in row if name not in _INPUTS)
-    people = [name for name in names if name.lower().startswith(("human", "label"))]
-    metrics = [name for name in names if name not in people and _is_metric(row.get(name) for _, row in given)]
+    names = [name for name in dict.fromkeys(name for _, row in given for name in row) if name not in _INPUTS]
+    numbers = [name for name in names if _is_metric(row.get(name) for _, row in given)]
+    metrics = [name for name in numbers if name not in people_among(numbers, numbers)]
     groups: dict[str, str] = {}
-    verdicts, labels = list[Row](), list[Row]()
     for count, (place, row) in enumerate(given, 1):
         asked = text_of(row.get("user_input")) or ""
-        about: Row = {name: cell(row.get(name)) for name in names if name not in people and name not in metrics}
+        about: Row = {name: cell(row.get(name)) for name in names if name not in metrics}
         about |= {"item": str(row.get("id") or f"row {count}"), "group": groups.setdefault(asked, f"row {count}")}
         about |= {"text": text_of(row.get("response")), "input": asked, "context": text_of(row.get("reference"))}
         about |= {"place": place}
         for metric in metrics:
             value = cell(number(row.get(metric)))
             said = {"reason": "the metric has no value"} if value is None else {"verdict": value}
-            verdicts.append(about | {"judge": JUDGE, "criterion": metric} | said)
-        for name in people:
-            meant = [metric for metric in metrics if name.lower().endswith(metric.lower())] or metrics
-            value = cell(number(row.get(name)))
-            if value is not None and len(meant) == 1:
-                labels.append(about | {"criterion": meant[0], "label": value, "rater": name})
-    yield from joined(verdicts, labels, source, problems)
+            yield about | {"judge": JUDGE, "criterion": metric} | said
 
 
 def _is_metric(cells: Iterator[Any]) -> bool:
