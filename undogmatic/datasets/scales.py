@@ -267,7 +267,8 @@ def _categories(
     if words and given and not set(words) & set(given) and not (order and their_order):
         known = _order_of(set(words) | set(given)) if kind == "ordered" else None
         if known is None:
-            typed = f"--scale '{'<'.join(words)}' --human-scale '{'<'.join(given)}'"
+            shown = ["<".join(sorted(each, key=lambda word: number_of(word) or 0.0)) for each in (words, given)]
+            typed = f"--scale '{shown[0]}' --human-scale '{shown[1]}'"
             way = typed if len(words) == len(given) <= MOST_TYPED else "--scale 'bad<ok<good' --human-scale '1<2<3'"
             raise ConfigError(
                 f"labels and verdicts have no category in common: labels {_some(labels)}; verdicts {_some(verdicts)}. "
