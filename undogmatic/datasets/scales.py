@@ -267,8 +267,10 @@ def _categories(
     if words and given and not set(words) & set(given) and not (order and their_order):
         known = _order_of(set(words) | set(given)) if kind == "ordered" else None
         if known is None:
-            shown = ["<".join(sorted(each, key=lambda word: number_of(word) or 0.0)) for each in (words, given)]
-            typed = f"--scale '{shown[0]}' --human-scale '{shown[1]}'"
+            of_judge, of_people = (
+                "<".join(sorted(each, key=lambda word: number_of(word) or 0.0)) for each in (words, given)
+            )
+            typed = f"--scale '{of_judge}' --human-scale '{of_people}'"
             way = typed if len(words) == len(given) <= MOST_TYPED else "--scale 'bad<ok<good' --human-scale '1<2<3'"
             raise ConfigError(
                 f"labels and verdicts have no category in common: labels {_some(labels)}; verdicts {_some(verdicts)}. "
