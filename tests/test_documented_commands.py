@@ -138,7 +138,10 @@ WHY_NOT = {
         "undogmatic check data/check/demo.csv --judge judge_careful --card card.json --card card.svg --judge-config "
         "model=gpt-5 prompt=@prompt.txt",
     ],
+    "serves a page until it is stopped; tests/review/test_page.py": ["undogmatic label FILE"],
+    "judges a run again; tests/cli/test_rejudge.py": ["undogmatic rejudge RUN model=gpt"],
     "ends with the status of the gate; tests/cli/test_gate.py": [
+        "undogmatic gate",
         "undogmatic gate card.json",
         "undogmatic gate card.json model=gpt-5 prompt=@prompt.txt",
         "undogmatic gate card.json --data new.csv --junit gate.xml --markdown gate.md",

@@ -116,12 +116,13 @@ def test_labels_and_items_are_those_of_the_card(tmp_path: Path) -> None:
     now = own.digests
     asked = GateConfig(standing="supported", labels=now.labels[:12])
     assert hold(gate.of_card(own), asked, digests=now).outcome == "pass"
-    assert hold(gate.of_card(own), asked, digests=now.model_copy(update={"items": "0" * 64})).outcome == "void"
+    for what in ("verdicts", "labels", "items"):
+        assert hold(gate.of_card(own), asked, digests=now.model_copy(update={what: "0" * 64})).outcome == "void"
     assert hold(gate.of_card(own), GateConfig(standing="supported", labels="0" * 8)).outcome == "void"
 
 
 def gated(low: float | None, high: float | None, **fields: Any) -> Gated:
-    bare = Gated("j", {"a.b": (low, high), "a.c": None}, {"j": "supported"}, {}, "", "", datetime.date(2026, 1, 1))
+    bare = Gated("j", {"a.b": (low, high), "a.c": None}, {"j": "supported"}, {}, "", "", "", datetime.date(2026, 1, 1))
     return replace(bare, **fields)
 
 

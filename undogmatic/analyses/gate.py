@@ -93,6 +93,7 @@ class Gated:
     figures: Mapping[str, Ends | None]
     standings: Mapping[str, Standing]
     settings: Mapping[str, str]
+    verdicts: str
     labels: str
     items: str
     made: datetime.date
@@ -105,7 +106,7 @@ def of_card(card: TrustCard) -> Gated:
     figures = {name: figure.limits for name, figure in card.figures.items()}
     digests = card.digests
     standings: dict[str, Standing] = {card.judge: card.standing}
-    bound = (card.settings, digests.labels, digests.items, card.made, card.expires)
+    bound = (card.settings, digests.verdicts, digests.labels, digests.items, card.made, card.expires)
     return Gated(card.judge, figures, standings, *bound)
 
 
@@ -123,7 +124,7 @@ def of_run(path: str) -> Gated:
     digest, status = str(facts.get("dataset_digest", "")), str(facts.get("status", ""))
     known = {key: setting(value) for key, value in settings.items()}
     standings = facts.get("standing") or {}
-    return Gated(str(facts.get("name", path)), figures, standings, known, digest, digest, made, status=status)
+    return Gated(str(facts.get("name", path)), figures, standings, known, "", digest, digest, made, status=status)
 
 
 def _end(value: float | None) -> float | None:
@@ -286,10 +287,14 @@ def _void(
         told.append(
             (f"judge.{name}", key, {"option": name, "now": now} | ({"then": then} if then and now != then else {}))
         )
-    ways = {"labels": ("gate.labels_same", "gate.labels_differ"), "items": ("gate.items_same", "gate.items_differ")}
+    ways = {
+        "verdicts": ("gate.verdicts_same", "gate.verdicts_differ"),
+        "labels": ("gate.labels_same", "gate.labels_differ"),
+        "items": ("gate.items_same", "gate.items_differ"),
+    }
     for what, (same, differ) in ways.items():
         bound = getattr(gated, what)
-        for wanted in filter(None, (getattr(config, what), getattr(digests, what, None))):
+        for wanted in filter(None, (getattr(config, what, None), getattr(digests, what, None))):
             if bound.startswith(wanted):
                 told.append((what, same, {"then": bound[:12]}))
             else:
@@ -297,4 +302,4 @@ def _void(
     return [Held(name, "pass" if key in _GOOD else "void", Finding(key, values)) for name, key, values in told]
 
 
-_GOOD = ("gate.young", "gate.setting_same", "gate.labels_same", "gate.items_same")
+_GOOD = ("gate.young", "gate.setting_same", "gate.verdicts_same", "gate.labels_same", "gate.items_same")

@@ -362,7 +362,7 @@ CHECK = Rules("check.verdict_", (
     Rule("surface", "undecided", lambda e: e.rival.outcome == "as_good", _AGREES),
     Rule("follows", "undecided", lambda e: e.rival.outcome == "follows", _AGREES),
     Rule("open", "undecided", lambda e: e.estimate.low <= e.least, f"{_AGREES} least"),
-    Rule("missing", "undecided", lambda e: e.estimate.worst_low <= 0, "judge agrees missing=agreement.missing"),
+    Rule("missing", "undecided", lambda e: e.estimate.worst_low <= e.least, "judge agrees missing=agreement.missing"),
     Rule("order", "undecided", lambda e: e.one_order, _AGREES),
     Rule("no_texts", "undecided", lambda e: e.rival.outcome == "no_texts", _AGREES),
     Rule("few_texts", "undecided", lambda e: e.rival.outcome == "few", _AGREES),

@@ -60,9 +60,11 @@ class CardData(Record):
 
 
 class Digests(Record):
-    """What a card is bound to: SHA-256 (hex) of the judge (its name and what is known of it), labels and items."""
+    """What a card is bound to: SHA-256 (hex) of the judge (its name and what is known of it), of what it said, of the
+    labels and of the items."""
 
     judge: str
+    verdicts: str
     labels: str
     items: str
 
@@ -135,10 +137,12 @@ def setting(value: Any) -> str:
 
 
 def table_digests(table: VerdictTable, judge: str, criterion: str) -> Digests:
-    """The digests of a judge, of the labels on a criterion and of the items. The order of rows and columns changes none
-    of them."""
-    labels = table.labels[table.labels["criterion"] == criterion]
-    return Digests(judge=judge_digest(table, judge), labels=labels_digest(labels), items=items_digest(table))
+    """The digests of a judge, of its verdicts and of the labels on a criterion, and of the items. The order of rows and
+    columns changes none of them."""
+    own = table.of(judge, criterion)
+    said = rows_digest(own.verdicts[["item", "repeat", "order", "verdict"]])
+    labels, items = labels_digest(own.labels), items_digest(table)
+    return Digests(judge=judge_digest(table, judge), verdicts=said, labels=labels, items=items)
 
 
 def judge_digest(table: VerdictTable, judge: str) -> str:
