@@ -141,10 +141,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as passing:
         out = (given.out or Path(passing)).resolve()
         out.mkdir(parents=True, exist_ok=True)
-        found = [pd.read_csv(RESULTS, keep_default_na=False)] if given.write and RESULTS.exists() else []
+        found = []
         for row in rows(given.judges, given.seeds, asked, given.install, out):
             found.append(pd.DataFrame([row]))
             print(row["judge"], row["seed"], row["tool"], row["reading"], row["words"], sep="\t", flush=True)
+    if given.write and RESULTS.exists():  # rows of other judges and tools stay
+        found.insert(0, pd.read_csv(RESULTS, keep_default_na=False))
     made = pd.concat(found, ignore_index=True).drop_duplicates(["judge", "seed", "tool"], keep="last")
     for column, known in (("judge", judges.CASES), ("tool", tools.TOOLS)):
         made = made[made[column].isin(known)].assign(**{column: pd.Categorical(made[column], list(known))})

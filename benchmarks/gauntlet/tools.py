@@ -118,7 +118,7 @@ def run(command: Sequence[str | Path], folder: Path, fine: Sequence[int] = (0,))
 
 
 def _jsonl(rows: pd.DataFrame, path: Path) -> Path:
-    lines = ({name: value for name, value in row.items() if value is not None} for row in rows.to_dict("records"))
+    lines = ({name: value for name, value in row.items() if not pd.isna(value)} for row in rows.to_dict("records"))
     path.write_text("".join(json.dumps(line, ensure_ascii=False, default=_plain) + "\n" for line in lines), "utf-8")
     return path
 
@@ -238,7 +238,9 @@ def _judgekit(programs: Path, case: Case, folder: Path) -> str:
             "ordered": ("score", rows[column].map(GRADES.index) if case.kind == "ordered" else None),
             "numeric": ("score", rows[column]),
         }[case.kind]
-        _jsonl(pd.DataFrame(about | {"judge_id": name, field: values}), folder / f"{name}.jsonl")
+        own = pd.DataFrame(about | {"judge_id": name, field: values})
+        own = own if name == "judge" else own.drop_duplicates("item_id")  # a label holds for both orders
+        _jsonl(own, folder / f"{name}.jsonl")
     return run([programs / "judgekit", "report", "judge.jsonl", "--human", "human.jsonl"], folder)
 
 

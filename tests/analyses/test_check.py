@@ -38,7 +38,7 @@ CHOICES = np.vstack([GOOD, GOOD])
 FIRST = np.vstack([np.zeros(N), np.ones(N)])  # the first place holds the first output as given, the second swapped
 HOLES = np.where(np.arange(N) < 50, np.nan, GOOD)
 CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
-    "good": (lambda: judged(GOOD), "limited", "supported"),
+    "good": (lambda: judged(GOOD), "believed", "supported"),
     "coin": (lambda: judged(noisy(LABELS, 0.5, 3)), "coin", "refuted"),
     "a short coin": (
         lambda: verdict_table("pass_fail", noisy(LABELS, 0.4, 9)[:24], LABELS[:24]), "coin_open", "undecided",
@@ -72,7 +72,7 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
     ),
     "always the first": (lambda: verdict_table("pairwise", FIRST, LABELS, PAIR), "first", "refuted"),
     "one order": (lambda: verdict_table("pairwise", GOOD, LABELS, PAIR), "order", "undecided"),
-    "both orders": (lambda: verdict_table("pairwise", CHOICES, LABELS, PAIR), "limited", "supported"),
+    "both orders": (lambda: verdict_table("pairwise", CHOICES, LABELS, PAIR), "believed", "supported"),
     "grades": (
         lambda: verdict_table("numeric", GRADES + RNG.normal(0, 4, N), GRADES, {"text": TEXTS}),
         "believed", "supported",

@@ -210,7 +210,9 @@ class _Means:
             row |= {"judge_mean": float(np.nanmean(verdicts)) if not np.isnan(verdicts).all() else np.nan}
             rows.append(row | estimate.row("mean") | dict(zip(("best", "worst"), ranks[place], strict=True)))
         if rows:
-            self.told.tables["systems.means"] = pd.DataFrame(rows).sort_values("mean", ascending=False)
+            self.told.tables["systems.means"] = pd.DataFrame(rows).sort_values(
+                "mean", ascending=False, ignore_index=True
+            )
         if pairs:
             _ranked(self.told, kept, [row["mean"] for row in rows], apart, self.options)
             self._closest(kept, [row["mean"] for row in rows], apart, [row["labels"] for row in rows])
@@ -296,7 +298,7 @@ def _choices(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         n = int((rows["one"] == name).sum() + (rows["other"] == name).sum())
         row: dict[str, Any] = {"system": name, "choices": n}
         table.append(row | chance.row("strength") | dict(zip(("best", "worst"), found.ranks[place], strict=True)))
-    told.tables["systems.strengths"] = pd.DataFrame(table).sort_values("strength", ascending=False)
+    told.tables["systems.strengths"] = pd.DataFrame(table).sort_values("strength", ascending=False, ignore_index=True)
     order = [str(names[k]) for k in np.argsort([-one.value for one in found.strengths])]
     counts: dict[str, Any] = {"pairs": len(found.differences), "separable": found.separable, "systems": len(names)}
     counts |= {"n": len(decided), "ties": ties}

@@ -254,6 +254,10 @@ def _percent(ends: tuple[float, float], other: tuple[float, float]) -> bool:
     return {ends, other} == {(0.0, 1.0), (0.0, 100.0)}
 
 
+MOST_TYPED = 7
+"""Most categories of which an error shows how to type them."""
+
+
 def _categories(
     kind: Kind, verdicts: Cells, labels: Cells, order: list[str], their_order: list[str], declared: Declared
 ) -> Scales:
@@ -263,9 +267,14 @@ def _categories(
     if words and given and not set(words) & set(given) and not (order and their_order):
         known = _order_of(set(words) | set(given)) if kind == "ordered" else None
         if known is None:
+            of_judge, of_people = (
+                "<".join(sorted(each, key=lambda word: number_of(word) or 0.0)) for each in (words, given)
+            )
+            typed = f"--scale '{of_judge}' --human-scale '{of_people}'"
+            way = typed if len(words) == len(given) <= MOST_TYPED else "--scale 'bad<ok<good' --human-scale '1<2<3'"
             raise ConfigError(
                 f"labels and verdicts have no category in common: labels {_some(labels)}; verdicts {_some(verdicts)}. "
-                "Declare the categories of both in the same order, e.g. --scale 'bad<ok<good' --human-scale '1<2<3'."
+                f"Declare the categories of both, the lowest first and in the same order, e.g. {way}."
             )
     if kind == "ordered":
         if order:

@@ -158,11 +158,12 @@ def svg(card: TrustCard) -> str:
     """A small picture of the card: judge, standing, agreement, until when and the seal."""
     words = words_of(card.language)
     found = headline(card.figures)
+    limited = len(card.limits) if card.standing == "supported" else 0
     told = "" if found is None else ": ".join(_figure(*found, words)[:2]) + " " + _figure(*found, words)[2]
     lines = (
         ("title", words.text("card.badge")),
         ("judge", card.judge),
-        ("standing", words.text(f"checked.standing_{card.standing}")),
+        ("standing", words.text("card.limited" if limited else f"checked.standing_{card.standing}", limits=limited)),
         ("small", told),
         ("small", words.text("card.until", expires=str(card.expires), seal=card.seal[:12])),
     )
