@@ -66,25 +66,22 @@ class Sheet:
         if item not in self.ids:
             raise ValueError(f"there is no item {brief(item)}")
         with self.lock:
-            before = dict(self.rows)
+            rows = dict(self.rows)
             if given is None:
-                self.rows.pop((item, self.rater), None)
+                rows.pop((item, self.rater), None)
             else:
-                label = self.scale.write(self.scale.read(given)) if not isinstance(self.scale, NumericScale) else None
-                label = label if label is not None else f"{self.scale.read(given):.10g}"
+                value = self.scale.read(given)
+                label = f"{value:.10g}" if isinstance(self.scale, NumericScale) else self.scale.write(value)
                 now = datetime.now(UTC).isoformat(timespec="seconds")
                 values = (item, self.rater, label, comment[:LONGEST_COMMENT], now)
-                self.rows[item, self.rater] = dict(zip(COLUMNS, values, strict=True))
-            try:
-                self._write()
-            except BaseException:
-                self.rows = before
-                raise
+                rows[item, self.rater] = dict(zip(COLUMNS, values, strict=True))
+            self._write(rows)
+            self.rows = rows  # only what was written counts
 
-    def _write(self) -> None:
+    def _write(self, rows: Mapping[tuple[str, str], Mapping[str, str]]) -> None:
         import pandas as pd
 
-        files.write(self.out, files.csv(pd.DataFrame(list(self.rows.values()), columns=list(COLUMNS))))
+        files.write(self.out, files.csv(pd.DataFrame(list(rows.values()), columns=list(COLUMNS))))
 
     @property
     def done(self) -> list[str]:
