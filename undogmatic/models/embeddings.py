@@ -33,6 +33,7 @@ from undogmatic.models.calls import Gateway, Reply, ReplyCache
 from undogmatic.models.embedded import EmbeddedModel
 from undogmatic.records.records import digest
 from undogmatic.records.wordings import Licence
+from undogmatic.safety.outside import opened
 
 MOST_KEPT = 40_000_000  # numbers of vectors that are kept in memory (160 MB); then it begins anew
 _reading = threading.RLock()  # two at once would only slow one another, and might read a text twice
@@ -106,7 +107,7 @@ AT_ONCE = 64
 
 @functools.cache
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
