@@ -97,7 +97,7 @@ class Alarm:
             self._seen.append((completion, of_it, float(given)))
         if self._start is None and len(self._seen) >= self.sample:
             drawn = self._drawn()
-            if len(drawn.groups or ()) >= FEWEST:
+            if np.size(drawn.first) >= FEWEST:
                 self._start, self.begun, self._due = drawn, now, now + self.every
         elif self._start is not None and now >= self._due and self._seen:
             self._due = now + self.every
