@@ -145,7 +145,11 @@ class _Builder:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
             raise DataError(f"{self.frames[0].name}: {shown} is empty in every row. Name other columns with --judge.")
         declared = Declared(options.kind, options.scale, options.human_scale, options.passes)
-        scales = find_scales(of_verdicts, of_labels, declared, columns.pairwise)
+        try:
+            scales = find_scales(of_verdicts, of_labels, declared, columns.pairwise)
+        except ConfigError as error:
+            shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
+            raise ConfigError(f"{', '.join(frame.name for frame in self.frames)}, columns {shown}: {error}") from None
         by_criterion = self._by_criterion(verdicts, labels, declared, scales)
         self.notes += scales.notes
         verdicts["verdict"], verdicts["reason"] = self._values(verdicts, of_verdicts, scales, by_criterion, "verdicts")
