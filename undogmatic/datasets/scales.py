@@ -8,59 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from undogmatic.datasets.cells import Cells, fold, number_of
+from undogmatic.datasets.cells import LEXICON, Cells, alternatives, fold, number_of
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import FIRST, KINDS, SECOND, TIE, Kind
 from undogmatic.safety.outside import brief
 
-PASSES = set(
-    "pass passed passes yes y sim s true t v verdadeiro verdadeira correct correto correta certo right ok okay good bom"
-    " boa approved aprovado aprovada aceito accept accepted supported safe seguro valid valido valida success sucesso"
-    " successful acceptable aceitavel adequate adequado positive positivo".split()
-)
-FAILS = set(
-    "fail failed fails no n nao false f falso falsa incorrect incorreto incorreta errado errada wrong bad ruim mau"
-    " rejected reject rejeitado reprovado reprovada unsupported unsafe inseguro invalid invalido invalida failure falha"
-    " unsuccessful unacceptable inaceitavel inadequate inadequado negative negativo".split()
-) | {"not supported", "not ok"}
-ORDERS = [
-    [each.split("|") for each in order.split(" < ")]
-    for order in (
-        "very low|muito baixo|muito baixa < low|baixo|baixa < medium|moderate|medio|media|moderado < high|alto|alta"
-        " < very high|muito alto|muito alta",
-        "terrible|awful|pessimo|pessima|very bad|muito ruim < bad|poor|ruim|mau|fraco < regular|fair|ok|okay|average"
-        "|razoavel|medio|mediano|neutral < good|bom|boa < very good|great|muito bom|muito boa|otimo|otima"
-        " < excellent|perfect|excelente|perfeito",
-        "strongly disagree|discordo totalmente|discordo fortemente < disagree|discordo|discordo parcialmente"
-        " < neutral|neutro|neither agree nor disagree|nao concordo nem discordo < agree|concordo|concordo parcialmente"
-        " < strongly agree|concordo totalmente|concordo fortemente",
-        "never|nunca < rarely|raramente < sometimes|as vezes < often|frequentemente < always|sempre",
-        "fail|failed|incorrect|no|wrong|false|incorreto|incorreta|errado|nao|falso|not supported|unsupported"
-        " < partial|partially|partially correct|partly|partially supported|parcial|parcialmente|parcialmente correto"
-        "|parcialmente correta|em parte < pass|passed|correct|yes|right|true|correto|correta|certo|sim|verdadeiro"
-        "|supported|fully correct|totalmente correto",
-        "none|nenhum|nenhuma < minor|leve|mild < moderate|moderado|moderada < major|grave|severe < critical|critico",
-        "small|pequeno|pequena < medium|medio|media < large|big|grande",
-    )
-]
-_SIDES = (
-    "{} model {}|output {}|response {}|answer {}|resposta {}|saida {}|modelo {}|option {}|candidate {}|assistant {}"
-)
+_WORDS = LEXICON["cells"]
+PASSES, FAILS = (set(alternatives(_WORDS[name])) for name in ("passes", "fails"))
+ORDERS = [[alternatives(category) for category in order.split("<")] for order in LEXICON["orders"]]
 CHOICES = {
     word: place
-    for place, names in enumerate(
-        ("1|a|first|left|primeiro|primeira|esquerda", "2|b|second|right|segundo|segunda|direita")
-    )
-    for name in names.split("|")
-    for word in (name, *(side.replace("{}", name).strip() for side in _SIDES.replace("{} ", "", 1).split("|")))
-} | dict.fromkeys(
-    (
-        "tie|tied|draw|equal|both|neither|same|c|empate|empatado|igual|iguais|ambos|ambas|nenhum|nenhuma|both good"
-        "|both bad|tie (bothbad)|tie (both bad)|bothbad|tie bothbad|no preference"
-    ).split("|"),
-    2,
-)
+    for place, names in enumerate((_WORDS["first"], _WORDS["second"]))
+    for name in alternatives(names)
+    for word in (name, *(form.replace("{}", name) for form in alternatives(_WORDS["named"])))
+} | dict.fromkeys(alternatives(_WORDS["tie"]), 2)
 """The words of a pairwise choice and the places of their categories."""
 ROUND_ENDS: Sequence[tuple[float, float]] = (
     *((0.0, 1.0), (1.0, 3.0), (1.0, 4.0), (1.0, 5.0), (1.0, 7.0), (1.0, 10.0), (0.0, 5.0), (0.0, 10.0)),
@@ -137,7 +99,7 @@ def is_two(cells: Cells) -> bool:
     return set(cells.distinct_words()) <= PASSES | FAILS | {"0", "1"}
 
 
-def _order_of(words: set[str]) -> list[list[str]] | None:
+def _order_of(words: set[str]) -> Sequence[Sequence[str]] | None:
     """The known order that all the words are from, three at least or two of one that are not pass and fail."""
     for order in ORDERS:
         places = {place for place, names in enumerate(order) for name in names if name in words}
