@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import pandas as pd
-from pydantic import BeforeValidator, PlainSerializer, ValidationError, model_validator
+from pydantic import BeforeValidator, InstanceOf, PlainSerializer, ValidationError, model_validator
 
 from undogmatic.errors import DataError
 from undogmatic.records.records import Name, Record, Text, as_number, digest, first_problem
@@ -25,6 +25,7 @@ from undogmatic.stats.estimate import Estimate
 LONGEST_SETTING = 100
 """Characters of a setting that a card shows; of a longer one, such as a prompt, it holds the digest alone."""
 TEXTS = ("text", "text_1", "text_2")
+_NONE = {"value": math.nan, "low": -math.inf, "high": math.inf, "worst": -math.inf, "best": math.inf}
 _FIGURE = ("value", "interval", "bounds", "level", "n", "groups")
 
 
@@ -40,22 +41,20 @@ def figure_row(estimate: Estimate) -> dict[str, Any]:
     return dict(zip(_FIGURE, row, strict=True))
 
 
-def _of_row(given: Any) -> dict[str, Any]:
-    """The fields of an estimate, from what `figure_row` makes of one. Raises ValueError."""
+def _of_row(given: Any) -> Estimate:
+    """The estimate of which `figure_row` makes this. Raises ValueError."""
     try:
         row = figure_row(given) if isinstance(given, Estimate) else given
         value, (low, high), bounds, level, n, groups = (row[name] for name in _FIGURE)
-        fields = {"value": math.nan if value is None else value, "level": level, "n": n, "n_groups": groups}
-        pairs = {"low": low, "high": high} | (
-            {} if bounds is None else dict(zip(("worst", "best"), bounds, strict=True))
-        )
+        numbers = {"value": value, "low": low, "high": high}
+        numbers |= {} if bounds is None else dict(zip(("worst", "best"), bounds, strict=True))
+        ends = {name: _NONE[name] if number is None else float(number) for name, number in numbers.items()}
+        return Estimate(**ends, level=float(level), n=int(n), n_groups=int(groups))
     except (KeyError, TypeError):
         raise ValueError("it is no figure with its interval") from None
-    endless = {"low": -math.inf, "high": math.inf, "worst": -math.inf, "best": math.inf}
-    return fields | {name: endless[name] if end is None else end for name, end in pairs.items()}
 
 
-Figure = Annotated[Estimate, BeforeValidator(_of_row), PlainSerializer(figure_row)]
+Figure = Annotated[InstanceOf[Estimate], BeforeValidator(_of_row), PlainSerializer(figure_row)]
 """A number with its interval, as a card keeps it."""
 
 
