@@ -1,7 +1,5 @@
 """Decides what kind of verdict a table holds and on which scale, and puts labels and verdicts on one scale."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal

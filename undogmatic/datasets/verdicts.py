@@ -4,8 +4,6 @@ Nothing is judged again. What the tables say becomes judgments, and meets the sa
 no score (a failed row, an empty cell, a number off its scale) becomes a `Failure`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
