@@ -3,8 +3,6 @@
 Nothing heavier than Hydra is imported at module level, so that `--help` and `--cfg job` answer at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -84,7 +84,7 @@ def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["gone.csv"], "'gone.csv' does not exist. In .: verdicts.csv. Type: undogmatic check FILE"),
+        (["gone.csv"], "'gone.csv' does not exist. In .: verdicts.csv. Name a table: .csv"),
         (["verdicts.csv", "--level", "1.5"], "--level is 1.5: "),
         (["verdicts.csv", "--kind", "numbers"], "--kind is 'numbers'"),
         (["verdicts.csv", "--human", "nobody"], "nobody"),

@@ -1,8 +1,6 @@
 """Compares verdicts with earlier ones on the same items: whether the judge changed, or what it judges; and divides the
 variance of verdicts among items, judges and repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import SimpleNamespace

@@ -1,8 +1,6 @@
 """Compares the judges of one file: who agrees better with people, who is as good within a stated margin, who is another
 under a second name, and which errors they share."""
 
-from __future__ import annotations
-
 import itertools
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Tells what the order in which two outputs were shown does to a judge's choice between them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

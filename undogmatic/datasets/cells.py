@@ -3,8 +3,6 @@
 Each distinct cell is read once. Numbers may have a decimal comma, words are compared without case and accents.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping

@@ -9,52 +9,14 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import LEXICON, Cells, alternatives, fold, read_cells, unread
-from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES
+from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES, TableOptions
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Record
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import Kind
-
-
-class TableOptions(Record):
-    """How a verdict table is read, where that is not to be recognised.
-
-    Attributes:
-        judge: Columns of verdicts, or the column with the names of judges. verdict: In the latter case the column with
-            what they said. human: Columns of labels, one per rater, or the one beside a column `rater`.
-        item, text, group, system, criterion, repeat, order, confidence, rater: Columns; of texts (and systems) two
-            where two outputs are compared.
-        kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories "bad<ok<good".
-        labels: How the labelled items were chosen: unknown, all, random, by-verdict, probabilities:COLUMN.
-        choices: Whether a pairwise choice numbers outputs in the given order or as they were shown.
-        passes: Which category is "pass".
-    """
-
-    judge: tuple[str, ...] = ()
-    verdict: str | None = None
-    human: tuple[str, ...] = ()
-    item: str | None = None
-    text: tuple[str, ...] = ()
-    group: str | None = None
-    system: tuple[str, ...] = ()
-    criterion: str | None = None
-    repeat: str | None = None
-    order: str | None = None
-    confidence: str | None = None
-    rater: str | None = None
-    kind: Kind | None = None
-    scale: str | None = None
-    human_scale: str | None = None
-    labels: str = "unknown"
-    choices: Literal["given", "shown"] | None = None
-    passes: str | None = None
-
 
 NAMES: Mapping[str, Sequence[str]] = {role: alternatives(names) for role, names in LEXICON["columns"].items()}
 SETTINGS = {name: name.replace(" ", "_") for name in NAMES["settings"]}

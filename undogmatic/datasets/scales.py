@@ -1,17 +1,16 @@
 """Decides what kind of verdict a table holds and on which scale, and puts labels and verdicts on one scale."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from undogmatic.datasets.cells import LEXICON, Cells, alternatives, fold, number_of
 from undogmatic.errors import ConfigError
+from undogmatic.records.records import Record
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import FIRST, KINDS, SECOND, TIE, Kind
+from undogmatic.records.verdict_table import FIRST, SECOND, TIE, Kind
 from undogmatic.safety.outside import brief
 
 _WORDS = LEXICON["cells"]
@@ -34,12 +33,37 @@ NUMBERS = 0.9
 """From this share of numbers on, what is no number is unreadable, and below it numbers are categories."""
 
 
-class Declared(NamedTuple):
-    """What was declared of the scales."""
+class TableOptions(Record):
+    """How a verdict table is read, where that is not to be recognised.
 
+    Attributes:
+        judge: Columns of verdicts, or the column with the names of judges. verdict: In the latter case the column with
+            what they said. human: Columns of labels, one per rater, or the one beside a column `rater`.
+        item, text, group, system, criterion, repeat, order, confidence, rater: Columns; of texts (and systems) two
+            where two outputs are compared.
+        kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories "bad<ok<good".
+        labels: How the labelled items were chosen: unknown, all, random, by-verdict, probabilities:COLUMN.
+        choices: Whether a pairwise choice numbers outputs in the given order or as they were shown.
+        passes: Which category is "pass".
+    """
+
+    judge: tuple[str, ...] = ()
+    verdict: str | None = None
+    human: tuple[str, ...] = ()
+    item: str | None = None
+    text: tuple[str, ...] = ()
+    group: str | None = None
+    system: tuple[str, ...] = ()
+    criterion: str | None = None
+    repeat: str | None = None
+    order: str | None = None
+    confidence: str | None = None
+    rater: str | None = None
     kind: Kind | None = None
     scale: str | None = None
     human_scale: str | None = None
+    labels: str = "unknown"
+    choices: Literal["given", "shown"] | None = None
     passes: str | None = None
 
 
@@ -57,35 +81,33 @@ class Scales:
     notes: Sequence[Finding] = field(default_factory=tuple)
 
 
-def find_scales(verdicts: Cells, labels: Cells, declared: Declared, pairwise: bool) -> Scales:
+def find_scales(verdicts: Cells, labels: Cells, options: TableOptions, pairwise: bool) -> Scales:
     """Decide on the kind and the scales of verdicts and labels. Raises ConfigError where that is doubtful."""
-    kind = declared.kind
-    if kind is not None and kind not in KINDS:
-        raise ConfigError(f"--kind is {brief(kind)}; it may be {', '.join(KINDS)}.")
+    kind = options.kind
     if kind == "pairwise" or (kind is None and pairwise):
         return _pairwise(verdicts, labels)
-    ends, order = _typed(declared.scale, "--scale")
-    their_ends, their_order = _typed(declared.human_scale, "--human-scale")
+    ends, order = _typed(options.scale, "--scale")
+    their_ends, their_order = _typed(options.human_scale, "--human-scale")
     if order and kind not in (None, "ordered", "unordered", "pass_fail"):
-        raise ConfigError(f"--scale is {brief(declared.scale)}, categories in their order, but --kind is {kind}.")
+        raise ConfigError(f"--scale is {brief(options.scale)}, categories in their order, but --kind is {kind}.")
     if kind is None and (order or their_order):
         kind = "ordered"
     if kind is None:
-        kind = _kind(verdicts, labels, declared)
+        kind = _kind(verdicts, labels, options)
     if kind == "numeric":
         return _numeric(verdicts, labels, ends, their_ends)
-    return _categories(kind, verdicts, labels, order, their_order, declared)
+    return _categories(kind, verdicts, labels, order, their_order, options)
 
 
-def _kind(verdicts: Cells, labels: Cells, declared: Declared) -> Kind:
+def _kind(verdicts: Cells, labels: Cells, options: TableOptions) -> Kind:
     said = verdicts if verdicts.said else labels
     both = set(verdicts.distinct_words()) | set(labels.distinct_words())
     if said.numeric >= NUMBERS:
         two = is_two(verdicts) and is_two(labels)
-        if two and not declared.scale and set(said.distinct_numbers()) <= {0.0, 1.0}:
+        if two and not options.scale and set(said.distinct_numbers()) <= {0.0, 1.0}:
             return "pass_fail"
         return "numeric"
-    if declared.passes is not None:
+    if options.passes is not None:
         return "pass_fail"
     if is_two(verdicts) and is_two(labels):
         return "pass_fail"
@@ -221,11 +243,11 @@ MOST_TYPED = 7
 
 
 def _categories(
-    kind: Kind, verdicts: Cells, labels: Cells, order: list[str], their_order: list[str], declared: Declared
+    kind: Kind, verdicts: Cells, labels: Cells, order: list[str], their_order: list[str], options: TableOptions
 ) -> Scales:
     words, given = verdicts.distinct_words(), labels.distinct_words()
     if kind == "pass_fail":
-        return _pass_fail(verdicts, labels, order, declared)
+        return _pass_fail(verdicts, labels, order, options)
     if words and given and not set(words) & set(given) and not (order and their_order):
         known = _order_of(set(words) | set(given)) if kind == "ordered" else None
         if known is None:
@@ -276,16 +298,16 @@ def _categories(
     return Scales("unordered", None, tuple(names), mapping, mapping, notes=(note,))
 
 
-def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], declared: Declared) -> Scales:
+def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], options: TableOptions) -> Scales:
     words, given = verdicts.distinct_words(), labels.distinct_words()
     everything = list(dict.fromkeys([*words, *given]))
     if order:
         passing = {_key(order[-1])}
         failing = {_key(name) for name in order[:-1]}
-    elif declared.passes is not None:
-        passing = {_key(name) for name in declared.passes.split(",")}
+    elif options.passes is not None:
+        passing = {_key(name) for name in options.passes.split(",")}
         if not passing & set(everything):
-            raise ConfigError(f"--passes is {brief(declared.passes)}, which is no category: {', '.join(everything)}.")
+            raise ConfigError(f"--passes is {brief(options.passes)}, which is no category: {', '.join(everything)}.")
         failing = set(everything) - passing
     else:
         passing, failing = PASSES | {"1"}, FAILS | {"0"}

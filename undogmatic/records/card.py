@@ -3,8 +3,6 @@
 A card holds a digest over itself, so that a damaged or edited one is not read. It is for one judge and one criterion.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

@@ -1,7 +1,5 @@
 """Makes trust cards from a check, and renders a card as JSON, Markdown, HTML or a small SVG, all from one source."""
 
-from __future__ import annotations
-
 import datetime
 import importlib.metadata
 from collections.abc import Callable, Iterator, Mapping

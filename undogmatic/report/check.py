@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from undogmatic.analyses.check import name_of
 from undogmatic.analyses.check_figures import figures_of
 from undogmatic.records.card import figure_row
 from undogmatic.records.checked import CheckResult, JudgeCheck, Told, Weight
@@ -69,11 +70,6 @@ def first_line(result: CheckResult, words: Words) -> str:
     return words.text("checked.several" if result.judges else "checked.none", n=len(result.judges), **counts)
 
 
-def name_of(each: JudgeCheck, result: CheckResult) -> str:
-    """The judge's name, with its criterion where there are several."""
-    return f"{each.judge} ({each.criterion})" if len(result.table.criteria) > 1 else each.judge
-
-
 def headline(figures: Mapping[str, Estimate]) -> tuple[str, Estimate] | None:
     """The figure that sums the agreement with people up."""
     return next(((name, figures[name]) for name in HEADLINES if name in figures), None)
@@ -95,7 +91,16 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         counter = each.told.figures.get("surface.agreement")
         rival = words.text("checked.no_rival") if counter is None else numbers_of(counter, words)[0]
         standing = words.text(f"checked.standing_{each.standing}")
-        rows.append((name_of(each, result), standing, name, *numbers, words.number(each.n, "d"), rival))
+        rows.append(
+            (
+                name_of(result.table, each.judge, each.criterion),
+                standing,
+                name,
+                *numbers,
+                words.number(each.n, "d"),
+                rival,
+            )
+        )
     columns = ("judge", "standing", "agreement", "value", "interval", "n", "rival")
     numeric = (False, False, False, True, True, True, True)
     return Table([words.heading(column, "checked") for column in columns], rows, numeric)
@@ -186,7 +191,7 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
         yield overview(result, words)
     for number, each in enumerate(result.judges):
         if several:
-            yield Heading(name_of(each, result))
+            yield Heading(name_of(result.table, each.judge, each.criterion))
             yield Paragraph(words.say(each.verdict), "verdict")
         yield Paragraph(words.say(each.rival))
         before = f"{number}_" if several else ""

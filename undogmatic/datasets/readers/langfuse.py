@@ -4,8 +4,6 @@ A score with the source ANNOTATION is the label of its author; one of an evaluat
 verdict on the criterion of its name. An export of scores holds no texts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ assertion. A rating that a person gave in the viewer is a label of the whole out
 that asks a model, else of whether all passed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

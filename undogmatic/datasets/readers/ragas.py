@@ -4,8 +4,6 @@ Ragas does not write down which model judged, so the judge is `ragas` and a metr
 on the metric that it names (`human_correct`), else on the only one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
