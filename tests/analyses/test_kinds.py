@@ -10,7 +10,7 @@ import pytest
 from tests.analyses.builders import verdict_table
 from tests.analyses.conftest import placeholders, words_of
 from tests.conftest import reference
-from undogmatic.analyses import kinds
+from undogmatic.analyses import kinds, position
 from undogmatic.analyses.kinds import Agreement
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.verdict_table import LABEL_COLUMNS, VerdictTable
@@ -68,7 +68,9 @@ def test_the_choices_of_real_judges_give_the_expected_figures() -> None:
     names |= {"correct_in_both_orders": "position.correct_both", "kappa_between_orders": "position.kappa"}
     assert len(table.judges) - len(expected) == 11, "of whom not all verdicts can be read"
     for judge, figures in expected.items():
-        _, all_told = told(table, judge)
+        own_table, options, all_told = table.of(judge, "c"), CheckOptions(), Told()
+        position.tell(own_table, all_told, options)
+        all_told.figure("agreement.raw", kinds.agreement(own_table, options).raw)
         own = {name: all_told.figures[figure].value for name, figure in names.items()}
         own["n"] = all_told.figures["position.agreement"].n
         assert own == pytest.approx(figures, abs=1e-9) and "position.first" in all_told.figures, judge

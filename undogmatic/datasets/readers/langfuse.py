@@ -20,10 +20,6 @@ def _claims(head: Head) -> bool:
     return names >= _NEEDED and bool(names & {"trace_id", "subject", "session_id"})
 
 
-def _records(path: Path, problems: list[str]) -> Given:
-    return records(path, problems, "data")
-
-
 def _rows(found: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     verdicts, labels = list[Row](), list[Row]()
     for place, given in found:
@@ -65,4 +61,4 @@ def _item(score: Mapping[str, Any]) -> str:
     return "/".join(str(part) for part in parts if part) or str(score.get("id"))
 
 
-READER = Reader("scores of Langfuse", _claims, _records, _rows)
+READER = Reader("scores of Langfuse", _claims, lambda path, problems: records(path, problems, "data"), _rows)
