@@ -46,7 +46,9 @@ def _of_row(given: Any) -> Estimate:
         value, (low, high), bounds, level, n, groups = (row[name] for name in _FIGURE)
         numbers = {"value": value, "low": low, "high": high}
         numbers |= {} if bounds is None else dict(zip(("worst", "best"), bounds, strict=True))
-        ends = {name: _NONE[name] if number is None else float(number) for name, number in numbers.items()}
+        ends: dict[str, Any] = {
+            name: _NONE[name] if number is None else float(number) for name, number in numbers.items()
+        }
         return Estimate(**ends, level=float(level), n=int(n), n_groups=int(groups))
     except (KeyError, TypeError):
         raise ValueError("it is no figure with its interval") from None
