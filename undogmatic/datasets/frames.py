@@ -94,8 +94,13 @@ def _there(typed: str) -> Path:
         beside = sorted(p.name for p in folder.iterdir() if p.suffix.lower() in FORMATS) if folder.is_dir() else []
     except (OSError, RuntimeError, ValueError) as error:
         raise ConfigError(f"{brief(typed)} cannot be read ({getattr(error, 'strerror', None) or error}).") from None
-    listing = f"In {folder}: {', '.join(beside[:8])}." if beside else f"No such file lies in {folder}."
-    raise ConfigError(f"{brief(typed)} does not exist. {listing} Name a table: {', '.join(FORMATS)}.")
+    if not folder.is_dir():
+        listing = f"Nor does the folder {brief(str(folder))}."
+    elif beside:
+        listing = f"Tables in {brief(str(folder))}: {', '.join(beside[:8])}{', ...' if len(beside) > 8 else ''}."
+    else:
+        listing = f"The folder {brief(str(folder))} holds no table ({', '.join(FORMATS)})."
+    raise ConfigError(f"{brief(typed)} does not exist. {listing} Name a file that exists.")
 
 
 def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:

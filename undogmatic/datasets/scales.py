@@ -40,7 +40,7 @@ class TableOptions(Record):
         judge: Columns of verdicts, or the column with the names of judges. verdict: In the latter case the column with
             what they said. human: Columns of labels, one per rater, or the one beside a column `rater`.
         item, text, group, system, criterion, repeat, order, confidence, rater: Columns; of texts (and systems) two
-            where two outputs are compared.
+            where two outputs are compared; of items several, separated by commas; or the name of one criterion.
         kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories "bad<ok<good".
         labels: How the labelled items were chosen: unknown, all, random, by-verdict, probabilities:COLUMN.
         choices: Whether a pairwise choice numbers outputs in the given order or as they were shown.
