@@ -108,7 +108,7 @@ def test_whatever_was_found_the_check_itself_succeeded(tmp_path: Path) -> None:
     """The gate judges, not the check."""
     a_file(tmp_path, judge="pass")
     done = typed("undogmatic.cli", "check", "verdicts.csv", folder=tmp_path)
-    assert done.returncode == 0 and "Do not believe judge" in done.stdout
+    assert done.returncode == 0 and "Do not believe this judge" in done.stdout
 
 
 def test_python_gives_what_the_command_says() -> None:

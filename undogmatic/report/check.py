@@ -173,7 +173,7 @@ def show(result: CheckResult, words: Words, paths: Mapping[str, Sequence[Path]] 
 def write(result: CheckResult, words: Words, folder: Path, command: str | None = None) -> None:
     """Write `report.md` and `report.html` (one file) with pictures and tables into `folder`; `command` repeats it."""
     blocks = list(_blocks(result, words, folder, command))
-    title = words.text("checked.question", judge=", ".join(result.table.judges[:3]))
+    title = words.text("checked.question", judge=result.table.judges[:3])
     lead = ", ".join(Path(name).name for name in result.table.sources)
     save(Document(words.language, title, lead, blocks, words.text("common.offline_note")), folder)
 
