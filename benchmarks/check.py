@@ -326,7 +326,7 @@ def table(worlds: Sequence[World], verdicts: dict[str | None, Array], labels: Se
     )
 
 
-def made_table(name: str, n: int, noise: float, source: str, seed: int) -> VerdictTable:
+def made_table(name: str, n: int, noise: float, seed: int, source: str = INVENTED) -> VerdictTable:
     """The file of one judge: texts, its verdicts, and labels that are as kind to it as can be."""
     rng = np.random.default_rng([seed, n, sum(map(ord, name))])
     worded = GOOD.get(name, MEANING.get(name, 0.0))
@@ -358,7 +358,8 @@ def one(case: tuple[str, int, float, str], whole: bool, seed: int) -> tuple[bool
     """Whether the first sentence believes one judge of one seed, the sentence's name, what else could explain the
     agreement, and the seconds that a core took for the latter. Unless `whole`, the other parts of the check are left
     out where the rival alone forbids belief (`ruling.CHECK`)."""
-    own = made_table(*case, seed)
+    name, n, noise, source = case
+    own = made_table(name, n, noise, seed, source)
     start = time.process_time()
     with threadpool_limits(1):
         rival = surface_rival(own.of("judge", "quality"), CheckOptions())

@@ -18,11 +18,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SLICE, JudgeTable
+from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import means, rival, words
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
@@ -108,8 +108,8 @@ class _Sides:
         return (mean - np.nanmean(mean)).T / (spread if spread > 0 else 1.0)
 
     def common(self, people: Array, judge: Array) -> Array:
-        """The targets where people and judge are on one side of the middle, NaN elsewhere: if both follow a pattern with
-        mistakes, these are the items on which hardly a mistake is left."""
+        """The targets where people and judge are on one side of the middle, NaN elsewhere. If both follow a pattern
+        with mistakes, hardly a mistake is left on these items."""
         middle = 0.5 if self.nominal else 0.0
         same = np.sign(people - middle) == np.sign(judge - middle)
         return np.where(same, (people + judge) / 2, np.nan)
@@ -187,7 +187,7 @@ def _columns(own: JudgeTable, items: pd.Index, options: CheckOptions) -> dict[st
 @functools.lru_cache(maxsize=1)
 def _lists() -> dict[str, re.Pattern[str]]:
     """What simple judges look for, by name (word_lists.yaml)."""
-    found = yaml.safe_load(Path(__file__).with_name("word_lists.yaml").read_text(encoding="utf-8"))
+    found = read_yaml(Path(__file__).with_name("word_lists.yaml"))
     return {
         name: re.compile("|".join(re.escape(word).replace(r"\*", r"\w*") for word in own.split()))
         for name, own in found.items()

@@ -147,9 +147,10 @@ class _Read(NamedTuple):
                 for k, end in enumerate(("first", "last"))
             },
         }
-        found |= {
-            name: words(lambda word, own=own: own.fullmatch(word.lower()) is not None) for name, own in lists.items()
-        }
+        known = {word for own in self.words for word in own}
+        for name, pattern in lists.items():
+            listed_words = {word for word in known if pattern.fullmatch(word.lower())}
+            found[name] = words(listed_words.__contains__)
         return np.column_stack([found[name] for name in (*COUNTS, *lists)])
 
     def letters(self) -> Array:
@@ -380,8 +381,8 @@ def listed(seen: Marks, target: Array, *, words_only: bool = False) -> Listed:
 
     Args:
         target: 1 and -1, 0 or NaN where neither; shape (n_rows,). For pairs, 1 says the first.
-        words_only: Use whole words of at least LEAST_OFTEN rows alone: a pattern over words that goes with length is told
-            better without length.
+        words_only: Use whole words of at least LEAST_OFTEN rows alone: a pattern over words that goes with length is
+            told better without length.
     References:
         Rivest (1987), Learning decision lists. doi:10.1007/BF00058680
         Rissanen (1978), Modeling by shortest data description. doi:10.1016/0005-1098(78)90005-5
