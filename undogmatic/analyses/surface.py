@@ -109,10 +109,12 @@ class _Sides:
 
     def common(self, people: Array, judge: Array) -> Array:
         """The targets where people and judge are on one side of the middle, NaN elsewhere. If both follow a pattern
-        with mistakes, hardly a mistake is left on these items."""
+        with mistakes, hardly a mistake is left on these items. Where they are less than half of all, the judge's."""
         middle = 0.5 if self.nominal else 0.0
         same = np.sign(people - middle) == np.sign(judge - middle)
-        return np.where(same, (people + judge) / 2, np.nan)
+        both = ~np.isnan(people + judge)
+        rare = same.sum(axis=1, keepdims=True) < both.sum(axis=1, keepdims=True) / 2
+        return np.where(rare, judge, np.where(same, (people + judge) / 2, np.nan))
 
     def controls(self, told: Array) -> Array:
         """What was foretold, a column per column of the voices, shape (n_items, n_columns)."""
