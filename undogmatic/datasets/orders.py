@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from undogmatic.datasets.cells import LEXICON, alternatives
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SWAPPED
+
+_ORDERS = {word: place for place, words in enumerate(LEXICON["shown"].values()) for word in alternatives(words)}
+_YES_NO = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "nao": 0, "sim": 1}
 
 
 def orient(
@@ -68,3 +73,18 @@ def _against_labels(verdicts: pd.DataFrame, labels: pd.DataFrame, swapped: np.nd
     beyond = (right["mean"] - 0.5) / np.sqrt(0.25 / right["size"])
     sign = np.where(right.index.get_level_values("swapped"), -1, 1)
     return bool((beyond * sign > 3).all())
+
+
+def order_words(name: str, words: Iterable[str]) -> dict[str, int] | None:
+    """What the cells of a column of orders mean, 0 as given, 1 swapped; None if they are no orders."""
+    says_swapped = bool(set(name.split()) & {"swapped", "swap", "trocado", "invertido", "flipped"})
+    known = _ORDERS | (_YES_NO if says_swapped else {})
+    words = set(words)
+    if not words:
+        return None
+    if words <= known.keys():
+        return {word: known[word] for word in words}
+    if words <= {"0", "1"} or words <= {"1", "2"}:
+        low = min(words) if len(words) == 2 or words == {"0"} else "1"
+        return {word: int(word != low) for word in words}
+    return None
