@@ -18,10 +18,10 @@ INSTALL, GATE = ACTION["runs"]["steps"]
 
 
 REAL = f'exec "{sys.executable}" -m undogmatic.cli "$@"'
-ENDS = """
-[ "$*" = "gate --config undogmatic-gate.yaml --markdown undogmatic-gate.md --junit undogmatic-gate.xml -- my card.json" ]
-printf {outcome} | tee undogmatic-gate.md > undogmatic-gate.xml
-exit {status}"""
+ENDS = (
+    '[ "$*" = "gate --config undogmatic-gate.yaml --markdown undogmatic-gate.md --junit undogmatic-gate.xml'
+    ' -- my card.json" ]\nprintf {outcome} | tee undogmatic-gate.md > undogmatic-gate.xml\nexit {status}'
+)
 """What `undogmatic gate` does of which only files and exit status count here; tests/cli/test_gate.py has the rest."""
 
 
