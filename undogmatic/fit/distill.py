@@ -18,7 +18,7 @@ from undogmatic.config.build import Settings, build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.fit.student import Array, Fit, Lesson, fit_student
+from undogmatic.fit.student import Fit, Lesson, fit_student
 from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.models.distilled import embeddings_of
 from undogmatic.models.fitted import rubric_digest
@@ -32,6 +32,7 @@ from undogmatic.report.words import Words
 from undogmatic.runs.folder import SCORES, WHOLE, RunFolder
 from undogmatic.safety import files
 from undogmatic.stats import means, surface
+from undogmatic.stats.checks import Index
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 from undogmatic.stats.ranking import mean_absolute_error, spearman_interval
@@ -157,7 +158,11 @@ def of_table(source: str, rubric: Rubric, judge: str | None, criterion: str) -> 
             )
     about = table.items.reindex(verdicts["item"])
     rows = zip(verdicts["item"], about["text"].fillna(""), about["group"], verdicts["verdict"], strict=True)
-    known = [(Item(id=i, text=t, metadata={"group": g}), s, people.get(i, np.nan)) for i, t, g, s in rows if t.strip()]
+    known = [
+        (Item(id=i, inputs={"text": t}, metadata={"group": g}), s, people.get(i, np.nan))
+        for i, t, g, s in rows
+        if t.strip()
+    ]
     if not known:
         raise DataError(f"{source}: no text in it has a verdict, so that there is nothing to learn from it.")
     items, scores, labels = zip(*known, strict=True)
@@ -244,7 +249,7 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
     return replace(told, relative=True)
 
 
-def _drawn(codes: Array, rng: np.random.Generator) -> Array:
+def _drawn(codes: Index, rng: np.random.Generator) -> Index:
     """The places of at most MOST_COMPARED texts, whole groups of them."""
     order = rng.permutation(int(codes.max()) + 1)
     sizes = np.bincount(codes)[order].cumsum()
@@ -252,7 +257,7 @@ def _drawn(codes: Array, rng: np.random.Generator) -> Array:
     return np.flatnonzero(kept)
 
 
-def _departures(fit: Fit, codes: Array, span: float) -> pd.DataFrame | None:
+def _departures(fit: Fit, codes: Index, span: float) -> pd.DataFrame | None:
     """Student less teacher, by condition and by thirds of the teacher's score and of the text's length."""
     lesson, rows = fit.lesson, []
     lengths = np.array([len(text) for text in lesson.texts])
