@@ -66,9 +66,9 @@ def test_the_demo_says_of_each_judge_what_is_known_of_it(capsys: Capture) -> Non
     main(["demo"])
     shown = capsys.readouterr().out
     lines = {line.split()[0]: line for line in shown.splitlines() if line.strip().startswith("judge_")}
-    assert "may be believed" in lines["judge_careful"]
-    assert "cannot be told" in lines["judge_keyword"]
-    assert "may not be believed" in lines["judge_generous"]
+    assert " yes " in lines["judge_careful"]
+    assert "not known: a word counter may do as well" in lines["judge_keyword"]
+    assert "no: no better than a coin" in lines["judge_generous"]
 
 
 def test_the_table_of_the_demo_is_what_its_program_makes() -> None:
