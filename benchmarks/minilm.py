@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from undogmatic.constructs.faithfulness.embeddings import MiniLMEmbeddings, package_folder
 from undogmatic.constructs.faithfulness.facts.words import sentences
 from undogmatic.datasets.rows import json_lines
+from undogmatic.models.embeddings import MiniLMEmbeddings, package_folder
 from undogmatic.safety.paths import data_folder
 
 Read = Callable[[Sequence[str]], Any]

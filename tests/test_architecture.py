@@ -82,7 +82,7 @@ PAST_THE_DOORS = {
     "models.gguf_file": "hashes and joins files of 250 MB in pieces",
     "models.hosted": "reads a file of litellm's",
     "readouts.adapter": "tells whether a text is JSON at all",
-    "readouts.probe": "hands a file that it has measured to safetensors",
+    "models.fitted": "hands a file that it has measured to safetensors",
     "report.document": "reads a picture that it has drawn",
     "review.labels": "looks at the last byte of a file",
     "runs.folder": "hands a text that was read to pandas",

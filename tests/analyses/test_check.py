@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.analyses.builders import verdict_table
 from undogmatic.analyses.check import check, digests
+from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.records.checked import CheckOptions, JudgeCheck
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.check import words_of
@@ -119,3 +121,26 @@ def test_labels_and_texts_have_digests_that_the_order_of_rows_leaves_alone() -> 
     other = judged(GOOD, noisy(LABELS, 0.01, 1), {"text": [*TEXTS[:-1], "another text"]})
     assert digests(other)["labels"] != digests(table)["labels"] and digests(other)["items"] != digests(table)["items"]
     assert digests(other)["judges"] == digests(table)["judges"]
+
+
+@pytest.mark.parametrize("form", ["by id", "without ids", "choices"])
+def test_the_order_of_the_rows_of_a_file_changes_no_number(form: str) -> None:
+    side = np.array(["A", "B"])
+    rows = pd.DataFrame({"id": [f"i{n}" for n in range(N)], "text": TEXTS, "judge": noisy(LABELS, 0.2, 3)})
+    rows["ana"], rows["ben"] = LABELS, noisy(LABELS, 0.1, 4)
+    rows["length"] = rows["text"].str.len()
+    options = TableOptions(judge=("judge",), human=("ana", "ben"), text=("text",))
+    if form == "without ids":
+        rows = rows.drop(columns="id")
+    elif form == "choices":
+        both = [rows.assign(other=TEXTS[::-1], order=order) for order in ("as_given", "swapped")]
+        rows = pd.concat([part.assign(judge=side[part["judge"].astype(int)]) for part in both])
+        rows[["ana", "ben"]] = side[rows[["ana", "ben"]].astype(int)]
+        options = TableOptions(judge=("judge",), human=("ana", "ben"), text=("text", "other"), choices="given")
+    results = [
+        check(read_table([table.reset_index(drop=True)], options), CheckOptions())
+        for table in (rows, rows.sample(frac=1, random_state=1))
+    ]
+    (one,), (other,) = (result.judges for result in results)
+    assert one.told.figures == other.told.figures and (one.verdict, one.rival) == (other.verdict, other.rival)
+    assert len(one.told.figures) > 10 and "surface.accuracy" in one.told.figures

@@ -12,10 +12,10 @@ from undogmatic.errors import ConfigError
 from undogmatic.fit.probe import fit_probe, origin
 from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.readouts import probe as probe_module
-from undogmatic.readouts.probe import KEPT, KEY, Probe, ProbeReadout, Sieve, load, save
+from undogmatic.readouts.probe import KEPT, KIND, Probe, ProbeReadout, Sieve, load, save
 from undogmatic.records.records import Item
 
-WIDTH = 6
+WIDTH, KEY = 6, KIND.what
 
 
 class FakeStates(Model):

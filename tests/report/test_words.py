@@ -16,7 +16,8 @@ from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.records.wordings import REPORT_TEXTS, languages, read, texts_beside
-from undogmatic.report.tables import frame_blocks
+from undogmatic.report import check
+from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import NOTHING, MissingWording, Words
 from undogmatic.safety.outside import visible
 
@@ -95,6 +96,37 @@ def test_a_damaged_file_of_words_is_named(text: str, tmp_path: Path) -> None:
 def test_numbers_in_both_languages(value: Any, spec: str, english: str, portuguese: str) -> None:
     assert Words("en").number(value, spec) == english
     assert Words("pt").number(value, spec) == portuguese
+
+
+@pytest.mark.parametrize(
+    ("name", "english", "portuguese", "quoted"),
+    [
+        ("judge", "this judge", "este juiz", "“judge”"),
+        ("juiz (style)", "this judge (style)", "este juiz (style)", "“juiz” (style)"),
+        *((name, f"“{name}”", f"“{name}”", f"“{name}”") for name in ("score", "nota final", "Veredito")),
+        *((name, name, name, name) for name in ("judge_careful", "gpt-4o", "model_1 (style)", "{x}")),
+    ],
+)
+def test_a_sentence_reads_well_whatever_a_judge_is_called(
+    name: str, english: str, portuguese: str, quoted: str
+) -> None:
+    finding = Finding("check.verdict_no_labels", {"judge": name})
+    for words, shown in ((check.words_of("en"), english), (check.words_of("pt"), portuguese)):
+        assert f" {shown}" in words.say(finding)
+        assert words.judge(name, "quoted") == quoted
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "written"),
+    [
+        ("mean", [0.8125, 0.5, 1.0], "0.812 0.500 1.000"),
+        ("mean", [3.25, 4.0], "3.25 4.00"),
+        ("mean", [61.25, 4.0], "61.2 4.0"),
+        ("score", [4.0, 3.0], "4.0 3.0"),
+    ],
+)
+def test_a_mean_has_digits_that_fit_its_scale(column: str, values: list[float], written: str) -> None:
+    assert " ".join(column_cells(column, values, Words("en"), "systems")) == written
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), np.nan, (None, float("nan"))])

@@ -107,6 +107,7 @@ def check(table: VerdictTable, options: CheckOptions, against: VerdictTable | No
 
     together = Told("check")
     answers = []
+    table, against = table.in_order(), None if against is None else against.in_order()
     with threadpool_limits(1, "blas"):
         for criterion in table.criteria:
             own = table.verdicts[table.verdicts["criterion"] == criterion]

@@ -18,6 +18,7 @@ from scipy import linalg, stats
 from undogmatic.datasets.tabular import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.base import Model, Pieces, View, cut
+from undogmatic.models.fitted import Calibration, rubric_digest
 from undogmatic.readouts import probe as probes
 from undogmatic.readouts.base import shown_text
 from undogmatic.readouts.probe import Probe, Regression, Sieve
@@ -89,8 +90,10 @@ def held_out_raw(
     return raw
 
 
-def calibrate(raw: np.ndarray, labels: np.ndarray) -> probes.Calibration:
+def calibrate(raw: np.ndarray, labels: np.ndarray, covered: np.ndarray | None = None) -> Calibration:
     """Held-out raw scores -> the map to the scale, the interval's limits and the spread, as functions of the score.
+    What the intervals are to cover may be known of some texts only (`covered`, shape (n,), NaN elsewhere); None: it is
+    the labels.
 
     The map sends quantiles of the raw scores to the same quantiles of the labels: a regression draws its scores
     together, and this draws them apart again. For the limits, texts are sorted by score and cut into bins of about
@@ -99,25 +102,31 @@ def calibrate(raw: np.ndarray, labels: np.ndarray) -> probes.Calibration:
     levels = np.linspace(0.0, 1.0, KNOTS)
     raw_knots, score_knots = (np.quantile(values, levels, method="hazen") for values in (raw, labels))
     scores = np.interp(raw, raw_knots, score_knots)
-    order = np.argsort(scores, kind="stable")
+    covered = labels if covered is None else covered
+    known = np.flatnonzero(np.isfinite(covered))
+    order = known[np.argsort(scores[known], kind="stable")]
     rows = []
     for members in np.array_split(order, max(1, len(order) // PER_BIN)):
-        left = np.sort(labels[members] - scores[members])
+        left = np.sort(covered[members] - scores[members])
         n = left.size
         reach = min(n, int(np.ceil((n + 1) * (1 + COVERAGE) / 2)))
         rows.append((np.median(scores[members]), left[n - reach], left[reach - 1], np.sqrt(np.mean(left**2))))
-    return probes.Calibration(raw_knots, score_knots, *np.array(rows, dtype=np.float64).T.copy())
+    return Calibration(raw_knots, score_knots, *np.array(rows, dtype=np.float64).T.copy())
 
 
 def held_out(
-    raw: np.ndarray, labels: np.ndarray, folds: np.ndarray, ends: tuple[float, float]
+    raw: np.ndarray,
+    labels: np.ndarray,
+    folds: np.ndarray,
+    ends: tuple[float, float],
+    covered: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores for held-out raw scores, shape (n,), and both ends of their intervals, shape (2, n), calibrated on the
-    held-out raw scores of the other folds."""
+    held-out raw scores of the other folds (see `calibrate`)."""
     scores, limits = np.empty(len(labels)), np.empty((2, len(labels)))
     for fold in np.unique(folds):
         inside = folds == fold
-        known = calibrate(raw[~inside], labels[~inside])
+        known = calibrate(raw[~inside], labels[~inside], None if covered is None else covered[~inside])
         scores[inside] = np.interp(raw[inside], known.raw_knots, known.score_knots)
         for row, limit in enumerate((known.below, known.above)):
             limits[row, inside] = scores[inside] + np.interp(scores[inside], known.score_bins, limit)
@@ -159,7 +168,7 @@ def fit_probe(
     told = probes.About(
         format=probes.FORMAT,
         rubric=rubric.name,
-        rubric_digest=probes.rubric_digest(rubric),
+        rubric_digest=rubric_digest(rubric),
         penalty=PENALTY,
         labels=digest([[i.id, i.text, i.label] for i in items]),
         texts=tuple(sorted(text_mark(item.text) for item in items)),

@@ -11,9 +11,9 @@ from pydantic import Field
 
 from undogmatic.errors import ConfigError, DataError, ModelError, UnparseableAnswer
 from undogmatic.judges.base import Judge
+from undogmatic.models.fitted import rubric_digest
 from undogmatic.readouts.base import agreement_confidence, spread_over, voted
 from undogmatic.readouts.chat import voices
-from undogmatic.readouts.probe import rubric_digest
 from undogmatic.records.records import Item, Judgment, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder

@@ -5,32 +5,27 @@ A probe is plain arrays in a safetensors file, with one JSON record beside them 
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import ValidationError
 from scipy import special
 
-from undogmatic.config.build import explain
 from undogmatic.errors import ConfigError
+from undogmatic.models import fitted
 from undogmatic.models.base import Embeds, EmbedsPieces, Model, Pieces, View
+from undogmatic.models.fitted import Calibration, rubric_digest
 from undogmatic.readouts.base import Readout, entropy_verdict, shown_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, Record, ScoreDistribution, Verdict, digest
+from undogmatic.records.records import Item, Record, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
-from undogmatic.safety import files
-from undogmatic.safety.outside import Unreadable, brief, json_value, opened
 from undogmatic.safety.paths import data_folder
 from undogmatic.stats.uncertainty import discretised_normal
 
 FORMAT = 1
-KEY = "probe"
 SMOOTHING = 0.3
 KEPT = 1 / 3
 _REPEATED = re.compile(r"(?<!\S)(\S+(?:\s+\S+){0,11}?)(?:\s+\1){2,}(?!\S)")
@@ -117,17 +112,6 @@ class Sieve(NamedTuple):
         return np.asarray(weights)
 
 
-class Calibration(NamedTuple):
-    """From the raw score to the scale, learnt on held-out texts."""
-
-    raw_knots: np.ndarray  # of the monotone map, linear in between, shape (n_knots,), ascending
-    score_knots: np.ndarray  # where it leads from these, shape (n_knots,), ascending
-    score_bins: np.ndarray  # ascending scores at which the following three hold; in between they are interpolated
-    below: np.ndarray  # lower limit of the interval, relative to the score; `low` in the file
-    above: np.ndarray  # upper limit of the interval, relative to the score; `high` in the file
-    spread: np.ndarray  # root mean square of label minus score
-
-
 class ProbeScore(NamedTuple):
     """What a probe says about one text, in the rubric's units. `raw` is the regression's value before calibration."""
 
@@ -135,6 +119,21 @@ class ProbeScore(NamedTuple):
     interval: tuple[float, float]
     sd: float
     raw: float
+
+
+_AXES = {"components": "cf", "dual": "nt", "supports": "nc", "bias": "t", "decay": "1", "steepness": "1"}
+_AXES |= dict.fromkeys(("mean", "scale", "piece", "whole"), "f") | {"offset": "1"}
+KIND = fitted.Kind(
+    what="probe",
+    option="readout.path",
+    make="undogmatic probe fit",
+    record=About,
+    format=FORMAT,
+    axes=_AXES,
+    optional=Sieve._fields,
+    halves=("components", "supports"),
+    positive=("scale", "decay"),
+)
 
 
 class Probe(NamedTuple):
@@ -147,19 +146,13 @@ class Probe(NamedTuple):
 
     def estimate(self, features: np.ndarray, minimum: float, maximum: float) -> ProbeScore:
         """Features of one text, shape (n_features,), to a score within [minimum, maximum] and its interval."""
-        c = self.calibration
-        raw = float(self.regression.raw(features[None])[0])
-        score = float(np.clip(np.interp(raw, c.raw_knots, c.score_knots), minimum, maximum))
-        below, above, sd = (float(np.interp(score, c.score_bins, values)) for values in (c.below, c.above, c.spread))
-        # Residuals near an end can lie all on one side; the score itself stays inside its interval.
-        interval = max(minimum, min(score, score + below)), min(maximum, max(score, score + above))
-        return ProbeScore(score, interval, sd, raw)
+        raw = self.regression.raw(features[None])
+        score, low, high, sd = (float(values[0]) for values in self.calibration.placed(raw, (minimum, maximum)))
+        return ProbeScore(score, (low, high), sd, float(raw[0]))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything fitted, by its name in the file, in the types of the file."""
-        named = self.regression._asdict() | dict(zip(_CALIBRATION, self.calibration, strict=True))
-        named |= {} if self.sieve is None else self.sieve._asdict()
-        return {name: np.ascontiguousarray(value, dtype=_type(name)) for name, value in named.items()}
+        return fitted.in_types(KIND, self.calibration, self.regression, *([] if self.sieve is None else [self.sieve]))
 
 
 def kernel(a: np.ndarray, b: np.ndarray, decay: float) -> np.ndarray:
@@ -168,108 +161,21 @@ def kernel(a: np.ndarray, b: np.ndarray, decay: float) -> np.ndarray:
     return np.asarray(np.exp(-decay * np.maximum(squared, 0)))
 
 
-def rubric_digest(rubric: Rubric) -> str:
-    """What must not change between fitting and using: the scale, not the words (the probe never sees them)."""
-    return digest([rubric.name, rubric.minimum, rubric.maximum, list(rubric.levels), rubric.direction])
-
-
 def save(probe: Probe, path: Path) -> None:
     """Write the file; the same probe gives the same bytes."""
-    from safetensors.numpy import save as as_bytes
-
-    arrays = probe.arrays()
-    about = probe.about.model_copy(update={"arrays": _digest(arrays)})
-    # One metadata key: safetensors writes several in the order of a hash map, which changes from run to run.
-    files.write_bytes(path, as_bytes(arrays, {KEY: about.model_dump_json()}), files.ALL)
-
-
-HEADER_BYTES = 20_000_000
-_UNREADABLE = (ArithmeticError, AttributeError, ImportError, LookupError, MemoryError, OSError, TypeError, ValueError)
-_AGAIN = "Fit it again: undogmatic probe fit."
-_CALIBRATION = ("raw_knots", "score_knots", "score_bins", "low", "high", "spread")
-"""The fields of `Calibration` by their names in the file."""
-_NAMES = (*Regression._fields, *_CALIBRATION)
-_AXES = {"components": "cf", "dual": "nt", "supports": "nc", "bias": "t", "raw_knots": "k", "score_knots": "k"}
-_AXES |= dict.fromkeys(("mean", "scale", "piece", "whole"), "f") | dict.fromkeys(_CALIBRATION[2:], "b")
-_AXES |= dict.fromkeys(("decay", "steepness", "offset"), "1")
-"""The arrays of a file and the letter of each of their axes: axes of one letter are equally long."""
+    fitted.save(KIND, probe.about, probe.arrays(), path)
 
 
 def load(path: Path) -> Probe:
     """Read and check a probe file. Raises ConfigError for one that is missing, not a probe, of another format, damaged,
     or holds wrong shapes or numbers."""
-    from safetensors import SafetensorError, safe_open
-
-    if not path.exists():
-        raise ConfigError(
-            f"`readout.path` is '{path}', which does not exist. Fit one: undogmatic probe fit --out {path}"
-        )
-    with opened(path) as start:
-        header = int.from_bytes(start.read(8), "little")
-        if header > min(HEADER_BYTES, os.fstat(start.fileno()).st_size):
-            raise ConfigError(f"{path} is not a safetensors file (a header of {header:,} bytes). {_AGAIN}")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in _AXES if name in file.keys()}  # noqa: SIM118 (no mapping)
-            arrays |= dict.fromkeys(set(file.keys()) - _AXES.keys(), np.empty(0))  # named, not read
-    except (SafetensorError, *_UNREADABLE) as error:
-        raise ConfigError(f"{path} is not a safetensors file ({str(error)[:200]}). {_AGAIN}") from None
-    if KEY not in metadata:
-        raise ConfigError(f"{path} is not a probe: its metadata lacks `{KEY}`. {_AGAIN}")
-    try:
-        about = About.model_validate(json_value(metadata[KEY]))
-    except (Unreadable, ValidationError) as error:
-        why = f"{explain(error, KEY)}\n" if isinstance(error, ValidationError) else f"its metadata is {error}. "
-        raise ConfigError(f"{path}: {why}{_AGAIN}") from None
-    if about.format != FORMAT:
-        raise ConfigError(f"{path} has format {about.format}; this version reads format {FORMAT}. {_AGAIN}")
-    if (problem := next(_problems(arrays, about), None)) is not None:
-        raise ConfigError(f"{path} is damaged: {problem}. {_AGAIN}")
+    about, arrays = fitted.load(KIND, path)
     return Probe(
         about,
         Regression(*(arrays[name] for name in Regression._fields)),
-        Calibration(*(arrays[name] for name in _CALIBRATION)),
+        fitted.calibration(arrays),
         Sieve(*(arrays[name] for name in Sieve._fields)) if "offset" in arrays else None,
     )
-
-
-def _type(name: str) -> type:
-    return np.float16 if name in ("components", "supports") else np.float64
-
-
-def _problems(arrays: dict[str, np.ndarray], about: About) -> Iterator[str]:
-    """What is wrong with the arrays of a file; what comes after the first relies on that not being so."""
-    if set(arrays) not in (set(_NAMES), {*_NAMES, *Sieve._fields}):
-        yield f"it holds the arrays {brief(', '.join(sorted(arrays)))}; expected {', '.join(_NAMES)}"
-    for name, value in arrays.items():
-        dimensions = len(_AXES[name])
-        if value.dtype != _type(name) or value.ndim != dimensions or value.size == 0:
-            yield (
-                f"`{name}` has type {value.dtype} and shape {value.shape}; expected {np.dtype(_type(name))} and "
-                f"{dimensions} dimension(s)"
-            )
-        if not np.isfinite(value).all():
-            yield f"`{name}` holds a value that is not finite"
-    lengths = {"1": 1}
-    for name, value in arrays.items():
-        needed = tuple(lengths.setdefault(axis, n) for axis, n in zip(_AXES[name], value.shape, strict=True))
-        if value.shape != needed:
-            yield f"`{name}` has shape {value.shape}; the other arrays need {needed}"
-    if (arrays["scale"] <= 0).any() or (arrays["spread"] < 0).any() or arrays["decay"][0] <= 0:
-        yield "`scale` and `decay` must be positive, and `spread` not negative"
-    if any((np.diff(arrays[name]) < 0).any() for name in ("raw_knots", "score_knots", "score_bins")):
-        yield "`raw_knots`, `score_knots` and `score_bins` must ascend"
-    if about.arrays != (there := _digest(arrays)):
-        yield f"its arrays do not match their digest (written {about.arrays[:12]}, found {there[:12]})"
-
-
-def _digest(arrays: dict[str, np.ndarray]) -> str:
-    whole = hashlib.sha256()
-    for name in sorted(arrays):
-        whole.update(f"{name}{arrays[name].shape}".encode())
-        whole.update(np.ascontiguousarray(arrays[name]).tobytes())
-    return whole.hexdigest()
 
 
 class ProbeReadout(Readout):

@@ -90,6 +90,28 @@ class VerdictTable:
         """Who gave labels on a criterion, in order of appearance."""
         return [str(rater) for rater in self.labels.loc[self.labels["criterion"] == criterion, "rater"].unique()]
 
+    def in_order(self) -> Self:
+        """The same table in an order that the order of the rows of its files does not change, as what is drawn at
+        random hangs on it: by the items' ids, or by what is known of the items where ids are but the places of rows."""
+        ids = pd.Series(self.items.index.astype(str), index=self.items.index)
+        keys = {"length": ids.str.len(), "id": ids}
+        if ids.str.fullmatch(r"(row|text) \d+").all():
+            known = self.items.drop(columns="group")
+            for rows, who, value in ((self.labels, "rater", "label"), (self.verdicts, "judge", "verdict")):
+                for (_, name), own in rows.groupby(["criterion", who]):
+                    known[f"{value} {name}"] = own.groupby("item")[value].mean().reindex(known.index)
+            keys = {"known": pd.util.hash_pandas_object(known.astype(str), index=False), **keys}
+        items = self.items.loc[pd.DataFrame(keys).sort_values(list(keys)).index]
+        place = pd.Series(np.arange(len(items)), index=items.index)
+        ordered = []
+        for rows, names in ((self.verdicts, ("criterion", "judge")), (self.labels, ("criterion", "rater"))):
+            by = {name: pd.factorize(rows[name], sort=name == "rater")[0] for name in names}
+            by |= {"place": place.reindex(rows["item"]).to_numpy()}
+            by |= {name: rows[name].to_numpy() for name in ("repeat", "order") if name in rows}
+            turned = pd.DataFrame(by).sort_values(list(by), kind="stable").index
+            ordered.append(rows.reset_index(drop=True).loc[turned].reset_index(drop=True))
+        return replace(self, verdicts=ordered[0], labels=ordered[1], items=items)
+
     def of(self, judge: str, criterion: str) -> JudgeTable:
         """What one judge said on one criterion, beside the labels."""
         verdicts = self.verdicts[(self.verdicts["judge"] == judge) & (self.verdicts["criterion"] == criterion)]

@@ -183,7 +183,7 @@ def write(result: CheckResult, words: Words, folder: Path, command: str | None =
     blocks = list(_blocks(result, words, folder, command))
     judges = result.table.judges
     many = len(judges) > 3
-    title = words.text(f"checked.question{'_many' * many}", judge=", ".join(judges[:3]), n=len(judges))
+    title = words.text(f"checked.question{'_many' * many}", judge=judges[:3], n=len(judges))
     lead = ", ".join(Path(name).name for name in result.table.sources)
     save(Document(words.language, title, lead, blocks, words.text("common.offline_note")), folder)
 

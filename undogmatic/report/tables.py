@@ -95,7 +95,7 @@ def column_cells(column: str, values: Sequence[object], words: Words, section: s
     present = [v for v in values if isinstance(v, numbers.Real) and not missing(v)]
     largest = max((abs(float(v)) for v in present), default=0.0)
     whole = all(float(v).is_integer() for v in present)
-    spec = named_spec(column) or ("d" if whole else ".1f" if largest >= 10 else spec_for(column, largest))
+    spec = named_spec(column, largest, whole) or ("d" if whole else ".1f" if largest >= 10 else spec_for("", largest))
     return [words.number(v, spec) if _real(v) else words.cell(column, v, section) for v in values]
 
 

@@ -16,6 +16,8 @@ from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
 
 NOTHING = "—"
+_A_JUDGE = re.compile(r"(?i)(?:judge|juiz|juíza|juiza)( \(.*\))?")  # with a criterion
+_ONLY_WORDS = re.compile(r"([^\W\d_]+(?: [^\W\d_]+)*)( \(.*\))?")
 
 
 class MissingWording(LookupError):
@@ -126,6 +128,14 @@ class Words:
         known = self.find(f"names.{head}") if colon else None
         return None if known is None else f"{known}: {self.value(tail, section)}"
 
+    def judge(self, name: str, spec: str = "judge") -> str:
+        """A judge's name that reads as a name inside a sentence: in quotes where it is but words ("score"). One that is
+        called nothing but judge is "this judge" (`spec`: "judge") where only one is spoken of, else in quotes too."""
+        if spec == "judge" and (called := _A_JUDGE.fullmatch(name)):
+            return self.text("common.this_judge") + visible(called[1] or "")
+        plain = _ONLY_WORDS.fullmatch(name)
+        return visible(name) if plain is None else f"“{visible(plain[1])}”{visible(plain[2] or '')}"
+
     def number(self, value: Any, spec: str = "") -> str:
         """A value in the language's way of writing; see `texts/en.yaml` for the specs. None and NaN are "—"."""
         if missing(value):
@@ -193,14 +203,18 @@ def _lookup(node: Any, key: str) -> str | None:
 def spec_for(column: str, value: float) -> str:
     """How a column or metric is written, judged by its name: p-values, shares, counts, scores; else by its size.
     "controls.in_band.humble" is written as its last known part says."""
-    return named_spec(column) or ("" if float(value).is_integer() and abs(value) >= 10 else _significant(value))
+    whole = float(value).is_integer()
+    return named_spec(column, value, whole) or ("" if whole and abs(value) >= 10 else _significant(value))
 
 
-def named_spec(column: str) -> str | None:
-    """How a column or metric is written if its name says so."""
-    return next((spec for part in column.split(".")[::-1] for known, spec in _SPECS if known.fullmatch(part)), None)
+def named_spec(column: str, largest: float, whole: bool) -> str | None:
+    """How a column or metric is written if its name says so. One decimal of a score is enough only on a wide scale:
+    where the `largest` is small, and not all are `whole`, its name says nothing."""
+    spec = next((spec for part in column.split(".")[::-1] for known, spec in _SPECS if known.fullmatch(part)), None)
+    return None if spec == _OF_SCORES and not whole and abs(largest) < 10 else spec
 
 
+_OF_SCORES = ".1f"
 _SPECS = tuple(
     (re.compile(pattern), spec)
     for pattern, spec in {
@@ -208,7 +222,7 @@ _SPECS = tuple(
         r".*share.*|surface_increment.*|.*_rate|coverage(_interval)?|success.*|exact_match.*|in_band": ".0%",
         r"usd": ".4f",
         r"n|n_.*|judged|failed|calls|calls_cached|number|pairs": "d",
-        r"score|raw_score|label|gold|mean|median|confidence|seconds": ".1f",
+        r"score|raw_score|label|gold|mean|median|confidence|seconds": _OF_SCORES,
     }.items()
 )
 
@@ -232,8 +246,12 @@ class _Formatter(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, Finding):  # a sentence within a sentence
             return self.words.say(value)
-        if format_spec == "name":
-            return ", ".join(self.words.name(v, self.section) for v in ([value] if isinstance(value, str) else value))
+        if format_spec in ("name", "judge", "quoted"):
+            names = [value] if isinstance(value, str) else value
+            named = format_spec == "name"
+            return ", ".join(
+                self.words.name(v, self.section) if named else self.words.judge(str(v), format_spec) for v in names
+            )
         if format_spec == "title":
             return ", ".join(self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value)
         if format_spec.startswith("as "):

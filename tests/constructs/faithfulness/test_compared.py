@@ -15,8 +15,8 @@ from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness import compared
 from undogmatic.constructs.faithfulness.compared import coverage, uncontradicted
-from undogmatic.constructs.faithfulness.embeddings import LONGEST, WIDTH, HubEmbeddings, MiniLMEmbeddings
 from undogmatic.errors import ConfigError, UnparseableAnswer
+from undogmatic.models.embeddings import LONGEST, WIDTH, HubEmbeddings, MiniLMEmbeddings
 from undogmatic.records.records import Item
 
 

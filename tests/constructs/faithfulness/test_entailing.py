@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from undogmatic.constructs.faithfulness.compared import Sides
-from undogmatic.constructs.faithfulness.embeddings import MiniLMEmbeddings
 from undogmatic.constructs.faithfulness.entailing import LABELS, OBVIOUS, DebertaEntailment, Entailing, order_of
 from undogmatic.errors import ConfigError
+from undogmatic.models.embeddings import MiniLMEmbeddings
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, coverage, needed, sides, table
-from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.facts.accusations import HEDGED, INVENTED, hedges, inventions, is_sure
 from undogmatic.constructs.faithfulness.facts.reading import outcomes
 from undogmatic.constructs.faithfulness.facts.words import language_of, lexicon, pattern, plain, sentences
@@ -20,6 +19,7 @@ from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding, 
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
+from undogmatic.models.embeddings import Embeddings
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Record, Verdict, digest
 from undogmatic.records.rubric import NumericScale, Rubric

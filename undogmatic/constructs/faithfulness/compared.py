@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.facts.words import sentences
 from undogmatic.errors import ConfigError, UnfitInput, UnparseableAnswer
 from undogmatic.judges.base import Judge, Source
 from undogmatic.models.base import Model
+from undogmatic.models.embeddings import Embeddings
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from undogmatic.constructs.faithfulness.compared import Means, Sides
-from undogmatic.constructs.faithfulness.embeddings import Embeddings, loading, publishers_licence, run
 from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Source
 from undogmatic.models.base import Model
+from undogmatic.models.embeddings import Embeddings, loading, publishers_licence, run
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 from undogmatic.safety.outside import read_json

