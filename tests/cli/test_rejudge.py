@@ -55,7 +55,7 @@ def test_another_judge_is_asked_about_the_same_items_and_no_others(tmp_path: Pat
     again = typed("undogmatic.cli", "rejudge", "first", "model=tfidf", "--margin", "5", folder=tmp_path)
     assert again.returncode == 0, again.stderr
     assert "score (patterns" in again.stdout and "score (tfidf" in again.stdout
-    assert "Of the variance of a single verdict" in again.stdout
+    assert "Of the variance of a verdict" in again.stdout
     put(file, [*rows[:-1], rows[-1] | {"text": "Outro texto."}])
     changed = typed("undogmatic.cli", "rejudge", "first", "model=tfidf", folder=tmp_path)
     assert changed.returncode == 2 and "has changed" in changed.stderr
