@@ -67,7 +67,7 @@ def test_the_demo_says_of_each_judge_what_is_known_of_it(capsys: Capture) -> Non
     shown = capsys.readouterr().out
     lines = {line.split()[0]: line for line in shown.splitlines() if line.strip().startswith("judge_")}
     assert " yes " in lines["judge_careful"]
-    assert "not known: a word counter may do as well" in lines["judge_keyword"]
+    assert "not known: words predict its verdicts" in lines["judge_keyword"]
     assert "no: no better than a coin" in lines["judge_generous"]
 
 

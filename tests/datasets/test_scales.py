@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from undogmatic.datasets.cells import read_cells
-from undogmatic.datasets.scales import Declared, Scales, find_scales
+from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.errors import ConfigError
 
 
 def scales(verdicts: Sequence[Any], labels: Sequence[Any] = (), pairwise: bool = False, **declared: Any) -> Scales:
-    return find_scales(read_cells(verdicts), read_cells(labels), Declared(**declared), pairwise)
+    return find_scales(read_cells(verdicts), read_cells(labels), TableOptions(**declared), pairwise)
 
 
 def label(found: Scales, written: Any) -> float:
@@ -124,7 +124,6 @@ def test_choices(written: Any, place: int) -> None:
         ({"scale": "5-1"}, "two ends"),
         ({"scale": "low<low"}, "two ends"),
         ({"kind": "numeric", "scale": "a<b"}, "--kind is numeric"),
-        ({"kind": "fancy"}, "pass_fail"),
         ({"kind": "ordered"}, "order of the categories"),
         ({"scale": "a<b<c", "human_scale": "1<2"}, "as many"),
     ],
