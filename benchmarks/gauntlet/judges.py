@@ -130,7 +130,7 @@ def _repeated(rng: Rng) -> Case:
     labels = rng.permutation([0, 1, 0, 1, int(rng.integers(2))])
     verdicts = np.where(np.arange(5) == rng.integers(5), 1 - labels, labels)
     again = np.tile(np.arange(5), 100)
-    many = check.World(made.language, [made.texts[k] for k in again], made.meaning[again], made.system[again])
+    many = check.World(made.source, [made.texts[k] for k in again], made.meaning[again], made.system[again])
     return _pass_fail(many, verdicts[again], labels[again])
 
 
@@ -172,7 +172,7 @@ def _random_score(rng: Rng) -> Case:
 def _paired_worlds(n: int, rng: Rng) -> tuple[list[check.World], Array]:
     """Two texts each, and which is better: where both mean the same, something that no word says decides."""
     first = check.world(n, rng)
-    worlds = [first, check.world(n, rng, language=first.language)]
+    worlds = [first, check.world(n, rng, source=first.source)]
     better = worlds[1].meaning - first.meaning
     return worlds, np.where(better == 0, rng.integers(2, size=n), better > 0).astype(np.intp)
 
@@ -232,11 +232,11 @@ def _agrees(n: int, raters: int, language: int | None = None, passes: float = 0.
     """A judge and people who each mistake one text in twenty; `passes`: share of texts that are good."""
 
     def case(rng: Rng) -> Case:
-        made = check.world(4 * n, rng, language=language)
+        made = check.world(4 * n, rng, source=language)
         right = rng.random(n) < passes
         pool = {side: iter(np.flatnonzero(made.meaning == side)) for side in (0, 1)}
         kept = [int(next(pool[int(side)])) for side in right]
-        made = check.World(made.language, [made.texts[k] for k in kept], made.meaning[kept], made.system[kept])
+        made = check.World(made.source, [made.texts[k] for k in kept], made.meaning[kept], made.system[kept])
         verdicts, *labels = (check.turned(made.meaning, MISTAKEN, rng) for _ in range(1 + raters))
         return _pass_fail(made, verdicts, *labels, good=True)
 
@@ -272,7 +272,7 @@ def _good_pairs(n: int) -> Callable[[Rng], Case]:
 GOOD: dict[str, Callable[[Rng], Case]] = {
     "good_100_two_raters": _agrees(100, 2),
     "good_200": _agrees(200, 1),
-    "good_200_three_raters": _agrees(200, 3, language=0),
+    "good_200_three_raters": _agrees(200, 3, source=0),
     "good_300_portuguese": _agrees(300, 1, language=1),
     "good_300_most_pass": _agrees(300, 2, passes=0.7),
     "good_grades": _good_grades,

@@ -75,7 +75,7 @@ def test_a_pattern_that_labels_teach_badly_is_known_by_its_own_verdicts() -> Non
 
 
 RNG = np.random.default_rng(8)
-MADE, OTHER = world(150, RNG, language=0), world(150, RNG, language=0)
+MADE, OTHER = world(150, RNG, source=0), world(150, RNG, source=0)
 LENGTH = np.array([len(text) for text in MADE.texts])
 WORTH = 3 * MADE.meaning + RNG.normal(size=150)
 STEPS = np.clip(np.round(WORTH), 0, 4)

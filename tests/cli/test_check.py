@@ -84,9 +84,12 @@ def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["gone.csv"], "'gone.csv' does not exist. In .: verdicts.csv. Type: undogmatic check FILE"),
-        (["verdicts.csv", "--level", "1.5"], "--level is 1.5: "),
-        (["verdicts.csv", "--kind", "numbers"], "--kind is 'numbers'"),
+        (["gone.csv"], "'gone.csv' does not exist. Tables in '.': verdicts.csv. Name a file that exists."),
+        (["empty/gone.csv"], "The folder 'empty' holds no table (.csv, .tsv,"),
+        (["nowhere/gone.csv"], "'nowhere/gone.csv' does not exist. Nor does the folder 'nowhere'."),
+        (["verdicts.csv", "--level", "1.5"], "--level is 1.5: it must be a number above 0.5 and below 1. What each"),
+        (["verdicts.csv", "--least", "-1"], "--least is -1.0: it must be a number of at least 0 and below 1. What"),
+        (["verdicts.csv", "--kind", "numbers"], "--kind is 'numbers': it must be 'numeric', 'ordered'"),
         (["verdicts.csv", "--human", "nobody"], "nobody"),
         (["verdicts.csv", "--card", "card.pdf"], "--card is 'card.pdf'"),
         (["verdicts.csv", "--use", "x"], "Add --card card.json"),
@@ -98,6 +101,7 @@ def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
 )
 def test_what_was_typed_wrongly_is_named(words: list[str], named: str, tmp_path: Path) -> None:
     a_file(tmp_path)
+    (tmp_path / "empty").mkdir()
     done = typed("undogmatic.cli", "check", *words, folder=tmp_path)
     assert (
         done.returncode == 2 and named in done.stderr and "Traceback" not in done.stderr and "FILE=" not in done.stderr

@@ -362,6 +362,47 @@ def test_judges_of_another_kind_than_the_labels_are_left_out_and_named() -> None
     assert (table.judges, told(table)["other_kind"]["names"]) == (["judge_b"], ["judge_a"])
 
 
+BESIDE = rows("id,judge_a,judge_b,ana,gold_ben,score_x,topic", lambda i: f"{i},{GRADE(i)},{LABEL(i)},{LABEL(i)},3,2,t")
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        ({"judge": ("judge_a",), "human": ("ana",)}, ["`judge_b`", "`gold_ben`"]),
+        ({"judge": ("judge_a", "judge_b"), "human": ("ana", "gold_ben")}, None),
+        ({"judge": ("judge_b",), "human": ("ana", "gold_ben")}, ["`judge_a`"]),
+    ],
+)
+def test_judges_and_people_that_were_not_asked_for_are_no_slices(options: dict[str, Any], left: Any) -> None:
+    table = read(BESIDE, **options)
+    assert told(table).get("left_others", {"columns": None})["columns"] == left
+    assert not {"slice.judge_b", "slice.judge_a", "slice.gold_ben"} & set(table.items)
+    assert {"slice.topic", "slice.score_x"} <= set(table.items)
+
+
+def test_one_criterion_of_several_kinds_can_be_asked_for_by_name() -> None:
+    def row(i: int) -> str:
+        judge, label = (("pass", "fail")[i % 3 > 0], "pass") if i % 2 else (GRADE(i), LABEL(i))
+        return f"{i // 2},{('tone', 'safe')[i % 2]},{judge},{label}"
+
+    text = rows("id,criterion,judge,human", row, 80)
+    assert read(text, criterion="tone").kind in ("numeric", "ordered")
+    table = read(text, criterion="safe")
+    assert (table.kind, table.criteria, len(table.verdicts)) == ("pass_fail", ["safe"], 40)
+    assert read(text, criterion="criterion").criteria == read(text).criteria
+    assert "--criterion" in str(told(read(text))["other_kind"]["option"])
+    with pytest.raises(ConfigError, match=r"--criterion is 'style'.*Criteria in `criterion`: tone, safe"):
+        read(text, criterion="style")
+
+
+def test_an_id_can_be_made_of_several_columns() -> None:
+    text = rows("case,part,judge,human", lambda i: f"c{i // 3},{i % 3},{GRADE(i)},{LABEL(i)}")
+    table = read(text, item="case,part")
+    assert list(table.items.index[:4]) == ["c0/0", "c0/1", "c0/2", "c1/0"] and table.items["group"].nunique() == 10
+    with pytest.raises(ConfigError, match=r"--item 'case,pert' names 'pert', which is no column\. Columns: case, part"):
+        read(text, item="case,pert")
+
+
 def test_criteria_have_scales_of_their_own() -> None:
     text = rows(
         "item,criterion,judge,label",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -68,7 +69,9 @@ class GateConfig(Record):
     @model_validator(mode="after")
     def _can_fail(self) -> Self:
         if not self.figures and self.standing is None:
-            raise ValueError(f"it demands nothing, so it could not fail; e.g. {EXAMPLE}, or standing: supported")
+            raise ValueError(
+                f"it demands nothing, so it could not fail. Demand something, e.g. {EXAMPLE}, or standing: supported"
+            )
         return self
 
 
@@ -81,7 +84,14 @@ def read_gate(path: Path) -> GateConfig:
     try:
         return GateConfig(**{str(key): value for key, value in (block or {}).items()})
     except ValidationError as error:
-        raise ConfigError(f"{path}: {first_problem(error)}. Allowed: {', '.join(GateConfig.model_fields)}.") from None
+        place = error.errors()[0]["loc"]
+        allowed = Threshold.model_fields if place[:1] == ("figures",) and len(place) > 1 else GateConfig.model_fields
+        hint = close[0] if (close := get_close_matches(str(place[-1]) if place else "", allowed, 1)) else ""
+        hint = f" Did you mean `{hint}`?" if hint and hint != place[-1] else ""
+        listed, end = ", ".join(allowed), "" if (said := first_problem(error)).endswith(".") else "."
+        raise ConfigError(
+            f"{path}: {said}{end}{hint} Keys{' of a figure' * ('at_most' in allowed)}: {listed}."
+        ) from None
 
 
 @dataclass(frozen=True)

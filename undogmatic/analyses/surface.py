@@ -1,16 +1,19 @@
 """Examines which trivial reading of the texts, or which column of the file, could explain a judge's agreement.
 
-The surface judge (`stats.words`) sees words and counts. It is fitted twice without the group that it judges: to the
-people's labels (does it reach as much as the judge?) and to the judge's verdicts (do they follow from the surface, so
-that nothing of the agreement is left among texts of equal surface?). Belief needs both answers in the judge's favour.
+The surface judge (`stats.words`) sees words, counts and word lists (word_lists.yaml). It is fitted without the group
+that it judges: to people's labels (does it reach as much as the judge?), and to the judge's verdicts and to what both
+say in common (do they follow from the surface, so that nothing of the agreement is left among texts of equal surface?).
+Belief needs both answers in the judge's favour.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +22,7 @@ import pandas as pd
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SLICE, JudgeTable
+from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import means, rival, words
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
@@ -27,8 +31,8 @@ Outcome = Literal["beyond", "as_good", "follows", "column", "no_texts", "few"]
 FEWEST_GROUPS = 20
 MOST_ITEMS = 1500
 """Most items that the surface judge is fitted to; of more, whole groups are drawn at random."""
-LEAST_LEFT, LEAST_LEFT_OF_LEANING = 0.3, 0.45
-"""What is left of the agreement at equal surface counts if its lower limit is above this; above the second where words
+LEAST_LEFT, LEAST_LEFT_OF_PAIRS, LEAST_LEFT_OF_LEANING = 0.3, 0.35, 0.45
+"""What is left of the agreement at equal surface counts if its lower limit is above this; above the third where words
 foretell the verdicts better than they foretell the labels, as those of a judge that goes by what people went by do not.
 Of a judge that is a pattern over eight words up to 0.3 seemed to be left among 100 texts, as rare words are learned
 badly; of a good judge at least 0.4 (benchmarks/check.py)."""
@@ -103,6 +107,15 @@ class _Sides:
         spread = float(np.nanstd(mean))
         return (mean - np.nanmean(mean)).T / (spread if spread > 0 else 1.0)
 
+    def common(self, people: Array, judge: Array) -> Array:
+        """The targets where people and judge are on one side of the middle, NaN elsewhere. If both follow a pattern
+        with mistakes, hardly a mistake is left on these items. Where they are less than half of all, the judge's."""
+        middle = 0.5 if self.nominal else 0.0
+        same = np.sign(people - middle) == np.sign(judge - middle)
+        both = ~np.isnan(people + judge)
+        rare = same.sum(axis=1, keepdims=True) < both.sum(axis=1, keepdims=True) / 2
+        return np.where(rare, judge, np.where(same, (people + judge) / 2, np.nan))
+
     def controls(self, told: Array) -> Array:
         """What was foretold, a column per column of the voices, shape (n_items, n_columns)."""
         if self.kind == "pass_fail":
@@ -173,12 +186,22 @@ def _columns(own: JudgeTable, items: pd.Index, options: CheckOptions) -> dict[st
     return dict(list(coded.items())[:MOST_COLUMNS])
 
 
+@functools.lru_cache(maxsize=1)
+def _lists() -> dict[str, re.Pattern[str]]:
+    """What simple judges look for, by name (word_lists.yaml)."""
+    found = read_yaml(Path(__file__).with_name("word_lists.yaml"))
+    return {
+        name: re.compile("|".join(re.escape(word).replace(r"\*", r"\w*") for word in own.split()))
+        for name, own in found.items()
+    }
+
+
 @functools.lru_cache(maxsize=4)
 def _surface(
     texts: tuple[str, ...], others: tuple[str, ...] | None, groups: tuple[int, ...], labelled: int, seed: int
 ) -> words.Surface:
     codes = np.array(groups, dtype=np.intp)
-    seen = words.marks(texts, others)
+    seen = words.marks(texts, others, _lists())
     return words.Surface(seen, codes, np.arange(codes.size) < labelled, np.random.default_rng(seed))
 
 
@@ -214,11 +237,12 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
         ]
         surface = _surface(texts[0], texts[1] if pair else None, tuple(groups.tolist()), n_labelled, options.seed)
         targets = [sides.targets(side.mean) for side in (sides.people, sides.judge)]
+        targets.append(sides.common(*targets))
         told = [surface.foretell(own_target, shares=sides.nominal)[:, known[:n_labelled]] for own_target in targets]
         signs = [2 * target - 1 if sides.nominal else target for target in targets]
-        for only in (False, True):
+        for own_signs, only in itertools.product(signs[1:], (False, True)):
             lists = np.array(
-                [words.listed(surface.seen, np.sign(one), words_only=only).said[known] for one in signs[1]]
+                [words.listed(surface.seen, np.sign(one), words_only=only).said[known] for one in own_signs]
             )
             told.append((1 + lists) / 2 if sides.nominal else lists)
         said = [sides.controls(one) for one in told]
@@ -230,7 +254,13 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
         right = (counter.mean * people.mean).sum(axis=1)
         echo = agreement(sides.said(told[1], judge), judge)
         leaning = echo.nearly_mean(options.level, (-2.0, 2.0), less=like) if echo and like else None
-        least = LEAST_LEFT_OF_LEANING if leaning is not None and leaning.low > 0 else LEAST_LEFT
+        least = (
+            LEAST_LEFT_OF_LEANING
+            if leaning is not None and leaning.low > 0
+            else LEAST_LEFT_OF_PAIRS
+            if pair
+            else LEAST_LEFT
+        )
         as_good = increment is None or increment.low <= 0
         follows = not as_good and (left is None or left.low <= least)
         told_by_words, own_low = stated(echo), found.judge.low if found.judge else 1.0

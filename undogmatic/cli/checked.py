@@ -15,6 +15,7 @@ from undogmatic.datasets.readers.mlflow_traces import frame_of
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError
 from undogmatic.records.checked import CheckOptions, CheckResult
+from undogmatic.records.records import wanted
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.check import first_line, shown_in_notebook, words_of
 from undogmatic.safety.extras import needs
@@ -24,6 +25,8 @@ MLFLOW = "mlflow:"
 """How the name of a run in MLflow begins."""
 SEVERAL = ("judge", "human", "text", "system", "ignore")
 """Options that may name several columns."""
+LIMITS = {"gt": "above", "ge": "of at least", "lt": "below", "le": "of at most"}
+"""Limits of a number, in words."""
 Options = TypeVar("Options", bound=BaseModel)
 Source: TypeAlias = pd.DataFrame | str | Path | Sequence[str | Path]
 
@@ -104,8 +107,13 @@ def existing(path: str | Path) -> Path:
         beside = sorted(p.name for p in folder.iterdir() if p.suffix.lower() in kinds) if folder.is_dir() else []
     except (OSError, RuntimeError, ValueError) as error:
         raise ConfigError(f"{brief(str(path))} cannot be read ({getattr(error, 'strerror', None) or error}).") from None
-    listing = f"In {folder}: {', '.join(beside[:8])}." if beside else f"No such file lies in {folder}."
-    raise ConfigError(f"{brief(str(path))} does not exist. {listing} Type: undogmatic check FILE")
+    if not folder.is_dir():
+        listing = f"Nor does the folder {brief(str(folder))}."
+    elif beside:
+        listing = f"Tables in {brief(str(folder))}: {', '.join(beside[:8])}{', ...' if len(beside) > 8 else ''}."
+    else:
+        listing = f"The folder {brief(str(folder))} holds no table ({', '.join(kinds)})."
+    raise ConfigError(f"{brief(str(path))} does not exist. {listing} Name a file that exists.")
 
 
 def made(record: type[Options], values: Mapping[str, Any]) -> Options:
@@ -114,10 +122,14 @@ def made(record: type[Options], values: Mapping[str, Any]) -> Options:
         return record(**values)
     except ValidationError as error:
         problem = error.errors()[0]
-        name, what = str(problem["loc"][0]) if problem["loc"] else "", problem["msg"].removeprefix("Value error, ")
-        way = "undogmatic check --help lists what is allowed."
+        name = str(problem["loc"][0]) if problem["loc"] else ""
+        what = wanted(problem["type"], problem["msg"], problem.get("ctx", {}))
+        held = record.model_fields[name].metadata if name in record.model_fields else []
+        ends = {end: getattr(each, end) for each in held for end in LIMITS if getattr(each, end, None) is not None}
+        if ends:
+            what = "it must be a number " + " and ".join(f"{LIMITS[end]} {value:g}" for end, value in ends.items())
         shown = f"--{name.replace('_', '-')} is {brief(values.get(name))}: " if name else ""
-        raise ConfigError(f"{shown}{what}. {way}") from None
+        raise ConfigError(f"{shown}{what}. What each option takes: undogmatic check --help") from None
 
 
 def with_settings(table: VerdictTable, settings: Mapping[str, str]) -> VerdictTable:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import Cells, fold, read_cells, unread
+from undogmatic.datasets.orders import order_words
 from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Record
@@ -29,7 +30,7 @@ class TableOptions(Record):
         judge: Columns of verdicts, or the column with the names of judges. verdict: In the latter case the column with
             what they said. human: Columns of labels, one per rater, or the one beside a column `rater`.
         item, text, group, system, criterion, repeat, order, confidence, rater: Columns; of texts (and systems) two
-            where two outputs are compared.
+            where two outputs are compared; of items several, separated by commas; or the name of one criterion.
         kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories "bad<ok<good".
         labels: How the labelled items were chosen: unknown, all, random, by-verdict, probabilities:COLUMN.
         choices: Whether a pairwise choice numbers outputs in the given order or as they were shown.
@@ -112,10 +113,6 @@ _NEUTRAL = set(
 _CHOICE = {"choice", "escolha", "winner", "vencedor", "vencedora", "preference", "preferencia", "preferred"}
 _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "second": 1}
 _NO_VALUE = set("id ids name nome time date data chars length tokens model modelo prompt version cost url n".split())
-_ORDERS = {"as given": 0, "given": 0, "original": 0, "ab": 0, "a b": 0, "normal": 0, "1 2": 0, "12": 0, "forward": 0}
-_ORDERS |= {"direta": 0, "swapped": 1, "swap": 1, "reversed": 1, "reverse": 1, "ba": 1, "b a": 1, "2 1": 1, "21": 1}
-_ORDERS |= {"trocada": 1, "trocado": 1, "invertida": 1, "invertido": 1, "inverse": 1, "flipped": 1, "backward": 1}
-_YES_NO = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "nao": 0, "sim": 1}
 _SINGLE = ("item", "criterion", "repeat", "order", "confidence", "rater", "group")
 _JUDGES = "judge|juiz|juiza|judge name|judge id|judge model|evaluator|grader|nome juiz|llm|evaluator model".split("|")
 _MODELS = ("model", "modelo", "model name", "model id")
@@ -129,7 +126,7 @@ class Columns:
     """Which column has which role.
 
     `judges` holds the names of judges (long form), of which `only` some may count; `among_raters`: they stand among the
-    names of raters. `pairwise`: two outputs are compared.
+    names of raters. `others` are of judges or people that were not asked for. `pairwise`: two outputs are compared.
     """
 
     item: str | None = None
@@ -149,13 +146,14 @@ class Columns:
     labels: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     pairwise: bool = False
     notes: list[Finding] = field(default_factory=list)
 
     def used(self) -> set[str]:
         """The columns with a role."""
         single = (self.item, self.group, self.criterion, self.repeat, self.order, self.confidence, self.rater)
-        many = (*self.texts, *self.systems, *self.verdicts, *self.labels, *self.settings, *self.remarks)
+        many = (*self.texts, *self.systems, *self.verdicts, *self.labels, *self.settings, *self.remarks, *self.others)
         return {name for name in (*single, self.judges, *many) if name is not None}
 
 
@@ -213,6 +211,7 @@ class _Search:
             found.texts, found.systems = found.texts[:1], found.systems[:1]
             found.order = found.order if options.order is not None else None
         self._check_model()
+        self._leave_others()
         self._note()
         return found
 
@@ -409,6 +408,18 @@ class _Search:
                 f"of the makers of what was judged? Type --judge {quoted(column)} or --system {quoted(column)}."
             )
 
+    def _leave_others(self) -> None:
+        """Leave out the columns of judges and people beside those that were typed, which are nothing of the items."""
+        typed = {0, 1} if self.options.judge and self.found.judges is None else set()
+        typed |= {-1} if self.options.human and self.found.rater is None else set()
+        named = {part for name in self.found.verdicts for part in self.names[name]} & _NEUTRAL
+        own = {n: s for n in self._free() if n not in self.found.used() and (s := side_of(n)) in typed}
+        own = {n: s for n, s in own.items() if self._is_value(n) and (s != 0 or named & set(self.names[n]))}
+        self.found.others = tuple(own)
+        if own:
+            columns = [f"`{name}`" for name in own]
+            self.found.notes.append(Finding("table.left_others", {"columns": columns[:8], "n": len(columns)}))
+
     def _note(self) -> None:
         """Say what was recognised and not declared: verdicts and labels first, as all else hangs on them."""
         found, options = self.found, self.options
@@ -474,21 +485,6 @@ def side_of(name: str) -> int | None:
         named = parts & _NO_VALUE and not parts & (_NEUTRAL | _WEAK_JUDGE | _WEAK_HUMAN)
         return None if named else (1 if judge >= human else -1)
     return 0 if parts & _NEUTRAL and not parts & _NO_VALUE else None
-
-
-def order_words(name: str, words: Iterable[str]) -> dict[str, int] | None:
-    """What the cells of a column of orders mean, 0 as given, 1 swapped; None if they are no orders."""
-    says_swapped = bool(set(name.split()) & {"swapped", "swap", "trocado", "invertido", "flipped"})
-    known = _ORDERS | (_YES_NO if says_swapped else {})
-    words = set(words)
-    if not words:
-        return None
-    if words <= known.keys():
-        return {word: known[word] for word in words}
-    if words <= {"0", "1"} or words <= {"1", "2"}:
-        low = min(words) if len(words) == 2 or words == {"0"} else "1"
-        return {word: int(word != low) for word in words}
-    return None
 
 
 def quoted(name: str) -> str:

@@ -69,7 +69,10 @@ def of_one_kind(
     kept = wanted if wanted in counted else max(counted, key=lambda kind: counted[kind])
     left = [key for key, kind in kinds.items() if kind not in (kept, None)]
     names = [f"{judge} ({criterion})" if criterion != OVERALL else str(judge) for judge, criterion in left]
-    facts = {"names": names[:EXAMPLES], "n": len(names), "judge": quoted(str(left[0][0]))}
+    judge, criterion = left[0]
+    apart = any(key[0] == judge and key not in left for key in kinds)  # the same judge's other criteria are kept
+    option = f"--criterion {quoted(criterion)}" if apart else f"--judge {quoted(str(judge))}"
+    facts = {"names": names[:EXAMPLES], "n": len(names), "option": option}
     problems.append(Finding("table.other_kind", facts))
     out = pd.MultiIndex.from_frame(verdicts[["judge", "criterion"]]).isin(left)
     verdicts = verdicts[~out].reset_index(drop=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
@@ -10,6 +11,11 @@ import pandas as pd
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SWAPPED
+
+_ORDERS = {"as given": 0, "given": 0, "original": 0, "ab": 0, "a b": 0, "normal": 0, "1 2": 0, "12": 0, "forward": 0}
+_ORDERS |= {"direta": 0, "swapped": 1, "swap": 1, "reversed": 1, "reverse": 1, "ba": 1, "b a": 1, "2 1": 1, "21": 1}
+_ORDERS |= {"trocada": 1, "trocado": 1, "invertida": 1, "invertido": 1, "inverse": 1, "flipped": 1, "backward": 1}
+_YES_NO = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "nao": 0, "sim": 1}
 
 
 def orient(
@@ -68,3 +74,18 @@ def _against_labels(verdicts: pd.DataFrame, labels: pd.DataFrame, swapped: np.nd
     beyond = (right["mean"] - 0.5) / np.sqrt(0.25 / right["size"])
     sign = np.where(right.index.get_level_values("swapped"), -1, 1)
     return bool((beyond * sign > 3).all())
+
+
+def order_words(name: str, words: Iterable[str]) -> dict[str, int] | None:
+    """What the cells of a column of orders mean, 0 as given, 1 swapped; None if they are no orders."""
+    says_swapped = bool(set(name.split()) & {"swapped", "swap", "trocado", "invertido", "flipped"})
+    known = _ORDERS | (_YES_NO if says_swapped else {})
+    words = set(words)
+    if not words:
+        return None
+    if words <= known.keys():
+        return {word: known[word] for word in words}
+    if words <= {"0", "1"} or words <= {"1", "2"}:
+        low = min(words) if len(words) == 2 or words == {"0"} else "1"
+        return {word: int(word != low) for word in words}
+    return None

@@ -23,12 +23,12 @@ from undogmatic.datasets.columns import (
     Columns,
     TableOptions,
     find_columns,
-    order_words,
     quoted,
     side_of,
     tokens,
 )
 from undogmatic.datasets.frames import Frame, aligned, read_frame
+from undogmatic.datasets.narrow import of_criterion, with_ids
 from undogmatic.datasets.scales import Declared, Scales, find_scales
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL
@@ -88,6 +88,7 @@ class _Builder:
         self, frames: Sequence[Frame], options: TableOptions, selection: Selection, probability: str | None
     ) -> None:
         self.options, self.selection, self.probability = options, selection, probability
+        frames = with_ids(frames, options.item)
         self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
         self.joined = len({frozenset(frame.cells.columns) for frame in self.frames}) > 1
         self.cells = pd.concat([frame.cells for frame in self.frames], ignore_index=True, sort=False).astype(object)
@@ -96,6 +97,8 @@ class _Builder:
         self.places = np.array([place for frame in self.frames for place in frame.places], dtype=object)
         self.notes: list[Finding] = [note for frame in self.frames for note in frame.notes]
         self.problems: list[Finding] = [problem for frame in self.frames for problem in frame.problems]
+        kept, options = of_criterion(self.cells, options)
+        self.cells, self.file, self.places = self.cells[kept].reset_index(drop=True), self.file[kept], self.places[kept]
         self.columns: Columns = find_columns(self.cells, self._of_log(options), self._facts())
         if self.joined and self.columns.item is None:
             raise ConfigError(
@@ -314,7 +317,7 @@ class _Builder:
             ways = np.array([AS_GIVEN, SWAPPED], dtype=object)[self.turned.astype(int)]
             return ways if self.turned.any() else np.full(len(self.cells), None, dtype=object)
         held = read_cells(self.cells[name].to_numpy())
-        known = order_words(" ".join(tokens(name)), held.distinct_words())
+        known = orders.order_words(" ".join(tokens(name)), held.distinct_words())
         if known is None:
             shown = ", ".join(list(held.distinct_words())[:6])
             raise ConfigError(f"--order {quoted(name)}: its cells are {shown}; write as_given and swapped.")

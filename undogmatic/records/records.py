@@ -32,10 +32,41 @@ class Record(BaseModel):
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first thing that is wrong with a record, and the field: `outcome.score: Input should be a valid number`."""
+    """The first thing that is wrong with a record: field, value, and what is allowed, in words."""
     problem = error.errors()[0]
-    field, what = ".".join(map(str, problem["loc"])), problem["msg"].removeprefix("Value error, ")
-    return f"{field}: {what}" if field else what
+    field, what = ".".join(map(str, problem["loc"])), wanted(problem["type"], problem["msg"], problem.get("ctx", {}))
+    if problem["type"] in ("extra_forbidden", "missing"):
+        return f"`{field}` {what}"
+    return f"`{field}` is {brief(problem['input'])}: {what}" if field else what
+
+
+_WANTED = {
+    "extra_forbidden": "is no known key",
+    "missing": "is required",
+    "greater_than": "it must be above {gt:g}",
+    "greater_than_equal": "it must be at least {ge:g}",
+    "less_than": "it must be below {lt:g}",
+    "less_than_equal": "it must be at most {le:g}",
+    "literal_error": "it must be {expected}",
+    "string_pattern_mismatch": "it must fit the pattern {pattern}",
+    "string_too_short": "it must have at least {min_length} characters",
+    "finite_number": "it must be a finite number",
+} | {
+    f"{kind}_{fault}": f"it must be {what}"
+    for kind, what in {
+        "float": "a number", "int": "a whole number", "bool": "true or false", "string": "a text", "tuple": "a list",
+        "list": "a list", "dict": "keys with values", "model": "keys with values", "date": "a date",
+    }.items()
+    for fault in ("type", "parsing", "from_float", "from_date_parsing")
+}  # fmt: skip
+"""What is said of each kind of fault that Pydantic finds."""
+
+
+def wanted(kind: str, message: str, values: Mapping[str, Any]) -> str:
+    """What is allowed where Pydantic found this kind of fault, in our words; its own `message` where there are none."""
+    if kind in _WANTED:
+        return _WANTED[kind].format(**values)
+    return message.removeprefix("Value error, ")
 
 
 def digest(value: Any) -> str:

@@ -9,8 +9,9 @@ in fewer bits than the verdicts it tells (`listed`). The first two say of a text
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,7 +29,8 @@ COUNTS = tuple(
     (
         "characters words sentences lines word_length longest_word sentence_length first_sentence last_sentence "
         "first_comma capitals capitals_share capital_words digits numbers commas full_stops parentheses quotes colons "
-        "hyphens other_marks different_words"
+        "hyphens other_marks different_words acronyms named_numbers short_words long_words "
+        "vowels first_place last_place"
     ).split()
 )
 """What is counted, in this order."""
@@ -44,12 +46,16 @@ _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d[\d.,/]*")
 _IN_NUMBER = re.compile(r"\d(\W)(?=\d)")
 _SENTENCE_END = re.compile(r"[.!?…]+(?:\s|$)")
+_NAMED_NUMBER = re.compile(r"\b(?:[A-ZÀ-Ý]\w*|\w{1,4}\.|n[ºo°]\.?|§)\s*(?:n[ºo°]\.?\s*)?\d")
+"""A word with a capital, or an abbreviation, and a number: "Tema 69", "art. 5"."""
 STEM = 4
 """Letters of a longer word's beginning that are a mark of their own, as in a pattern such as `preced\\w+`."""
 MOST_WORDS = 4000
 FINE, COARSE = 64, 16
 """Into how many parts the values of a count are cut, for the list of marks and for boosting."""
 MOST_STEPS = 12
+LEAST_OFTEN = 3
+"""In how many texts a word must stand for a list of words alone: the fewer words there are, the cheaper each is."""
 _ROUNDS, _RATE = 100, 0.4
 MANY = 250
 """With more rows five folds are left out in turn, else ten."""
@@ -94,8 +100,8 @@ class _Read(NamedTuple):
         bag = np.bincount(cells, minlength=len(texts) * kinds.size).reshape(len(texts), kinds.size)
         return cls(texts, words, ends, [chr(code) for code in kinds], bag.astype(np.float64))
 
-    def counted(self) -> Array:
-        """COUNTS of each text, shape (n_texts, len(COUNTS))."""
+    def counted(self, lists: Mapping[str, re.Pattern[str]]) -> Array:
+        """COUNTS of each text and how many of its words each of the lists has, shape (n_texts, n_counts)."""
         sizes = self.bag.sum(axis=1)
 
         def signs(those: Callable[[str], bool]) -> Array:
@@ -131,8 +137,21 @@ class _Read(NamedTuple):
             "other_marks": marks - np.sum(list(named.values()), axis=0),
             "different_words": np.array([len({word.lower() for word in own}) for own in self.words])
             / np.maximum(1, n_words),
+            "acronyms": words(lambda word: len(word) > 1 and word.isupper()),
+            "named_numbers": np.array([len(_NAMED_NUMBER.findall(text)) for text in self.texts], dtype=np.float64),
+            "short_words": words(lambda word: len(word) < STEM) / np.maximum(1, n_words),
+            "long_words": words(lambda word: len(word) > 2 * STEM) / np.maximum(1, n_words),
+            "vowels": signs(_is_vowel) / np.maximum(1, signs(str.isalpha)),
+            **{
+                f"{end}_place": np.array([_place(own[k]) for own in self.ends])
+                for k, end in enumerate(("first", "last"))
+            },
         }
-        return np.column_stack([found[name] for name in COUNTS])
+        known = {word for own in self.words for word in own}
+        for name, pattern in lists.items():
+            listed_words = {word for word in known if pattern.fullmatch(word.lower())}
+            found[name] = words(listed_words.__contains__)
+        return np.column_stack([found[name] for name in (*COUNTS, *lists)])
 
     def letters(self) -> Array:
         """How often each character and each ending of a word occurs, and characters as shares, standardised and cut
@@ -179,9 +198,19 @@ class _Read(NamedTuple):
         return often, table
 
 
+def _is_vowel(sign: str) -> bool:
+    return unicodedata.normalize("NFD", sign)[0].lower() in "aeiou"
+
+
+def _place(word: str) -> float:
+    """Where a word stands in the alphabet, from 0 to 1, by its first three characters."""
+    letters = unicodedata.normalize("NFD", word)[:3].ljust(3, chr(96))
+    return float(sum(min(max(ord(sign) - 96, 0), 26) / 27 ** (k + 1) for k, sign in enumerate(letters)))
+
+
 def counts(texts: Sequence[str]) -> Array:
     """COUNTS of each text, shape (n_texts, len(COUNTS))."""
-    return _Read.of(texts).counted()
+    return _Read.of(texts).counted({})
 
 
 def _cuts(values: Array, parts: int) -> Array:
@@ -192,12 +221,16 @@ def _cuts(values: Array, parts: int) -> Array:
     return np.asarray((distinct[1:] + distinct[:-1]) / 2)
 
 
-def marks(texts: Sequence[str], others: Sequence[str] | None = None) -> Marks:
-    """Collect the marks of texts, or of pairs of each text with the one at the same place in `others`."""
+def marks(
+    texts: Sequence[str], others: Sequence[str] | None = None, lists: Mapping[str, re.Pattern[str]] | None = None
+) -> Marks:
+    """Collect the marks of texts, or of pairs of each text with the one at the same place in `others`; `lists` are
+    patterns of whole words, in lower case, that are counted besides COUNTS, by name."""
+    lists = lists or {}
     n = len(texts)
     both = [*texts, *(others or ())]
     read = _Read.of(both)
-    (names, table), counted = read.marked(), read.counted()
+    (names, table), counted = read.marked(), read.counted(lists)
     words = [row for row, (kind, _) in enumerate(names) if kind == "word"]
     rare = np.log(len(both) / np.maximum(1, table[words].sum(axis=1)))
     weighted = table[words].T.astype(np.float64) * rare
@@ -211,7 +244,7 @@ def marks(texts: Sequence[str], others: Sequence[str] | None = None) -> Marks:
     if paired:  # a preference for the first of two, whatever they are
         table, names = np.concatenate([table, np.ones((1, n), dtype=np.float32)]), [*names, ("place", "1")]
     rows, coarse = [table], [np.ones(len(table), dtype=bool)]
-    for name, column in zip(COUNTS, counted.T, strict=True):
+    for name, column in zip((*COUNTS, *lists), counted.T, strict=True):
         size = np.abs(column) if paired else column
         fine = _cuts(np.append(size, 0.0) if paired else size, FINE)
         kept = np.isin(np.arange(fine.size), np.linspace(0, fine.size - 1, COARSE - 1).round())
@@ -348,14 +381,18 @@ def listed(seen: Marks, target: Array, *, words_only: bool = False) -> Listed:
 
     Args:
         target: 1 and -1, 0 or NaN where neither; shape (n_rows,). For pairs, 1 says the first.
-        words_only: Leave counts aside: a pattern over words that goes with length is told better without length.
+        words_only: Use whole words of at least LEAST_OFTEN rows alone: a pattern over words that goes with length is
+            told better without length.
     References:
         Rivest (1987), Learning decision lists. doi:10.1007/BF00058680
         Rissanen (1978), Modeling by shortest data description. doi:10.1016/0005-1098(78)90005-5
     """
     y = np.nan_to_num(target).astype(np.float32)
     left = y != 0
-    among = np.flatnonzero([not words_only or name not in COUNTS for name, _ in seen.names])
+    among = np.arange(len(seen.names))
+    if words_only:
+        words = np.array([name == "word" for name, _ in seen.names], dtype=bool)
+        among = np.flatnonzero(words & (np.abs(seen.columns).sum(axis=1) >= LEAST_OFTEN))
     columns = seen.columns[among]
     cost = float(np.log2(max(2, among.size)))
     presence = np.abs(columns) if seen.paired else columns

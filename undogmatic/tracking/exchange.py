@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import digest
-from undogmatic.tracking.store import AT_ONCE, Store, WithoutSecrets, database, default_uri, opened, prepare_environment
+from undogmatic.safety.outside import brief
+from undogmatic.tracking.store import (
+    AT_ONCE,
+    SCHEMES,
+    Store,
+    WithoutSecrets,
+    database,
+    default_uri,
+    opened,
+    prepare_environment,
+)
 from undogmatic.tracking.traces import _shown, _span, trace_id
 from undogmatic.tracking.tracker import cut, where
 
@@ -61,7 +71,13 @@ def log_verdicts(rows: Iterable[Mapping[str, Any]], uri: str | None, name: str) 
     Returns:
         One sentence: how many were logged, and where to look. Raises ConfigError where the store cannot be used.
     """
-    with opened(address(uri), EXPERIMENT, "Nothing else was changed.") as store:
+    named = "--out" if uri else "MLFLOW_TRACKING_URI" if os.environ.get("MLFLOW_TRACKING_URI") else "the local store"
+    instead = (
+        "Name a database or a server: --out sqlite:///mlflow.db, --out http://HOST:PORT. Without MLflow: --to csv."
+    )
+    if uri and (":" not in uri or uri.partition(":")[0].partition("+")[0] not in SCHEMES):
+        raise ConfigError(f"--out is {brief(uri)}, which is no address of an MLflow store. {instead}")
+    with opened(address(uri), EXPERIMENT, "Nothing else was changed.", named, instead) as store:
         run_id = str(store.client.create_run(store.experiment_id, run_name=name).info.run_id)
         by_item: dict[str, list[Mapping[str, Any]]] = {}
         for row in rows:

@@ -154,7 +154,13 @@ def _newest_version() -> str | None:
 
 
 @contextlib.contextmanager
-def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
+def opened(
+    uri: str | None,
+    experiment: str,
+    kept: str,
+    key: str = "`tracking.uri`",
+    instead: str = "Without MLflow: tracking=none.",
+) -> Iterator[Store]:
     """Open the store, creating database and experiment if need be.
 
     A SQLite file is locked (a file beside it) for as long as it is open here: MLflow's first migration breaks when two
@@ -164,6 +170,7 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
         uri: Address, or None for the local store.
         experiment: Name of the MLflow experiment; artifacts of a local store go to `artifacts/` beside its database.
         kept: What is safe and where, for the error message.
+        key: What named the address, for the same. instead: What else can be done.
     Raises:
         ConfigError: The store cannot be used, now or half way through.
     """
@@ -180,7 +187,7 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
                 os.close(os.open(file, os.O_CREAT | os.O_RDWR, OWN))
                 with contextlib.suppress(PermissionError):  # another one's file
                     file.chmod(OWN)
-                stack.enter_context(_alone(file, kept))
+                stack.enter_context(_alone(file, kept, key, instead))
             from mlflow import MlflowClient
 
             client: Any = WithoutSecrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
@@ -193,13 +200,12 @@ def opened(uri: str | None, experiment: str, kept: str) -> Iterator[Store]:
             raise
         reason = str(scrub_data(str(error).strip().splitlines()[0])) if str(error).strip() else type(error).__name__
         raise ConfigError(
-            f"`tracking.uri` is {address!r}, and MLflow cannot be used there: {reason}\n"
-            f"{kept} Without MLflow: tracking=none."
+            f"{key} is {address!r}, and MLflow cannot be used there: {reason}\n{kept} {instead}"
         ) from None
 
 
 @contextlib.contextmanager
-def _alone(file: Path, kept: str) -> Iterator[None]:
+def _alone(file: Path, kept: str, key: str, instead: str) -> Iterator[None]:
     """Be the only one of our processes that writes to this database, once no other program has it locked."""
     from filelock import FileLock, Timeout
 
@@ -221,8 +227,8 @@ def _alone(file: Path, kept: str) -> Iterator[None]:
                     f"{LOCK_SECONDS / 60:.0f} minutes; to stop: Ctrl-C). {kept}"
                 )
     raise ConfigError(
-        f"`tracking.uri` is '{address_of(file)}', which another process has kept locked for {LOCK_SECONDS / 60:.0f} "
-        f"minutes. End that one. {kept} Without MLflow: tracking=none."
+        f"{key} is '{address_of(file)}', which another process has kept locked for {LOCK_SECONDS / 60:.0f} "
+        f"minutes. End that one. {kept} {instead}"
     )
 
 
