@@ -19,8 +19,6 @@
 Messages name the key, the value, the options and the next step; the command line prints them without a traceback.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """The one pipeline: config -> dataset -> steps and judges -> judgments -> analyses -> report and tracking."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

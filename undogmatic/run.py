@@ -3,8 +3,6 @@
 Nothing heavier than Hydra is imported at module level, so that `--help` and `--cfg job` answer at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
@@ -31,19 +29,7 @@ from undogmatic.config import compose, door
 from undogmatic.config.wall import resolved
 from undogmatic.errors import StorageError, UndogmaticError
 from undogmatic.runs import claim, manifest
-from undogmatic.safety import files
-from undogmatic.safety.command import (
-    ERROR_FILE,
-    FAULT,
-    SWEEP_FOLDER,
-    as_typed,
-    ending,
-    exit_status,
-    in_full,
-    interrupted,
-    note_status,
-    patient_streams,
-)
+from undogmatic.safety import command, files
 from undogmatic.safety.paths import conf_folder
 from undogmatic.safety.secrets import check_words
 
@@ -57,7 +43,7 @@ def job(cfg: DictConfig) -> float | None:
 
     if not compose.passed(cfg):
         raise SystemExit("error: this config was not checked after it was composed, so nothing is run with it.")
-    patient_streams()  # in a sweep's worker process too
+    command.patient_streams()  # in a sweep's worker process too
     logging.captureWarnings(True)
     hide = OmegaConf.select(cfg, "tracking.redact", throw_on_resolution_failure=False) is True
     if hide:
@@ -66,7 +52,7 @@ def job(cfg: DictConfig) -> float | None:
             root.removeHandler(handler)
             handler.close()
     hydra_config = HydraConfig.get()
-    folder = as_typed(Path(hydra_config.runtime.output_dir))  # as messages and hints show it
+    folder = command.as_typed(Path(hydra_config.runtime.output_dir))  # as messages and hints show it
     try:
         with claim.held(folder):
             try:
@@ -89,28 +75,28 @@ def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> N
         message, status = f"`{error.full_key}` is required. Set it with {error.full_key}=...", 2
     else:
         message, status = (explain(error, []), 2) if isinstance(error, OmegaConfBaseException) else tell(error)
-    note_status(status)
+    command.note_status(status)
     where = ""
-    if folder is not None and (SWEEP_FOLDER in os.environ or not manifest.held_back(folder)):
+    if folder is not None and (command.SWEEP_FOLDER in os.environ or not manifest.held_back(folder)):
         kept = message
-        if hide and status == FAULT:
+        if hide and status == command.FAULT:
             kept = f"a fault in the code ({type(error).__name__}); `tracking.redact` is true, so its text is not kept."
-        noted = f"{kept}\n{''.join(traceback.format_exception(error)) if status == FAULT and not hide else ''}"
+        noted = f"{kept}\n{''.join(traceback.format_exception(error)) if status == command.FAULT and not hide else ''}"
         with contextlib.suppress(StorageError):
-            files.write(folder / ERROR_FILE, noted)
-            if status == FAULT:
+            files.write(folder / command.ERROR_FILE, noted)
+            if status == command.FAULT:
                 claim.keep(folder)
-                where = "" if hide else f" The traceback is in {as_typed(folder / ERROR_FILE)}."
+                where = "" if hide else f" The traceback is in {command.as_typed(folder / command.ERROR_FILE)}."
     say(f"error: {message}{where}")
-    if status == FAULT:
-        in_full(error)
+    if status == command.FAULT:
+        command.in_full(error)
 
 
 def main() -> NoReturn:
     """Entry point; the exit status is not 0 if any job ended with an error. What cannot be composed is worded here."""
     from undogmatic.config.messages import combined, explain, typed_wrongly
 
-    with ending():
+    with command.ending():
         try:
             typed = sys.argv[1:]
             check_words(typed)
@@ -121,22 +107,22 @@ def main() -> NoReturn:
             else:
                 door.command(combined(typed), job)
         except KeyboardInterrupt:
-            note_status(interrupted())
+            command.note_status(command.interrupted())
             if (folder := claim.own()) is not None and claim.let_go(folder):
-                say(f"interrupted: continue with the same command and run.resume={as_typed(folder)}")
+                say(f"interrupted: continue with the same command and run.resume={command.as_typed(folder)}")
             else:
                 say("interrupted before anything was judged.")
         except Exception as error:
             if not isinstance(error, UndogmaticError) and typed_wrongly(error):
                 say(f"error: {explain(error, typed)}")
-                note_status(2)
-                in_full(error)
+                command.note_status(2)
+                command.in_full(error)
             else:
                 _fail(error, claim.own())
         finally:
             if (folder := claim.own()) is not None:
                 claim.let_go(folder)
-    sys.exit(exit_status())
+    sys.exit(command.exit_status())
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import datetime
 import functools
 import json
+import math
 import re
 import subprocess
 from dataclasses import replace
@@ -137,8 +138,17 @@ def test_labels_and_items_are_those_of_the_card(tmp_path: Path) -> None:
     assert hold(gate.of_card(own), GateConfig(standing="supported", labels="0" * 8)).outcome == "void"
 
 
-def gated(low: float | None, high: float | None, **fields: Any) -> Gated:
-    bare = Gated("j", {"a.b": (low, high), "a.c": None}, {"j": "supported"}, {}, "", "", "", datetime.date(2026, 1, 1))
+def gated(low: float, high: float, **fields: Any) -> Gated:
+    bare = Gated(
+        "j",
+        {"a.b": Estimate(0.5, low, high), "a.c": None},
+        {"j": "supported"},
+        {},
+        "",
+        "",
+        "",
+        datetime.date(2026, 1, 1),
+    )
     return replace(bare, **fields)
 
 
@@ -148,18 +158,18 @@ def gated(low: float | None, high: float | None, **fields: Any) -> Gated:
         (0.6, 0.9, {"at_least": 0.6}, "pass"),
         (0.5, 0.6, {"at_least": 0.6}, "undecided"),
         (0.5, 0.59, {"at_least": 0.6}, "fail"),
-        (None, 0.59, {"at_least": 0.6}, "fail"),
-        (None, None, {"at_least": -100}, "undecided"),
+        (-math.inf, 0.59, {"at_least": 0.6}, "fail"),
+        (-math.inf, math.inf, {"at_least": -100}, "undecided"),
         (0.0, 0.2, {"at_most": 0.2}, "pass"),
         (0.21, 0.4, {"at_most": 0.2}, "fail"),
-        (0.1, None, {"at_most": 0.2}, "undecided"),
+        (0.1, math.inf, {"at_most": 0.2}, "undecided"),
         (-0.1, 0.1, {"at_least": -0.2, "at_most": 0.2}, "pass"),
         (-0.3, 0.1, {"at_least": -0.2, "at_most": 0.2}, "undecided"),
         (0.3, 0.5, {"at_least": -0.2, "at_most": 0.2}, "fail"),
     ],
 )
 def test_a_threshold_between_the_limits_is_undecided(
-    low: float | None, high: float | None, demanded: dict[str, float], outcome: str
+    low: float, high: float, demanded: dict[str, float], outcome: str
 ) -> None:
     assert hold(gated(low, high), GateConfig(figures={"a.b": demanded})).outcome == outcome
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from undogmatic.datasets.cells import read_cells
-from undogmatic.datasets.scales import Declared, Scales, find_scales
+from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.errors import ConfigError
 
 
 def scales(verdicts: Sequence[Any], labels: Sequence[Any] = (), pairwise: bool = False, **declared: Any) -> Scales:
-    return find_scales(read_cells(verdicts), read_cells(labels), Declared(**declared), pairwise)
+    return find_scales(read_cells(verdicts), read_cells(labels), TableOptions(**declared), pairwise)
 
 
 def label(found: Scales, written: Any) -> float:

@@ -30,7 +30,7 @@ def test_the_card_says_what_the_check_said_and_until_when() -> None:
     own = made(use="Triage of drafts", days=30)
     assert (own.use, own.expires) == ("Triage of drafts", datetime.date(2026, 12, 25))
     assert own.limits == ("It is worse on <b>long</b>.",) and own.not_examined == ("the ceiling: only 1 person.",)
-    assert own.figures["agreement.kappa"].limits == (0.61, 0.9)
+    assert own.figures["agreement.kappa"].interval == (0.61, 0.9)
     assert own.settings["model"] == "gpt-5" and own.settings["temperature"] == "0"
     assert own.settings["prompt"].startswith("sha256:")
     assert (own.data.raters, own.data.labels, own.data.files) == (2, 120, {"verdicts.csv": "ab" * 32})

@@ -87,7 +87,6 @@ REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] =
     ("`groups` holds 1 labels for 2 values", checks.labels, (["a"], "groups", 2), {}),
     *(("`level` is", paired.share_in_direction, (GOOD,), {"level": level}) for level in (0.0, 1.0, 95.0, NA)),
     ("`zero_method` is 'drop'.*'pratt', 'wilcox', 'zsplit'", paired.wilcoxon, (GOOD, "drop"), {}),
-    ("`measurement` is 'ratio'", ALPHA, ([GOOD, GOOD], "ratio"), {}),
     ("`weights` is 'cubic'", KAPPA, (GOOD, GOOD, GOOD, "cubic"), {}),
     ("`a` holds 2 values; at least 3", CORRELATION, ("kendall", [1.0, 2], [1.0, 2]), {}),
     ("`b` holds 30, which is not one of `categories`", KAPPA, ([0.0, 50], [0.0, 30], [0, 50, 100]), {}),

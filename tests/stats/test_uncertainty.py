@@ -118,7 +118,7 @@ def test_a_case_of_each_kind_is_reproduced() -> None:
     assert (critique.score_delta, *critique.confidence_interval) == near((2.25, 0.85, 1))
     assert (critique.level, critique.recommend_human_review) == ("high", True)
     points = uncertainty.points_entropy({"A": 15, "B": 70, "C": 75})
-    assert (points.normalised_entropy, points.sums_to_100, points.band) == (near(0.8544915225751241), False, "high")
+    assert (points.normalised_entropy, points.total, points.band) == (near(0.8544915225751241), 160, "high")
     debate = uncertainty.debate_uncertainty(10, 1, 8.0)
     assert (debate.judge_position, *debate.confidence_interval) == near((0.7777777777777778, 0.1, 1))
     assert debate.level == "medium"
@@ -185,11 +185,11 @@ class TestPoints:
     def test_points_that_do_not_sum_to_100_are_scaled_and_the_defect_recorded(self) -> None:
         result = uncertainty.points_entropy([30, 30, 60])
         assert result.probabilities == pytest.approx((0.25, 0.25, 0.5))
-        assert (result.sums_to_100, result.total) == (False, 120)
+        assert result.total == 120
         assert "120" in result.notes[0]
         assert result.normalised_entropy == uncertainty.points_entropy([25, 25, 50]).normalised_entropy
         off_the_grid = uncertainty.points_entropy([33, 33, 34])
-        assert off_the_grid.sums_to_100
+        assert off_the_grid.total == 100
         assert "multiples of 5" in off_the_grid.notes[0]
 
     @given(st.lists(st.integers(0, 20).map(lambda i: 5 * i), min_size=2, max_size=8).filter(any), st.randoms())

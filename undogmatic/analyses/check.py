@@ -4,8 +4,6 @@ No model is called. Each part reads one judge's verdicts beside the labels of pe
 figures, findings and what it could not examine; `ruling.CHECK` decides the first line of the answer.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

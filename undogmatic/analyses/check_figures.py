@@ -1,7 +1,5 @@
 """Makes the figures of a check from one judge's verdicts beside people's labels: what each said of the same items."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,16 +1,16 @@
 """Compares verdicts with earlier ones on the same items: whether the judge changed, or what it judges; and divides the
 variance of verdicts among items, judges and repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.judges import MEASURES, agreement_per_item, reach_of
-from undogmatic.analyses.ruling import DRIFT, DRIFT_AGREEMENT, DRIFT_OTHER_TEXTS, Ruling, verdict
+from undogmatic.analyses.ruling import DRIFT, DRIFT_AGREEMENT, DRIFT_OTHER_TEXTS, Rules, verdict
 from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import VerdictTable
@@ -28,48 +28,44 @@ GRAVE = ("higher", "lower", "changed", "worse", "judge")
 
 
 @dataclass(frozen=True)
-class ChangeEvidence:
-    """How much the verdicts of a judge changed on `n` items: `change` is the share of them that differ, or the mean
-    distance of numbers; `shift` the mean of new less old, None where categories have no order, `within` whether it
-    lies within the margin; `p` of no shift."""
+class _Drift:
+    """A judge on a criterion now and before, and where to tell what is found; `name` marks its figures, where several
+    are compared."""
 
+    new: VerdictTable
+    old: VerdictTable
     judge: str
-    change: Estimate
-    shift: Estimate | None
-    p: float
-    within: bool
-    margin: float | None
-    alpha: float
-    n: int
-    groups: int
-    measure: str
+    criterion: str
+    name: str
+    told: Told
+    options: CheckOptions
 
+    @property
+    def reach(self) -> float | None:
+        """The largest difference of two verdicts."""
+        return reach_of(self.new, self.criterion)
 
-@dataclass(frozen=True)
-class AgreementEvidence:
-    """Agreement of a judge with people before and after, per item, and the change."""
+    def lacks(self, what: str, key: str, **values: Any) -> None:
+        """Say that something could not be examined."""
+        self.told.lacks(f"drift.{what}{self.name}", f"drift.{key}", judge=self.judge, **values)
 
-    judge: str
-    before: float
-    after: float
-    change: Estimate
-    within: bool
-    margin: float | None
-    n: int
-    measure: str
+    def figure(self, what: str, pair: Paired) -> Estimate:
+        """Tell the difference of a pair, and return it."""
+        found = pair.interval(self.options.level)
+        self.told.figure(f"drift.{what}{self.name}", found)
+        return found
 
+    def within(self, pair: Paired) -> bool:
+        """Whether two one-sided tests put the difference within the margin."""
+        margin, inner = self.options.margin, 2 * self.options.level - 1
+        return margin is not None and pair.interval(inner).against(margin) == "within"
 
-@dataclass(frozen=True)
-class OtherTextsEvidence:
-    """New less old means of verdicts and of labels of items whose texts differ, and how far the two are apart."""
-
-    judge: str
-    verdicts: Estimate
-    labels: Estimate | None
-    apart: Estimate | None
-    within: bool
-    margin: float | None
-    n: int
+    def conclude(self, rules: Rules, settle: str = "", **evidence: Any) -> None:
+        """Rule on evidence, and tell the ruling and what would settle it."""
+        ruling = verdict(rules, SimpleNamespace(judge=self.judge, margin=self.options.margin, **evidence))
+        weight = Weight.LIMITS if ruling.key in GRAVE else Weight.QUALIFIES
+        wanted = "drift.settle_margin" if ruling.key == "no_margin" else settle
+        self.told.notes.append(Noted(ruling.finding, weight, Finding(wanted, {}) if wanted else None))
 
 
 def tell(new: VerdictTable, old: VerdictTable, told: Told, options: CheckOptions) -> None:
@@ -91,6 +87,7 @@ def tell(new: VerdictTable, old: VerdictTable, told: Told, options: CheckOptions
     named: set[str] = set()
     for now, before, criterion in compared:
         name = "" if len(compared) == 1 else f".{now}.{criterion}"
+        drift = _Drift(new, old, now, criterion, name, told, options)
         _settings(new, old, now, before, told)
         rows = _beside(new, old, now, before, criterion)
         if rows.empty:
@@ -102,8 +99,8 @@ def tell(new: VerdictTable, old: VerdictTable, told: Told, options: CheckOptions
                 "drift.other_texts", items=texts[:MOST_NAMED], n=len(texts), rest=", ..." * (len(texts) > MOST_NAMED)
             )
             named |= set(texts)
-        _same(new, old, rows[~other], now, criterion, name, told, options)
-        _changed(new, old, rows[other], now, criterion, name, told, options)
+        _same(drift, rows[~other])
+        _changed(drift, rows[other])
 
 
 def _recoded(old: VerdictTable, new: VerdictTable) -> VerdictTable:
@@ -166,117 +163,76 @@ def _other_texts(new: VerdictTable, old: VerdictTable, items: pd.Series) -> pd.S
     return other
 
 
-def _conclude(told: Told, ruling: Ruling, settle: str = "") -> None:
-    weight = Weight.LIMITS if ruling.key in GRAVE else Weight.QUALIFIES
-    wanted = "drift.settle_margin" if ruling.key == "no_margin" else settle
-    told.notes.append(Noted(ruling.finding, weight, Finding(wanted, {}) if wanted else None))
-
-
-def _within(pair: Paired, margin: float | None, level: float) -> bool:
-    """Whether two one-sided tests put the difference within the margin."""
-    return margin is not None and pair.interval(1 - 2 * (1 - level)).against(margin) == "within"
-
-
 def _scaled(table: VerdictTable, values: Array) -> Array:
     """Places of ordered categories as a share of the scale; other values as they are."""
     return values / max(len(table.categories) - 1, 1) if table.kind == "ordered" else values
 
 
-def _same(
-    new: VerdictTable,
-    old: VerdictTable,
-    rows: pd.DataFrame,
-    judge: str,
-    criterion: str,
-    name: str,
-    told: Told,
-    options: CheckOptions,
-) -> None:
+def _same(drift: _Drift, rows: pd.DataFrame) -> None:
     """Tell how verdicts on the same texts changed, and their agreement with people."""
+    new, options, reach = drift.new, drift.options, drift.reach
     groups = int(rows["code"].nunique())
     if groups < jackknife.FEWEST:
-        told.lacks(f"drift.verdicts{name}", "drift.few", judge=judge, groups=groups, needed=jackknife.FEWEST)
+        drift.lacks("verdicts", "few", groups=groups, needed=jackknife.FEWEST)
         return
     numbers = new.kind == "numeric"
     codes = pd.factorize(rows["code"])[0].astype(np.intp)
     now, before = rows[NEW].to_numpy(dtype=np.float64), rows[OLD].to_numpy(dtype=np.float64)
     apart = np.abs(now - before) if numbers else (now != before).astype(np.float64)
-    reach = reach_of(new, criterion)
     most = np.inf if reach is None else max(reach, float(apart.max()))
     change = means.interval(apart, options.level, groups=codes, bounds=(0, most))
     shift, p, within = None, 1.0, False
     if new.kind in WITH_MEAN:
         pair = Paired(_scaled(new, now), _scaled(new, before), codes, reach)
-        shift, p, within = pair.interval(options.level), pair.p, _within(pair, options.margin, options.level)
-        told.figure(f"drift.shift{name}", shift)
-    told.figure(f"drift.change{name}", change)
+        shift, p, within = drift.figure("shift", pair), pair.p, drift.within(pair)
+    drift.told.figure(f"drift.change{drift.name}", change)
     measure = "distance" if numbers else "share"
     alpha, n = 1 - options.level, int(rows["item"].nunique())
-    _conclude(
-        told,
-        verdict(DRIFT, ChangeEvidence(judge, change, shift, p, within, options.margin, alpha, n, groups, measure)),
-    )
-    labels = next((t.labels for t in (new, old) if (t.labels["criterion"] == criterion).any()), new.labels)
+    # `change` is the share of items whose verdict differs, or the mean distance of numbers; `shift` new less old.
+    changed: dict[str, Any] = {"change": change, "shift": shift, "p": p, "within": within, "alpha": alpha}
+    drift.conclude(DRIFT, n=n, groups=groups, measure=measure, **changed)
+    labels = next((t.labels for t in (new, drift.old) if (t.labels["criterion"] == drift.criterion).any()), new.labels)
     long = rows.melt(["item", "code"], [NEW, OLD], "judge", "verdict")
-    agreement, _ = agreement_per_item(new, long, labels[labels["criterion"] == criterion])
+    agreement, _ = agreement_per_item(new, long, labels[labels["criterion"] == drift.criterion])
     if agreement.empty:
-        told.lacks(f"drift.agreement{name}", "drift.no_labels", judge=judge)
+        drift.lacks("agreement", "no_labels")
         return
     codes = rows.drop_duplicates("item").set_index("item")["code"].reindex(agreement.index)
     now, before = (agreement[side].to_numpy(dtype=np.float64) for side in (NEW, OLD))
     pair = Paired(now, before, pd.factorize(codes)[0].astype(np.intp), reach)
     if pair.n_units < jackknife.FEWEST:
-        told.lacks(f"drift.agreement{name}", "drift.no_labels", judge=judge)
+        drift.lacks("agreement", "no_labels")
         return
-    gained = pair.interval(options.level)
-    told.figure(f"drift.agreement{name}", gained)
-    within = _within(pair, options.margin, options.level)
-    measure = f"of_{MEASURES.get(new.kind, 'share')}"
-    evidence = AgreementEvidence(
-        judge, float(before.mean()), float(now.mean()), gained, within, options.margin, pair.n, measure
-    )
-    _conclude(told, verdict(DRIFT_AGREEMENT, evidence))
+    gained, measure = drift.figure("agreement", pair), f"of_{MEASURES.get(new.kind, 'share')}"
+    means_of: dict[str, Any] = {"before": float(before.mean()), "after": float(now.mean())}
+    drift.conclude(DRIFT_AGREEMENT, change=gained, within=drift.within(pair), n=pair.n, measure=measure, **means_of)
 
 
-def _changed(
-    new: VerdictTable,
-    old: VerdictTable,
-    rows: pd.DataFrame,
-    judge: str,
-    criterion: str,
-    name: str,
-    told: Told,
-    options: CheckOptions,
-) -> None:
+def _changed(drift: _Drift, rows: pd.DataFrame) -> None:
     """Tell of items with other texts whether the verdicts moved with people's labels."""
+    new, options, reach = drift.new, drift.options, drift.reach
     if rows.empty:
         return
     if new.kind not in WITH_MEAN or rows["code"].nunique() < jackknife.FEWEST:
-        key = "drift.no_mean" if new.kind not in WITH_MEAN else "drift.few_other"
-        told.lacks(f"drift.other_texts{name}", key, judge=judge, n=int(rows["item"].nunique()))
+        key = "no_mean" if new.kind not in WITH_MEAN else "few_other"
+        drift.lacks("other_texts", key, n=int(rows["item"].nunique()))
         return
-    reach = reach_of(new, criterion)
-    labels = [t.of(judge, criterion).consensus().reindex(rows["item"]).to_numpy(np.float64) for t in (new, old)]
-    sides = [_scaled(new, side) for side in (rows[NEW].to_numpy(np.float64), rows[OLD].to_numpy(np.float64), *labels)]
+    people = (table.of(drift.judge, drift.criterion).consensus().reindex(rows["item"]) for table in (new, drift.old))
+    sides = [_scaled(new, side.to_numpy(np.float64)) for side in (rows[NEW], rows[OLD], *people)]
     codes = pd.factorize(rows["code"])[0].astype(np.intp)
     labelled = ~(np.isnan(sides[2]) | np.isnan(sides[3]))
     enough = np.unique(codes[labelled]).size >= jackknife.FEWEST
     if enough:
         sides, codes = [side[labelled] for side in sides], np.unique(codes[labelled], return_inverse=True)[1]
-    verdicts = Paired(sides[0], sides[1], codes, reach)
-    evidence = OtherTextsEvidence(
-        judge, verdicts.interval(options.level), None, None, False, options.margin, verdicts.n
-    )
+    verdicts, labels, beyond, within = Paired(sides[0], sides[1], codes, reach), None, None, False
     if enough:
-        people = Paired(sides[2], sides[3], codes, reach)
+        labels = Paired(sides[2], sides[3], codes, reach).interval(options.level)
         apart = Paired(sides[0] - sides[1], sides[2] - sides[3], codes, None if reach is None else 2 * reach)
-        within = _within(apart, options.margin, options.level)
-        told.figure(f"drift.beyond_labels{name}", apart.interval(options.level))
-        evidence = OtherTextsEvidence(
-            judge, evidence.verdicts, people.interval(options.level), apart.interval(options.level), within,
-            options.margin, apart.n,
-        )  # fmt: skip
-    _conclude(told, verdict(DRIFT_OTHER_TEXTS, evidence), "" if enough else "drift.settle_labels")
+        beyond, within = drift.figure("beyond_labels", apart), drift.within(apart)
+    moved = verdicts.interval(options.level)
+    settle = "" if enough else "drift.settle_labels"
+    found: dict[str, Any] = {"verdicts": moved, "labels": labels, "apart": beyond, "within": within, "n": verdicts.n}
+    drift.conclude(DRIFT_OTHER_TEXTS, settle, **found)
 
 
 def variance_of(table: VerdictTable, criterion: str, told: Told, options: CheckOptions) -> Study | None:

@@ -7,22 +7,25 @@ undecided. Several requirements need no correction, as all of them must be met (
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from undogmatic.analyses.ruling import AT_LEAST, AT_MOST, GATE, STANDS, Ruling, verdict
 from undogmatic.errors import ConfigError
-from undogmatic.records.card import Digests, Ends, TrustCard, read_card, setting, table_digests
+from undogmatic.records.card import Digests, TrustCard, read_card, setting, table_digests
 from undogmatic.records.records import Record, first_problem
 from undogmatic.records.results import Finding, Standing
 from undogmatic.runs.folder import MANIFEST, METRICS, RunFolder
 from undogmatic.safety.outside import read_yaml
+from undogmatic.stats.estimate import Estimate
 
 CONFIG = "undogmatic-gate.yaml"
 EXAMPLE = "figures: {agreement.kappa: {at_least: 0.6}}"
@@ -100,7 +103,7 @@ class Gated:
     figure without an interval), standings, settings, the digests it is bound to, and how long it holds."""
 
     name: str
-    figures: Mapping[str, Ends | None]
+    figures: Mapping[str, Estimate | None]
     standings: Mapping[str, Standing]
     settings: Mapping[str, str]
     verdicts: str
@@ -113,11 +116,10 @@ class Gated:
 
 def of_card(card: TrustCard) -> Gated:
     """A card as a gate reads it."""
-    figures = {name: figure.limits for name, figure in card.figures.items()}
     digests = card.digests
     standings: dict[str, Standing] = {card.judge: card.standing}
     bound = (card.settings, digests.verdicts, digests.labels, digests.items, card.made, card.expires)
-    return Gated(card.judge, figures, standings, *bound)
+    return Gated(card.judge, card.figures, standings, *bound)
 
 
 def of_run(path: str) -> Gated:
@@ -125,10 +127,11 @@ def of_run(path: str) -> Gated:
     of its items covers their labels. Raises ConfigError, DataError."""
     folder = RunFolder.open(path, "RUN", (MANIFEST, METRICS))
     facts, metrics = folder.facts, folder.metrics
-    figures: dict[str, Ends | None] = {}
+    figures: dict[str, Estimate | None] = {}
     for name, value in metrics.items():
-        ends = tuple(metrics.get(f"{name}_{end}") for end in ("low", "high"))
-        figures[name] = None if ends == (None, None) or value != value else (_end(ends[0]), _end(ends[1]))  # noqa: PLR0124
+        low, high = metrics.get(f"{name}_low", -math.inf), metrics.get(f"{name}_high", math.inf)
+        limited = not math.isnan(value) and not {f"{name}_low", f"{name}_high"}.isdisjoint(metrics)
+        figures[name] = Estimate(value, low, high) if limited else None
     settings = {**facts.get("choices", {}), "model_name": facts.get("model", "")}
     made = datetime.date.fromtimestamp(facts.get("ended") or facts.get("started") or 0)
     digest, status = str(facts.get("dataset_digest", "")), str(facts.get("status", ""))
@@ -137,31 +140,12 @@ def of_run(path: str) -> Gated:
     return Gated(str(facts.get("name", path)), figures, standings, known, "", digest, digest, made, status=status)
 
 
-def _end(value: float | None) -> float | None:
-    return value if value is not None and abs(value) < float("inf") else None
-
-
 class Held(NamedTuple):
     """One requirement, what came of it ("pass", "fail", "undecided", "void"), and the sentence that says so."""
 
     name: str
     outcome: str
     finding: Finding
-
-
-@dataclass(frozen=True)
-class Limit:
-    """The evidence about one threshold of one figure."""
-
-    figure: str
-    bound: float
-    low: float | None
-    high: float | None
-
-    @property
-    def interval(self) -> Ends:
-        """Both limits."""
-        return self.low, self.high
 
 
 @dataclass(frozen=True)
@@ -225,14 +209,16 @@ def hold(
         standings = gated.standings or {gated.name: "undecided"}
         held += [_ruled("standing", verdict(STANDS, _Stands(*stands))) for stands in standings.items()]
     for name, threshold in config.figures.items():
-        if (limits := gated.figures.get(name)) is None:
+        if (figure := gated.figures.get(name)) is None:
             key = "gate.no_interval" if name in gated.figures else "gate.no_figure"
-            known = [figure for figure, ends in gated.figures.items() if ends is not None]
+            known = [other for other, limited in gated.figures.items() if limited is not None]
             held.append(Held(name, "void", Finding(key, {"figure": name, "known": ", ".join(known) or "—"})))
             continue
         for rules, bound in ((AT_LEAST, threshold.at_least), (AT_MOST, threshold.at_most)):
             if bound is not None:
-                held.append(_ruled(name, verdict(rules, Limit(name, bound, *limits))))
+                low, high = figure.worst_low, figure.best_high
+                limit = SimpleNamespace(figure=name, bound=bound, low=low, high=high, interval=(low, high))
+                held.append(_ruled(name, verdict(rules, limit)))
     return GateResult(gated.name, held, tuple(_notes(gated, {key for key, _ in given})))
 
 

@@ -1,10 +1,8 @@
 """Compares the judges of one file: who agrees better with people, who is as good within a stated margin, who is another
 under a second name, and which errors they share."""
 
-from __future__ import annotations
-
 import itertools
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +15,7 @@ from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.compare import Apart, Comparison
 from undogmatic.stats.estimate import Estimate, unknown
-from undogmatic.stats.panel import Paired, SharedErrors, shared_errors
+from undogmatic.stats.panel import Paired, shared_errors
 
 MEASURE = "agreement"
 MEASURES = {"numeric": "distance", "ordered": "closeness"}
@@ -27,54 +25,6 @@ MOST_SENTENCES = 6
 MOST_COMPARED = 190
 """Of more pairs of judges, the best is compared with each and neighbours in the order with each other."""
 MOST_FOR_FLATTERY = 5000
-
-
-@dataclass(frozen=True)
-class PairEvidence:
-    """Two judges, `left` the one that agrees more with people, and what their comparison shows; the interval holds
-    for all pairs together."""
-
-    left: str
-    right: str
-    shown: str
-    difference: float
-    low: float
-    high: float
-    n: int
-    pairs: int
-    margin: float | None
-    measure: str
-
-
-@dataclass(frozen=True)
-class BestEvidence:
-    """The judge that agrees most with people, and how many of the others it is shown to be better than."""
-
-    best: str
-    agreement: Estimate
-    flattery: float | None
-    worse: int
-    equal: int
-    others: int
-    measure: str
-
-    @property
-    def open(self) -> int:
-        """Judges of which it is undecided."""
-        return self.others - self.worse - self.equal
-
-
-@dataclass(frozen=True)
-class ErrorsEvidence:
-    """The errors that judges share; of two of them, or of the two that share most, the share of items."""
-
-    found: SharedErrors
-    one: str
-    other: str
-    phi: float
-    both: float
-    chance: float
-    amounts: bool
 
 
 def tell(table: VerdictTable, criterion: str, told: Told, options: CheckOptions) -> None:
@@ -159,10 +109,9 @@ def _compare(
     ]
     family = compare.corrected(comparisons, {MEASURE: 1}, level=1 - options.level)
     measure = MEASURES.get(kind, "share")
-    rulings = [
-        verdict(JUDGE_PAIR, PairEvidence(**row, pairs=family.size, margin=options.margin, measure=measure))
-        for row in family.table[list(PairEvidence.__annotations__)[:7]].to_dict("records")
-    ]
+    asked = {"pairs": family.size, "margin": options.margin, "measure": measure}
+    rows = family.table.to_dict("records")  # the left one agrees more with people
+    rulings = [verdict(JUDGE_PAIR, SimpleNamespace(**{**row, **asked})) for row in rows]
     ends = None if reach is None else (-reach, 0.0) if kind == "numeric" else (0.0, 1.0)
     means_of = {judge: _mean(column, groups, ends, options.level) for judge, column in columns.items()}
     listed = pd.DataFrame({"judge": judge, "n": mean.n} | mean.row("agreement") for judge, mean in means_of.items())
@@ -178,9 +127,9 @@ def _compare(
         ]
         equal = of_best.count("equivalent") + of_best.count("identical")
         worse = sum(one == best for one, _ in different)
-        evidence = BestEvidence(
-            best, means_of[best], _flattery(agreement, groups, options), worse, equal, len(order) - 1, f"of_{measure}"
-        )
+        counts = {"worse": worse, "equal": equal, "others": len(order) - 1, "open": len(order) - 1 - worse - equal}
+        evidence = SimpleNamespace(best=best, agreement=means_of[best], measure=f"of_{measure}", **counts)
+        evidence.flattery = _flattery(agreement, groups, options)
         told.notes.append(Noted(verdict(BEST_JUDGE, evidence).finding, Weight.QUALIFIES))
     elif paired[0].n_units >= jackknife.FEWEST:
         told.figure("judges.difference", paired[0].interval(options.level))
@@ -239,6 +188,7 @@ def _errors(errors: pd.DataFrame, groups: Index, amounts: bool, told: Told, opti
     names = [str(judge) for judge in errors]
     upper = np.where(np.triu(np.ones_like(found.phi), 1) > 0, found.phi, np.nan)
     a, b = np.unravel_index(int(np.nanargmax(upper)), upper.shape)
-    evidence = ErrorsEvidence(found, names[a], names[b], float(found.phi[a, b]), float(found.both[a, b]),
-                              float(found.chance[a, b]), amounts)  # fmt: skip
+    # Of the two that share most: how far they do, and the share of items on which both err.
+    most = {name: float(getattr(found, name)[a, b]) for name in ("phi", "both", "chance")}
+    evidence = SimpleNamespace(found=found, one=names[a], other=names[b], amounts=amounts, **most)
     told.notes.append(Noted(verdict(SHARED_ERRORS, evidence).finding, Weight.QUALIFIES))

@@ -4,8 +4,6 @@ Families are read from names: the judge's (or its `model` setting) and the syste
 has no taste for it if people do so too: what counts is verdict minus label.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -4,8 +4,6 @@ Raters are kept apart: every verdict is held against the label of each rater, wi
 the item. Intervals are over groups of items.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -4,6 +4,7 @@ stand in for one of them, who copies whom, who is stricter, and how the labels w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -48,26 +49,6 @@ class CeilingEvidence:
         reach = (difference.value - difference.low) / (difference.value + margin)
         wanted = int(np.ceil(self.groups * reach**2))
         return wanted if wanted <= checks.MOST_TIMES * self.groups else None
-
-
-@dataclass(frozen=True)
-class AnnotatorEvidence:
-    """The alternative annotator test of the judge, and of a judge that says the same of every item."""
-
-    test: AlternativeAnnotator
-    constant: AlternativeAnnotator | None
-    epsilon: float
-    source: str
-
-    @property
-    def won(self) -> int:
-        """Raters that the judge may stand in for."""
-        return sum(rater.won for rater in self.test.raters)
-
-    @property
-    def raters(self) -> int:
-        """Raters who were compared."""
-        return len(self.test.raters)
 
 
 @dataclass(frozen=True)
@@ -184,9 +165,10 @@ def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Tol
         )
         return
     middle = float(once["label"].mode().min() if nominal else labels.mean())
-    evidence = AnnotatorEvidence(
-        found, test(np.full(labels.size, middle)), epsilon, "usual" if stated is None else "stated"
-    )
+    # The test also of a judge that says the same of every item.
+    evidence = SimpleNamespace(test=found, constant=test(np.full(labels.size, middle)), epsilon=epsilon)
+    evidence.source = "usual" if stated is None else "stated"
+    evidence.won, evidence.raters = sum(rater.won for rater in found.raters), len(found.raters)
     _conclude(told, verdict(ANNOTATOR, evidence))
     told.figure("people.advantage", found.advantage)
     told.tables["people.annotators"] = pd.DataFrame(

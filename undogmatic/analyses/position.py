@@ -1,7 +1,5 @@
 """Tells what the order in which two outputs were shown does to a judge's choice between them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ from undogmatic.records.verdict_table import AS_GIVEN, FIRST, SECOND, SWAPPED, J
 from undogmatic.stats import rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import sign_p
-from undogmatic.stats.rated import Parts, Rated
+from undogmatic.stats.rated import Rated
 
 _UNIT = (0.0, 1.0)
 
@@ -49,72 +47,38 @@ def _choices(own: JudgeTable) -> pd.DataFrame:
     return rows.assign(chose_first=(rows["verdict"] == first) == (rows["order"] == AS_GIVEN))
 
 
-class Orders:
-    """The choices between two outputs that were shown in both orders, as far as both verdicts can be read.
-
-    Attributes:
-        n: Such pairs of outputs. between: The verdict in the given order beside that in the other. both: 1 where both
-            are right, else 0, per item and rater. choices: All verdicts beside labels, in whatever order.
-    """
-
-    def __init__(self, own: JudgeTable, level: float) -> None:
-        rows, pairs = own.first(), own.pairs()
-        self.choices = beside_labels(pairs, level)
-        self.n_categories = len(own.table.categories)
-        rows = rows[rows["verdict"].notna()].drop_duplicates(["item", "order"])
-        given, swapped = (rows[rows["order"] == order].set_index("item") for order in (AS_GIVEN, SWAPPED))
-        shown = given[["verdict", "code"]].join(swapped["verdict"].rename("other"), how="inner")
-        self.n = len(shown)
-        first, second, codes = (shown[column].to_numpy() for column in ("verdict", "other", "code"))
-        self.between = Rated(first, second, np.ones(self.n), codes, level)
-        pairs = pairs.assign(right=(pairs["verdict"] == pairs["label"]).astype(float))[pairs["item"].isin(shown.index)]
-        by_rater = pairs.groupby(["item", "rater"], sort=False)[["right", "code", "weight"]].min()
-        right, weights, codes = (by_rater[column].to_numpy() for column in ("right", "weight", "code"))
-        self.both = Rated(right, right, weights, codes, level)
-
-    @property
-    def accuracy(self) -> float:
-        """Share of verdicts that are right, over both orders."""
-        return float(np.average(self.choices.verdicts == self.choices.labels, weights=self.choices.weights))
-
-    @property
-    def agreement_between_orders(self) -> float:
-        """Share of items with the same choice in both orders."""
-        return float(np.mean(self.between.verdicts == self.between.labels))
-
-    @property
-    def correct_in_both_orders(self) -> float:
-        """Share of items with the right choice in both orders."""
-        return float(np.average(self.both.verdicts, weights=self.both.weights))
-
-    @property
-    def kappa_between_orders(self) -> float | None:
-        """Agreement between orders beyond chance."""
-        return self.between.value(self.n_categories, _plain(self.n_categories))
-
-
-def _plain(n_categories: int) -> Parts:
-    return rated.kappa(rated.costs(n_categories, "none"))
+def _both_orders(own: JudgeTable, level: float) -> tuple[Rated, Rated]:
+    """The choices between two outputs that were shown in both orders, as far as both can be read: the verdict in the
+    given order beside that in the other, per item; and 1 where both are right, else 0, per item and rater."""
+    rows = own.first().dropna(subset=["verdict"]).drop_duplicates(["item", "order"])
+    given, swapped = (rows[rows["order"] == order].set_index("item") for order in (AS_GIVEN, SWAPPED))
+    shown = given[["verdict", "code"]].join(swapped["verdict"].rename("other"), how="inner")
+    first, second, codes = (shown[column].to_numpy() for column in ("verdict", "other", "code"))
+    pairs = own.pairs()
+    pairs = pairs.assign(right=(pairs["verdict"] == pairs["label"]).astype(float))[pairs["item"].isin(shown.index)]
+    by_rater = pairs.groupby(["item", "rater"], sort=False)[["right", "code", "weight"]].min()
+    right, weights, of_both = (by_rater[column].to_numpy() for column in ("right", "weight", "code"))
+    return Rated(first, second, np.ones(len(shown)), codes, level), Rated(right, right, weights, of_both, level)
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     """What the order in which two outputs were shown does to the choice."""
-    orders = Orders(own, options.level)
-    if not orders.n:
+    between, both = _both_orders(own, options.level)
+    n, k = between.verdicts.size, len(own.table.categories)
+    if not n:
         known = own.verdicts["order"].notna().any()
         told.lacks("position", "position.one_order" if known else "position.order_unknown")
         return
-    between, k = orders.between, orders.n_categories
     agree = between.mean((between.verdicts == between.labels).astype(float), _UNIT)
     shown = _choices(own)
     shown_first = _of_first(shown, options.level)
     told.figure("position.agreement", agree)
-    told.figure("position.kappa", between.coefficient(k, _plain(k)))
-    told.figure("position.correct_both", orders.both.mean(orders.both.verdicts, _UNIT))
+    told.figure("position.kappa", between.coefficient(k, rated.kappa(rated.costs(k, "none"))))
+    told.figure("position.correct_both", both.mean(both.verdicts, _UNIT))
     told.figure("position.first", shown_first)
     if shown_first is None or agree is None:
         return
-    counts: dict[str, Any] = {"n": orders.n, "level": options.level, "agree": agree.value, "p": _first_p(shown)}
+    counts: dict[str, Any] = {"n": n, "level": options.level, "agree": agree.value, "p": _first_p(shown)}
     outcome = shown_first.against(options.margin or 0.0, about=0.5, inner=_of_first(shown, 2 * options.level - 1))
     key = {"beyond": "first", "against": "last", "within": "none"}.get(outcome, "open")
     if key == "open" and options.margin is None:

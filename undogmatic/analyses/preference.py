@@ -1,7 +1,5 @@
 """Checks the choices of `judge=compare` like verdicts made elsewhere: agreement, place, ranking of systems."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar

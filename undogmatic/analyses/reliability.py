@@ -14,7 +14,7 @@ from undogmatic.analyses.base import Limited, LongTable, Runs, Share, Unsuited, 
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, read_runs, units
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats import agreement, checks, limits
+from undogmatic.stats import agreement, checks, limits, rated
 from undogmatic.stats.agreement import back_to_back
 from undogmatic.stats.claims import claim
 
@@ -199,29 +199,11 @@ class ReliabilityAnalysis(Limited):
         row |= {kind: agreement.correlation(kind, a, b).estimate for kind in _CORRELATIONS}
         first, second = (agreement.nearest_level(scores, levels) for scores in (a, b))
         row["kappa"] = agreement.weighted_kappa(first, second, levels).estimate
-        ends, moved = agreement.bland_altman(a, b, self.level), changes(a, b, margin.span)
+        ends, moved = agreement.bland_altman(a, b, self.level), rated.drift_values(a, b, margin.span)
         row |= held("bias", ends.bias.value, a - b, bounds=(-margin.span, margin.span))
         row |= {"lower": ends.lower.value, "upper": ends.upper.value}
         row |= held("change", None if moved is None else float(moved.mean()), moved)
         return row | {"max_difference": float(np.max(np.abs(a - b)))}
-
-
-def changes(a: np.ndarray, b: np.ndarray, span: float) -> np.ndarray | None:
-    """Values whose mean is the drift over the whole scale: the least-squares slope of a - b on the mean of both, times
-    `span`; shape (n,). Their spread is that of the slope (leverage-corrected). None where every mean is the same.
-
-    References:
-        Long and Ervin (2000), doi:10.1080/00031305.2000.10474549, for HC3.
-    """
-    d, mean = a - b, (a + b) / 2
-    centred = mean - mean.mean()
-    square = float(centred @ centred)
-    if square <= 1e-12 * max(1.0, float(mean @ mean)):
-        return None
-    slope = float(centred @ d) / square
-    rest = (d - d.mean() - slope * centred) / np.maximum(1 - 1 / d.size - centred**2 / square, 1 / d.size)
-    pull = d.size * centred * rest / square
-    return np.asarray(span * (slope + pull - pull.mean()))
 
 
 def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> SimpleNamespace:

@@ -373,13 +373,13 @@ CHECK = Rules("check.verdict_", (
 
 _LIMIT = "figure bound interval"
 AT_LEAST = Rules("gate.at_least_", (
-    Rule("pass", "supported", lambda e: e.low is not None and e.low >= e.bound, _LIMIT),
-    Rule("fail", "refuted", lambda e: e.high is not None and e.high < e.bound, _LIMIT),
+    Rule("pass", "supported", lambda e: e.low >= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.high < e.bound, _LIMIT),
     Rule("undecided", "undecided", always, _LIMIT),
 ))  # fmt: skip
 AT_MOST = Rules("gate.at_most_", (
-    Rule("pass", "supported", lambda e: e.high is not None and e.high <= e.bound, _LIMIT),
-    Rule("fail", "refuted", lambda e: e.low is not None and e.low > e.bound, _LIMIT),
+    Rule("pass", "supported", lambda e: e.high <= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.low > e.bound, _LIMIT),
     Rule("undecided", "undecided", always, _LIMIT),
 ))  # fmt: skip
 STANDS = Rules("gate.standing_", (

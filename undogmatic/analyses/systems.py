@@ -4,8 +4,6 @@ The estimator of a mean follows from how the labels were chosen (`stats.correcte
 pairwise choice has no mean: systems are ranked by Bradley and Terry.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

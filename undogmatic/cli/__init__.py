@@ -4,8 +4,6 @@ A door has `add(commands)`, which adds its command to the parser and names the f
 may bring a command of its own, in the file door.py of its folder.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os

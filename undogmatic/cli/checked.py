@@ -93,27 +93,7 @@ def _taken(source: Any) -> Any:
         from undogmatic.tracking.exchange import traces_of
 
         return frame_of(traces_of(source.removeprefix(MLFLOW)), source)
-    return existing(source) if isinstance(source, str | Path) else source
-
-
-def existing(path: str | Path) -> Path:
-    """The path of a file or folder that is there. Raises ConfigError that lists what lies beside it."""
-    found = Path(path).expanduser()
-    try:
-        if found.exists():
-            return found
-        folder = found.parent
-        kinds = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx")
-        beside = sorted(p.name for p in folder.iterdir() if p.suffix.lower() in kinds) if folder.is_dir() else []
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ConfigError(f"{brief(str(path))} cannot be read ({getattr(error, 'strerror', None) or error}).") from None
-    if not folder.is_dir():
-        listing = f"Nor does the folder {brief(str(folder))}."
-    elif beside:
-        listing = f"Tables in {brief(str(folder))}: {', '.join(beside[:8])}{', ...' if len(beside) > 8 else ''}."
-    else:
-        listing = f"The folder {brief(str(folder))} holds no table ({', '.join(kinds)})."
-    raise ConfigError(f"{brief(str(path))} does not exist. {listing} Name a file that exists.")
+    return source
 
 
 def made(record: type[Options], values: Mapping[str, Any]) -> Options:

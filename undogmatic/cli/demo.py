@@ -1,7 +1,5 @@
 """Holds `undogmatic demo`: checks a shipped example whose truth is known, so that a reader can check the check."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

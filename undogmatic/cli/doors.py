@@ -1,8 +1,6 @@
 """Holds the commands that hand what was typed to another room (`probe`, `calibrate`, `review`, `ui`), and the words of
 all commands that compose a config."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import socket

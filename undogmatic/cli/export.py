@@ -1,7 +1,5 @@
 """`undogmatic export`: verdicts and labels from any file that `check` reads, in the form of another tool."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

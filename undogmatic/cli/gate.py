@@ -1,7 +1,5 @@
 """`undogmatic gate`: whether a trust card, or a run, meets what is demanded; for continuous integration."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from functools import partial

@@ -1,7 +1,5 @@
 """Holds `undogmatic label`: opens a page in the browser on which a person labels the items of a file one by one."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import getpass

@@ -5,8 +5,6 @@ that adds the user's folders to the search path, and a loader around its own, wh
 a launcher's workers. So no configuration of a run or of a job comes past `wall.check`.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager

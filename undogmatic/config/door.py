@@ -4,8 +4,6 @@ The command's own words are read here, and Hydra's parts put together by its pub
 then build callbacks, launcher and sweeper. What only tells of Hydra itself is left to `hydra.main`.
 """
 
-from __future__ import annotations
-
 import argparse
 import string
 import warnings

@@ -1,7 +1,5 @@
 """The command line's overrides: lists of analyses, and what Hydra could not compose, in our words."""
 
-from __future__ import annotations
-
 import difflib
 import re
 import traceback

@@ -9,8 +9,6 @@ No YAML file can allow code: whatever a config names, only these two, the enviro
 program itself decide what may be built.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import os

@@ -6,8 +6,6 @@ config may choose, and all that references stand for is measured first: ten line
 Our own sections are checked by name here, and once more, imported, where they are built (`config.build`).
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """Defines a dataset: something that loads Items, with every problem named by file and line."""
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 from collections import defaultdict

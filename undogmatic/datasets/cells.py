@@ -3,26 +3,35 @@
 Each distinct cell is read once. Numbers may have a decimal comma, words are compared without case and accents.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from undogmatic.records.results import Finding
+from undogmatic.safety.outside import read_yaml
 
 EMPTY, NOT_APPLICABLE, REFUSAL, ERROR, FORMULA, DATE = "empty", "not_applicable", "refusal", "error", "formula", "date"
 UNREADABLE, OFF_SCALE, CONTRADICTION = "unreadable", "off_scale", "contradiction"
 """Why a cell is no verdict."""
 
-_NOTHING = {"", "nan", "none", "null", "nil", "-", "--", "—", "–", "?", "vazio", "empty", "missing", "<na>", "nat"}
-_NOT_APPLICABLE = {"n/a", "na", "n.a.", "n a", "not applicable", "nao se aplica", "n/d", "nd", "n.d."}
+LEXICON: Mapping[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
+"""The words that are known."""
+
+
+def alternatives(words: str) -> tuple[str, ...]:
+    """Words that stand in the lexicon with bars between them."""
+    return tuple(word.strip() for word in words.split("|"))
+
+
+_NOTHING = {"", *alternatives(LEXICON["cells"]["nothing"])}
+_NOT_APPLICABLE = set(alternatives(LEXICON["cells"]["not_applicable"]))
 _ERRORS = re.compile(r"(#(ref|value|div/0|n/a|name|num|null|valor|nome)[!?]?)|(.*\b(error|erro|exception|timeout)\b.*)")
 _REFUSES = re.compile(
     r"(i('m| am) sorry|sorry,|i (can ?not|can't|can’t|am unable|won't)|as an ai|unable to|nao posso|nao consigo"

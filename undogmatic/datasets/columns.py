@@ -9,113 +9,25 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.datasets.cells import Cells, fold, read_cells, unread
+from undogmatic.datasets.cells import LEXICON, Cells, alternatives, fold, read_cells, unread
 from undogmatic.datasets.orders import order_words
-from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES
+from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES, TableOptions
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Record
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import Kind
 
-
-class TableOptions(Record):
-    """How a verdict table is read, where that is not to be recognised.
-
-    Attributes:
-        judge: Columns of verdicts, or the column with the names of judges. verdict: In the latter case the column with
-            what they said. human: Columns of labels, one per rater, or the one beside a column `rater`.
-        item, text, group, system, criterion, repeat, order, confidence, rater: Columns; of texts (and systems) two
-            where two outputs are compared; of items several, separated by commas; or the name of one criterion.
-        kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories "bad<ok<good".
-        labels: How the labelled items were chosen: unknown, all, random, by-verdict, probabilities:COLUMN.
-        choices: Whether a pairwise choice numbers outputs in the given order or as they were shown.
-        passes: Which category is "pass".
-    """
-
-    judge: tuple[str, ...] = ()
-    verdict: str | None = None
-    human: tuple[str, ...] = ()
-    item: str | None = None
-    text: tuple[str, ...] = ()
-    group: str | None = None
-    system: tuple[str, ...] = ()
-    criterion: str | None = None
-    repeat: str | None = None
-    order: str | None = None
-    confidence: str | None = None
-    rater: str | None = None
-    kind: Kind | None = None
-    scale: str | None = None
-    human_scale: str | None = None
-    labels: str = "unknown"
-    choices: Literal["given", "shown"] | None = None
-    passes: str | None = None
-
-
-NAMES: Mapping[str, Sequence[str]] = {
-    name: tuple(words.split("|"))
-    for name, words in {
-        "item": "item id|item|itemid|id item|example id|sample id|instance id|case id|question id|prompt id|pair id"
-        "|record id|doc id|document id|id texto|id documento|id caso|id|uid|uuid|qid|example|instance|exemplo|codigo"
-        "|key|index|idx|caso|case",
-        "text": "text|texto|response|resposta|output|saida|answer|completion|model output|model response|model answer"
-        "|generated text|generation|summary|resumo|content|conteudo|candidate|candidato|document text|sentence|frase"
-        "|comment text|mensagem|message",
-        "context": "prompt|question|pergunta|input|entrada|instruction|instrucao|query|context|contexto|source|fonte",
-        "group": "group|grupo|cluster|group id|id grupo|family|familia|conversation|conversation id|thread|thread id"
-        "|processo|document|documento|doc|case|caso",
-        "system": "system|sistema|policy|generator|gerador|maker|candidate model|system id|modelo avaliado"
-        "|evaluated model|model|modelo|model name|model id",
-        "criterion": "criterion|criterio|criteria|dimension|dimensao|aspect|aspecto|metric|metrica|metric name|rubric"
-        "|rubrica|criterion name",
-        "repeat": "repeat|repetition|repeticao|run|trial|attempt|replicate|epoch|rodada|tentativa|repeat id|run id",
-        "order": "order|ordem|presentation order|shown order|ordem apresentada|position|posicao|swapped|swap|trocado"
-        "|invertido|is swapped|flipped",
-        "confidence": "confidence|confianca|certainty|certeza|judge confidence|confianca juiz|verdict confidence",
-        "rater": "rater|annotator|anotador|anotadora|avaliador|avaliadora|labeler|labeller|worker|worker id|rater id"
-        "|annotator id|annotator name|id anotador|human annotator",
-        "remark": "reason|reasoning|rationale|explanation|justification|justificativa|explicacao|comment|comentario"
-        "|razao|motivo|judge reason|judge reasoning|judge rationale|judge explanation|critique|feedback|raciocinio"
-        "|notes",
-    }.items()
-}
-SETTINGS = {
-    name: name.replace(" ", "_")
-    for name in (
-        "judge model|judge prompt|judge version|judge temperature|prompt version|model version|temperature|seed|top p"
-        "|system prompt|prompt template|judge config|rubric version|prompt id|judge settings"
-    ).split("|")
-}
+NAMES: Mapping[str, Sequence[str]] = {role: alternatives(names) for role, names in LEXICON["columns"].items()}
+SETTINGS = {name: name.replace(" ", "_") for name in NAMES["settings"]}
 SETTING = "settings."
 """How a reader's columns of settings begin."""
-_JUDGE = set(
-    "judge judges juiz juiza juizes llm llms ia ai evaluator grader autorater automatic automatico auto machine maquina"
-    " predicted prediction pred preds predicao predito classifier classificador".split()
-)
+_PARTS = {of: set(alternatives(words)) for of, words in LEXICON["parts"].items()}
+"""Words in the names of columns."""
 _MODEL = re.compile(r"(gpt|chatgpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|sabia|phi|gemma|grok)")
-_HUMAN = set(
-    "human humans humano humana humanos people person pessoa pessoas gold golden ouro oracle annotator anotador"
-    " anotadora annotation anotacao rater expert especialista truth true verdade gabarito manual avaliador avaliadora"
-    " reviewer revisor labeler groundtruth gt reference referencia".split()
-)
-_WEAK_JUDGE = {"verdict", "verdicts", "veredito", "veredicto"}
-_WEAK_HUMAN = set("label labels rotulo rotulos expected esperado esperada target correct correto alvo".split())
-_NEUTRAL = set(
-    "score scores nota notas rating ratings grade grades choice escolha winner vencedor vencedora preference"
-    " preferencia preferred pontuacao avaliacao result resultado decision decisao value valor class classe category"
-    " categoria".split()
-)
-_CHOICE = {"choice", "escolha", "winner", "vencedor", "vencedora", "preference", "preferencia", "preferred"}
 _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "second": 1}
-_NO_VALUE = set("id ids name nome time date data chars length tokens model modelo prompt version cost url n".split())
 _SINGLE = ("item", "criterion", "repeat", "order", "confidence", "rater", "group")
-_JUDGES = "judge|juiz|juiza|judge name|judge id|judge model|evaluator|grader|nome juiz|llm|evaluator model".split("|")
-_MODELS = ("model", "modelo", "model name", "model id")
 LONGEST_ID = 3
 """Words that an id may have; what has more is a text."""
 _SAMPLE = 2000
@@ -272,7 +184,7 @@ class _Search:
     def _names_of_judges(self) -> tuple[str, ...]:
         """The judges that `--judge` names, where it names no column but what stands in the column of judges."""
         typed = [name for name in self.options.judge if name not in self.names]
-        column = next((name for known in _JUDGES for name in self.names if self.joined[name] == known), None)
+        column = next((name for known in NAMES["judges"] for name in self.names if self.joined[name] == known), None)
         held = set(self.cells[column]) if typed and column is not None else set()
         return tuple(name for name in typed if name in held)
 
@@ -351,7 +263,7 @@ class _Search:
         if rater is not None and any(side_of(str(name)) == 1 for name in self.cells[rater].unique()):
             found.judges, found.rater, found.among_raters = rater, None, True
             return
-        for wanted in _JUDGES:
+        for wanted in NAMES["judges"]:
             for name in self._free():
                 if self.joined[name] == wanted and (self._is_names(name) or "id" in self.names[name]):
                     others = [n for n in self._free() if n != name and side_of(n) != -1 and self._is_value(n)]
@@ -396,7 +308,7 @@ class _Search:
         found = self.found
         column = found.systems[0] if len(found.systems) == 1 and not self.options.system else None
         own = found.judges is not None or any(side_of(name) == 1 for name in found.verdicts) or bool(self.options.judge)
-        if column is None or own or self.joined[column] not in _MODELS or found.item is None:
+        if column is None or own or self.joined[column] not in NAMES["models"] or found.item is None:
             return
         by_item = self.cells.groupby(found.item, sort=False)
         if int(by_item[column].nunique().max()) < 2:
@@ -412,7 +324,7 @@ class _Search:
         """Leave out the columns of judges and people beside those that were typed, which are nothing of the items."""
         typed = {0, 1} if self.options.judge and self.found.judges is None else set()
         typed |= {-1} if self.options.human and self.found.rater is None else set()
-        named = {part for name in self.found.verdicts for part in self.names[name]} & _NEUTRAL
+        named = {part for name in self.found.verdicts for part in self.names[name]} & _PARTS["neutral"]
         own = {n: s for n in self._free() if n not in self.found.used() and (s := side_of(n)) in typed}
         own = {n: s for n, s in own.items() if self._is_value(n) and (s != 0 or named & set(self.names[n]))}
         self.found.others = tuple(own)
@@ -470,7 +382,7 @@ class _Search:
             return self.options.kind == "pairwise"
         words = {word for name in found.verdicts for word in self._cells(name).distinct_words()}
         two = found.order is not None or len(found.texts) == 2 or len(found.systems) == 2
-        named = any(set(self.names[name]) & _CHOICE for name in found.verdicts)
+        named = any(set(self.names[name]) & _PARTS["choice"] for name in found.verdicts)
         if not words <= CHOICES.keys():
             return named and len(found.systems) == 2
         return two or (named and len(words - {"c"}) >= 1 and not words <= {"0", "1"})
@@ -479,12 +391,14 @@ class _Search:
 def side_of(name: str) -> int | None:
     """Whose a column is by its name: 1 a judge's, -1 a person's, 0 one of them, None no verdict or label."""
     parts = set(tokens(name))
-    judge = 2 * bool(parts & _JUDGE or any(_MODEL.match(part) for part in parts)) + bool(parts & _WEAK_JUDGE)
-    human = 2 * bool(parts & _HUMAN) + bool(parts & _WEAK_HUMAN)
+    has = {of: bool(parts & words) for of, words in _PARTS.items()}
+    judge = 2 * (has["judge"] or any(_MODEL.match(part) for part in parts)) + has["perhaps_judge"]
+    human = 2 * has["human"] + has["perhaps_human"]
     if judge or human:
-        named = parts & _NO_VALUE and not parts & (_NEUTRAL | _WEAK_JUDGE | _WEAK_HUMAN)
-        return None if named else (1 if judge >= human else -1)
-    return 0 if parts & _NEUTRAL and not parts & _NO_VALUE else None
+        if has["no_value"] and not (has["neutral"] or has["perhaps_judge"] or has["perhaps_human"]):
+            return None
+        return 1 if judge >= human else -1
+    return 0 if has["neutral"] and not has["no_value"] else None
 
 
 def quoted(name: str) -> str:

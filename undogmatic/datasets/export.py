@@ -4,8 +4,6 @@ What a tool has no place for (whose label it is, the order in which two outputs 
 `undogmatic`, so that reading the file again gives the same verdicts and labels.
 """
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence

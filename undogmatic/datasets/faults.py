@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import CONTRADICTION, read_cells
-from undogmatic.datasets.columns import TableOptions, quoted
-from undogmatic.datasets.scales import NUMBERS, Scales, is_two
+from undogmatic.datasets.columns import quoted
+from undogmatic.datasets.scales import NUMBERS, Scales, TableOptions, is_two
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
 

@@ -29,7 +29,7 @@ from undogmatic.safety.outside import Unreadable, brief, decoded, json_value, re
 LARGEST = 1_000_000_000
 """Bytes of a file that is read at once, and what a workbook may unpack to."""
 MARKS = ",;\t|"
-FORMATS = ".csv, .tsv, .jsonl, .json, .parquet, .xlsx"
+FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx")
 
 
 class Frame(NamedTuple):
@@ -64,12 +64,11 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
         have("the data frame", (), list(cells.columns))
         places = [f"row {n}" for n in range(1, len(cells) + 1)]
         return Frame("data frame", _plain(cells), places, digest)
-    path = Path(source).expanduser()
+    path = _there(str(source))
     if (reader := find(path)) is not None:
         return _log(str(path), reader.read(path), path)
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise ConfigError(f"{brief(str(source))} {what}. Name a table: {FORMATS}.")
+        raise ConfigError(f"{brief(str(source))} is a folder. Name a table: {', '.join(FORMATS)}.")
     raw = read_bytes(path, LARGEST)
     rows = _rows(path, raw)
     said = (rows.cells.notna() & (rows.cells != "")).to_numpy(dtype=bool).any(axis=1)
@@ -83,6 +82,25 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
     digest = hashlib.sha256(raw).hexdigest()
     places = [f"{source}:{line}" for line in lines]
     return Frame(str(source), _plain(cells), places, digest, tuple(rows.notes), tuple(rows.problems))
+
+
+def _there(typed: str) -> Path:
+    """The file or folder that was named. Raises ConfigError where there is none, listing what lies beside it."""
+    try:
+        path = Path(typed).expanduser()
+        if path.exists():
+            return path
+        folder = path.parent
+        beside = sorted(p.name for p in folder.iterdir() if p.suffix.lower() in FORMATS) if folder.is_dir() else []
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ConfigError(f"{brief(typed)} cannot be read ({getattr(error, 'strerror', None) or error}).") from None
+    if not folder.is_dir():
+        listing = f"Nor does the folder {brief(str(folder))}."
+    elif beside:
+        listing = f"Tables in {brief(str(folder))}: {', '.join(beside[:8])}{', ...' if len(beside) > 8 else ''}."
+    else:
+        listing = f"The folder {brief(str(folder))} holds no table ({', '.join(FORMATS)})."
+    raise ConfigError(f"{brief(typed)} does not exist. {listing} Name a file that exists.")
 
 
 def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
@@ -111,7 +129,7 @@ def _rows(path: Path, raw: bytes) -> _Rows:
         return _json_lines(path, text, notes)
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
         return _csv(path, text, notes)
-    raise ConfigError(f"{brief(str(path))} is of no known format. Known formats: {FORMATS}.")
+    raise ConfigError(f"{brief(str(path))} is of no known format. Known formats: {', '.join(FORMATS)}.")
 
 
 def _text(path: Path, raw: bytes) -> tuple[str, list[Finding]]:
@@ -167,12 +185,17 @@ def _csv(path: Path, text: str, notes: list[Finding]) -> _Rows:
     if not filled.any():
         raise DataError(f"{path} is empty. Its first line must name the columns.")
     top = int(np.argmax(filled))
-    header = [str(name).strip() for name in grid.iloc[top]]
+    return _Rows(_headed(grid, top), lines[top + 1 :] + skipped, notes, problems)
+
+
+def _headed(grid: pd.DataFrame, top: int) -> pd.DataFrame:
+    """The rows below that with the names of the columns; a column without name and cells is none."""
+    header = ["" if name is None else str(name).strip() for name in grid.iloc[top]]
     body = grid.iloc[top + 1 :].reset_index(drop=True)
-    named = [n for n, name in enumerate(header) if name or (body[n] != "").any()]
+    named = [n for n, name in enumerate(header) if name or (body[n].notna() & (body[n] != "")).any()]
     body = body[named]
     body.columns = pd.Index([header[n] or f"column {n + 1}" for n in named])
-    return _Rows(body, lines[top + 1 :] + skipped, notes, problems)
+    return body
 
 
 def _careful(path: Path, text: str, mark: str, problems: list[Finding]) -> tuple[pd.DataFrame, np.ndarray]:
@@ -275,12 +298,8 @@ def _sheet(path: Path, raw: bytes) -> _Rows:
         raise DataError(f"{path}: no sheet of the workbook holds rows below a line of column names.")
     title, rows = full[0]
     top = next(n for n, row in enumerate(rows) if any(cell is not None for cell in row))
-    body = pd.DataFrame(rows[top + 1 :], dtype=object).astype(object)
-    body = body.where(body.notna(), None)
-    header = ["" if name is None else str(name).strip() for name in rows[top]]
-    named = [n for n, name in enumerate(header) if name or body[n].notna().any()]
-    body = body[named]
-    body.columns = pd.Index([header[n] or f"column {n + 1}" for n in named])
+    grid = pd.DataFrame(rows, dtype=object).astype(object)
+    body = _headed(grid.where(grid.notna(), None), top)
     others = [name for name, _ in full[1:]]
     notes = (
         [Finding("table.sheet", {"file": path.name, "sheet": title, "others": others, "n": len(others)})]

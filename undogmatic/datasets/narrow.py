@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import fold
-from undogmatic.datasets.columns import NAMES, TableOptions, tokens
+from undogmatic.datasets.columns import NAMES, tokens
 from undogmatic.datasets.frames import Frame
+from undogmatic.datasets.scales import TableOptions
 from undogmatic.errors import ConfigError
 
 

@@ -8,13 +8,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from undogmatic.datasets.cells import LEXICON, alternatives
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SWAPPED
 
-_ORDERS = {"as given": 0, "given": 0, "original": 0, "ab": 0, "a b": 0, "normal": 0, "1 2": 0, "12": 0, "forward": 0}
-_ORDERS |= {"direta": 0, "swapped": 1, "swap": 1, "reversed": 1, "reverse": 1, "ba": 1, "b a": 1, "2 1": 1, "21": 1}
-_ORDERS |= {"trocada": 1, "trocado": 1, "invertida": 1, "invertido": 1, "inverse": 1, "flipped": 1, "backward": 1}
+_ORDERS = {word: place for place, words in enumerate(LEXICON["shown"].values()) for word in alternatives(words)}
 _YES_NO = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "nao": 0, "sim": 1}
 
 

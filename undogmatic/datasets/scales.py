@@ -1,66 +1,27 @@
 """Decides what kind of verdict a table holds and on which scale, and puts labels and verdicts on one scale."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 
-from undogmatic.datasets.cells import Cells, fold, number_of
+from undogmatic.datasets.cells import LEXICON, Cells, alternatives, fold, number_of
 from undogmatic.errors import ConfigError
+from undogmatic.records.records import Record
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import FIRST, KINDS, SECOND, TIE, Kind
+from undogmatic.records.verdict_table import FIRST, SECOND, TIE, Kind
 from undogmatic.safety.outside import brief
 
-PASSES = set(
-    "pass passed passes yes y sim s true t v verdadeiro verdadeira correct correto correta certo right ok okay good bom"
-    " boa approved aprovado aprovada aceito accept accepted supported safe seguro valid valido valida success sucesso"
-    " successful acceptable aceitavel adequate adequado positive positivo".split()
-)
-FAILS = set(
-    "fail failed fails no n nao false f falso falsa incorrect incorreto incorreta errado errada wrong bad ruim mau"
-    " rejected reject rejeitado reprovado reprovada unsupported unsafe inseguro invalid invalido invalida failure falha"
-    " unsuccessful unacceptable inaceitavel inadequate inadequado negative negativo".split()
-) | {"not supported", "not ok"}
-ORDERS = [
-    [each.split("|") for each in order.split(" < ")]
-    for order in (
-        "very low|muito baixo|muito baixa < low|baixo|baixa < medium|moderate|medio|media|moderado < high|alto|alta"
-        " < very high|muito alto|muito alta",
-        "terrible|awful|pessimo|pessima|very bad|muito ruim < bad|poor|ruim|mau|fraco < regular|fair|ok|okay|average"
-        "|razoavel|medio|mediano|neutral < good|bom|boa < very good|great|muito bom|muito boa|otimo|otima"
-        " < excellent|perfect|excelente|perfeito",
-        "strongly disagree|discordo totalmente|discordo fortemente < disagree|discordo|discordo parcialmente"
-        " < neutral|neutro|neither agree nor disagree|nao concordo nem discordo < agree|concordo|concordo parcialmente"
-        " < strongly agree|concordo totalmente|concordo fortemente",
-        "never|nunca < rarely|raramente < sometimes|as vezes < often|frequentemente < always|sempre",
-        "fail|failed|incorrect|no|wrong|false|incorreto|incorreta|errado|nao|falso|not supported|unsupported"
-        " < partial|partially|partially correct|partly|partially supported|parcial|parcialmente|parcialmente correto"
-        "|parcialmente correta|em parte < pass|passed|correct|yes|right|true|correto|correta|certo|sim|verdadeiro"
-        "|supported|fully correct|totalmente correto",
-        "none|nenhum|nenhuma < minor|leve|mild < moderate|moderado|moderada < major|grave|severe < critical|critico",
-        "small|pequeno|pequena < medium|medio|media < large|big|grande",
-    )
-]
-_SIDES = (
-    "{} model {}|output {}|response {}|answer {}|resposta {}|saida {}|modelo {}|option {}|candidate {}|assistant {}"
-)
+_WORDS = LEXICON["cells"]
+PASSES, FAILS = (set(alternatives(_WORDS[name])) for name in ("passes", "fails"))
+ORDERS = [[alternatives(category) for category in order.split("<")] for order in LEXICON["orders"]]
 CHOICES = {
     word: place
-    for place, names in enumerate(
-        ("1|a|first|left|primeiro|primeira|esquerda", "2|b|second|right|segundo|segunda|direita")
-    )
-    for name in names.split("|")
-    for word in (name, *(side.replace("{}", name).strip() for side in _SIDES.replace("{} ", "", 1).split("|")))
-} | dict.fromkeys(
-    (
-        "tie|tied|draw|equal|both|neither|same|c|empate|empatado|igual|iguais|ambos|ambas|nenhum|nenhuma|both good"
-        "|both bad|tie (bothbad)|tie (both bad)|bothbad|tie bothbad|no preference"
-    ).split("|"),
-    2,
-)
+    for place, names in enumerate((_WORDS["first"], _WORDS["second"]))
+    for name in alternatives(names)
+    for word in (name, *(form.replace("{}", name) for form in alternatives(_WORDS["named"])))
+} | dict.fromkeys(alternatives(_WORDS["tie"]), 2)
 """The words of a pairwise choice and the places of their categories."""
 ROUND_ENDS: Sequence[tuple[float, float]] = (
     *((0.0, 1.0), (1.0, 3.0), (1.0, 4.0), (1.0, 5.0), (1.0, 7.0), (1.0, 10.0), (0.0, 5.0), (0.0, 10.0)),
@@ -72,12 +33,37 @@ NUMBERS = 0.9
 """From this share of numbers on, what is no number is unreadable, and below it numbers are categories."""
 
 
-class Declared(NamedTuple):
-    """What was declared of the scales."""
+class TableOptions(Record):
+    """How a verdict table is read, where that is not to be recognised.
 
+    Attributes:
+        judge: Columns of verdicts, or the column with the names of judges. verdict: In the latter case the column with
+            what they said. human: Columns of labels, one per rater, or the one beside a column `rater`.
+        item, text, group, system, criterion, repeat, order, confidence, rater: Columns; of texts (and systems) two
+            where two outputs are compared; of items several, separated by commas; or the name of one criterion.
+        kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories "bad<ok<good".
+        labels: How the labelled items were chosen: unknown, all, random, by-verdict, probabilities:COLUMN.
+        choices: Whether a pairwise choice numbers outputs in the given order or as they were shown.
+        passes: Which category is "pass".
+    """
+
+    judge: tuple[str, ...] = ()
+    verdict: str | None = None
+    human: tuple[str, ...] = ()
+    item: str | None = None
+    text: tuple[str, ...] = ()
+    group: str | None = None
+    system: tuple[str, ...] = ()
+    criterion: str | None = None
+    repeat: str | None = None
+    order: str | None = None
+    confidence: str | None = None
+    rater: str | None = None
     kind: Kind | None = None
     scale: str | None = None
     human_scale: str | None = None
+    labels: str = "unknown"
+    choices: Literal["given", "shown"] | None = None
     passes: str | None = None
 
 
@@ -95,35 +81,33 @@ class Scales:
     notes: Sequence[Finding] = field(default_factory=tuple)
 
 
-def find_scales(verdicts: Cells, labels: Cells, declared: Declared, pairwise: bool) -> Scales:
+def find_scales(verdicts: Cells, labels: Cells, options: TableOptions, pairwise: bool) -> Scales:
     """Decide on the kind and the scales of verdicts and labels. Raises ConfigError where that is doubtful."""
-    kind = declared.kind
-    if kind is not None and kind not in KINDS:
-        raise ConfigError(f"--kind is {brief(kind)}; it may be {', '.join(KINDS)}.")
+    kind = options.kind
     if kind == "pairwise" or (kind is None and pairwise):
         return _pairwise(verdicts, labels)
-    ends, order = _typed(declared.scale, "--scale")
-    their_ends, their_order = _typed(declared.human_scale, "--human-scale")
+    ends, order = _typed(options.scale, "--scale")
+    their_ends, their_order = _typed(options.human_scale, "--human-scale")
     if order and kind not in (None, "ordered", "unordered", "pass_fail"):
-        raise ConfigError(f"--scale is {brief(declared.scale)}, categories in their order, but --kind is {kind}.")
+        raise ConfigError(f"--scale is {brief(options.scale)}, categories in their order, but --kind is {kind}.")
     if kind is None and (order or their_order):
         kind = "ordered"
     if kind is None:
-        kind = _kind(verdicts, labels, declared)
+        kind = _kind(verdicts, labels, options)
     if kind == "numeric":
         return _numeric(verdicts, labels, ends, their_ends)
-    return _categories(kind, verdicts, labels, order, their_order, declared)
+    return _categories(kind, verdicts, labels, order, their_order, options)
 
 
-def _kind(verdicts: Cells, labels: Cells, declared: Declared) -> Kind:
+def _kind(verdicts: Cells, labels: Cells, options: TableOptions) -> Kind:
     said = verdicts if verdicts.said else labels
     both = set(verdicts.distinct_words()) | set(labels.distinct_words())
     if said.numeric >= NUMBERS:
         two = is_two(verdicts) and is_two(labels)
-        if two and not declared.scale and set(said.distinct_numbers()) <= {0.0, 1.0}:
+        if two and not options.scale and set(said.distinct_numbers()) <= {0.0, 1.0}:
             return "pass_fail"
         return "numeric"
-    if declared.passes is not None:
+    if options.passes is not None:
         return "pass_fail"
     if is_two(verdicts) and is_two(labels):
         return "pass_fail"
@@ -137,7 +121,7 @@ def is_two(cells: Cells) -> bool:
     return set(cells.distinct_words()) <= PASSES | FAILS | {"0", "1"}
 
 
-def _order_of(words: set[str]) -> list[list[str]] | None:
+def _order_of(words: set[str]) -> Sequence[Sequence[str]] | None:
     """The known order that all the words are from, three at least or two of one that are not pass and fail."""
     for order in ORDERS:
         places = {place for place, names in enumerate(order) for name in names if name in words}
@@ -259,11 +243,11 @@ MOST_TYPED = 7
 
 
 def _categories(
-    kind: Kind, verdicts: Cells, labels: Cells, order: list[str], their_order: list[str], declared: Declared
+    kind: Kind, verdicts: Cells, labels: Cells, order: list[str], their_order: list[str], options: TableOptions
 ) -> Scales:
     words, given = verdicts.distinct_words(), labels.distinct_words()
     if kind == "pass_fail":
-        return _pass_fail(verdicts, labels, order, declared)
+        return _pass_fail(verdicts, labels, order, options)
     if words and given and not set(words) & set(given) and not (order and their_order):
         known = _order_of(set(words) | set(given)) if kind == "ordered" else None
         if known is None:
@@ -314,16 +298,16 @@ def _categories(
     return Scales("unordered", None, tuple(names), mapping, mapping, notes=(note,))
 
 
-def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], declared: Declared) -> Scales:
+def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], options: TableOptions) -> Scales:
     words, given = verdicts.distinct_words(), labels.distinct_words()
     everything = list(dict.fromkeys([*words, *given]))
     if order:
         passing = {_key(order[-1])}
         failing = {_key(name) for name in order[:-1]}
-    elif declared.passes is not None:
-        passing = {_key(name) for name in declared.passes.split(",")}
+    elif options.passes is not None:
+        passing = {_key(name) for name in options.passes.split(",")}
         if not passing & set(everything):
-            raise ConfigError(f"--passes is {brief(declared.passes)}, which is no category: {', '.join(everything)}.")
+            raise ConfigError(f"--passes is {brief(options.passes)}, which is no category: {', '.join(everything)}.")
         failing = set(everything) - passing
     else:
         passing, failing = PASSES | {"1"}, FAILS | {"0"}

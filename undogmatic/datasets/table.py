@@ -21,7 +21,6 @@ from undogmatic.datasets.columns import (
     SETTING,
     SETTINGS,
     Columns,
-    TableOptions,
     find_columns,
     quoted,
     side_of,
@@ -29,7 +28,7 @@ from undogmatic.datasets.columns import (
 )
 from undogmatic.datasets.frames import Frame, aligned, read_frame
 from undogmatic.datasets.narrow import of_criterion, with_ids
-from undogmatic.datasets.scales import Declared, Scales, find_scales
+from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
@@ -144,9 +143,8 @@ class _Builder:
         if not of_verdicts.said and not of_labels.said:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
             raise DataError(f"{self.frames[0].name}: {shown} is empty in every row. Name other columns with --judge.")
-        declared = Declared(options.kind, options.scale, options.human_scale, options.passes)
-        scales = find_scales(of_verdicts, of_labels, declared, columns.pairwise)
-        by_criterion = self._by_criterion(verdicts, labels, declared, scales)
+        scales = find_scales(of_verdicts, of_labels, options, columns.pairwise)
+        by_criterion = self._by_criterion(verdicts, labels, scales)
         self.notes += scales.notes
         verdicts["verdict"], verdicts["reason"] = self._values(verdicts, of_verdicts, scales, by_criterion, "verdicts")
         if any(frame.is_log for frame in self.frames) and "reason" in self.cells:
@@ -332,17 +330,16 @@ class _Builder:
 
     # Values
 
-    def _by_criterion(
-        self, verdicts: pd.DataFrame, labels: pd.DataFrame, declared: Declared, scales: Scales
-    ) -> dict[str, Scales]:
+    def _by_criterion(self, verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales) -> dict[str, Scales]:
         """The scale of each criterion, where there are several with numbers and none was declared."""
         criteria = list(verdicts["criterion"].unique())
-        if scales.kind != "numeric" or len(criteria) < 2 or declared.scale is not None:
+        if scales.kind != "numeric" or len(criteria) < 2 or self.options.scale is not None:
             return {}
         own: dict[str, Scales] = {}
+        numeric = self.options.model_copy(update={"kind": "numeric"})
         for name in criteria:
             raw = [rows.loc[rows["criterion"] == name, "raw"].to_numpy() for rows in (verdicts, labels)]
-            own[name] = find_scales(read_cells(raw[0]), read_cells(raw[1]), declared._replace(kind="numeric"), False)
+            own[name] = find_scales(read_cells(raw[0]), read_cells(raw[1]), numeric, False)
         if len({each.ends for each in own.values()}) == 1:
             return {}
         shown = [f"{name} {each.ends[0]:g}-{each.ends[1]:g}" for name, each in own.items() if each.ends is not None]

@@ -3,8 +3,6 @@
 Finds labelled texts to fit something on, too: those that ship for a rubric, or a file of the user's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase

@@ -4,8 +4,6 @@ Nothing is judged again. What the tables say becomes judgments, and meets the sa
 no score (a failed row, an empty cell, a number off its scale) becomes a `Failure`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -132,13 +130,8 @@ class VerdictsDataset:
             if criterion not in self.scales and len(numbers) >= FEWEST_LABELS:
                 option = f"'+dataset.scales.{criterion}={{ends: {{ends}}}}'"
                 check_scale(self.about, numbers, rubric, criterion, "scores", option)
-        hashes = _hashes([[*key, str(entry.given), entry.failed, entry.details] for key, entry in verdicts.items()])
-        judgments = []
-        for key, entry in verdicts.items():
-            where = Provenance(model=key.judge, readout="", prompt="", **hashes)
-            outcome = self._outcome(entry, key.criterion, rubric)
-            judgments.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
-        return judgments
+        said = [[*key, str(entry.given), entry.failed, entry.details] for key, entry in verdicts.items()]
+        return _judgments({key: self._outcome(entry, key.criterion, rubric) for key, entry in verdicts.items()}, said)
 
     @cached_property
     def _tables(self) -> tuple[list[Item], dict[_Key, _Said]]:
@@ -259,19 +252,17 @@ class VerdictsDataset:
         table = self._table
         low, high = _ends(table)
         rows = table.verdicts
-        hashes = _hashes(rows.drop(columns="place").astype(str).to_numpy().tolist())
-        judgments = []
+        outcomes: dict[_Key, Verdict | Failure] = {}
         for row in rows.itertuples():
-            outcome: Verdict | Failure
+            key = _Key(row.item, row.judge, row.criterion, row.repeat)
             if empty(row.verdict):
                 reason: FailureKind = "off_scale" if row.reason == OFF_SCALE else "unparseable"
-                outcome = Failure(reason=reason, message=f"{row.place}: {row.criterion} is no verdict ({row.reason})")
+                why = f"{row.place}: {row.criterion} is no verdict ({row.reason})"
+                outcomes[key] = Failure(reason=reason, message=why)
             else:
-                outcome = Verdict(score=rubric.units((row.verdict - low) / (high - low)), raw_score=row.verdict)
-            key = _Key(row.item, row.judge, row.criterion, row.repeat)
-            where = Provenance(model=key.judge, readout="", prompt="", **hashes)
-            judgments.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
-        return judgments
+                share = (row.verdict - low) / (high - low)
+                outcomes[key] = Verdict(score=rubric.units(share), raw_score=row.verdict)
+        return _judgments(outcomes, rows.drop(columns="place").astype(str).to_numpy().tolist())
 
     def _scores(self, row: Row) -> Iterator[tuple[str, Any, str | None, int]]:
         """Criterion, what was given, why it is no score, and repeat, of every score of a row."""
@@ -324,9 +315,14 @@ def _ends(table: VerdictTable) -> tuple[float, float]:
     return table.scale if table.scale is not None else (0.0, len(table.categories) - 1.0)
 
 
-def _hashes(said: list[list[Any]]) -> dict[str, str]:
-    mark = digest(said)
-    return {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
+def _judgments(outcomes: Mapping[_Key, Verdict | Failure], said: list[list[Any]]) -> list[Judgment]:
+    """The judgments with these outcomes; `said` is all that the tables say of them."""
+    mark, judgments = digest(said), []
+    for key, outcome in outcomes.items():
+        hashes = {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
+        where = Provenance(model=key.judge, readout="", prompt="", **hashes)
+        judgments.append(Judgment(**key._asdict(), outcome=outcome, cost=Cost(usd=0.0), provenance=where))
+    return judgments
 
 
 def _table_files(paths: Sequence[str]) -> list[Path]:

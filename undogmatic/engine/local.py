@@ -4,8 +4,6 @@ Judgments that were made elsewhere have an engine of their own, which notes them
 made: all that follows (table, analyses, report, tracking, resuming) is that of any run.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections import deque

@@ -1,7 +1,5 @@
 """`undogmatic calibrate`: fit the map from raw scores to the rubric's scale, on labelled development texts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

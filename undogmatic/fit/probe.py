@@ -3,8 +3,6 @@
 What weighs the pieces of a text (`Sieve`) is fitted on texts and copies in which it is known what was put in.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time

@@ -1,7 +1,5 @@
 """Defines what a judge is, and checks that a verdict does not contradict itself."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`compare`: which of two outputs is better, asked in both orders, so that a preference for a place decides nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from undogmatic.errors import ConfigError, ModelError, UndecidedAnswer

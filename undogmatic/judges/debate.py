@@ -1,7 +1,5 @@
 """Two sides and a judge between them: `debate` has positions on the scale, `red_blue` teams with strengths."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from undogmatic.judges.asker import Asker

@@ -2,8 +2,6 @@
 `calibration_probe` asks how often such a score would be right; `single_pass` asks at once for the defensible range.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal

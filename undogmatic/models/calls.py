@@ -1,7 +1,5 @@
 """One door for every call to a model: cache, budget, time limit, retries and the record of what was said."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

@@ -4,8 +4,6 @@ llama.cpp ends the process at some damaged files and reserves what their headers
 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md) is read before llama.cpp is given it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

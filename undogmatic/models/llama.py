@@ -9,8 +9,6 @@ and every question continues from exactly that, so the same question gives the s
 The version of xllamacpp is pinned, and the one structure offset used is checked against its surroundings before use.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import struct

@@ -4,8 +4,6 @@ A failed judgment earns 0, the least that an optimiser can be given; it is no sc
 leaves it out and counts it.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

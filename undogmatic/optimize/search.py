@@ -1,7 +1,5 @@
 """Makes an optimisation of the composed run: a program that is saved, and the verdict whether it is better."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import logging

@@ -13,8 +13,6 @@ Fields of a signature that mean something to it:
     outputs marked by `number` are read on their scale; an output `level` is one label, and its `values` what they mean.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hmac

@@ -1,7 +1,5 @@
 """Defines what a readout is: it turns a model's answer into a `Verdict`."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, NoneType

@@ -1,7 +1,5 @@
 """Readouts of models that judge by themselves: `decision` (System One), `rules`; and the rivals of a rubric."""
 
-from __future__ import annotations
-
 import functools
 import json
 import math

@@ -1,7 +1,5 @@
 """`integers`: a whole number as the answer; the odds of its tokens are the distribution."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """`logprobs`: one answer token; its log-probabilities over the level labels are the distribution."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`structured`: the model answers with a JSON object that is validated, not interpreted; `samples`: several times."""
 
-from __future__ import annotations
-
 import functools
 from typing import Annotated, Any
 

@@ -3,47 +3,59 @@
 A card holds a digest over itself, so that a damaged or edited one is not read. It is for one judge and one criterion.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
+import math
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import pandas as pd
-from pydantic import ValidationError, model_validator
+from pydantic import BeforeValidator, InstanceOf, PlainSerializer, ValidationError, model_validator
 
 from undogmatic.errors import DataError
 from undogmatic.records.records import Name, Record, Text, as_number, digest, first_problem
 from undogmatic.records.results import Standing
 from undogmatic.records.verdict_table import LABEL_COLUMNS, Kind, Selection, VerdictTable
 from undogmatic.safety.outside import json_value, read_text
+from undogmatic.stats.estimate import Estimate
 
 LONGEST_SETTING = 100
 """Characters of a setting that a card shows; of a longer one, such as a prompt, it holds the digest alone."""
 TEXTS = ("text", "text_1", "text_2")
-Ends = tuple[float | None, float | None]
+_NONE = {"value": math.nan, "low": -math.inf, "high": math.inf, "worst": -math.inf, "best": math.inf}
+_FIGURE = ("value", "interval", "bounds", "level", "n", "groups")
 
 
-class CardFigure(Record):
-    """A number with its interval of confidence `level`, from `n` items in `groups` independent units.
+def figure_row(estimate: Estimate) -> dict[str, Any]:
+    """A number with its interval, level, n and groups as JSON can hold it, None for an end that nothing limits;
+    `bounds`: with missing verdicts set against it and for it, where there are some."""
 
-    None is an end that nothing limits, or a number that these data do not give. `bounds`: the ends with missing
-    verdicts set against the judge and for it, where there are some.
-    """
+    def ends(*values: float) -> list[float | None]:
+        return [float(value) if math.isfinite(value) else None for value in values]
 
-    value: float | None
-    interval: Ends
-    bounds: Ends | None = None
-    level: float
-    n: int
-    groups: int
+    bounds = None if estimate.worst is None and estimate.best is None else ends(estimate.worst_low, estimate.best_high)
+    row = ends(estimate.value)[0], ends(*estimate.interval), bounds, estimate.level, estimate.n, estimate.n_groups
+    return dict(zip(_FIGURE, row, strict=True))
 
-    @property
-    def limits(self) -> Ends:
-        """The ends that a threshold is held against."""
-        return self.interval if self.bounds is None else self.bounds
+
+def _of_row(given: Any) -> Estimate:
+    """The estimate of which `figure_row` makes this. Raises ValueError."""
+    try:
+        row = figure_row(given) if isinstance(given, Estimate) else given
+        value, (low, high), bounds, level, n, groups = (row[name] for name in _FIGURE)
+        numbers = {"value": value, "low": low, "high": high}
+        numbers |= {} if bounds is None else dict(zip(("worst", "best"), bounds, strict=True))
+        ends: dict[str, Any] = {
+            name: _NONE[name] if number is None else float(number) for name, number in numbers.items()
+        }
+        return Estimate(**ends, level=float(level), n=int(n), n_groups=int(groups))
+    except (KeyError, TypeError):
+        raise ValueError("it is no figure with its interval") from None
+
+
+Figure = Annotated[InstanceOf[Estimate], BeforeValidator(_of_row), PlainSerializer(figure_row)]
+"""A number with its interval, as a card keeps it."""
 
 
 class CardData(Record):
@@ -83,7 +95,7 @@ class CardBody(Record):
     standing: Standing
     answer: Text
     rival: Text
-    figures: dict[str, CardFigure]
+    figures: dict[str, Figure]
     limits: tuple[Text, ...]
     not_examined: tuple[Text, ...]
     data: CardData

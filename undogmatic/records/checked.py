@@ -1,7 +1,5 @@
 """Defines what a check of a verdict table yields: answers, figures, findings and what was not examined."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum

@@ -1,7 +1,5 @@
 """Defines a person's label of an item, and the row, of a sheet or of an MLflow trace, in which it was filled in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

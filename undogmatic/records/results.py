@@ -3,8 +3,6 @@
 The nouns stand apart from `analyses/`, so that what only reads the results of a finished run does not import analyses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

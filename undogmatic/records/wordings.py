@@ -5,8 +5,6 @@ analysis is its `name`, as in the keys of its findings (`Finding("mine.verdict")
 dataset's section `names` says what its conditions are called.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import inspect

@@ -1,7 +1,5 @@
 """Makes trust cards from a check, and renders a card as JSON, Markdown, HTML or a small SVG, all from one source."""
 
-from __future__ import annotations
-
 import datetime
 import importlib.metadata
 from collections.abc import Callable, Iterator, Mapping
@@ -9,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.errors import ConfigError
-from undogmatic.records.card import CardData, CardFigure, TrustCard, sealed, setting, table_digests
+from undogmatic.records.card import CardData, TrustCard, sealed, setting, table_digests
 from undogmatic.records.checked import CheckResult, JudgeCheck, Weight
-from undogmatic.report.check import figure_row, headline, sentences, slug, words_of
+from undogmatic.report.check import headline, numbers_of, sentences, slug, words_of
 from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Table, rendered, xml
-from undogmatic.report.words import Words, spec_for
+from undogmatic.report.words import Words
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief
 from undogmatic.safety.secrets import scrub
+from undogmatic.stats.estimate import Estimate
 
 DAYS = 180
 COLOURS = {"supported": "#1b7f4b", "undecided": "#b35900", "refuted": "#a3262a"}
@@ -79,7 +78,7 @@ def _card(
         standing=each.standing,
         answer=words.say(each.verdict),
         rival=words.say(each.rival),
-        figures={name: CardFigure(**figure_row(figure)) for name, figure in each.told.figures.items()},
+        figures=each.told.figures,
         limits=tuple(dict.fromkeys(words.say(n.finding) for n in notes if n.weight <= Weight.LIMITS)),
         not_examined=tuple(sentences(each.told, words, each).not_examined),
         data=data,
@@ -146,12 +145,9 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
     yield Table((), rows)
 
 
-def _figure(name: str, figure: CardFigure, words: Words) -> tuple[str, ...]:
-    known = [abs(v) for v in (figure.value, *figure.interval) if v is not None]
-    spec = spec_for("", max(known, default=0.0))
-    numbers = (words.number(figure.value, spec), words.number(figure.interval, spec), words.number(figure.level, ".0%"))
-    counts = (words.number(n, "d") if n else "" for n in (figure.n, figure.groups))
-    return (words.metric(name) or name, *numbers, *counts)
+def _figure(name: str, figure: Estimate, words: Words) -> tuple[str, ...]:
+    counts = (words.number(n, "d") if n else "" for n in (figure.n, figure.n_groups))
+    return (words.metric(name) or name, *numbers_of(figure, words), words.number(figure.level, ".0%"), *counts)
 
 
 def svg(card: TrustCard) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+from undogmatic.analyses.check import name_of
 from undogmatic.analyses.check_figures import figures_of
+from undogmatic.records.card import figure_row
 from undogmatic.records.checked import CheckResult, JudgeCheck, Told, Weight
 from undogmatic.records.results import STANDINGS, metric_name
 from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, html, save
@@ -29,7 +31,6 @@ MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES = 6, 3, 9, 15  # on the ter
 
 HOW = " (--report DIR)"
 HEADLINES = tuple(f"agreement.{name}" for name in ("kappa", "weighted_kappa", "pairwise_kappa", "spearman"))
-F = TypeVar("F")
 
 
 class Sentences(NamedTuple):
@@ -69,12 +70,7 @@ def first_line(result: CheckResult, words: Words) -> str:
     return words.text("checked.several" if result.judges else "checked.none", n=len(result.judges), **counts)
 
 
-def name_of(each: JudgeCheck, result: CheckResult) -> str:
-    """The judge's name, with its criterion where there are several."""
-    return f"{each.judge} ({each.criterion})" if len(result.table.criteria) > 1 else each.judge
-
-
-def headline(figures: Mapping[str, F]) -> tuple[str, F] | None:
+def headline(figures: Mapping[str, Estimate]) -> tuple[str, Estimate] | None:
     """The figure that sums the agreement with people up."""
     return next(((name, figures[name]) for name in HEADLINES if name in figures), None)
 
@@ -90,18 +86,28 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     rows = []
     for each in sorted(result.judges, key=place)[:most]:
         found = headline(each.told.figures)
-        numbers = ("", "") if found is None else tuple(_numbers(found[1], words))
+        numbers = ("", "") if found is None else tuple(numbers_of(found[1], words))
         name = "" if found is None else words.value(found[0].removeprefix("agreement."), "check")
         counter = each.told.figures.get("surface.agreement")
-        rival = words.text("checked.no_rival") if counter is None else _numbers(counter, words)[0]
+        rival = words.text("checked.no_rival") if counter is None else numbers_of(counter, words)[0]
         standing = words.text(f"checked.standing_{each.standing}")
-        rows.append((name_of(each, result), standing, name, *numbers, words.number(each.n, "d"), rival))
+        rows.append(
+            (
+                name_of(result.table, each.judge, each.criterion),
+                standing,
+                name,
+                *numbers,
+                words.number(each.n, "d"),
+                rival,
+            )
+        )
     columns = ("judge", "standing", "agreement", "value", "interval", "n", "rival")
     numeric = (False, False, False, True, True, True, True)
     return Table([words.heading(column, "checked") for column in columns], rows, numeric)
 
 
-def _numbers(estimate: Estimate, words: Words) -> tuple[str, str]:
+def numbers_of(estimate: Estimate, words: Words) -> tuple[str, str]:
+    """A number and its interval in words, with as many digits as its size asks for."""
     sizes = [abs(v) for v in (estimate.value, *estimate.interval) if math.isfinite(v)]
     spec = spec_for("", max(sizes, default=0.0))
     return words.number(estimate.value, spec), words.number(estimate.interval, spec)
@@ -112,7 +118,7 @@ def figure_table(told: Told, words: Words) -> Table | None:
     rows = []
     for name, each in told.figures.items():
         counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
-        rows.append((words.metric(name) or name, *_numbers(each, words), *counts, name))
+        rows.append((words.metric(name) or name, *numbers_of(each, words), *counts, name))
     headers = [words.heading(column, "checked") for column in ("metric", "value", "interval", "n", "groups", "name")]
     return Table(headers, rows, (False, True, True, True, True, False)) if rows else None
 
@@ -185,7 +191,7 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
         yield overview(result, words)
     for number, each in enumerate(result.judges):
         if several:
-            yield Heading(name_of(each, result))
+            yield Heading(name_of(result.table, each.judge, each.criterion))
             yield Paragraph(words.say(each.verdict), "verdict")
         yield Paragraph(words.say(each.rival))
         before = f"{number}_" if several else ""
@@ -267,18 +273,6 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
     return {"answer": first_line(result, words), "judges": judges, "together": told(result.together)} | {
         "table": about, "options": options, "digests": dict(result.digests)
     }  # fmt: skip
-
-
-def figure_row(estimate: Estimate) -> dict[str, Any]:
-    """A number with its interval, level, n and groups as JSON can hold it; `bounds`: with missing verdicts set against
-    it and for it, where there are some."""
-
-    def ends(*values: float | None) -> list[float | None]:
-        return [None if v is None or not math.isfinite(v) else float(v) for v in values]
-
-    bounds = None if estimate.worst is None and estimate.best is None else ends(estimate.worst_low, estimate.best_high)
-    row: dict[str, Any] = {"value": ends(estimate.value)[0], "interval": ends(*estimate.interval)}
-    return row | {"bounds": bounds, "level": estimate.level, "n": estimate.n, "groups": estimate.n_groups}
 
 
 def shown_in_notebook(result: CheckResult, words: Words) -> str:

@@ -1,7 +1,5 @@
 """Composes the report of a run in reading order: verdict, what was run, notes, results, texts, prompt, repetition."""
 
-from __future__ import annotations
-
 import itertools
 import shlex
 import time

@@ -4,8 +4,6 @@ Judged texts, raw answers and error messages are hostile data: nothing in them m
 script, in Markdown or in HTML.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import html as standard

@@ -1,7 +1,5 @@
 """Shows what came of a gate: on the terminal, as JUnit XML and as Markdown for a comment, all in the same sentences."""
 
-from __future__ import annotations
-
 from undogmatic.analyses import gate
 from undogmatic.analyses.gate import GateResult
 from undogmatic.report.document import Block, Bullets, Document, Paragraph, Table, rendered, xml

@@ -5,8 +5,6 @@ or broken; xfail does not hide that. pytest loads this module wherever undogmati
 it before a marked test runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Writes the report of a sweep: leaderboard, tests between jobs, agreement, figures. Computes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

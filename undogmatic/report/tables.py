@@ -1,7 +1,5 @@
 """Data frames and metrics as tables in words. Rounds and names; computes nothing."""
 
-from __future__ import annotations
-
 import itertools
 import numbers
 from collections.abc import Mapping, Sequence

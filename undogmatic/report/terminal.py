@@ -1,7 +1,5 @@
 """The end of a run on the terminal: verdict, a short table, notes and paths. Plain text where there is no terminal."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`undogmatic review export` and `undogmatic review import`; each returns what to print."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path

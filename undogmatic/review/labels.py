@@ -2,8 +2,6 @@
 which only ever grows; beside it lie the run's items with their labels as dataset files: `dataset=texts
 dataset.path=RUN/with_labels.jsonl`."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

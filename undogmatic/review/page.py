@@ -4,8 +4,6 @@ The server listens on 127.0.0.1 alone and answers only to a token that it makes 
 Each label is written to a file at once; the same command goes on where it ended.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import secrets

@@ -1,7 +1,5 @@
 """Chooses the items that a human should look at, their order, and the probability with which each came in."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

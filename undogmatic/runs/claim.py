@@ -7,8 +7,6 @@ judged is taken away again.
 Imported by the Hydra entry point, so it stays light.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

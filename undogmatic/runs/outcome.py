@@ -1,8 +1,6 @@
 """A finished run: what report and tracking read, and the tables it leaves in its folder. Nothing here computes a
 statistic."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

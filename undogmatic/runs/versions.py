@@ -1,7 +1,5 @@
 """Tells which versions of the program and its libraries are at work. Light: commands that run nothing tell it, too."""
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 import platform

@@ -5,8 +5,6 @@ It lives apart from `run.py`, because `python -m undogmatic.run` is the module `
 `undogmatic.run` from elsewhere, such as Hydra's callbacks, meets a second copy of it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io

@@ -1,7 +1,5 @@
 """Says which extra of the installation brings a package that is not installed. Without extras a light part is there."""
 
-from __future__ import annotations
-
 import importlib.util
 from contextlib import suppress
 

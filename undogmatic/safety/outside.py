@@ -5,8 +5,6 @@ exception with a sentence, whatever it is given: `Unreadable` for a text in hand
 file. None of them runs code, and what would take long or fill the memory is refused by its size.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import os

@@ -1,7 +1,5 @@
 """Finds the config folder, the shipped data and the user's cache."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

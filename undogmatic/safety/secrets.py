@@ -13,8 +13,6 @@ MLflow, `command` for the terminal and the logs, `runs.manifest` for what Hydra 
 In what models say and in judged texts only the first rule counts: `token` is an ordinary word of theirs.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib

@@ -3,13 +3,11 @@
 Where a coefficient does not exist (a judge gave every item the same score) it is None, never NaN. Too few values, or
 NaN, raise ValueError.
 
-Alpha and Pearson's r are ratios of means: that alpha is `a` says that the mean over items of (1 - a) times their share
-of all spread, less their disagreement, is zero; that r is `a` says so of the product of the standardised values less
-`a` times half the sum of their squares. Their interval is what `means` does not rule out, so skewed scores, scores at
-the floor and groups are treated as in every mean (Fieller's theorem with another interval in place of Student's).
+Alpha is a ratio of means: that it is `a` says that the mean over items of (1 - a) times their share of all spread, less
+their disagreement, is zero. Its interval is what `means` does not rule out, so skewed scores, scores at the floor and
+groups are treated as in every mean (Fieller's theorem with another interval in place of Student's).
 """
 
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -23,7 +21,6 @@ from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.jackknife import FEWEST
 from undogmatic.stats.proportion import proportion
 
-Measurement = Literal["ordinal", "interval"]
 Kind = Literal["pearson", "spearman", "kendall"]
 _COEFFICIENTS: dict[str, str] = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}
 
@@ -114,8 +111,8 @@ def weighted_kappa(
     return Coefficient(float(value), x.size)
 
 
-def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement = "interval") -> Coefficient:
-    """Krippendorff's alpha: agreement of any number of raters, with ratings missing at will.
+def krippendorff_alpha(ratings: ArrayLike) -> Coefficient:
+    """Krippendorff's alpha of numbers: agreement of any number of raters, with ratings missing at will.
 
     A unit rated once is left out. Computed from sums of squares in time and memory linear in the ratings. The package
     `krippendorff` builds matrices of units by distinct values and of values by values, 3 GB each for 20,000 texts on a
@@ -123,14 +120,11 @@ def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement = "interval"
 
     Args:
         ratings: Shape (n_raters, n_units), n_raters >= 2, NaN where a rater gave none.
-        measurement: How far apart two values are; `ordinal` by how many ratings lie between them, so that it depends on
-            the ratings, not on the scale.
     Raises:
         ValueError: If the shape is wrong, a value is infinite, or no unit has two ratings.
     References:
         Hayes and Krippendorff (2007), doi:10.1080/19312450709336664
     """
-    checks.option(measurement, "measurement", get_args(Measurement))
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or len(table) < 2:
         raise ValueError(f"`ratings` must have shape (n_raters >= 2, n_units); its shape is {table.shape}.")
@@ -145,10 +139,6 @@ def krippendorff_alpha(ratings: ArrayLike, measurement: Measurement = "interval"
         return Coefficient(None, n_units)
     unit = np.nonzero(~np.isnan(pairable.T))[0]
     places = pairable.T[~np.isnan(pairable.T)]
-    if measurement == "ordinal":
-        # As far apart as mean ranks are: Krippendorff's sum of the counts from one value to the other, less half of
-        # either's own.
-        places = checks.ranks(places)
 
     def disagreement(unit: Index) -> Array:
         """Mean squared difference over all pairs of a unit's ratings (both ways), times half its size."""
@@ -265,27 +255,21 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
     chance = float(size.max()) * float(spread.sum()) / n
     farthest_out = float(size.max()) * float(np.nanmax(np.abs(table - centre))) ** 2 * n / (n - 1)
 
-    def terms(a: float) -> tuple[Array, means.Bounds]:
-        return (1 - a) * spread - apart, (-max(a, 0.0) * chance, (1 - a) * farthest_out)
-
-    tolerance = means.SAME_SHARE**2 * float(np.nanmax(table) - np.nanmin(table)) ** 2
-    scarce = any(means.mostly_same(means.sums(own, codes).means, tolerance) for own in (apart, spread))
-    return _interval(coefficient.estimate, terms, codes, level, scarce)
-
-
-def _interval(
-    estimate: float, terms: Callable[[float], tuple[Array, means.Bounds]], codes: Index, level: float, scarce: bool
-) -> Estimate:
-    """What the interval of the mean of `terms` does not rule out; the mean is above 0 below the estimate."""
-    n_units = int(np.unique(codes).size)
+    estimate, n_units = coefficient.estimate, int(np.unique(codes).size)
     if n_units < FEWEST:
         return Estimate(estimate, -1.0, 1.0, level, n_units)
+    tolerance = means.SAME_SHARE**2 * float(np.nanmax(table) - np.nanmin(table)) ** 2
+    scarce = any(means.mostly_same(means.sums(own, codes).means, tolerance) for own in (apart, spread))
 
     def limits(a: float) -> tuple[float, float]:
-        values, (bottom, top) = terms(a)
+        """Limits of a mean that is above 0 below the estimate."""
+        values = (1 - a) * spread - apart
         if scarce:
-            bounds = min(bottom, float(values.min())), max(top, float(values.max()))
-            return means.bounded_limits(means.sums(values, codes), bounds, level)
+            bottom, top = (
+                min(-max(a, 0.0) * chance, float(values.min())),
+                max((1 - a) * farthest_out, float(values.max())),
+            )
+            return means.bounded_limits(means.sums(values, codes), (bottom, top), level)
         found = means.interval(values, level, groups=codes)
         return found.low, found.high
 
@@ -310,42 +294,19 @@ def correlation_interval(
     checks.option(kind, "kind", get_args(Kind))
     checks.share(level, "level")
     first, second = checks.paired_vectors(a, b, minimum=3)
+    n = first.size
     if checks.is_constant(first) or checks.is_constant(second):
         return None
     if kind == "spearman":
         return ranking.spearman_interval(first, second, rng, level, groups=groups)
     if kind == "pearson":
-        return _of_pearson(np.column_stack([first, second]), checks.groups(groups, first.size), level)
+        return rated.pearson(rated.Rated(first, second, np.ones(n), checks.groups(groups, n), level))
     columns = np.column_stack([checks.tied(values - values.mean()) for values in (first, second)])
 
     def tau(rows: Array) -> float:
         return float(scipy.stats.kendalltau(*rows.T).statistic)
 
     return jackknife.LeftOut(columns, tau, rng, groups).coefficient(level, spread=0.437, missing=4.0)
-
-
-def _of_pearson(columns: Array, codes: Index, level: float) -> Estimate:
-    """Interval of Pearson's correlation of two columns, none of them constant."""
-    z = columns - columns.mean(axis=0)
-    z /= np.sqrt(np.mean(z**2, axis=0))
-    product, square = z[:, 0] * z[:, 1], np.mean(z**2, axis=1)
-    ends = list(zip(z.min(axis=0), z.max(axis=0), strict=True))
-
-    def terms(r: float) -> tuple[Array, means.Bounds]:
-        # Where x y - r (x^2 + y^2) / 2 can be extreme on a rectangle about the origin.
-        places = [(x, y) for x in ends[0] for y in ends[1]] + [(0.0, 0.0)]
-        if r:
-            places += [(float(np.clip(y / r, *ends[0])), y) for y in ends[1]]
-            places += [(x, float(np.clip(x / r, *ends[1]))) for x in ends[0]]
-        x, y = np.array(places).T
-        extreme = x * y - r * (x**2 + y**2) / 2
-        return product - r * square, (float(extreme.min()), float(extreme.max()))
-
-    scarce = any(
-        means.mostly_same(means.sums(own, codes).means, means.SAME_SHARE * (high - low))
-        for own, (low, high) in zip(z.T, ends, strict=True)
-    )
-    return _interval(float(product.mean()), terms, codes, level, scarce)
 
 
 def kappa_interval(

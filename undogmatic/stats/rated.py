@@ -255,17 +255,19 @@ def _of_numbers(
     return use.ratio(apart(x, y), chance, most, (x, y))
 
 
-def drift(use: Rated, span: float) -> Estimate | None:
-    """How much verdict minus label changes over a scale so long, along the mean of both (Bland and Altman's trend).
+def drift_values(a: Array, b: Array, span: float, weights: Array | None = None) -> Array | None:
+    """Values whose weighted mean is the drift over the whole scale: the least-squares slope of a - b on the mean of
+    both, times `span` (Bland and Altman's trend); shape (n,). Their spread is that of the slope, corrected for leverage
+    (HC3). None where every mean is the same.
 
-    Verdicts and labels of different spread give a drift even where neither is at fault. None where every mean is the
-    same. Errors are corrected for leverage (HC3).
+    Values of different spread give a drift even where neither is at fault.
 
     References:
         Bland and Altman (1999), doi:10.1177/096228029900800204
         Long and Ervin (2000), doi:10.1080/00031305.2000.10474549
     """
-    apart, middle, w = use.verdicts - use.labels, (use.verdicts + use.labels) / 2, use.weights / use.weights.sum()
+    apart, middle = a - b, (a + b) / 2
+    w = np.full(apart.size, 1 / apart.size) if weights is None else weights / weights.sum()
     centred = middle - w @ middle
     square = float(w @ centred**2)
     if square <= checks.SAME * max(1.0, float(w @ middle**2)):
@@ -274,7 +276,13 @@ def drift(use: Rated, span: float) -> Estimate | None:
     leverage = w + w * centred**2 / square
     rest = (apart - w @ apart - slope * centred) / np.maximum(1 - leverage, w)
     pull = centred * rest / square
-    return use.mean(span * (slope + pull - w @ pull), (-np.inf, np.inf))
+    return np.asarray(span * (slope + pull - w @ pull))
+
+
+def drift(use: Rated, span: float) -> Estimate | None:
+    """How much verdict minus label changes over a scale so long (`drift_values`)."""
+    values = drift_values(use.verdicts, use.labels, span, use.weights)
+    return None if values is None else use.mean(values, (-np.inf, np.inf))
 
 
 class Slice(NamedTuple):

@@ -3,8 +3,6 @@
 Hydra imports this module at start and in every worker, so it stays light: the rest is imported when a sweep ends.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """The jobs of a sweep side by side: who leads, whether by more than chance, what agrees, and at what cost."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Tests every two jobs of a sweep by every measure that both have, and corrects once for all of these tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations

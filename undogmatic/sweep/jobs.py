@@ -5,8 +5,6 @@ A job with several judges, or a judge of several criteria, is read as if each of
 optimisation only the program that it came to is: what it began with is judged to be compared with that, in its report.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

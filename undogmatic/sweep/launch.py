@@ -7,8 +7,6 @@ Two workers of two threads each on two cores run the embedded model ten times sl
 against 430): so the threads are divided, and of launchers that start all jobs at once no more run than there are cores.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

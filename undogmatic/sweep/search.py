@@ -4,8 +4,6 @@ Everything that a search has found lies in its folder (`search.json` and the job
 from that at the start, so a killed search goes on where it was: no trial that has a result is run again.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import typing

@@ -3,8 +3,6 @@
 Apart from `registry`, so that what only logs runs need not load DSPy.
 """
 
-from __future__ import annotations
-
 from undogmatic.errors import ConfigError
 from undogmatic.optimize.programs import UNNAMED_PROGRAM, Program, ProgramPrompt, parse
 from undogmatic.tracking import registry

@@ -1,7 +1,5 @@
 """Keeps prompts and programs in MLflow's prompt registry: one version per content, and the aliases of programs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -3,8 +3,6 @@
 The judge by rules and embeddings is a baseline that runs offline, and no person.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal

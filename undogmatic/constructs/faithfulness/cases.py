@@ -1,7 +1,5 @@
 """Reads cases with a document and a reference summary, and the summaries of them that are to be judged."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import math

@@ -1,7 +1,5 @@
 """Holds a text against a reference: what several judges share, ROUGE, and the judges of coverage and BERTScore."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,6 @@
 """Averages the criteria of a text into pillars, weighs these into one number, and ranks systems by it. The score of a
 pillar is the mean of its judges', and a judge's the mean of the pillar's criteria."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,6 @@
 """Asks of a composite whether it deserves belief: do its pillars go together, do the judges of a pillar agree, and each
 with itself, would a cheap score of surface likeness do as well, and do judges count words?"""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Adds the command `undogmatic extract`, which writes the text of documents into files."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import sys

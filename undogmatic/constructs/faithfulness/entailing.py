@@ -1,7 +1,5 @@
 """Runs classifiers that say whether one sentence entails or contradicts another, from a folder or the hub."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Measures how much of the reference a summary leaves uncontradicted, by rules or by a model that names sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Counts what judges quote as wrong or missing by class: by rules, and beside them the classes that others gave."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Compares judges of predicted hierarchies with what can be measured of them: do they follow the automatic metrics?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import ClassVar, get_args

@@ -1,7 +1,5 @@
 """Reads predicted gating hierarchies beside the true ones, and measures of them what needs no judge."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping

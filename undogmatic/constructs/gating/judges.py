@@ -1,7 +1,5 @@
 """Judges predicted gating hierarchies: five styles that ask once, and one that argues against a first judgment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 

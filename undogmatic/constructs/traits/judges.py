@@ -1,7 +1,5 @@
 """Judges responses: how far one shows a trait, by a scoring guide, and how coherent it is."""
 
-from __future__ import annotations
-
 import copy
 import re
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Reads responses of assistants: a user's file of questions and answers, or the labelled ones that ship."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal

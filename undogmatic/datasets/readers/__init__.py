@@ -3,8 +3,6 @@
 A module of this folder that has a `READER` is one: what `undogmatic check` can read needs no list elsewhere.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The judge is the metric's model where DeepEval names it. The verdict is the score.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ A score that a person edited is the judge's verdict as it was before, and the pe
 sample have the same output they are repeats of the judge; where the system answered anew they are items of one group.
 """
 
-from __future__ import annotations
-
 import struct
 import zipfile
 import zlib

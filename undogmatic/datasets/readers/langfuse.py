@@ -4,8 +4,6 @@ A score with the source ANNOTATION is the label of its author; one of an evaluat
 verdict on the criterion of its name. An export of scores holds no texts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,6 @@ def _claims(head: Head) -> bool:
     first = first_of(head.value.get("data") if head.has("data") else head.value)
     names = {snake(name) for name in head.columns or (first if isinstance(first, Mapping) else ())}
     return names >= _NEEDED and bool(names & {"trace_id", "subject", "session_id"})
-
-
-def _records(path: Path, problems: list[str]) -> Given:
-    return records(path, problems, "data")
 
 
 def _rows(found: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
@@ -67,4 +61,4 @@ def _item(score: Mapping[str, Any]) -> str:
     return "/".join(str(part) for part in parts if part) or str(score.get("id"))
 
 
-READER = Reader("scores of Langfuse", _claims, _records, _rows)
+READER = Reader("scores of Langfuse", _claims, lambda path, problems: records(path, problems, "data"), _rows)

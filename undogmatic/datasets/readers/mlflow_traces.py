@@ -12,19 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.datasets.readers.log import (
-    Given,
-    Head,
-    Reader,
-    Row,
-    cell,
-    facts,
-    first_of,
-    joined,
-    number,
-    records,
-    text_of,
-)
+from undogmatic.datasets.readers import log
+from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, text_of
 from undogmatic.records.labels import HUMAN
 from undogmatic.safety.outside import Unreadable, json_value
 
@@ -33,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _claims(head: Head) -> bool:
-    trace = first_of(head.value.get("traces") if head.has("traces") else head.value)
+    trace = log.first_of(head.value.get("traces") if head.has("traces") else head.value)
     if not isinstance(trace, Mapping):
         return False
     info = trace.get("info")
@@ -44,10 +33,6 @@ def _claims(head: Head) -> bool:
 def frame_of(traces: Sequence[Mapping[str, Any]], source: str) -> pd.DataFrame:
     """The table of traces in hand (each as `Trace.to_dict()`), as `Reader.read` returns it. Raises DataError."""
     return READER.frame([(f"{source}#{number}", trace) for number, trace in enumerate(traces, 1)], source, [])
-
-
-def _records(path: Path, problems: list[str]) -> Given:
-    return records(path, problems, "traces")
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
@@ -142,9 +127,9 @@ def _noted(one: Mapping[str, Any]) -> Row:
     """What is noted of the judge, and of this verdict."""
     noted = one.get("metadata") or {}
     own: Row = {"order": noted["order"]} if noted.get("order") else {}
-    own |= {"confidence": cell(number(noted["confidence"]))} if noted.get("confidence") else {}
+    own |= {"confidence": cell(log.number(noted["confidence"]))} if noted.get("confidence") else {}
     known = ("model", "prompt", "temperature", "mlflow.assessment.judgeModel")
     return own | {f"settings.{key.rpartition('.')[2]}": str(noted[key]) for key in known if noted.get(key)}
 
 
-READER = Reader("traces of MLflow", _claims, _records, _rows)
+READER = Reader("traces of MLflow", _claims, lambda path, problems: log.records(path, problems, "traces"), _rows)

@@ -5,8 +5,6 @@ An answer in JSON with several numbers or words gives a criterion each. What hol
 or a failed request is a missing verdict, and the reason is kept.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ The texts are those of `with_labels.jsonl`, else of the dataset's file where it 
 with one key the last counts, as a resumed run asks again what got no answer.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads a verdict table that `undogmatic export` wrote (CSV, JSON Lines): its columns are those of the table itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

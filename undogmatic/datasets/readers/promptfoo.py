@@ -5,27 +5,13 @@ assertion. A rating that a person gave in the viewer is a label of the whole out
 that asks a model, else of whether all passed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import (
-    Given,
-    Head,
-    Reader,
-    Row,
-    cell,
-    entries,
-    facts,
-    head_of,
-    joined,
-    kept,
-    lines,
-    text_of,
-)
+from undogmatic.datasets.readers import log
+from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, text_of
 
 WHOLE, PERSON = "all assertions", "human"
 ASKING = tuple(
@@ -51,7 +37,7 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     groups: dict[str, str] = {}
     verdicts, labels = list[Row](), list[Row]()
     for number, (place, result, each) in enumerate(results):
-        own = kept((result.get("testCase") or {}).get("metadata"))
+        own = log.kept((result.get("testCase") or {}).get("metadata"))
         row = _about(number, result, groups) | {"place": place} | ({"system": None} if own.kind else {}) | own.row
         graded, person = _graded(each), next((part for part in each if _kind(part) == PERSON), None)
         asking = [part for part in graded if _kind(part).startswith(ASKING)] or graded
@@ -79,10 +65,10 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
 
 def _results(path: Path, problems: list[str]) -> Given:
     """The results with their places."""
-    head = head_of(path)
+    head = log.head_of(path)
     if head is not None and head.has(*_LINE):
-        return [(f"{path}:{number}", result) for number, result in lines(path, problems)]
-    found = entries(path, problems, "results", "results")
+        return [(f"{path}:{number}", result) for number, result in log.lines(path, problems)]
+    found = log.entries(path, problems, "results", "results")
     return [(f"{path}#result {number}", result) for number, result in enumerate(found, 1)]
 
 

@@ -4,24 +4,12 @@ Ragas does not write down which model judged, so the judge is `ragas` and a metr
 on the metric that it names (`human_correct`), else on the only one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import (
-    Given,
-    Head,
-    Reader,
-    Row,
-    cell,
-    first_of,
-    number,
-    people_among,
-    records,
-    text_of,
-)
+from undogmatic.datasets.readers import log
+from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, text_of
 
 JUDGE = "ragas"
 _INPUTS = (
@@ -33,7 +21,7 @@ _NAMES = {"user_input", "retrieved_contexts"}, {"user_input", "response"}, {"use
 
 
 def _claims(head: Head) -> bool:
-    first = first_of(head.value)
+    first = log.first_of(head.value)
     names = set(head.columns or (first if isinstance(first, Mapping) else ()))
     return any(several <= names for several in _NAMES) and not names & {"judge", "verdict", "score"}
 
@@ -41,7 +29,7 @@ def _claims(head: Head) -> bool:
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     names = [name for name in dict.fromkeys(name for _, row in given for name in row) if name not in _INPUTS]
     numbers = [name for name in names if _is_metric(row.get(name) for _, row in given)]
-    metrics = [name for name in numbers if name not in people_among(numbers, numbers)]
+    metrics = [name for name in numbers if name not in log.people_among(numbers, numbers)]
     groups: dict[str, str] = {}
     for count, (place, row) in enumerate(given, 1):
         asked = text_of(row.get("user_input")) or ""
@@ -50,14 +38,14 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         about |= {"text": text_of(row.get("response")), "input": asked, "context": text_of(row.get("reference"))}
         about |= {"place": place}
         for metric in metrics:
-            value = cell(number(row.get(metric)))
+            value = cell(log.number(row.get(metric)))
             said = {"reason": "the metric has no value"} if value is None else {"verdict": value}
             yield about | {"judge": JUDGE, "criterion": metric} | said
 
 
 def _is_metric(cells: Iterator[Any]) -> bool:
-    values = [value for raw in cells if (value := cell(number(raw))) is not None]
+    values = [value for raw in cells if (value := cell(log.number(raw))) is not None]
     return bool(values) and all(isinstance(value, int | float) for value in values)
 
 
-READER = Reader("results of Ragas", _claims, records, _rows)
+READER = Reader("results of Ragas", _claims, log.records, _rows)

@@ -7,8 +7,6 @@ its words stands anywhere in a source, a number if it stands there of whatever, 
 because a reader counts. What it does not know is what is said with the sources' own words: who did another's deed.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Reads the facts of a sentence: dates, votes and numbers, how things ended, what is denied, and who is or did what."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -5,8 +5,6 @@ places in tests/constructs/faithfulness/hard.yaml right. What it cuts at an abbr
 joined again.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata
