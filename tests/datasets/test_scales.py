@@ -124,7 +124,6 @@ def test_choices(written: Any, place: int) -> None:
         ({"scale": "5-1"}, "two ends"),
         ({"scale": "low<low"}, "two ends"),
         ({"kind": "numeric", "scale": "a<b"}, "--kind is numeric"),
-        ({"kind": "fancy"}, "pass_fail"),
         ({"kind": "ordered"}, "order of the categories"),
         ({"scale": "a<b<c", "human_scale": "1<2"}, "as many"),
     ],

@@ -395,6 +395,11 @@ def test_one_criterion_of_several_kinds_can_be_asked_for_by_name() -> None:
         read(text, criterion="style")
 
 
+def test_scales_that_do_not_fit_are_named_with_file_and_columns() -> None:
+    with pytest.raises(ConfigError, match=r"^a\.csv, columns `judge`, `human`: the verdicts are numbers"):
+        read(rows("id,judge,human", lambda i: f"{i},{i % 9 + 1},{('bad', 'good')[i % 2]}"))
+
+
 def test_an_id_can_be_made_of_several_columns() -> None:
     text = rows("case,part,judge,human", lambda i: f"c{i // 3},{i % 3},{GRADE(i)},{LABEL(i)}")
     table = read(text, item="case,part")

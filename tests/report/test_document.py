@@ -84,7 +84,7 @@ def hostile_document() -> Document:
 def test_html_shows_hostile_text_acts_on_none_of_it_and_forbids_scripts_and_the_network(tmp_path: Path) -> None:
     page = saved(hostile_document(), tmp_path)
     allowed = "html head meta title style body header main footer h1 h2 h3 p ul li div table thead tbody tr th td"
-    assert set(page.tags) <= {*allowed.split(), "blockquote", "pre"}
+    assert set(page.tags) <= {*allowed.split(), "blockquote", "pre", "code"}
     assert {name for name, _ in page.attributes} <= set("lang charset http-equiv content name class scope".split())
     assert [text for text in HOSTILE if visible(text) not in "".join(page.words)] == []
     policies = [value for name, value in page.attributes if name == "content" and value and "default-src" in value]
@@ -96,7 +96,7 @@ def test_markdown_shows_hostile_text_and_acts_on_none_of_it(tmp_path: Path) -> N
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     kinds = {t.type for t in tokens} | {c.type for t in tokens for c in t.children or []}
-    markup = "html_block html_inline link_open image code_inline em_open s_open code_block"
+    markup = "html_block html_inline link_open image em_open s_open code_block"
     assert not kinds & set(markup.split())
     n, opened = len(HOSTILE), Counter(t.type.removesuffix("_open") for t in tokens)
     assert (opened["table"], opened["blockquote"], opened["heading"]) == (n, 2 * n, n + 2)
@@ -111,6 +111,31 @@ def test_markdown_and_html_of_any_text_read_as_that_text(text: str) -> None:
     assert "".join(child.content for child in inline).split() == visible(text).split()
 
     assert "".join(read(f"<p>{escape_html(text)}</p>").words) == visible(text)
+
+
+@given(st.text(st.sampled_from("`` \\a*_<&@.\n1") | st.characters()))
+def test_a_sentence_with_code_reads_as_its_text(text: str) -> None:
+    parsed = MarkdownIt("commonmark").parse(document.prose(text, document.markdown))
+    inline = [child for token in parsed if token.type == "inline" for child in token.children or []]
+    assert {child.type for child in inline} <= {"text", "text_special", "code_inline"}
+    pages = "".join(read(f"<p>{document.prose(text, escape_html)}</p>").words)
+    for shown in ("".join(child.content for child in inline), pages):
+        assert shown.replace("`", "").split() == visible(text).replace("`", "").split()
+
+
+@pytest.mark.parametrize(
+    ("text", "page", "plain"),
+    [
+        ("Read `a_b` (`--judge`).", "Read <code>a_b</code> (<code>--judge</code>).", "Read `a_b` (`--judge`)."),
+        ("`<b>*x*`, a ` and ` `", "<code>&lt;b&gt;*x*</code>, a ` and ` `", "`<b>*x*`, a \\` and \\` \\`"),
+        ("`a\\` <b>", "<code>a\\</code> &lt;b&gt;", "`a\\` &lt;b&gt;"),
+    ],
+)
+def test_what_stands_between_backticks_in_a_sentence_is_code(text: str, page: str, plain: str, tmp_path: Path) -> None:
+    document.save(Document("en", "t", "l", [Paragraph(text), Bullets([text])]), tmp_path)
+    written = (tmp_path / "report.html").read_text("utf-8")
+    assert f">{page}</p>" in written and f"<li>{page}</li>" in written
+    assert f"\n- {plain}\n" in (tmp_path / "report.md").read_text("utf-8")
 
 
 def test_addresses_do_not_become_links_and_a_fence_is_longer_than_any_in_the_text() -> None:

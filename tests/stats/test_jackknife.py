@@ -40,6 +40,16 @@ class TestInterval:
         hangs = pearson_interval([0.0] * 9 + [5], range(10))
         assert hangs.interval == ranking.spearman_interval(*_scores(4), rng).interval == (-1, 1)
 
+    @pytest.mark.parametrize("sign", [1, -1])
+    @pytest.mark.parametrize("n", [20, 40, 200])
+    def test_one_disagreement_alone_leaves_limits_that_say_something(self, n: int, sign: int, rng: Rng) -> None:
+        x = np.arange(n) % 5.0
+        y = np.where(np.arange(n) == 7, 4 - x, x)
+        one, none = (ranking.spearman_interval(x, sign * own, rng) for own in (y, x))
+        if sign < 0:
+            one, none = (found.replace(low=-found.high, high=-found.low) for found in (one, none))
+        assert 0.3 < one.low <= none.low < abs(one.value) <= one.high
+
     def test_where_most_values_are_one_the_known_variance_is_the_least(self) -> None:
         x = np.r_[np.zeros(12), 10, 20, 30, 40]
         y = np.r_[np.zeros(12), 11, 19, 32, 41] + np.tile([0.0, 0.1], 8)

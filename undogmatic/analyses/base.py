@@ -8,7 +8,7 @@ import copy
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_type_hints, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -224,6 +224,7 @@ def tabulate(
     return frame
 
 
+@runtime_checkable
 class Analysis(Protocol):
     """judgments -> numbers. Constructor arguments are the keys of `conf/analysis/<name>.yaml`.
 

@@ -1,7 +1,7 @@
 """All that the dataset allows: paired experiment, controls, attacks, gold labels, or a description; and the costs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -96,6 +96,8 @@ class SuiteAnalysis:
     Args:
         ab, controls, adversarial, labelled, costs: The analyses; each can be set as if it were run alone
             (`analysis.ab.alpha=0.01`).
+        also: Further analyses by name, which tell of the texts rather than of the judge: those that suit come at the
+            very end, and nothing is said of the others.
     """
 
     name: ClassVar[str] = "suite"
@@ -104,6 +106,7 @@ class SuiteAnalysis:
     adversarial: AdversarialAnalysis
     labelled: LabelledAnalysis
     costs: CostsAnalysis
+    also: Mapping[str, Analysis] = field(default_factory=dict)
 
     def check(self, judged: LongTable) -> None:
         """Any dataset will do; raises DataError where one has what an analysis reads, but damaged."""
@@ -118,7 +121,8 @@ class SuiteAnalysis:
         tell.say("suite.run", analyses=[analysis.name for analysis in runnable])
         for name, why in left_out.items():
             tell.say("suite.left_out", analysis=name, reason=why)
-        return [tell.result(), *run_each([*runnable, self.costs], judged, rng)]
+        last = [self.costs, *divided([*self.also.values()], judged)[0]]
+        return [tell.result(), *run_each([*runnable, *last], judged, rng)]
 
     @property
     def parts(self) -> tuple[Analysis, ...]:

@@ -105,6 +105,7 @@ class Settings(_Section):
     readout: dict[str, Any]
     nli: dict[str, Any] = {}
     embeddings: dict[str, Any] = {}
+    precedents: dict[str, Any] = {}
     rubric: dict[str, Any]
     dataset: dict[str, Any]
     analysis: dict[str, Any]

@@ -360,7 +360,7 @@ def aligned(frames: Sequence[Frame], item: str | None) -> list[Frame]:
     """The frames of files that are joined: the column of ids has one name (that of the first file, or `item`), and
     columns of verdicts or labels with the same name are told apart by the names of the files, where these say whose
     they are (`humans.csv`, `judge.csv`)."""
-    ids = [_ids(frame.cells, item) for frame in frames]
+    ids = [column_of(frame.cells, "item", item) for frame in frames]
     first = item or next((name for name in ids if name is not None), None)
     sides = [side_of(Path(frame.name).stem) for frame in frames]
     told = {1, -1} <= set(sides)
@@ -375,6 +375,7 @@ def aligned(frames: Sequence[Frame], item: str | None) -> list[Frame]:
     return result
 
 
-def _ids(cells: pd.DataFrame, item: str | None) -> str | None:
+def column_of(cells: pd.DataFrame, role: str, given: str | None = None) -> str | None:
+    """The column `given` for a role of NAMES, or the first that is called so; None without one."""
     known = {" ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))}
-    return item if item in cells else next((known[name] for name in NAMES["item"] if name in known), None)
+    return given if given in cells else next((known[name] for name in NAMES[role] if name in known), None)

@@ -143,7 +143,11 @@ class _Builder:
         if not of_verdicts.said and not of_labels.said:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
             raise DataError(f"{self.frames[0].name}: {shown} is empty in every row. Name other columns with --judge.")
-        scales = find_scales(of_verdicts, of_labels, options, columns.pairwise)
+        try:
+            scales = find_scales(of_verdicts, of_labels, options, columns.pairwise)
+        except ConfigError as error:
+            shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
+            raise ConfigError(f"{', '.join(frame.name for frame in self.frames)}, columns {shown}: {error}") from None
         by_criterion = self._by_criterion(verdicts, labels, scales)
         self.notes += scales.notes
         verdicts["verdict"], verdicts["reason"] = self._values(verdicts, of_verdicts, scales, by_criterion, "verdicts")

@@ -132,7 +132,7 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
         yield Heading(text("card.figures"))
         rows = [_figure(name, figure, words) for name, figure in card.figures.items()]
         headers = [words.heading(name, "checked") for name in ("metric", "value", "interval", "level", "n", "groups")]
-        yield Table(headers, rows, (False, *[True] * 5))
+        yield Table(headers, rows, (False, *[True] * 5), text("checked.counted"))
     yield Heading(text("card.limits"))
     yield Bullets([*card.limits, *card.not_examined] or [text("card.no_limits")])
     yield Heading(text("card.data"))

@@ -16,7 +16,7 @@ from undogmatic.analyses.check_figures import figures_of
 from undogmatic.records.card import figure_row
 from undogmatic.records.checked import CheckResult, JudgeCheck, Told, Weight
 from undogmatic.records.results import STANDINGS, metric_name
-from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, html, save
+from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, html, prose, save
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import frame_blocks
 from undogmatic.report.terminal import put, put_paths
@@ -101,7 +101,7 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
                 rival,
             )
         )
-    columns = ("judge", "standing", "agreement", "value", "interval", "n", "rival")
+    columns = ("judge", "standing", "agreement", "value", "interval", "count", "rival")
     numeric = (False, False, False, True, True, True, True)
     return Table([words.heading(column, "checked") for column in columns], rows, numeric)
 
@@ -120,7 +120,8 @@ def figure_table(told: Told, words: Words) -> Table | None:
         counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
         rows.append((words.metric(name) or name, *numbers_of(each, words), *counts, name))
     headers = [words.heading(column, "checked") for column in ("metric", "value", "interval", "n", "groups", "name")]
-    return Table(headers, rows, (False, True, True, True, True, False)) if rows else None
+    numeric = (False, True, True, True, True, False)
+    return Table(headers, rows, numeric, words.text("checked.counted")) if rows else None
 
 
 def recognised(result: CheckResult, words: Words) -> list[str]:
@@ -278,10 +279,10 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
 def shown_in_notebook(result: CheckResult, words: Words) -> str:
     """A check as a notebook shows it."""
     shown = screen(result, words, None)
-    lines = [html(line) for line in (*shown.read, *shown.answer, *shown.below)]
+    lines = [prose(line, html) for line in (*shown.read, *shown.answer, *shown.below)]
     lines[len(shown.read)] = f"<b>{lines[len(shown.read)]}</b>"
     parts = [f"<p>{line}</p>" for line in lines]
-    parts.insert(-len(shown.below) or len(parts), "".join(f"<li>{html(s)}</li>" for s in shown.said.findings))
+    parts.insert(-len(shown.below) or len(parts), "".join(f"<li>{prose(s, html)}</li>" for s in shown.said.findings))
     if shown.table is not None:
         rows = [shown.table.headers, *shown.table.rows]
         cells = ("".join(f"<td>{html(cell)}</td>" for cell in row) for row in rows)

@@ -114,6 +114,20 @@ def html(text: str) -> str:
     return standard.escape(visible(text), quote=True)
 
 
+def prose(text: str, escape: Callable[[str], str]) -> str:
+    """A sentence of ours as `escape` writes it (`markdown` or `html`), what stands between backticks as code. Such a
+    name may be hostile, too: in code nothing is markup, and no HTML is left unescaped."""
+    parts = _CODE.split(" ".join(visible(text).split()))
+    for n, part in enumerate(parts):
+        if n % 2:
+            parts[n] = f"`{part}`" if escape is markdown else f"<code>{escape(part)}</code>"
+        else:  # the space between words and code, which Markdown strips
+            before, after = part[: len(part) - len(part.lstrip())], part[len(part.rstrip()) :]
+            parts[n] = before + escape(part.strip()) + after * bool(part.strip())
+    return "".join(parts)
+
+
+_CODE = re.compile(r"`([^`\s](?:[^`]*[^`\s])?)`")
 WRITTEN: dict[str, Callable[[str], str]] = {"report.md": markdown, "report.html": html}
 
 
@@ -134,7 +148,12 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
     options: dict[str, Any] = dict.fromkeys(("trim_blocks", "lstrip_blocks", "keep_trailing_newline"), True)
     options |= {"undefined": jinja2.StrictUndefined, "finalize": _only_escaped}
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), **options)
-    writers: dict[str, Callable[[str], str]] = {"e": escape, "fence": fence, "raw": visible}
+    writers: dict[str, Callable[[str], str]] = {
+        "e": escape,
+        "prose": functools.partial(prose, escape=escape),
+        "fence": fence,
+        "raw": visible,
+    }
     writers["url"] = lambda text: text if text.startswith("data:image/png;base64,") else quote(text)
     for name, write in writers.items():
         environment.filters[name] = functools.partial(lambda write, text: _Escaped(write(text)), write)

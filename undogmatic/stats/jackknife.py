@@ -176,8 +176,9 @@ class LeftOut:
         interval is then at least that of the coefficient's known variance on z, `spread` / (units - `missing`), with
         Kish's effective number of units. If leaving out any unit changes nothing (perfect agreement), the limit is the
         largest share of units that could be at odds and yet be missed with probability (1 - level) / 2, as in Clopper
-        and Pearson's interval. A coefficient that does not exist without one of the units hangs on it: its limits are
-        -1 and 1.
+        and Pearson's interval. Where agreement is perfect without one of the units, Fisher's z has no end there: the
+        limits are those of `nearly_mean`, and no closer than those of perfect agreement. A coefficient that does not
+        exist without one of the units hangs on it: its limits are -1 and 1.
 
         References:
             Fisher (1921), On the probable error of a coefficient of correlation. Metron 1, 3-32.
@@ -189,11 +190,15 @@ class LeftOut:
         nothing = Estimate(self.estimate, -1.0, 1.0, level, self.n_units)
         if self.n_units < FEWEST or not np.isfinite(self.values).all():
             return nothing
+        least = float(((1 - level) / 2) ** (1 / self.n_units))
         if np.ptp(self.values) <= checks.SAME:
             if abs(self.estimate) < 1 - checks.SAME:
                 return nothing
-            least = float(((1 - level) / 2) ** (1 / self.n_units))
             return nothing.replace(low=least) if self.estimate > 0 else nothing.replace(high=-least)
+        if np.abs(self.values).max() >= _NEARLY_ONE:
+            near = self.nearly_mean(level, (-1.0, 1.0))
+            low, high = (near.low, max(near.high, -least)) if self.estimate < 0 else (min(near.low, least), near.high)
+            return nothing.replace(low=low, high=high)
         share = np.bincount(self.codes) / len(self.data)
         z = np.arctanh(np.clip(self.values, -_NEARLY_ONE, _NEARLY_ONE))
         variance = (z.size - 1) / z.size * float(np.sum((z - z.mean()) ** 2))

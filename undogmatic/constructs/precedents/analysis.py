@@ -1,0 +1,78 @@
+"""Tells which precedents the judged texts lean on, and what a table of precedents knows of each; no score changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses.base import LongTable, Unsuited
+from undogmatic.constructs.precedents.table import OUTCOMES, LookedUp, Precedents
+from undogmatic.records.results import AnalysisResult, Telling
+
+
+@dataclass(frozen=True)
+class PrecedentsAnalysis:
+    """Citations by outcome and by text. Whether a text describes what a precedent decided is not examined.
+
+    Args:
+        lookup: The grammar of citations and the table.
+        required: Whether a dataset that cites nothing is told of, too; else it does not suit the analysis.
+    """
+
+    name: ClassVar[str] = "precedents"
+    long: ClassVar[bool] = True
+    lookup: Precedents
+    required: bool = True
+
+    def check(self, judged: LongTable) -> None:
+        """Raises Unsuited where no text cites anything and that is not `required`; DataError for a wrong table."""
+        _ = self.lookup.entries
+        if not self.required and not any(map(self.lookup.look_up, _texts(judged).values())):
+            raise Unsuited(f"analysis={self.name} looks up what texts cite, and none here cites a precedent.")
+
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+        """One result without headline."""
+        found = {item: self.lookup.look_up(text) for item, text in _texts(judged).items()}
+        items = pd.DataFrame([{"item_id": item} | counts(cited) for item, cited in found.items()])
+        return [told(found, self.lookup.about).result(items=items)]
+
+
+def _texts(judged: LongTable) -> dict[str, str]:
+    """What is judged of each item, all inputs together."""
+    texts = judged.frame.drop_duplicates("item_id").set_index("item_id")["text"].astype(str)
+    return {str(item): "\n\n".join(judged.inputs.get(str(item), {}).values()) or text for item, text in texts.items()}
+
+
+def counts(cited: Sequence[LookedUp]) -> dict[str, int]:
+    """How many citations there are, and how many of each outcome."""
+    return {"citations": len(cited)} | {name: sum(one.outcome == name for one in cited) for name in OUTCOMES}
+
+
+def told(found: Mapping[str, Sequence[LookedUp]], about: Mapping[str, Any]) -> Telling:
+    """What is told of the citations of each text: counts, a table of texts, and one of what was not simply found."""
+    tell, citing = Telling("precedents"), {item: cited for item, cited in found.items() if cited}
+    total = {"texts": len(found), "citing": len(citing)} | counts([one for cited in citing.values() for one in cited])
+    for name, n in total.items():
+        tell.number(float(n), name)
+    tell.say("summary", total)
+    tell.say(*(("table", about) if about["date"] else ("table_undated", {"n": about["n"]})))
+    tell.say("not_examined")
+    leans = [{"item_id": item, "leans_on": "; ".join(one.shown for one in cited)} for item, cited in citing.items()]
+    doubtful = [
+        {
+            "item_id": item,
+            "cited": one.shown,
+            "outcome": one.outcome,
+            "entries": "; ".join(e.shown for e in one.entries),
+        }
+        | {"status": one.told.values.get("status", ""), "note": one.told.values.get("note", "").removeprefix(": ")}
+        for item, cited in citing.items()
+        for one in cited
+        if one.outcome != "found"
+    ]
+    tell.tables |= {name: pd.DataFrame(rows) for name, rows in (("leans", leans), ("doubtful", doubtful)) if rows}
+    return tell

@@ -1,0 +1,105 @@
+"""Adds the command `undogmatic precedents`, which looks up the precedents that texts cite."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from undogmatic.errors import ConfigError
+from undogmatic.records.wordings import languages
+from undogmatic.safety.outside import brief
+
+TEXTS = (".txt", ".md")
+COLUMN = "columns."
+SETTINGS = ("precedents.path", "precedents.grammar", f"precedents.{COLUMN}NAME")
+"""Named as they are for a run."""
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("precedents", help="look up the precedents that texts cite")
+    kinds = "a table (CSV, JSON Lines, Parquet, XLSX) or a text (.txt, .md); -: standard input"
+    parser.add_argument("file", metavar="FILE", help=kinds)
+    own = f"your own table of precedents or grammar: {', '.join(SETTINGS)}"
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=own)
+    parser.add_argument("--text", metavar="C", action="append", help="the column of the texts; several count as one")
+    parser.add_argument("--item", metavar="C", help="the column of the texts' ids")
+    parser.add_argument("--language", choices=languages(), default="en", help="of what is said (default: en)")
+    parser.add_argument("--json", action="store_true", help="print all that was found as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(typed: argparse.Namespace) -> None:
+    """Print what each text cites and what the table knows of it. The exit status is 0 whatever was found."""
+    from undogmatic.constructs.precedents.analysis import PrecedentsAnalysis, counts, told
+    from undogmatic.constructs.precedents.table import Precedents
+    from undogmatic.datasets import table
+    from undogmatic.records.wordings import texts_beside
+    from undogmatic.report.terminal import put
+    from undogmatic.report.words import Words
+
+    lookup = Precedents(**_settings(typed.overrides))
+    about = {"path": str(lookup.path), **lookup.about}
+    texts, problems = _texts(typed.file, typed.text, typed.item)
+    found = {item: lookup.look_up(text) for item, text in texts.items()}
+    words = Words(typed.language, [*texts_beside(PrecedentsAnalysis), Path(table.__file__).with_suffix(".texts.yaml")])
+    faults = [words.say(problem) for problem in problems]
+    said = {item: [words.say(one.told) for one in cited] for item, cited in found.items()}
+    if typed.json:
+        rows = []
+        for item, cited in found.items():
+            facts = ({"cited": one.shown, "outcome": one.outcome, **vars(one.citation)} for one in cited)
+            entries = ([entry.cells for entry in one.entries] for one in cited)
+            each = [f | {"sentence": s, "entries": e} for f, s, e in zip(facts, said[item], entries, strict=True)]
+            rows.append({"item": item, "precedents": each})
+        total = counts([one for cited in found.values() for one in cited])
+        result = {"table": about, "counts": total, "texts": rows, "problems": faults}
+        print(json.dumps(result, ensure_ascii=False, indent=2))
+        return
+    lines = [f"{item}  {line}" if len(texts) > 1 else line for item, sentences in said.items() for line in sentences]
+    summary = map(words.say, told(found, lookup.about).findings)
+    put([*(lines or [words.text("precedents.nothing")]), "", *summary, *faults])
+
+
+def _settings(typed: Sequence[str]) -> dict[str, Any]:
+    settings: dict[str, Any] = {"columns": {}}
+    for word in typed:
+        key, mark, value = word.removeprefix("precedents.").partition("=")
+        if not mark or not word.startswith("precedents.") or not key.startswith((COLUMN, "path", "grammar")):
+            raise ConfigError(f"{brief(word)} is no setting. There are: {', '.join(SETTINGS)}, each as KEY=VALUE.")
+        if key.startswith(COLUMN):
+            settings["columns"][key.removeprefix(COLUMN)] = value
+        else:
+            settings[key] = value
+    return settings
+
+
+def _texts(file: str, columns: Sequence[str] | None, item: str | None) -> tuple[dict[str, str], Sequence[Any]]:
+    """The texts by their ids, and what is wrong in the file. Raises ConfigError, DataError."""
+    from undogmatic.datasets.base import existing_file
+    from undogmatic.datasets.frames import column_of, read_frame
+    from undogmatic.datasets.rows import listed
+    from undogmatic.safety.outside import read_input, read_text
+
+    if file == "-" or Path(file).suffix.lower() in TEXTS:
+        if columns or item:
+            raise ConfigError("--text and --item name columns of a table, and this is one text. Leave them out.")
+        return {file: read_input() if file == "-" else read_text(existing_file(file, "FILE", TEXTS))}, ()
+    frame = read_frame(file)
+    cells, there = frame.cells, listed([*map(str, frame.cells.columns)])
+    named, ids = (
+        columns or [column for column in [column_of(cells, "text")] if column],
+        item or column_of(cells, "item"),
+    )
+    if not named or (missing := [name for name in (*named, ids) if name is not None and name not in cells]):
+        what = f"there is no column {brief(missing[0])}" if named else "which column holds the texts? Give --text"
+        raise ConfigError(f"{file}: {what}. Its columns: {there}.")
+    texts: dict[str, str] = {}
+    for n, row in enumerate(cells[list(named)].itertuples(index=False)):
+        name = str(cells[ids].iloc[n]) if ids else frame.places[n]
+        name = name if name not in texts else f"{name} ({frame.places[n]})"
+        texts[name] = "\n\n".join(str(cell) for cell in row if cell is not None)
+    return texts, frame.problems
