@@ -17,8 +17,16 @@ ACTION = yaml.safe_load((Path(__file__).parents[2] / "action" / "action.yml").re
 INSTALL, GATE = ACTION["runs"]["steps"]
 
 
+REAL = f'exec "{sys.executable}" -m undogmatic.cli "$@"'
+ENDS = (
+    '[ "$*" = "gate --config undogmatic-gate.yaml --markdown undogmatic-gate.md --junit undogmatic-gate.xml'
+    ' -- my card.json" ]\nprintf {outcome} | tee undogmatic-gate.md > undogmatic-gate.xml\nexit {status}'
+)
+"""What `undogmatic gate` does of which only files and exit status count here; tests/cli/test_gate.py has the rest."""
+
+
 def step(
-    folder: Path, given: dict[str, Any], script: dict[str, Any] = GATE, **more: str
+    folder: Path, given: dict[str, Any], script: dict[str, Any] = GATE, tool: str = REAL, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a step as the runner does: the inputs, else their defaults, in the environment that the step names."""
     inputs = {name: given.get(name, about.get("default")) for name, about in ACTION["inputs"].items()}
@@ -29,7 +37,7 @@ def step(
 
     named = {name: re.sub(r"\$\{\{ (\w+)\.([\w-]+) \}\}", value, text) for name, text in script["env"].items()}
     tools = folder / "bin"
-    put(tools / "undogmatic", f'#!/bin/sh\nexec "{sys.executable}" -m undogmatic.cli "$@"\n').chmod(0o755)
+    put(tools / "undogmatic", f"#!/bin/sh\nset -e\n{tool}\n").chmod(0o755)
     outputs = {"GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary")}
     known = environment(**outputs, PATH=f"{tools}:{os.environ['PATH']}") | named | more
     words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script["run"]]
@@ -41,8 +49,6 @@ def step(
     [
         (0.6, {"card": "my card.json", "judge": "model=gpt-5\nprompt=@my prompt.txt\n"}, 0, "pass"),
         (0.95, {"card": "my card.json"}, 1, "fail"),
-        (0.7, {"card": "my card.json"}, 2, "undecided"),
-        (0.7, {"card": "my card.json", "fail-on-undecided": "false"}, 0, "undecided"),
         (0.6, {"card": "my card.json", "judge": "model=gpt-6"}, 3, "void"),
         (0.6, {"card": "edited.json"}, 3, "void"),
         (0.6, {"card": "$(touch hacked).json"}, 3, "void"),
@@ -61,6 +67,16 @@ def test_the_step_ends_as_the_gate_does(
     comment = (tmp_path / "undogmatic-gate.md").read_text()
     assert (tmp_path / "summary").read_text() == comment and outcome in comment
     assert (tmp_path / "undogmatic-gate.xml").is_file() and not (tmp_path / "hacked").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "status"), [({"card": "my card.json"}, 2), ({"card": "my card.json", "fail-on-undecided": "false"}, 0)]
+)
+def test_undecided_fails_unless_it_shall_not(given: dict[str, str], status: int, tmp_path: Path) -> None:
+    done = step(tmp_path, given, tool=ENDS.format(outcome="undecided", status=2))
+    assert done.returncode == status, done.stderr
+    assert (tmp_path / "output").read_text() == "outcome=undecided\ncomment=undogmatic-gate.md\n"
+    assert (tmp_path / "summary").read_text() == "undecided"
 
 
 def test_what_cannot_start_is_no_pass(tmp_path: Path) -> None:

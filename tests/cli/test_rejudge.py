@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from benchmarks import demo_table
-from tests.conftest import Capture, put, typed
+from tests.conftest import Capture, Patch, put, typed
 from undogmatic.cli import main
 from undogmatic.cli.rejudge import _words
 from undogmatic.errors import ConfigError
-from undogmatic.safety.paths import data_folder
+from undogmatic.safety.paths import conf_folder, data_folder
 
 
 def run(**facts: Any) -> Any:
@@ -42,7 +42,10 @@ def test_what_is_not_another_judge_is_refused(facts: dict[str, Any], changes: li
         _words(run(**facts), changes)
 
 
-def test_another_judge_is_asked_about_the_same_items_and_no_others(tmp_path: Path) -> None:
+def test_another_judge_is_asked_about_the_same_items_and_no_others(
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(conf_folder().parent))
     reason = "O pedido {k} não procede, porque o autor pagou {k} reais e a multa só cabia em caso de atraso."
     rows = [
         {"id": f"t{k}", "text": f"STF Tema {k + 10}." if k % 2 else reason.format(k=k), "label": 90 if k % 2 else 10}
@@ -52,13 +55,14 @@ def test_another_judge_is_asked_about_the_same_items_and_no_others(tmp_path: Pat
     words = ["dataset=texts", "dataset.path=t.jsonl", "analysis=none", "tracking=none", "hydra.run.dir=first"]
     first = typed("undogmatic.run", "model=patterns", *words, folder=tmp_path)
     assert first.returncode == 0, first.stderr
-    again = typed("undogmatic.cli", "rejudge", "first", "model=tfidf", "--margin", "5", folder=tmp_path)
-    assert again.returncode == 0, again.stderr
-    assert "score (patterns" in again.stdout and "score (tfidf" in again.stdout
-    assert "Of the variance of a single verdict" in again.stdout
+    main(["rejudge", "first", "model=tfidf", "--margin", "5"])  # which runs the other judge in a process of its own
+    shown = capsys.readouterr().out
+    assert "score (patterns" in shown and "score (tfidf" in shown
+    assert "Of the variance of a single verdict" in shown
     put(file, [*rows[:-1], rows[-1] | {"text": "Outro texto."}])
-    changed = typed("undogmatic.cli", "rejudge", "first", "model=tfidf", folder=tmp_path)
-    assert changed.returncode == 2 and "has changed" in changed.stderr
+    with pytest.raises(SystemExit, match="2"):
+        main(["rejudge", "first", "model=tfidf"])
+    assert "has changed" in capsys.readouterr().err
     assert len(list(tmp_path.glob("outputs/*/*-rejudged"))) == 1, "nothing more was judged"
 
 
