@@ -105,7 +105,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         "alone.agreement", Estimate(agreement, last.least, 1.0, confidence, last.n, int((known & decided).sum()))
     )
     values = asked | {"n": n, "least": last.least}
-    rest = {"people": int((~decided).sum()), "items": len(rows)}
+    rest: dict[str, Any] = {"people": int((~decided).sum()), "items": len(rows)}
     if doubt.source == "nothing" and not rest["people"]:
         told.note("alone.whole_all", Weight.QUALIFIES, **values)
     elif doubt.source == "nothing":
