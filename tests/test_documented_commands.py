@@ -83,6 +83,7 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic describe judge=debate model=gpt --price": [],
     "undogmatic describe judge=devils_advocate model=gpt": [],
     "undogmatic extract FILES": [],
+    "undogmatic precedents my.jsonl": [],
     "undogmatic demo": [],
     "undogmatic check verdicts.csv": [],
     "undogmatic check capitals.eval": [],
@@ -103,7 +104,13 @@ WHY_NOT = {
         "undogmatic check mlflow:RUN_ID",
         "undogmatic export verdicts.csv --to mlflow",
     ],
-    "names the command": ["undogmatic check", "undogmatic export"],
+    "names the command": ["undogmatic check", "undogmatic export", "undogmatic precedents"],
+    "tests/constructs/precedents": [
+        "undogmatic precedents -",
+        "undogmatic precedents my.jsonl precedents.path=mine.csv precedents.columns.number=nr",
+        "undogmatic precedents notes.jsonl precedents.grammar=citations.yaml precedents.path=cases.csv",
+        "undogmatic run experiment=european_court 'analysis=[labelled,precedents]'",
+    ],
     "serves pages until it is stopped; tests/test_cli.py": ["undogmatic ui"],
     "tests/test_cli.py": ["python -m undogmatic.run --help"],
     "asks the embedded model for minutes; tests/fit": [
