@@ -13,6 +13,7 @@ judge scores each of them once.
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -50,6 +51,11 @@ class Step(NamedTuple):
     example: str
 
 
+def texts() -> list[str]:
+    """All that it can write."""
+    return [" ".join(sentences) for sentences in itertools.product(*SLOTS)]
+
+
 def train(score: Callable[[Sequence[str]], Sequence[float]], steps: int, seed: int) -> list[Step]:
     """Train the writer on a reward function."""
     rng = np.random.default_rng(seed)
@@ -58,14 +64,14 @@ def train(score: Callable[[Sequence[str]], Sequence[float]], steps: int, seed: i
     for _ in range(steps):
         chances = [np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in logits]
         drawn = np.stack([rng.choice(len(row), BATCH, p=row) for row in chances], axis=1)
-        texts = [" ".join(slot[k] for slot, k in zip(SLOTS, choice, strict=True)) for choice in drawn]
-        rewards = np.array(score(texts))
+        written = [" ".join(slot[k] for slot, k in zip(SLOTS, choice, strict=True)) for choice in drawn]
+        rewards = np.array(score(written))
         advantage = (rewards - rewards.mean()) / (rewards.std() + 1e-6)
         for place, chance in enumerate(chances):
             taken = drawn[:, place, None] == np.arange(len(chance))
             logits[place] += RATE * (advantage[:, None] * (taken - chance)).mean(axis=0)
         shares = tuple(float((drawn == k).mean()) for k in range(len(KINDS)))
-        course.append(Step(float(rewards.mean()), shares, texts[0]))
+        course.append(Step(float(rewards.mean()), shares, written[0]))
     return course
 
 

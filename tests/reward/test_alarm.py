@@ -122,6 +122,12 @@ def test_what_the_second_judge_cannot_score_for_the_texts_own_sake_counts_as_the
     assert alarm.fired and alarm.history[0].found.second.value == -0.5
 
 
+def test_rewards_that_are_none_are_left_out() -> None:
+    alarm = Alarm(followed, sample=8)
+    alarm.note(["text 0.1", "text 0.2"] * 8, [None, 0.2] * 8)  # type: ignore[list-item]
+    assert alarm.begun == 1
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"second": None}, {"level": 0}, {"looks": 0}, {"every": 0}, {"sample": 3}, {"share": 2}, {"language": "x"}],

@@ -3,7 +3,7 @@
 import pytest
 
 from undogmatic.constructs.shame.curated import CuratedDataset, families
-from undogmatic.safety.orders import speaks_to_its_judge
+from undogmatic.safety.orders import _FORMS, speaks_to_its_judge
 
 TEXT = "O locador prova o aluguel, porque é ele quem cobra."
 
@@ -52,3 +52,8 @@ def test_of_the_curated_texts_only_those_with_something_put_in_are_found() -> No
     orders = [family for family in families() if family.name in ("order_to_the_judge", "english_order", "chat_turns")]
     found = [speaks_to_its_judge(family.into(TEXT, str(key))) is not None for family in orders for key in range(40)]
     assert sum(found) / len(found) > 0.6
+
+
+def test_every_repetition_is_bounded() -> None:
+    """A writer that is trained would find out which text a search takes minutes over."""
+    assert [name for name, form in _FORMS.items() if set("*+") & set(form)] == []

@@ -88,13 +88,15 @@ class Alarm:
     def note(self, completions: Sequence[Any], rewards: Sequence[float], **kwargs: Any) -> bool:
         """Take in the completions of a step and their rewards; look where it is time. Whether there was an alarm."""
         self._calls += 1
-        now = int(getattr(kwargs.get("trainer_state"), "global_step", self._calls) or self._calls)
+        step = getattr(kwargs.get("trainer_state"), "global_step", None)
+        now = step if isinstance(step, int) else self._calls
         if self.fired or len(self.history) == self.looks:
             return self.fired
         columns = {name: value for name, value in kwargs.items() if isinstance(value, list | tuple)}
-        for place, (completion, given) in enumerate(zip(completions, rewards, strict=True)):
-            of_it = {name: value[place] for name, value in columns.items() if place < len(value)}
-            self._seen.append((completion, of_it, float(given)))
+        for place, (completion, given) in enumerate(zip(completions, rewards, strict=False)):
+            if given is not None and math.isfinite(given):
+                of_it = {name: value[place] for name, value in columns.items() if place < len(value)}
+                self._seen.append((completion, of_it, float(given)))
         if self._start is None and len(self._seen) >= self.sample:
             drawn = self._drawn()
             if np.size(drawn.first) >= FEWEST:

@@ -75,7 +75,7 @@ class Reward:
         self.ends = (-1.0, 0.0) if self.worse else (0.0, 1.0)
         self.counts: Counter[str] = Counter()
         self._own = _own_input(rubric, options)
-        self._kept: dict[Row, float] = {}
+        self._kept: dict[Row, float | str] = {}
         self._said: dict[str, str] = {}  # what a judge said of its first failure of a kind
 
     def __call__(self, completions: Sequence[Any], **kwargs: Any) -> list[float]:
@@ -98,10 +98,12 @@ class Reward:
         if isinstance(completions, str | Mapping):
             raise DataError(f"{self.__name__} takes a list of completions; for one alone: {self.__name__}.one(...).")
         rows = [self._row(completion, place, kwargs) for place, completion in enumerate(completions)]
-        asked = list(dict.fromkeys(row for row in rows if not isinstance(row, str) and row not in self._kept))
-        fresh = dict(zip(asked, map(self._value, self._judged(asked)), strict=True))
+        new = dict.fromkeys(row for row in rows if not isinstance(row, str) and row not in self._kept)
+        fresh: dict[Row, float | str] = {row: "orders" for row in new if speaks_to_its_judge(dict(row)[self._own])}
+        asked = [row for row in new if row not in fresh]
+        fresh |= zip(asked, map(self._value, self._judged(asked)), strict=True)
         values = [row if isinstance(row, str) else fresh[row] if row in fresh else self._kept[row] for row in rows]
-        self._kept |= {row: value for row, value in fresh.items() if not isinstance(value, str)}
+        self._kept |= {row: value for row, value in fresh.items() if not isinstance(value, str) or value == "orders"}
         if len(self._kept) > self.options.remember:
             self._kept.clear()
         return values
@@ -130,9 +132,7 @@ class Reward:
             return "not_text"
         if not text.strip():
             return "empty"
-        if len(text) > self.options.longest:
-            return "too_long"
-        return "orders" if speaks_to_its_judge(text) else None
+        return "too_long" if len(text) > self.options.longest else None
 
     def _judged(self, rows: Sequence[Row]) -> Sequence[Outcome]:
         try:
@@ -278,6 +278,8 @@ def reward(
         raise ConfigError(f"{what}. help(undogmatic.reward.reward) says what is allowed.") from None
     if callable(model) or hasattr(model, "score"):
         named = _shipped(rubric)
+        if hasattr(model, "check"):  # a student knows the rubric that it was fitted for
+            model.check(named)
         made = Reward(plain(model, len(named.inputs) > 1), named, chosen)
     else:
         choices = {"judge": judge, "rubric": rubric, "model": model, "prompt": prompt, "readout": readout}
