@@ -29,7 +29,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset
 from undogmatic.engine.recipe import judged
 from undogmatic.fit.probe import fold_codes, held_out_raw
-from undogmatic.fit.student import Fit, Lesson, fit_student
+from undogmatic.fit.student import Fit, Lesson, Method, fit_student
 from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.models.distilled import Student, embeddings_of
 from undogmatic.models.embeddings import Embeddings
@@ -41,6 +41,9 @@ from undogmatic.stats.ranking import mean_absolute_error, spearman_interval
 
 RESULTS = Path(__file__).parent / "results" / "distill.csv"
 NAMES = ("e5", "states", "mixed")
+METHODS: tuple[Method, ...] = ("kernel ridge",)
+"""The kind that cross-validation on the development texts prefers to ridge and elastic net on all of these embeddings:
+rank correlation with the teacher .78 against .72 on E5, .88 against .83 on the states and on both."""
 COLD = 12
 Row = dict[str, Any]
 
@@ -100,7 +103,7 @@ def development() -> list[Row]:
     vectors = {}
     for name in NAMES:
         embeddings, node = opened(name)
-        fit = fit_student(lesson, embeddings, node)
+        fit = fit_student(lesson, embeddings, node, METHODS)
         about = fit.student.about
         print(f"{name}: {about.method}, penalty {about.penalty:g}, held out by {about.held_out}", flush=True)
         rows += figures(f"student on {name}", "development", fit.scores, lesson)
@@ -123,7 +126,7 @@ def test() -> list[Row]:
     rows = figures("teacher", "test", asked.scores, asked)
     for name in NAMES:
         embeddings, node = opened(name)
-        fit = fit_student(taught, embeddings, node)
+        fit = fit_student(taught, embeddings, node, METHODS)
         placed = fit.student.placed(asked.texts)
         rows += figures(f"student on {name}", "test", placed.scores, asked)
         known = np.isfinite(asked.labels)

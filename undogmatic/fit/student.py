@@ -86,8 +86,11 @@ class Fit(NamedTuple):
     high: Array
 
 
-def fit_student(lesson: Lesson, embeddings: Embeddings, node: Mapping[str, Any]) -> Fit:
-    """Fit a student on embeddings that the config `node` describes. Raises DataError as `Lesson.check`."""
+def fit_student(
+    lesson: Lesson, embeddings: Embeddings, node: Mapping[str, Any], methods: Sequence[Method] = METHODS
+) -> Fit:
+    """Fit a student of one of these kinds on embeddings that the config `node` describes. Raises DataError as
+    `Lesson.check`."""
     from threadpoolctl import threadpool_limits
 
     lesson.check()
@@ -103,7 +106,9 @@ def fit_student(lesson: Lesson, embeddings: Embeddings, node: Mapping[str, Any])
     ends = lesson.rubric.minimum, lesson.rubric.maximum
     with threadpool_limits(1):  # sums in another order give other last bits, and a file should be reproducible
         others = [folds != fold for fold in np.unique(folds)]
-        votes = [choose(vectors[kept], lesson.scores[kept], folds[kept])[0] for kept in others]
+        votes = list(methods)
+        if len(methods) > 1:
+            votes = [choose(vectors[kept], lesson.scores[kept], folds[kept], methods)[0] for kept in others]
         method = max(dict.fromkeys(votes), key=votes.count)
         raw = np.empty(len(vectors))
         for kept in others:
@@ -136,7 +141,7 @@ def fit_student(lesson: Lesson, embeddings: Embeddings, node: Mapping[str, Any])
     return Fit(student, lesson, names, scores, low, high)
 
 
-def choose(vectors: Array, scores: Array, folds: Index, methods: Sequence[Method] = METHODS) -> tuple[Method, float]:
+def choose(vectors: Array, scores: Array, folds: Index, methods: Sequence[Method]) -> tuple[Method, float]:
     """Kind and penalty by which texts are ordered best when their fold is left out: the highest rank correlation with
     their scores. Vectors of shape (n, width); one code per text in `folds`, some of which are left out together."""
     folds = np.unique(folds, return_inverse=True)[1] % MOST_FOLDS
