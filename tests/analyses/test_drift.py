@@ -175,7 +175,17 @@ def test_variance_is_divided_among_items_judges_and_repeats(rng) -> None:
     truth = {"item": 9, "judge": 4, "item_judge": 1, "repeat": 1}
     assert {name: told.figures[f"variance.{name}"].value for name in truth} == pytest.approx(truth, rel=0.25)
     assert told.tables["drift.variance"]["share"].sum() == pytest.approx(1)
-    assert study is not None and study.facets == ("judge", "repeat")
+    assert (
+        study is not None
+        and study.facets == ("judge", "repeat")
+        and "drift.variance" in [noted.finding.key for noted in told.notes]
+    )
+    once = Told()
+    drift.variance_of(
+        verdict_table("numeric", {"a": scores[:, 0, 0], "b": scores[:, 1, 0]}), "quality", once, CheckOptions()
+    )
+    in_words(once)
+    assert "drift.variance_once" in [noted.finding.key for noted in once.notes]
 
 
 @pytest.mark.parametrize(("shape", "facets"), [((3,), ("repeat",)), ((1,), None)])

@@ -73,7 +73,9 @@ def test_one_rater_shows_no_ceiling_and_two_do_not_make_an_alternative_annotator
     judge, *labels = said(rng, [0.8, 0.8, 0.8])
     alone = tell("pass_fail", judge, labels[0], selection="unknown")
     assert alone.not_examined.keys() == {"ceiling", "alternative_annotator"} and not alone.figures
-    assert keys(alone) == {"selection_unknown": Weight.QUALIFIES}
+    assert not keys(alone)  # nothing was chosen where all are labelled
+    some = tell("pass_fail", judge, np.where(np.arange(N) < N // 2, labels[0], np.nan), selection="unknown")
+    assert keys(some) == {"selection_unknown": Weight.QUALIFIES}
     two = tell("pass_fail", judge, {"a": labels[0], "b": labels[1]})
     assert two.not_examined.keys() == {"alternative_annotator"} and "people.agreement" in two.figures
     assert tell("pass_fail", judge, ()).not_examined.keys() == {"ceiling"}

@@ -43,9 +43,9 @@ def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Ca
         capsys, file, "--report", "out", "--card", "card.json", "--card", "card.svg", *config, "--use", "triage"
     )
     blocks = said.strip().split("\n\n")
-    assert "`judge` was read as what the judge said" in blocks[0] and "[" not in blocks[1].split()[0]
+    assert "Judge: `judge` (`--judge`)" in blocks[0] and "[" not in blocks[1].split()[0]
     assert "it agrees with people in" in blocks[1] and "word counter" in blocks[1]
-    assert "Not examined: " in said and said.count("\n") <= 40
+    assert "Not examined:\n- " in said and said.count("\n") <= 40
     assert "out/report.html" in said and "card.json, card.svg" in said
     report = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "<script" not in report and "--card card.json" in report

@@ -58,7 +58,7 @@ def test_another_judge_is_asked_about_the_same_items_and_no_others(
     main(["rejudge", "first", "model=tfidf", "--margin", "5"])  # which runs the other judge in a process of its own
     shown = capsys.readouterr().out
     assert "score (patterns" in shown and "score (tfidf" in shown
-    assert "Of the variance of a single verdict" in shown
+    assert "Of the variance of a verdict" in shown
     put(file, [*rows[:-1], rows[-1] | {"text": "Outro texto."}])
     with pytest.raises(SystemExit, match="2"):
         main(["rejudge", "first", "model=tfidf"])
@@ -70,9 +70,9 @@ def test_the_demo_says_of_each_judge_what_is_known_of_it(capsys: Capture) -> Non
     main(["demo"])
     shown = capsys.readouterr().out
     lines = {line.split()[0]: line for line in shown.splitlines() if line.strip().startswith("judge_")}
-    assert "may be believed" in lines["judge_careful"]
-    assert "cannot be told" in lines["judge_keyword"]
-    assert "may not be believed" in lines["judge_generous"]
+    assert " yes " in lines["judge_careful"]
+    assert "not known: words predict its verdicts" in lines["judge_keyword"]
+    assert "no: no better than a coin" in lines["judge_generous"]
 
 
 def test_the_table_of_the_demo_is_what_its_program_makes() -> None:

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import FakeChat, good_answer
+from undogmatic.config import groups
+from undogmatic.config.build import build
 from undogmatic.judges.asker import WordsQuestion, asker_for
 from undogmatic.judges.base import Judge, ways
 from undogmatic.models.calls import Gateway
@@ -87,3 +89,17 @@ def test_a_prompt_says_whether_its_instructions_reach_the_model(prompt: Prompt, 
     assert "Be severe" in asked[0].text and "Be kind" in asked[1].text
     readout.predict.signature = readout.predict.signature.with_instructions("Another question.")
     assert ways([readout])[0].without == ("instructions",)
+
+
+def test_examples_with_several_inputs_reach_the_model() -> None:
+    """They were said not to, because their inputs do not stand one behind the other without headings."""
+    model = FakeChat(lambda _: (good_answer(1), None))
+    model.base = True
+    model.connect(Gateway())
+    prompt, preference = (
+        build(groups.plain(group, name, group), group)
+        for group, name in (("prompt", "choices_en"), ("rubric", "preference"))
+    )
+    readout = LogprobsReadout()
+    readout.bind(model, prompt, preference)
+    assert ways([readout])[0].without == () and "Bonjour" in readout.shown()

@@ -1,6 +1,7 @@
 """What a check found, as it is shown: the same sentences on the terminal, in the report, as JSON and in a notebook."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def test_the_terminal_says_the_answer_first_and_then_the_gravest(capsys: Capture
         "- It is worse on <b>long</b>.",
         "- It says pass in 25%.",
         "1 more finding is in the report.",
-        "Not examined: the ceiling: only 1 person.",
+        "Not examined:",
+        "- the ceiling: only 1 person.",
         "What would settle it: label 40 more items.",
         "Report  out/report.html",
     ]
@@ -39,7 +41,7 @@ def test_what_the_terminal_leaves_out_is_counted(capsys: Capture) -> None:
     problems = [Finding("trial.problem", {"place": f"v.csv:{n}"}) for n in range(5)]
     check.show(checks.result(one, verdicts=checks.table(problems=problems)), checks.words())
     said = capsys.readouterr().out
-    assert said.count("\n- ") == check.MOST_FINDINGS and len(said.splitlines()) <= 40
+    assert said.count("\n- ") == check.MOST_FINDINGS + 1 and len(said.splitlines()) <= 40
     assert f"{20 + 3 - check.MOST_FINDINGS} more findings are in the report" in said  # one of them is a detail
     assert "v.csv:2: no verdict" in said and "v.csv:3" not in said and "2 further problems are listed" in said
 
@@ -55,6 +57,7 @@ def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
     )
     rows = [line.split()[0] for line in said.splitlines() if "0.780" in line]
     assert rows[:3] == ["j2", "low", "j0"] and len(rows) == check.MOST_JUDGES
+    assert "Agreement (kappa)" in said and re.search("j2 +yes +0.780", said) and re.search("j0 +not known", said)
     assert "9 further judges are in the report" in said and "What would settle it: label 40 more items." in said
 
 

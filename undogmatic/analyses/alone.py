@@ -87,7 +87,6 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     told.figure("alone.share", share)
     steps = pd.DataFrame(found.steps)
     told.tables["alone.steps"] = steps.assign(threshold=doubt_shown(doubt.source, steps["threshold"]))
-    asked |= {"n": n}
     if own.table.kind in ("numeric", "ordered"):
         told.note("alone.tolerance", Weight.DETAIL, tolerance=tolerance)
     if found.threshold is None:
@@ -96,7 +95,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         more = conformal.units_needed(rate, confidence, wrong)
         values = asked | {"tried": strictest.n, "wrong": wrong, "needed": more}
         if doubt.source == "nothing":
-            told.note("alone.none_whole", Weight.QUALIFIES, **{k: v for k, v in values.items() if k != "n"})
+            told.note("alone.none_whole", Weight.QUALIFIES, **values)
         else:
             told.note("alone.none", Weight.QUALIFIES, source=doubt.source, **values)
         return
@@ -105,11 +104,14 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     told.figure(
         "alone.agreement", Estimate(agreement, last.least, 1.0, confidence, last.n, int((known & decided).sum()))
     )
-    values = asked | {"share": share.value, "interval": share.interval, "least": last.least}
-    values |= {"people": int((~decided).sum()), "items": len(rows)}
-    if doubt.source == "nothing":
-        told.note("alone.whole", Weight.QUALIFIES, **values)
+    values = asked | {"n": n, "least": last.least}
+    rest: dict[str, Any] = {"people": int((~decided).sum()), "items": len(rows)}
+    if doubt.source == "nothing" and not rest["people"]:
+        told.note("alone.whole_all", Weight.QUALIFIES, **values)
+    elif doubt.source == "nothing":
+        told.note("alone.whole", Weight.QUALIFIES, **values, **rest)
     else:
+        values |= {"share": share.value, "interval": share.interval, **rest}
         limit = float(doubt_shown(doubt.source, pd.Series([found.threshold])).iloc[0])
         where = Finding(f"alone.limit_{doubt.source}", {} if doubt.source == "orders" else {"threshold": limit})
         told.note("alone.share", Weight.QUALIFIES, limit=where, **values)

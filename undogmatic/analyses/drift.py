@@ -273,8 +273,10 @@ def variance_of(table: VerdictTable, criterion: str, told: Told, options: CheckO
     told.tables["drift.variance"] = pd.DataFrame(
         {"source": name, "share": shares[name]} | part.row("variance") for name, part in parts.items()
     )
-    told.note(
-        "drift.variance", n=len(complete), judges=len(judges), repeats=repeats, item=shares[ITEM],
-        judge=shares.get("judge", 0.0), both=shares.get(f"{ITEM}_judge", 0.0), repeat=shares.get("repeat", np.nan),
-    )  # fmt: skip
+    values: dict[str, Any] = {"n": len(complete), "judges": len(judges), "item": shares[ITEM]}
+    values |= {"judge": shares.get("judge", 0.0), "both": shares.get(f"{ITEM}_judge", 0.0)}
+    if repeats > 1:
+        told.note("drift.variance", **values, repeats=repeats, repeat=shares["repeat"])
+    else:
+        told.note("drift.variance_once", **values)
     return study

@@ -71,7 +71,9 @@ class CopyEvidence:
 def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     """Tell how the judge stands beside the people who labelled its items."""
     told.section = told.section or "people"
-    if own.table.selection == "unknown" and not own.labels.empty:
+    labelled = set(own.labels.loc[own.labels["label"].notna(), "item"])
+    rest = set(own.verdicts["item"]) - labelled
+    if own.table.selection == "unknown" and labelled and rest:  # without a rest nothing was chosen
         told.note("people.selection_unknown", settle=Finding("people.settle_selection", {}))
     rows = own.pairs()
     if rows.empty:

@@ -37,6 +37,9 @@ def add(commands: Any) -> None:
 def _label(typed: argparse.Namespace) -> None:
     from undogmatic.review.page import Server, Sheet, read_entries, read_rubric, scale_of
 
+    if (Path(typed.file) / "run.json").is_file():
+        way = f"undogmatic review export {typed.file}"
+        raise ConfigError(f"{brief(typed.file)} is the folder of a run, whose items people label with: {way}")
     if typed.scale is not None and typed.rubric is not None:
         raise ConfigError("--scale and --rubric are both given, and a rubric has a scale. Leave one out.")
     scale, questions = read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})

@@ -140,9 +140,11 @@ def ways(sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
     for source in sources:
         prompt, text = source.prompt, source.shown()
         bare = marks.sub("", text)
-        demonstration = next(("".join(demo.inputs.values()) for demo in prompt.shown()), "")
-        parts = {"instructions": prompt.instructions or "", "demonstrations": demonstration}
-        missing = [name for name, part in parts.items() if source.uses_prompt and marks.sub("", part) not in bare]
+        demonstration = next((list(demo.inputs.values()) for demo in prompt.shown()), [])
+        parts = {"instructions": [prompt.instructions or ""], "demonstrations": demonstration}
+        missing = [
+            name for name, own in parts.items() if source.uses_prompt and any(marks.sub("", p) not in bare for p in own)
+        ]
         names = source.name, source.model.name, prompt.id, source.uses_prompt
         asked.append(Asked(*names, text, judge, tuple(missing)))
     return tuple(dict.fromkeys(asked))

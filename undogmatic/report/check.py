@@ -83,27 +83,28 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         low = math.nan if found is None else found[1].low
         return -STANDINGS.index(each.standing), math.inf if math.isnan(low) else -low
 
-    rows = []
+    rows, names = [], []
     for each in sorted(result.judges, key=place)[:most]:
         found = headline(each.told.figures)
-        numbers = ("", "") if found is None else tuple(numbers_of(found[1], words))
-        name = "" if found is None else words.value(found[0].removeprefix("agreement."), "check")
+        names.append("" if found is None else words.value(found[0].removeprefix("agreement."), "check"))
         counter = each.told.figures.get("surface.agreement")
         rival = words.text("checked.no_rival") if counter is None else numbers_of(counter, words)[0]
-        standing = words.text(f"checked.standing_{each.standing}")
+        section, _, key = each.verdict.key.partition(".verdict_")
+        why = words.find(f"{section}.short.{key}")
+        believed = ": ".join(filter(None, (words.text(f"checked.brief_{each.standing}"), why)))
+        numbers = ("", "") if found is None else numbers_of(found[1], words)
         rows.append(
-            (
-                name_of(result.table, each.judge, each.criterion),
-                standing,
-                name,
-                *numbers,
-                words.number(each.n, "d"),
-                rival,
-            )
+            [name_of(result.table, each.judge, each.criterion), believed, *numbers, words.number(each.n, "d"), rival]
         )
-    columns = ("judge", "standing", "agreement", "value", "interval", "count", "rival")
-    numeric = (False, False, False, True, True, True, True)
-    return Table([words.heading(column, "checked") for column in columns], rows, numeric)
+    headers = [
+        words.heading(name, "checked") for name in ("judge", "believed", "agreement", "interval", "count", "rival")
+    ]
+    known = list(dict.fromkeys(filter(None, names)))
+    if len(known) == 1:
+        headers[2] += f" ({known[0]})"
+    else:
+        rows = [[*row[:2], f"{row[2]} {name}".strip(), *row[3:]] for row, name in zip(rows, names, strict=True)]
+    return Table(headers, rows, (False, False, True, True, True, True))
 
 
 def numbers_of(estimate: Estimate, words: Words) -> tuple[str, str]:
@@ -155,9 +156,11 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
         said = sentences(Told(notes=notes, not_examined=lacking), words, each)
     elif result.judges:
         table = overview(result, words, most)
-    below = [words.text("checked.not_examined", what=" ".join(said.not_examined))] if said.not_examined else []
-    settle = said.settle or [way for each in result.judges for way in sentences(each.told, words, each).settle]
-    below += [words.text("checked.settle", how=settle[0])] if settle else []
+    below = ["", words.text("checked.not_examined"), *(f"- {what}" for what in said.not_examined)]
+    below = below if said.not_examined else []
+    own = [words.say(each.settle) for each in result.judges if each.settle is not None and table is not None]
+    settle = own or said.settle or [way for each in result.judges for way in sentences(each.told, words, each).settle]
+    below += ["", words.text("checked.settle", how=settle[0])] if settle else []
     return Screen(recognised(result, words), answer, table, said, below)
 
 
@@ -172,7 +175,7 @@ def show(result: CheckResult, words: Words, paths: Mapping[str, Sequence[Path]] 
     left["findings"] = len(shown.said.findings) + len(shown.said.details) - len(listed)
     how = "" if "report" in paths else HOW
     listed += [words.text(f"checked.more_{what}", more=more, how=how) for what, more in left.items() if more > 0]
-    put([*listed, *(line for sentence in shown.below for line in ("", sentence)), ""])
+    put([*listed, *shown.below[not listed :], ""])
     written = {name: ", ".join(str(as_typed(path)) for path in several) for name, several in paths.items()}
     put_paths({words.text(f"checked.{name}"): listed for name, listed in written.items()})
 
@@ -180,7 +183,9 @@ def show(result: CheckResult, words: Words, paths: Mapping[str, Sequence[Path]] 
 def write(result: CheckResult, words: Words, folder: Path, command: str | None = None) -> None:
     """Write `report.md` and `report.html` (one file) with pictures and tables into `folder`; `command` repeats it."""
     blocks = list(_blocks(result, words, folder, command))
-    title = words.text("checked.question", judge=result.table.judges[:3])
+    judges = result.table.judges
+    many = len(judges) > 3
+    title = words.text(f"checked.question{'_many' * many}", judge=judges[:3], n=len(judges))
     lead = ", ".join(Path(name).name for name in result.table.sources)
     save(Document(words.language, title, lead, blocks, words.text("common.offline_note")), folder)
 
@@ -279,10 +284,11 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
 def shown_in_notebook(result: CheckResult, words: Words) -> str:
     """A check as a notebook shows it."""
     shown = screen(result, words, None)
-    lines = [prose(line, html) for line in (*shown.read, *shown.answer, *shown.below)]
+    below = [line for line in shown.below if line]
+    lines = [prose(line, html) for line in (*shown.read, *shown.answer, *below)]
     lines[len(shown.read)] = f"<b>{lines[len(shown.read)]}</b>"
     parts = [f"<p>{line}</p>" for line in lines]
-    parts.insert(-len(shown.below) or len(parts), "".join(f"<li>{prose(s, html)}</li>" for s in shown.said.findings))
+    parts.insert(-len(below) or len(parts), "".join(f"<li>{prose(s, html)}</li>" for s in shown.said.findings))
     if shown.table is not None:
         rows = [shown.table.headers, *shown.table.rows]
         cells = ("".join(f"<td>{html(cell)}</td>" for cell in row) for row in rows)
