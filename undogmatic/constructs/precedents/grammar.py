@@ -66,6 +66,7 @@ class Kind(Record):
     after: str = ""
     unless: str = NOTHING
     marks: tuple[Mark, ...] = ()
+    nearby: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
 
 
@@ -113,7 +114,9 @@ def _folded(char: str) -> str:
         return "\n" if char in "\n\u2028\u2029" else " "
     if category == "Pd" or char == "\N{MINUS SIGN}":
         return "-"
-    parts = unicodedata.normalize("NFKD", char.replace("°", "º").replace("’", "'"))
+    if category in ("Pi", "Pf") or char in '*`"':  # quotes, and what writes bold
+        return "'" if char == "\N{RIGHT SINGLE QUOTATION MARK}" else ""
+    parts = unicodedata.normalize("NFKD", char.replace("°", "º"))
     return "".join(c for c in parts if unicodedata.category(c) not in ("Cc", "Cf", "Mn"))
 
 
@@ -201,8 +204,8 @@ class Grammar:
         self._heads = re.compile(rf"(?<![A-Za-z0-9])(?:{_named(written)})", FLAGS)
         self._court_names, courts = [*layout.courts], [*map(_any, layout.courts.values())]
         self._courts = re.compile(rf"(?<![A-Za-z0-9])(?:{_named(courts)})(?![A-Za-z0-9])", FLAGS)
-        group = re.escape(layout.thousands)
-        digits = (rf"\d{{1,3}}(?:{group}\d{{3}})+(?!\d)|" if group else "") + r"\d+"
+        group = layout.thousands or NOTHING
+        digits = rf"\d{{1,3}}(?:{group}\d{{3}})+(?!\d)|\d+"
         self._read = {}
         for key, kind in layout.kinds.items():
             marks = _named([f"(?:{mark.written})(?![A-Za-z0-9])" for mark in kind.marks])
@@ -210,7 +213,7 @@ class Grammar:
             patterns = (kind.number or f"(?:{digits}){_ENDS}", marks, kind.after, refused)
             self._read[key] = _Read(key, kind, *(re.compile(pattern, FLAGS) for pattern in patterns))
         self._sign = re.compile(rf"(?:{layout.sign})(?![A-Za-z])", FLAGS)
-        self._filler = re.compile(rf"(?P<open>[:(\[/,-]|{_any(layout.filler)})|[ )\]]", FLAGS)
+        self._filler = re.compile(rf"(?P<open>[:(\[/,]|(?<= )-|-(?= )|{_any(layout.filler)})|[ )\]-]", FLAGS)
         self._glue = re.compile(rf"(?:[ ,/(\[:-]|{_any(layout.links)})*+", FLAGS)
         self._aside = re.compile(r" ?\([^()\n]{1,60}\)", FLAGS)
         self._between = re.compile(rf"(?: ?(?:{_any(layout.between)}) ?)++(?:(?:{_any(layout.before)}) )?", FLAGS)
@@ -370,7 +373,8 @@ class Grammar:
             if is_court and (between is None or not re.search("[A-Za-z]", between[0])):
                 break
             found = self._linked(read, plain, at if between is None else between.end())
-            if found is None and not marks and (aside := self._aside.match(plain, at)):
+            aside = self._aside.match(plain, at) if found is None and not marks else None
+            if aside is not None and not self._heads.search(plain, at, aside.end()):
                 found = self._linked(read, plain, aside.end())
             if found is None or (is_court and found[0].written):
                 break
@@ -396,11 +400,15 @@ class Grammar:
         named = [(m.start(), m.end(), self._court_names[_which(m)]) for m in self._courts.finditer(plain)]
         named = sorted(named + [(one.start, one.end, one.court) for one in found if one.court is not None])
         ends, done = [-1, *(m.start() for m in _SENTENCE.finditer(plain)), len(plain)], list[Citation]()
+        for_kind = {
+            kind: [m for m in named if m[2] in (self.layout.kinds[kind].nearby or self._court_names)]
+            for kind in {one.kind for one in found}
+        }
         for one in found:
             beside = near = None
             if one.court is None and one.stated != "here":
                 beside = self._court_before(plain, one.start)
-                near = beside or self._near(plain, one, named, ends)
+                near = beside or self._near(plain, one, for_kind[one.kind], ends)
             done.append(replace(one, court=near, stated="beside" if beside else "nearby") if near else one)
         return done
 
