@@ -225,6 +225,7 @@ class Composed:
 def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]:
     """A judge out of a function of texts (of mappings, where there are several inputs), or an object with a method
     `score`, that gives numbers, None, or what has a `score` and an `interval`."""
+    placed = getattr(model, "placed", None)  # a student says its scores with their intervals
     score = getattr(model, "score", model)
 
     def outcome(said: Any) -> Outcome:
@@ -236,7 +237,15 @@ def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]
         return Verdict(score=float(value), interval=interval and (float(interval[0]), float(interval[1])))
 
     def judge(rows: Sequence[Row]) -> list[Outcome]:
-        return [outcome(said) for said in score([dict(row) if several else row[0][1] for row in rows])]
+        texts = [dict(row) if several else row[0][1] for row in rows]
+        if placed is None:
+            return [outcome(said) for said in score(texts)]
+        scores, *ends = placed(texts)[:3]
+        found = [outcome(value) for value in scores]
+        pairs = zip(found, zip(*ends, strict=True), strict=True)
+        return [
+            one.replace(interval=(float(a), float(b))) if isinstance(one, Verdict) else one for one, (a, b) in pairs
+        ]
 
     return judge
 
