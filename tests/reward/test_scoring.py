@@ -28,7 +28,7 @@ def chat(text: Any, role: str = "assistant") -> list[dict[str, Any]]:
 
 
 def test_it_has_the_signature_of_trainers_and_pays_less_for_a_worse_score() -> None:
-    made = reward("shame", "patterns")
+    made = pickle.loads(pickle.dumps(reward("shame", "patterns")))  # trainers hand it to other processes
     columns = {"prompts": ["p"] * 2, "completion_ids": [[1], [2]], "trainer_state": SimpleNamespace(global_step=3)}
     found = made(completions=[NAKED, EXPLAINED], **columns)
     assert found == [-undogmatic.score_text(text, ["model=patterns"]).score / 100 for text in (NAKED, EXPLAINED)]  # type: ignore[operator]

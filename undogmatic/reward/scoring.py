@@ -207,6 +207,9 @@ class Composed:
             raise ConfigError(f"`{key}`: a reward needs a judge that gives one score of a text as it is.")
         self.of = wanted[0]
 
+    def __reduce__(self) -> tuple[type[Composed], tuple[Mapping[str, Any]]]:
+        return Composed, (self.recipe.config,)
+
     def __call__(self, rows: Sequence[Row]) -> list[Outcome]:
         """What the judge says of each; None where it was stopped before."""
         from undogmatic.engine.journal import Journals
