@@ -282,11 +282,11 @@ class Grammar:
         while True:  # a list goes on behind a court only with another court
             values, end = self._list(read, plain, following, left)
             beside, at = self._beside(read, plain, end, len(values))
-            marks = [*before, *beside]
+            marks = [*beside, *before]
             if (cited and not beside) or (doubtful and not marks and self._court_before(plain, head.start()) is None):
                 break
             cited += self._made(read, marks, values, [m.court for m in beside if not m.written], (head.start(), at))
-            if not beside or (more := self._next(read, plain, at)) is None:
+            if not beside or (more := self._next(read, plain, at, heads=False)) is None:
                 break
             following = more
         return cited, cited[-1].end if cited else 0
@@ -344,11 +344,11 @@ class Grammar:
             values.append(following.value)
             at = following.end
 
-    def _next(self, read: _Read, plain: str, at: int) -> _Number | None:
-        """The number with which a list goes on."""
+    def _next(self, read: _Read, plain: str, at: int, heads: bool = True) -> _Number | None:
+        """The number with which a list goes on; before it may stand its head again, unless `heads` is false."""
         if (between := self._between.match(plain, at)) is None:
             return None
-        start, head = between.end(), self._heads.match(plain, between.end())
+        start, head = between.end(), self._heads.match(plain, between.end()) if heads else None
         if head is not None and self._of_head[_which(head)][0] == read.key:  # "Súmula 5 e Súmula 7 do STJ"
             start = head.end() + plain.startswith(" ", head.end())
         if sign := self._sign.match(plain, start):
@@ -400,24 +400,21 @@ class Grammar:
         named = [(m.start(), m.end(), self._court_names[_which(m)]) for m in self._courts.finditer(plain)]
         named = sorted(named + [(one.start, one.end, one.court) for one in found if one.court is not None])
         ends, done = [-1, *(m.start() for m in _SENTENCE.finditer(plain)), len(plain)], list[Citation]()
-        for_kind = {
-            kind: [m for m in named if m[2] in (self.layout.kinds[kind].nearby or self._court_names)]
-            for kind in {one.kind for one in found}
-        }
         for one in found:
             beside = near = None
             if one.court is None and one.stated != "here":
                 beside = self._court_before(plain, one.start)
-                near = beside or self._near(plain, one, for_kind[one.kind], ends)
+                near = beside or self._near(plain, one, named, ends)
             done.append(replace(one, court=near, stated="beside" if beside else "nearby") if near else one)
         return done
 
     def _near(self, plain: str, one: Citation, named: list[tuple[int, int, str]], ends: list[int]) -> str | None:
         """The court of the nearest mention in the sentence: right behind, before, or else one that acted ("by it")."""
         begin, last = ends[bisect_left(ends, one.start) - 1], ends[bisect_left(ends, one.end)]
-        n = bisect_left(named, (one.start, 0, ""))
-        behind = [m for m in named[n : n + 8] if one.end <= m[0] < min(last, one.end + 2 * NEAR)][:1]
+        n, allowed = bisect_left(named, (one.start, 0, "")), self.layout.kinds[one.kind].nearby or self._court_names
+        before = [m[2] for m in named[max(0, n - 8) : n] if m[0] > begin and m[2] in allowed]
+        behind = [m for m in named[n : n + 8] if one.end <= m[0] < min(last, one.end + 2 * NEAR) and m[2] in allowed]
         gap = plain[one.end : behind[0][0]] if behind else ""
-        if n and named[n - 1][0] > begin and not (behind and self._glue.fullmatch(gap)):
-            return named[n - 1][2]
-        return behind[0][2] if behind and self._glue.fullmatch(f" {gap}".split(" ")[-2]) else None
+        if before and not (behind and self._glue.fullmatch(gap)):
+            return before[-1]
+        return behind[0][2] if behind and self._glue.fullmatch(gap[gap.rstrip().rfind(" ") + 1 :]) else None
