@@ -72,9 +72,9 @@ def figures(who: str, split: str, scores: np.ndarray, lesson: Lesson) -> list[Ro
     own = np.array([item.metadata["part"] not in ("pairs", "theses") for item in lesson.items])
     rows: list[Row] = []
 
-    def add(figure: str, estimate: Any) -> None:
+    def add(figure: str, n: int, estimate: Any) -> None:
         ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-        rows.append({"who": who, "split": split, "figure": figure, "n": estimate.n} | ends)
+        rows.append({"who": who, "split": split, "figure": figure, "n": n} | ends)
 
     for name, truth, among in (
         ("the teacher, all texts", lesson.scores, np.ones(len(own), dtype=bool)),
@@ -84,15 +84,16 @@ def figures(who: str, split: str, scores: np.ndarray, lesson: Lesson) -> list[Ro
         if who == "teacher" and "teacher" in name:
             continue
         rng, group = np.random.default_rng(0), names[among].tolist()
-        add(f"Spearman with {name}", spearman_interval(scores[among], truth[among], rng, groups=group))
+        n = int(among.sum())
+        add(f"Spearman with {name}", n, spearman_interval(scores[among], truth[among], rng, groups=group))
         error = mean_absolute_error(truth[among], scores[among], groups=group, span=100)
-        add(f"mean absolute error against {name}", error)
+        add(f"mean absolute error against {name}", n, error)
     frame = pd.DataFrame({"pair": [i.pair for i in lesson.items], "condition": [i.condition for i in lesson.items]})
     by_pair = frame.assign(score=scores, group=names)[frame["condition"].isin(["imitation", "explanation"])]
     wide = by_pair.pivot(index="pair", columns="condition", values="score")
     units = by_pair.groupby("pair")["group"].first().reindex(wide.index).tolist()
     right = share_in_direction((wide["imitation"] - wide["explanation"]).to_numpy(), groups=units).estimate
-    add("hard pairs in the right order", right)
+    add("hard pairs in the right order", len(wide), right)
     return rows
 
 
