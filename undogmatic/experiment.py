@@ -74,6 +74,7 @@ class Experiment:
         recipe, parts: How the items are judged, and what that builds.
         items: What is judged; of an optimisation its test split.
         search: The optimisation that comes first, if any.
+        fit: What is fitted to the judgments in the end, if anything.
         choices: The option per group as the report and the tracker name it.
         identity: Hash of all that determines the scores.
         redact: Whether the run's folder may hold no judged text.
@@ -87,6 +88,7 @@ class Experiment:
         self.dataset, self.analysis = build(chosen.dataset, "dataset"), build(chosen.analysis, "analysis")
         self.engine, self.tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
         optimizer = build(chosen.optimizer, "optimizer")
+        self.fit = build(chosen.fit, "fit") if chosen.fit else None
         items: list[Item] = self.dataset.load()[: chosen.run.limit]
         self.recipe, self.repeats = Recipe(config), chosen.run.repeats
         if isinstance(self.dataset, datasets.Judged):
@@ -244,6 +246,9 @@ def _results(
         gains = results_of(experiment.search, searched, judged.judgments, manifest.folder, experiment.rng())
         table = replace(table, frame=table.frame[table.frame["judge"] == OPTIMISED].reset_index(drop=True))
     results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]
+    if experiment.fit is not None:
+        with doing("fitting to what was judged"):
+            results.append(experiment.fit(judged.items, judged.frame, experiment.chosen, manifest.folder))
     if experiment.plan is not None:
         level = float(experiment.chosen.analysis.get("level") or LEVEL)
         results = [of_plan(experiment.plan, results, level, str(experiment.locked)), *results]

@@ -110,6 +110,7 @@ class Settings(_Section):
     dataset: dict[str, Any]
     analysis: dict[str, Any]
     optimizer: dict[str, Any]
+    fit: dict[str, Any] | None = None
     engine: dict[str, Any]
     tracking: dict[str, Any]
     plan: Plan | None = None
@@ -179,6 +180,7 @@ KINDS = {
     "dataset": ("", "load"),
     "analysis": ("", "check", "__call__"),
     "optimizer": ("", "compile"),
+    "fit": ("", "__call__"),
     "engine": ("", "arun"),
     "tracking": ("", "log"),
 }

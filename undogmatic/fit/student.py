@@ -35,6 +35,7 @@ RIDGE = tuple(np.logspace(-3, 2, 11).tolist())
 """Penalties, in units of the mean squared length of the fitted texts."""
 NET = tuple(np.logspace(-3, -0.5, 6).tolist())
 """Penalties, as a share of the one at which no direction is left."""
+MOST_FOLDS = 5
 HALF = 0.5
 """The share of the elastic net's penalty that is of absolute values."""
 
@@ -140,8 +141,9 @@ def fit_student(lesson: Lesson, embeddings: Embeddings, node: Mapping[str, Any])
 
 def choose(rows: Array, scores: Array, folds: NDArray[np.intp]) -> tuple[Method, float]:
     """Kind and penalty by which the scores of texts are foretold best when their fold is left out: the least squared
-    error, shape (n, n_directions) of the rows, one code per row in `folds`."""
+    error, shape (n, n_directions) of the rows, one code per row in `folds`, some of which are left out together."""
     errors: dict[tuple[Method, float], float] = {}
+    folds = np.unique(folds, return_inverse=True)[1] % MOST_FOLDS
     for fold in np.unique(folds):
         out = folds == fold
         for method, penalties in CANDIDATES.items():
@@ -164,7 +166,7 @@ def solve(rows: Array, scores: Array, method: Method, penalties: Sequence[float]
     if method == "ridge":
         alphas = np.array(penalties) * float((x**2).sum(axis=1).mean())
         targets = np.tile(y[:, None], len(penalties))
-        weights = Ridge(alpha=alphas, fit_intercept=False, solver="svd").fit(x, targets).coef_
+        weights = Ridge(alpha=alphas, fit_intercept=False, solver="cholesky").fit(x, targets).coef_
     else:
         most = float(np.abs(x.T @ y).max()) / len(y) / HALF
         alphas = np.array(penalties) * most

@@ -58,8 +58,8 @@ class Regression(NamedTuple):
     offset: np.ndarray  # shape (1,)
 
     def raw(self, vectors: np.ndarray) -> Array:
-        """Vectors (n, width) -> raw scores (n,)."""
-        return np.asarray(vectors.astype(np.float64) @ self.weights + self.offset[0])
+        """Vectors (n, width) -> raw scores (n,), each the same to the last bit whatever stands beside it."""
+        return np.asarray((vectors * self.weights).sum(axis=1) + self.offset[0])
 
 
 KIND = fitted.Kind(

@@ -1,0 +1,113 @@
+"""`undogmatic distill` and `fit=student`, on runs of the models that need no model file; the embeddings are fakes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.models.test_distilled import RUBRIC, fake_e5, lesson  # noqa: F401 (a fixture)
+from undogmatic.cli import main
+from undogmatic.config.door import composed
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.experiment import run_experiment
+from undogmatic.fit.distill import distil, report, show, together
+from undogmatic.fit.student import fit_student
+from undogmatic.models.distilled import Student
+from undogmatic.models.embeddings import E5Embeddings
+from undogmatic.report.words import Words
+from undogmatic.runs.folder import RunFolder
+
+COMMON = ("model=patterns", "tracking=none", "dataset=curated_development", "run.limit=60", "analysis=labelled")
+
+
+def made(folder: Path, *words: str) -> Path:
+    config, choices = composed([*COMMON, *words], ())
+    run_experiment(config, choices, folder)
+    (folder / ".hydra").mkdir()
+    (folder / ".hydra" / "config.yaml").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("runs") / "patterns")
+
+
+def test_a_run_is_distilled_into_a_student_that_judges_the_next_run(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "student.safetensors"
+    main(["distill", str(run), "--out", str(out)])
+    said = capsys.readouterr().out
+    assert "A student was fitted to 60 texts" in said and "patterns-1 (judge score)" in said
+    assert "surface judge" in said and "TF-IDF" in said and f"model=distilled model.path={out}" in said
+    about = Student.load(out, cache=False).about
+    assert about.intervals_of == "people" and about.n == 60 and about.rubric == "shame"
+    judged = RunFolder.open(str(made(tmp_path / "again", "model=distilled", f"model.path={out}")), "RUN")
+    verdicts = [judgment.outcome for judgment in judged.judgments]
+    assert all(verdict.interval[0] <= verdict.score <= verdict.interval[1] for verdict in verdicts)
+    assert np.ptp([verdict.score for verdict in verdicts]) > 0
+    with pytest.raises(ConfigError, match=r"was fitted for the rubric 'shame'.* uses 'verbosity'"):
+        made(tmp_path / "other", "model=distilled", f"model.path={out}", "rubric=trait/verbosity")
+
+
+def test_a_run_with_a_fit_holds_its_student_and_reports_it(tmp_path: Path) -> None:
+    folder = made(tmp_path / "run", "fit=student", "report.language=pt")
+    assert Student.load(folder / "student.safetensors", cache=False).about.n == 60
+    figures = json.loads((folder / "metrics.json").read_text())
+    assert {"student.teacher_spearman", "student.teacher_spearman_low", "student.coverage"} <= figures.keys()
+    page = (folder / "report.html").read_text()
+    assert "Um aluno foi ajustado a 60 textos" in page and "Onde o aluno se afasta" in page
+
+
+def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_texts() -> None:
+    fit = fit_student(lesson(labelled=80), E5Embeddings(), {})
+    result = report(fit, np.random.default_rng(0))
+    for language in ("en", "pt"):
+        words = Words(language, result.texts, "points", strict=True)
+        assert all(words.say(finding) for finding in result.findings)
+        assert all(words.metric(name) for name in result.metrics if not name.endswith(("_low", "_high")))
+    assert result.metrics["student.teacher_spearman"] == pytest.approx(fit.student.about.figures["teacher.spearman"])
+    assert set(result.tables["agreement"]["judge"]) == {"student", "teacher", "surface", "tfidf"}
+    show(result, RUBRIC)
+    blind = fit._replace(scores=np.random.default_rng(1).permutation(fit.scores))
+    assert abs(report(blind, np.random.default_rng(0)).metrics["student.teacher_spearman"]) < 0.4
+
+
+def test_a_table_of_verdicts_is_a_teacher_and_its_text_counts_once(tmp_path: Path) -> None:
+    taught = lesson()
+    table = pd.DataFrame({"id": range(90), "text": taught.texts, "judge_score": taught.scores, "human": taught.scores})
+    table.to_csv(tmp_path / "verdicts.csv", index=False)
+    distil([str(tmp_path / "verdicts.csv")], tmp_path / "s.safetensors", [], None, "overall")
+    assert Student.load(tmp_path / "s.safetensors", cache=False).about.figures["teacher.spearman"] > 0.9
+    table.assign(judge_score=table["judge_score"] * 3).drop(columns="human").to_csv(tmp_path / "wide.csv", index=False)
+    with pytest.raises(DataError, match=r"wide.csv: the verdict \d+ is of another rubric; rubric=shame runs from 0"):
+        distil([str(tmp_path / "wide.csv")], tmp_path / "w.safetensors", [], None, "overall")
+    twice = together([taught, lesson()], None)
+    assert len(twice.texts) == 90 and twice.scores.tolist() == taught.scores.tolist()
+
+
+def test_what_cannot_be_distilled_is_said_in_one_message(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "student.safetensors"
+    few = made(tmp_path / "few", "run.limit=10")
+    silent = made(tmp_path / "silent")
+    scores = pd.read_csv(silent / "judgments.jsonl", sep="\x00", header=None)[0].map(json.loads)
+    for record in scores:
+        record["outcome"] = {"kind": "failure", "reason": "refusal", "message": "no"}
+    (silent / "judgments.jsonl").write_text("\n".join(map(json.dumps, scores)) + "\n")
+    for source, words, message in (
+        (few, [], r"scored 10 different texts; a student needs at least 50"),
+        (silent, [], r"a run without a single score"),
+        (tmp_path / "nothing", [], r"RUN is .*nothing', which is not a folder"),
+        (run, ["rubric=trait/verbosity"], r"judged by the rubric 'shame', and a student is wanted for 'verbosity'"),
+        (run, ["embeddings=hub", "embeddings.path=x"], r"sentence-transformers|cannot be loaded"),
+    ):
+        with pytest.raises((ConfigError, DataError), match=message):
+            distil([str(source)], out, words, None, "overall")
+    with pytest.raises(ConfigError, match=r"nobody judged tone; it holds score on overall"):
+        distil([str(run)], out, [], None, "tone")
+    with pytest.raises(ConfigError, match=r"a student is a .safetensors file"):
+        distil([str(run)], tmp_path / "student.pkl", [], None, "overall")
+    assert not out.exists()

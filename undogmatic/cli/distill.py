@@ -1,0 +1,33 @@
+"""Holds `undogmatic distill`: fits a student to what a judge said, and reports how far the two agree."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from undogmatic.cli.doors import words
+from undogmatic.errors import ConfigError
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    distill = commands.add_parser("distill", help="fit a small, fast student to what a judge said in a run or a table")
+    what = "folders of runs, tables of verdicts with texts; and config overrides, e.g. embeddings=mixed"
+    distill.add_argument("overrides", nargs="+", metavar="RUN|FILE|KEY=VALUE", help=what)
+    distill.add_argument("--out", default="student.safetensors", help="where to save it (default: student.safetensors)")
+    distill.add_argument("--judge", help="whose scores, where there are several judges")
+    distill.add_argument("--criterion", default="overall", help="on which criterion (default: overall)")
+    own = "a folder of config groups of your own"
+    distill.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=own)
+    distill.set_defaults(run=_distill)
+
+
+def _distill(typed: argparse.Namespace) -> None:
+    from undogmatic.fit.distill import distil
+
+    sources = [word for word in typed.overrides if "=" not in word or Path(word).exists()]
+    typed.overrides = [word for word in typed.overrides if word not in sources]
+    if not sources:
+        raise ConfigError("RUN is missing: name the folder of a run, or a table of verdicts with their texts.")
+    distil(sources, Path(typed.out), words(typed), typed.judge, typed.criterion)

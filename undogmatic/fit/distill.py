@@ -1,0 +1,293 @@
+"""Distils a judge: reads what it said from runs or tables, fits a student to it, and reports how far the two agree.
+
+All figures are of texts that the student did not see when it was fitted (`fit.student`), with intervals over groups.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.config.build import Settings, build, settings
+from undogmatic.config.door import compose_config
+from undogmatic.datasets.table import TableOptions, read_table
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.fit.student import Fit, Lesson, fit_student
+from undogmatic.models.calls import Gateway, ReplyCache
+from undogmatic.models.distilled import embeddings_of
+from undogmatic.models.fitted import rubric_digest
+from undogmatic.readouts.base import shown_text
+from undogmatic.records.records import OVERALL, Item
+from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.rubric import Rubric
+from undogmatic.records.wordings import texts_beside
+from undogmatic.report.tables import MOST_ROWS, frame_blocks
+from undogmatic.report.words import Words
+from undogmatic.runs.folder import SCORES, WHOLE, RunFolder
+from undogmatic.safety import files
+from undogmatic.stats import means, surface
+from undogmatic.stats.checks import Index
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.proportion import proportion
+from undogmatic.stats.ranking import mean_absolute_error, spearman_interval
+
+FEWEST = 10
+"""Fewest texts of a condition for a row of its own."""
+FEWEST_LABELS = 20
+"""Fewest labels by people with which a student is compared."""
+MOST_COMPARED = 1500
+"""Most texts that the surface judge is fitted to; of more, whole groups are drawn at random."""
+TFIDF = 5
+"""The kernel of `surface.kernels` that is TF-IDF of character n-grams."""
+
+
+def distil(sources: Sequence[str], out: Path, overrides: Sequence[str], judge: str | None, criterion: str) -> None:
+    """Fit a student to what a judge said in runs or tables, write it and print the report. Raises ConfigError or
+    DataError, and has written nothing then."""
+    if out.suffix != ".safetensors":
+        raise ConfigError(f"`--out` is '{out}'; a student is a .safetensors file.")
+    files.check_writable(out)  # before anything is read at length
+    default = [] if any(word.startswith("embeddings=") for word in overrides) else ["embeddings=e5"]
+    chosen = settings(compose_config([*default, *overrides]))
+    named = any(word.startswith("rubric") for word in overrides)
+    rubric: Rubric | None = build(chosen.rubric, "rubric") if named else None
+    lessons = []
+    for source in sources:
+        if Path(source).expanduser().is_dir() or not Path(source).expanduser().exists():
+            lessons.append(of_run(RunFolder.open(source, "RUN", (*WHOLE, SCORES)), judge, criterion))
+        else:
+            lessons.append(of_table(source, rubric or build(chosen.rubric, "rubric"), judge, criterion))
+    fit, result = taught(together(lessons, rubric), chosen)
+    fit.student.save(out)
+    show(result, fit.lesson.rubric, chosen.report.language)
+    print(f"written to {out}; use it with: model=distilled model.path={out}")
+
+
+def taught(lesson: Lesson, chosen: Settings) -> tuple[Fit, AnalysisResult]:
+    """A student of the lesson on the config's embeddings, with what is to be reported of it."""
+    lesson.check()
+    embeddings, engine = embeddings_of(chosen.embeddings, "embeddings"), build(chosen.engine, "engine")
+    cache = ReplyCache(engine.cache_dir) if engine.cache else None
+    embeddings.connect(Gateway(cache))
+    try:
+        fit = fit_student(lesson, embeddings, chosen.embeddings)
+    finally:
+        if cache is not None:
+            cache.close()
+            embeddings.cache = None
+    return fit, report(fit, np.random.default_rng(chosen.seed))
+
+
+class StudentFit:
+    """Fits a student when a run's items are judged, as `undogmatic distill` does afterwards.
+
+    Args:
+        out: Its file, in the run's folder.
+        judge: Whose scores, where the run has several judges.
+        criterion: On which criterion.
+    """
+
+    def __init__(self, out: str = "student.safetensors", judge: str | None = None, criterion: str = OVERALL) -> None:
+        if Path(out).name != out or not out.endswith(".safetensors"):
+            raise ConfigError(f"`fit.out` is {out!r}; it is the name of a .safetensors file in the run's folder.")
+        self.out, self.judge, self.criterion = out, judge, criterion
+
+    def __call__(self, items: Sequence[Item], frame: pd.DataFrame, chosen: Settings, folder: Path) -> AnalysisResult:
+        """The report on a student of what the long table of a run says of its items. Raises DataError."""
+        rubric: Rubric = build(chosen.rubric, "rubric")
+        rows = frame[(frame["repeat"] == 0) & (frame["criterion"] == self.criterion) & frame["error"].isna()]
+        judges = [self.judge] if self.judge is not None else list(rows["judge"].unique())
+        if len(judges) > 1:
+            raise ConfigError(f"the run has several judges ({', '.join(judges)}). Name one: fit.judge=NAME.")
+        scores = rows[rows["judge"].isin(judges)].set_index("item_id")["score"]
+        teacher = f"{judges[0] if judges else self.judge} ({chosen.model.get('_target_', '').rpartition('.')[2]})"
+        fit, result = taught(together([_lesson(items, scores, rubric, teacher, self.criterion)], None), chosen)
+        fit.student.save(folder / self.out)
+        return result
+
+
+def of_run(run: RunFolder, judge: str | None, criterion: str) -> Lesson:
+    """What a judge said in a run, by the first time that it was asked. Raises ConfigError or DataError."""
+    voices = [voice for voice in run.voices() if judge in (None, voice[0]) and voice[1] == criterion]
+    if not voices:
+        known = ", ".join(f"{name} on {said}" for name, said in run.voices())
+        raise ConfigError(f"{run.named}, where {judge or 'nobody'} judged {criterion}; it holds {known}.")
+    if len(voices) > 1:
+        raise ConfigError(f"{run.named}, with the judges {', '.join(v[0] for v in voices)}. Name one: --judge NAME.")
+    model = run.voices()[voices[0]].provenance.model
+    scores = run.first_scores(*voices[0])
+    return _lesson(run.items(), scores, run.rubric, f"{model} (judge {voices[0][0]})", criterion, run.named)
+
+
+def _lesson(
+    items: Sequence[Item], scores: pd.Series, rubric: Rubric, teacher: str, criterion: str, named: str = "the run"
+) -> Lesson:
+    scores = scores.dropna()
+    if scores.empty:
+        raise DataError(f"{named}, a run without a single score, so that there is nothing to learn from it.")
+    kept = [item for item in items if item.id in scores.index]
+    labels = [np.nan if (label := item.labelled(criterion)) is None else label for item in kept]
+    texts = [shown_text(item, rubric) for item in kept]
+    told = scores.reindex([item.id for item in kept]).to_numpy(dtype=np.float64)
+    return Lesson(kept, texts, told, np.array(labels, dtype=np.float64), rubric, teacher)
+
+
+def of_table(source: str, rubric: Rubric, judge: str | None, criterion: str) -> Lesson:
+    """What a judge said in a table of verdicts, whose numbers are on the rubric's scale. Raises ConfigError or
+    DataError."""
+    table = read_table(source, TableOptions())
+    judges = [name for name in table.judges if judge in (None, name)]
+    if len(judges) != 1:
+        raise ConfigError(f"{source} holds the judges {', '.join(table.judges)}. Name one of them: --judge NAME.")
+    if table.kind != "numeric" or not table.has_texts:
+        lacks = "its verdicts are no numbers" if table.kind != "numeric" else "it has no column with the judged texts"
+        raise DataError(f"{source}: {lacks}, and a student learns numbers from texts.")
+    own = table.of(judges[0], criterion if criterion in table.criteria else table.criteria[0])
+    verdicts, people = own.first().dropna(subset=["verdict"]), own.consensus()
+    for what, values in (("verdict", verdicts["verdict"]), ("label", people)):
+        if len(wrong := values[(values < rubric.minimum) | (values > rubric.maximum)]):
+            scale = f"rubric={rubric.name} runs from {rubric.minimum:g} to {rubric.maximum:g}"
+            raise DataError(
+                f"{source}: the {what} {wrong.iloc[0]:g} is of another rubric; {scale}. Name it: rubric=..."
+            )
+    about = table.items.reindex(verdicts["item"])
+    rows = zip(verdicts["item"], about["text"].fillna(""), about["group"], verdicts["verdict"], strict=True)
+    known = [
+        (Item(id=i, inputs={"text": t}, metadata={"group": g}), s, people.get(i, np.nan))
+        for i, t, g, s in rows
+        if t.strip()
+    ]
+    if not known:
+        raise DataError(f"{source}: no text in it has a verdict, so that there is nothing to learn from it.")
+    items, scores, labels = zip(*known, strict=True)
+    texts = [item.text for item in items]
+    return Lesson(items, texts, np.array(scores, dtype=float), np.array(labels, dtype=float), rubric, judges[0])
+
+
+def together(lessons: Sequence[Lesson], rubric: Rubric | None) -> Lesson:
+    """Several lessons as one, each text once: with the mean of what was said of it. Raises ConfigError where they are
+    of different rubrics, or not of this one."""
+    wanted = rubric or lessons[0].rubric
+    for each in lessons:
+        if rubric_digest(each.rubric) != rubric_digest(wanted):
+            what = (
+                f"{each.teacher} judged by the rubric {each.rubric.name!r}, and a student is wanted for {wanted.name!r}"
+            )
+            raise ConfigError(f"{what} (or for another scale of it). Distil runs of one rubric.")
+    numbers = {"score": np.concatenate([each.scores for each in lessons])}
+    numbers["label"] = np.concatenate([each.labels for each in lessons])
+    texts = [text for each in lessons for text in each.texts]
+    mean = pd.DataFrame(numbers).groupby(np.array(texts, dtype=object), sort=False).mean()
+    first = {text: item for each in lessons for item, text in zip(each.items, each.texts, strict=True)}
+    ids = [first[text].id for text in mean.index]
+    twice = {each for each, n in Counter(ids).items() if n > 1}  # of two runs; an author may be named in the id
+    items = [
+        first[text].model_copy(update={"id": f"{own}-{n}"}) if own in twice else first[text]
+        for n, (own, text) in enumerate(zip(ids, mean.index, strict=True))
+    ]
+    teacher = " + ".join(dict.fromkeys(each.teacher for each in lessons))
+    return Lesson(items, list(mean.index), mean["score"].to_numpy(), mean["label"].to_numpy(), wanted, teacher)
+
+
+def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
+    """How far a student agrees with its teacher and with people, beside the surface judge and TF-IDF; and where it
+    departs from its teacher."""
+    tell, lesson, about = Telling("student"), fit.lesson, fit.student.about
+    codes, span = pd.factorize(np.array(fit.groups, dtype=object))[0], lesson.rubric.maximum - lesson.rubric.minimum
+    tell.say(
+        "fitted", teacher=lesson.teacher, n=about.n, groups=int(codes.max()) + 1, embeddings=about.embeddings_name,
+        method=about.method.replace(" ", "_"), penalty=about.penalty, held_out=about.held_out,
+    )  # fmt: skip
+    drawn = _drawn(codes, rng)
+    kernels = surface.kernels([lesson.texts[n] for n in drawn])
+    rows = []
+    for truth, values in (("teacher", lesson.scores), ("people", lesson.labels)):
+        known = np.isfinite(values)
+        if known.sum() < FEWEST_LABELS or np.ptp(values[known]) == 0:
+            tell.say("no_people", n=int(known.sum()), needed=FEWEST_LABELS)
+            continue
+        judges = {"student": fit.scores} | ({"teacher": lesson.scores} if truth == "people" else {})
+        inside = known[drawn]
+        for name, own in (("surface", kernels), ("tfidf", kernels[TFIDF : TFIDF + 1])):
+            said = np.full(len(values), np.nan)
+            cut = [kernel[np.ix_(inside, inside)] for kernel in own]
+            said[drawn[inside]] = surface.predict(cut, values[drawn[inside]], codes[drawn[inside]], rng)
+            judges[name] = said
+        for name, said in judges.items():
+            both = known & np.isfinite(said)
+            if np.ptp(said[both]) == 0:
+                continue
+            order = spearman_interval(said[both], values[both], rng, groups=codes[both])
+            error = mean_absolute_error(values[both], said[both], groups=codes[both], span=span)
+            rows.append({"judge": name, "against": truth, "n": int(both.sum())} | _ends(order, "spearman"))
+            rows[-1] |= _ends(error, "mae")
+            if name == "student":
+                tell.number(order, f"{truth}_spearman")
+                tell.number(error, f"{truth}_error")
+                tell.say(truth, n=int(both.sum()), spearman=order.value, order=(order.low, order.high),
+                         error=error.value, size=(error.low, error.high))  # fmt: skip
+    people = about.intervals_of == "people"
+    values = lesson.labels if people else lesson.scores
+    known = np.isfinite(values)
+    covered = proportion(((fit.low <= values) & (values <= fit.high))[known], groups=codes[known])
+    tell.number(covered, "coverage")
+    width = float((fit.high - fit.low).mean())
+    tell.say(f"covered_{about.intervals_of}", nominal=about.coverage, coverage=covered.value,
+             interval=(covered.low, covered.high), n=int(known.sum()), width=width)  # fmt: skip
+    tell.tables["agreement"] = pd.DataFrame(rows)
+    if (departs := _departures(fit, codes, span)) is not None:
+        tell.tables["departs"] = departs
+    if len(drawn) < len(codes):
+        tell.say("drawn", n=len(drawn), total=len(codes))
+    told = tell.result(headline="student.teacher_spearman", texts=texts_beside(StudentFit))
+    return replace(told, relative=True)
+
+
+def _drawn(codes: Index, rng: np.random.Generator) -> Index:
+    """The places of at most MOST_COMPARED texts, whole groups of them."""
+    order = rng.permutation(int(codes.max()) + 1)
+    sizes = np.bincount(codes)[order].cumsum()
+    kept = np.isin(codes, order[sizes <= max(MOST_COMPARED, sizes[0])])
+    return np.flatnonzero(kept)
+
+
+def _departures(fit: Fit, codes: Index, span: float) -> pd.DataFrame | None:
+    """Student less teacher, by condition and by thirds of the teacher's score and of the text's length."""
+    lesson, rows = fit.lesson, []
+    lengths = np.array([len(text) for text in lesson.texts])
+    kinds = {"condition": np.array([item.condition or "" for item in lesson.items], dtype=object)}
+    for name, numbers in (("score", lesson.scores), ("characters", lengths)):
+        ends = np.unique(np.quantile(numbers, [0, 1 / 3, 2 / 3, 1]))
+        places = np.clip(np.searchsorted(ends, numbers, side="right") - 1, 0, max(0, len(ends) - 2))
+        kinds[name] = np.array([f"{ends[k]:g} – {ends[min(k + 1, len(ends) - 1)]:g}" for k in places], dtype=object)
+    for kind, values in kinds.items():
+        for value in sorted(set(values) - {""}):
+            own = values == value
+            if own.sum() < FEWEST:
+                continue
+            off = (fit.scores - lesson.scores)[own]
+            mean = means.interval(off, groups=codes[own], bounds=(-span, span))
+            rows.append({"by": kind, "value": value, "n": int(own.sum())} | _ends(mean, "difference"))
+            rows[-1] |= {"mae": float(np.abs(off).mean())}
+    return pd.DataFrame(rows) if rows else None
+
+
+def _ends(estimate: Estimate, name: str) -> dict[str, Any]:
+    return {name: estimate.value, f"{name}_interval": (estimate.low, estimate.high)}
+
+
+def show(result: AnalysisResult, rubric: Rubric, language: str = "en") -> None:
+    """Print the report: sentences, then tables."""
+    from undogmatic.report.terminal import put
+
+    words = Words(language, result.texts, rubric.wordings[language].unit if language in rubric.wordings else None)
+    put([words.say(finding) for finding in result.findings])
+    for name, frame in result.tables.items():
+        for block in frame_blocks(frame.head(MOST_ROWS), words, result.name, name, Path()):
+            put(table=block)  # type: ignore[arg-type]
