@@ -282,11 +282,11 @@ class Grammar:
         while True:  # a list goes on behind a court only with another court
             values, end = self._list(read, plain, following, left)
             beside, at = self._beside(read, plain, end, len(values))
-            marks = [*before, *beside]
+            marks = [*beside, *before]
             if (cited and not beside) or (doubtful and not marks and self._court_before(plain, head.start()) is None):
                 break
             cited += self._made(read, marks, values, [m.court for m in beside if not m.written], (head.start(), at))
-            if not beside or (more := self._next(read, plain, at)) is None:
+            if not beside or (more := self._next(read, plain, at, heads=False)) is None:
                 break
             following = more
         return cited, cited[-1].end if cited else 0
@@ -344,11 +344,11 @@ class Grammar:
             values.append(following.value)
             at = following.end
 
-    def _next(self, read: _Read, plain: str, at: int) -> _Number | None:
-        """The number with which a list goes on."""
+    def _next(self, read: _Read, plain: str, at: int, heads: bool = True) -> _Number | None:
+        """The number with which a list goes on; before it may stand its head again, unless `heads` is false."""
         if (between := self._between.match(plain, at)) is None:
             return None
-        start, head = between.end(), self._heads.match(plain, between.end())
+        start, head = between.end(), self._heads.match(plain, between.end()) if heads else None
         if head is not None and self._of_head[_which(head)][0] == read.key:  # "Súmula 5 e Súmula 7 do STJ"
             start = head.end() + plain.startswith(" ", head.end())
         if sign := self._sign.match(plain, start):
