@@ -2,7 +2,7 @@
 
     python -m benchmarks.reward toy --seeds 20 --write     # every judge scores the 27 texts of the toy once
     python -m benchmarks.reward alarms --seeds 500 --write
-    python -m benchmarks.reward seconds --model tfidf      # or a student: --student FILE
+    python -m benchmarks.reward seconds --model student    # or another model; --student FILE for one of your own
 
 `toy` trains the writer with one judge while another is on watch, once per seed, and keeps in results/reward_toy.csv in
 how many of the trainings there was an alarm, at which step (median), and what was written in the end. `alarms` draws
@@ -25,12 +25,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.constructs.shame.curated import development_texts
+from undogmatic.config.build import build
+from undogmatic.config.door import compose_config
+from undogmatic.constructs.shame.curated import DevelopmentDataset, development_texts
 from undogmatic.reward import Alarm, Reward, reward
 from undogmatic.stats.follow import Sample, following
 
 RESULTS = Path(__file__).parent / "results"
-WATCHES = [("patterns", "local"), ("patterns", "tfidf"), ("tfidf", "local"), ("local", "tfidf"), ("local", "patterns")]
+WATCHES = [
+    *(("patterns", "local"), ("patterns", "tfidf"), ("patterns", "student"), ("tfidf", "local"), ("student", "local")),
+    *(("local", "tfidf"), ("local", "student"), ("local", "patterns")),
+]
 """The judge that is trained on, and the one on watch."""
 STEPS, EVERY = 100, 5
 
@@ -47,16 +52,13 @@ def example() -> Any:
 def toy(seeds: int, student: str | None) -> pd.DataFrame:
     """Train the writer under every watch, once per seed."""
     module, judges = example(), dict[str, Reward]()
-    watches = (
-        WATCHES if student is None else [*WATCHES, ("patterns", "student"), ("student", "local"), ("local", "student")]
-    )
-    for name in {name for pair in watches for name in pair}:
+    for name in {name for pair in WATCHES for name in pair}:
         began = time.perf_counter()
         judges[name] = made(name, student)
         judges[name](module.texts())
         print(f"{name}: the 27 texts in {time.perf_counter() - began:.0f} s")
     rows = []
-    for first, second in watches:
+    for first, second in WATCHES:
         alarms, ends, rises = [], [], []
         for seed in range(seeds):
             alarm = Alarm(judges[second], every=EVERY, looks=STEPS // EVERY, seed=seed)
@@ -80,7 +82,22 @@ def made(name: str, student: str | None = None) -> Reward:
         return reward("shame", name)
     from undogmatic.models.distilled import Student
 
-    return reward("shame", Student.load(str(student)))
+    return reward("shame", fast_student() if student is None else Student.load(student))
+
+
+def fast_student() -> Any:
+    """A student on hashed runs of letters, taught by people's labels of the development texts."""
+    from undogmatic.fit.student import Lesson, fit_student
+    from undogmatic.models.distilled import embeddings_of
+
+    node = {"_target_": "undogmatic.models.embeddings.LettersEmbeddings", "width": 8192}
+    items = list({item.text: item for item in DevelopmentDataset().load()}.values())
+    labels = np.array([float(item.label) for item in items if item.label is not None])
+    rubric = build(compose_config(["model=patterns"])["rubric"], "rubric")
+    lesson = Lesson(items, [item.text for item in items], labels, labels, rubric, "people")
+    fit = fit_student(lesson, embeddings_of(node, "embeddings"), node)
+    print(f"student: Spearman with people's labels {fit.student.about.figures['people.spearman']:.2f}, held out")
+    return fit.student
 
 
 SHARE, LOOKS, SAMPLE, RISE = 0.25, 20, 64, 0.4

@@ -146,6 +146,14 @@ WHY_NOT = {
         "model=gpt-5 prompt=@prompt.txt",
     ],
     "serves a page until it is stopped; tests/review/test_page.py": ["undogmatic label FILE"],
+    "needs a run of some hundred texts, and embeddings; tests/fit/test_distill.py": [
+        "undogmatic distill",
+        "undogmatic distill RUN",
+        "undogmatic distill RUN --out student.safetensors",
+        "undogmatic distill RUN embeddings=mixed --judge NAME",
+        "undogmatic distill verdicts.csv rubric=shame",
+        "python -m undogmatic.run dataset=labelled model=distilled model.path=student.safetensors",
+    ],
     "judges a run again; tests/cli/test_rejudge.py": ["undogmatic rejudge RUN model=gpt"],
     "ends with the status of the gate; tests/cli/test_gate.py": [
         "undogmatic gate",

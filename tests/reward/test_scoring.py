@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import undogmatic
@@ -27,7 +28,7 @@ def chat(text: Any, role: str = "assistant") -> list[dict[str, Any]]:
 
 
 def test_it_has_the_signature_of_trainers_and_pays_less_for_a_worse_score() -> None:
-    made = reward("shame", "patterns")
+    made = pickle.loads(pickle.dumps(reward("shame", "patterns")))  # trainers hand it to other processes
     columns = {"prompts": ["p"] * 2, "completion_ids": [[1], [2]], "trainer_state": SimpleNamespace(global_step=3)}
     found = made(completions=[NAKED, EXPLAINED], **columns)
     assert found == [-undogmatic.score_text(text, ["model=patterns"]).score / 100 for text in (NAKED, EXPLAINED)]  # type: ignore[operator]
@@ -107,6 +108,23 @@ def test_the_lower_limit_and_the_doubt_lower_the_reward() -> None:
     top = better.maximum
     ends = SimpleNamespace(score=top, interval=(top / 2, top))
     assert reward(better, lambda texts: [ends] * len(texts), use="lower").one(NAKED) == 0.5
+
+    class Student:
+        """As `models.distilled` has it."""
+
+        def check(self, rubric: Any) -> None:
+            if rubric.name != "shame":
+                raise ConfigError(f"a student of another rubric than {rubric.name}")
+
+        def placed(self, texts: list[str]) -> Any:
+            return tuple(np.array([[40.0, np.nan], [30, np.nan], [70, np.nan], [9, 9]])[:, : len(texts)])
+
+        score = None
+
+    student = reward("shame", Student(), use="lower")
+    assert (student([NAKED, EXPLAINED]), dict(student.counts)) == ([-0.7, -1.0], {"scored": 1, "unparseable": 1})
+    with pytest.raises(ConfigError, match="another rubric"):
+        reward("coherence", Student(), completion="response")
     for verdict, value in (
         (Verdict(score=40, confidence=75), -0.45),
         (Verdict(score=40, uncertainty="medium"), -0.5),

@@ -105,3 +105,10 @@ def test_groups_widen_intervals(rng: Rng) -> None:
     y = x + np.repeat(rng.normal(size=20), 5)
     found = [sure(rival.slope(x, y, 0.95, groups)) for groups in (None, np.arange(100) // 5)]
     assert all(b.high - b.low > 1.5 * (a.high - a.low) for a, b in combinations(found, 2))
+
+
+def test_what_is_left_of_an_agreement_is_no_more_than_1(rng: Rng) -> None:
+    said = rng.normal(size=(30, 1))
+    for judge in (said, said + rng.normal(0, 0.05, said.shape)):
+        left = rival.at_equal(rival.voice(judge), rival.voice(said), [rng.normal(size=(30, 3))], "rank", 0.95, None)
+        assert left is not None and -1 <= left.low <= left.value <= left.high <= 1

@@ -37,10 +37,10 @@ SETTING = {
     "level": ("P", "confidence level of the intervals (default: 0.95)"),
     "least": ("K", "least agreement beyond chance of a believed judge (default: 0.4)"),
     "margin": ("D", 'differences up to this do not matter; without it "no difference" is never claimed'),
-    "prevalence": ("P", 'share of "pass" where the judge will be used'),
+    "prevalence": ("P", 'share of "pass" where the judge will be used (default: that of the labels)'),
     "alpha": ("P", "how often the judge may be wrong where it decides alone (default: 0.1)"),
     "delta": ("P", "with what probability that may fail (default: 0.05)"),
-    "seed": ("N", "of all that is drawn (default: 0)"),
+    "seed": ("N", "seed of every random draw (default: 0)"),
 }
 """What is asked of the check: the options of `CheckOptions`."""
 
@@ -57,16 +57,25 @@ def add(commands: Any) -> None:
     for name, (metavar, what) in SETTING.items():
         kind: type = int if name == "seed" else float
         setting.add_argument(f"--{name}", metavar=metavar, type=kind, help=what.replace("%", "%%"))
-    leave = "a column that is no rival explanation and no slice"
-    setting.add_argument("--ignore", action="append", metavar="C", help=leave)
+    leave = "a column to leave out: no rival explanation and no slice; once for each column"
+    setting.add_argument("--ignore", action="append", metavar="COLUMN", help=leave)
     shown = parser.add_argument_group("what is written")
-    shown.add_argument("--language", choices=languages(), default="en", help="of what is said (default: en)")
-    shown.add_argument("--report", metavar="DIR", help="a folder for report.html, report.md, figures and tables")
-    shown.add_argument("--card", action="append", metavar="FILE", help="a trust card: .json, .md, .html or .svg")
+    shown.add_argument(
+        "--language", choices=languages(), default="en", help="language of all that is written (default: en)"
+    )
+    shown.add_argument(
+        "--report", metavar="DIR", help="write report.html, report.md, figures and tables into this folder"
+    )
+    shown.add_argument(
+        "--card",
+        action="append",
+        metavar="FILE",
+        help="write a trust card: .json, .md, .html or .svg; once for each file",
+    )
     shown.add_argument("--json", action="store_true", help="print all that was found as JSON")
-    shown.add_argument("--use", help="of the card: what the judge is to be used for")
-    shown.add_argument("--expires", type=int, metavar="DAYS", help="of the card: for how long (default: 180)")
-    known = "of the card: what is known of the judge, e.g. model=gpt-5 prompt=@prompt.txt (@: what is in the file)"
+    shown.add_argument("--use", metavar="TEXT", help="what the card says that the judge is used for")
+    shown.add_argument("--expires", type=int, metavar="DAYS", help="how long the card holds (default: 180)")
+    known = "what the card is bound to, e.g. model=gpt-5 prompt=@prompt.txt (@: the text of a file)"
     shown.add_argument("--judge-config", action="append", nargs="+", default=[], metavar="KEY=VALUE", help=known)
     parser.set_defaults(run=run)
 
@@ -77,7 +86,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     for name, what in READING.items():
         several: dict[str, Any] = {"action": "append"} if name in ("judge", "human", "text", "system") else {}
         reading.add_argument(
-            f"--{name.replace('_', '-')}", metavar="C" if "column" in what else "X", help=what, **several
+            f"--{name.replace('_', '-')}", metavar="COLUMN" if "column" in what else "X", help=what, **several
         )
 
 

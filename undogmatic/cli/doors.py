@@ -38,7 +38,12 @@ def add(commands: Any) -> None:
 
     calibrate = commands.add_parser("calibrate", help="fit a score calibration on labelled development texts")
     calibrate.add_argument("--data", help="labelled file (default: shipped development texts)")
-    calibrate.add_argument("--method", choices=("linear", "isotonic", "platt", "content_free"), default="isotonic")
+    calibrate.add_argument(
+        "--method",
+        choices=("linear", "isotonic", "platt", "content_free"),
+        default="isotonic",
+        help="what is fitted (default: isotonic)",
+    )
     calibrate.add_argument("--out", default="calibration.json", help="where to save it (default: calibration.json)")
     add_words(calibrate, "readout=logprobs")
     calibrate.set_defaults(run=_fit)
@@ -72,8 +77,8 @@ def add(commands: Any) -> None:
 
     ui = commands.add_parser("ui", help="start the MLflow UI on the runs of this folder")
     ui.add_argument("--uri", help="tracking store (default: sqlite:///mlruns/mlflow.db)")
-    ui.add_argument("--port", type=int, default=5000)
-    ui.add_argument("--host", default="127.0.0.1")
+    ui.add_argument("--port", type=int, default=5000, metavar="N", help="port of the server (default: 5000)")
+    ui.add_argument("--host", default="127.0.0.1", help="address that it listens on (default: 127.0.0.1)")
     ui.set_defaults(run=lambda given: serve(given.uri, given.port, given.host))
 
 

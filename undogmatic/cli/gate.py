@@ -22,14 +22,18 @@ def add(commands: Any) -> None:
         "gate", help="whether a trust card or a run meets thresholds, for continuous integration", epilog=STATUSES
     )
     parser.add_argument("target", metavar="CARD|RUN", help="a card that `undogmatic check` wrote, or a run's folder")
-    now = "a setting of the judge that runs now, e.g. model=gpt-5 prompt=@prompt.txt (@: what is in the file)"
+    now = "a setting of the judge that runs now, e.g. model=gpt-5 prompt=@prompt.txt (@: the text of a file)"
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=now)
     parser.add_argument("--config", metavar="FILE", help="what is demanded (default: undogmatic-gate.yaml)")
     data = "labels and items as they are now, read as they were for the card; once for each file"
     parser.add_argument("--data", action="append", metavar="FILE", help=data)
-    parser.add_argument("--junit", metavar="FILE", help="write JUnit XML")
-    parser.add_argument("--markdown", metavar="FILE", help="write Markdown, for a comment")
-    parser.add_argument("--language", choices=languages(), help="of what is said (default: the card's, else en)")
+    parser.add_argument("--junit", metavar="FILE", help="write the outcome as JUnit XML")
+    parser.add_argument(
+        "--markdown", metavar="FILE", help="write the outcome as Markdown, e.g. for a comment on a pull request"
+    )
+    parser.add_argument(
+        "--language", choices=languages(), help="language of what is printed (default: the card's, else en)"
+    )
     parser.error = partial(_refuse, parser)
     parser.set_defaults(run=run, refuse=parser.error)
 

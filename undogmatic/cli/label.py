@@ -19,17 +19,27 @@ def add(commands: Any) -> None:
         "--scale", help="1-5, 0..100 (any number between), bad<ok<good or pass,fail (default: pass,fail)"
     )
     label.add_argument("--rubric", metavar="YAML", help="take scale and question from a rubric's file")
-    label.add_argument("--question", help="what is asked about each item")
-    label.add_argument("--rater", help="whose labels they are (default: the name of this user)")
-    label.add_argument("--text", action="append", default=[], metavar="COLUMN", help="a column that is shown")
-    label.add_argument("--item", metavar="COLUMN", help="the column with the ids of the items")
+    label.add_argument(
+        "--question", metavar="TEXT", help="what is asked about each item (default: the rubric's question)"
+    )
+    label.add_argument("--rater", metavar="NAME", help="whose labels they are (default: the name of this user)")
+    label.add_argument(
+        "--text",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="a column that is shown; once for each (default: recognised)",
+    )
+    label.add_argument("--item", metavar="COLUMN", help="the column with the ids of the items (default: recognised)")
     tells = "a column that is shown once the item is labelled, e.g. the judge's verdict"
     label.add_argument("--reveal", action="append", default=[], metavar="COLUMN", help=tells)
-    label.add_argument("--out", help="where the labels are kept (default: FILE with .labels.csv for its suffix)")
-    label.add_argument("--random", type=int, metavar="N", help="so many items drawn at random instead of all")
-    label.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
-    label.add_argument("--language", choices=("en", "pt"), default="en")
-    label.add_argument("--port", type=int, default=0, help="default: a free one")
+    label.add_argument(
+        "--out", metavar="FILE", help="where the labels are kept (default: FILE with .labels.csv for its suffix)"
+    )
+    label.add_argument("--random", type=int, metavar="N", help="label N items drawn at random instead of all")
+    label.add_argument("--seed", type=int, default=0, metavar="N", help="seed of that draw (default: 0)")
+    label.add_argument("--language", choices=("en", "pt"), default="en", help="language of the page (default: en)")
+    label.add_argument("--port", type=int, default=0, metavar="N", help="port of the page (default: a free one)")
     label.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     label.set_defaults(run=_label)
 

@@ -27,7 +27,9 @@ def add(commands: Any) -> None:
     """Add the command."""
     rejudge = commands.add_parser("rejudge", help="ask another judge about the items of a run, and compare the two")
     rejudge.add_argument("run_folder", metavar="RUN", help="the run's folder; its items must be what they were")
-    rejudge.add_argument("--margin", type=float, help="a difference of verdicts up to this does not matter")
+    rejudge.add_argument(
+        "--margin", type=float, metavar="D", help="a difference of verdicts up to this does not matter"
+    )
     add_words(rejudge, "model=gpt run.repeats=3")
     rejudge.set_defaults(run=_rejudge)
 

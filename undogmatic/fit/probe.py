@@ -16,10 +16,10 @@ from scipy import linalg, stats
 from undogmatic.datasets.tabular import check_labels
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.base import Model, Pieces, View, cut
-from undogmatic.models.fitted import Calibration, rubric_digest
+from undogmatic.models.fitted import Calibration, Regression, kernel, rubric_digest
 from undogmatic.readouts import probe as probes
 from undogmatic.readouts.base import shown_text
-from undogmatic.readouts.probe import Probe, Regression, Sieve
+from undogmatic.readouts.probe import Probe, Sieve
 from undogmatic.records.records import Item, digest, text_mark
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
@@ -71,7 +71,7 @@ def fit_regression(features: np.ndarray, labels: np.ndarray, copies: np.ndarray 
     places = (np.arange(THRESHOLDS) + 0.5) / THRESHOLDS
     above = (labels[:, None] > np.quantile(labels, places, method="inverted_cdf")).astype(np.float64)
     bias = above.mean(axis=0)
-    dual = np.linalg.solve(probes.kernel(rows, rows, decay) + PENALTY * np.eye(n), above - bias)
+    dual = np.linalg.solve(kernel(rows, rows, decay) + PENALTY * np.eye(n), above - bias)
     return Regression(mean, scale, components, supports, dual, bias, np.array([decay]), np.array([STEEPNESS]))
 
 

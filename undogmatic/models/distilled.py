@@ -39,7 +39,7 @@ class About(Record):
     embeddings: dict[str, Any]  # the config that makes them
     embeddings_name: str
     embeddings_digest: str
-    method: Literal["ridge", "elastic net"]
+    method: Literal["ridge", "elastic net", "kernel ridge"]
     penalty: float
     texts: tuple[str, ...]  # marks of the texts that it was fitted to, sorted
     n: int
@@ -51,15 +51,15 @@ class About(Record):
     arrays: str = ""  # digest of the arrays, against damage
 
 
-class Regression(NamedTuple):
-    """What is linear in the embeddings; its value is in units of the rubric's scale."""
+class Linear(NamedTuple):
+    """What is linear in the embeddings; its raw score is in units of the rubric's scale."""
 
     weights: np.ndarray  # shape (width,)
     offset: np.ndarray  # shape (1,)
 
-    def raw(self, vectors: np.ndarray) -> Array:
-        """Vectors (n, width) -> raw scores (n,), each the same to the last bit whatever stands beside it."""
-        return np.asarray((vectors * self.weights).sum(axis=1) + self.offset[0])
+    def raw(self, features: np.ndarray) -> Array:
+        """Vectors (n, width) -> raw scores (n,)."""
+        return np.asarray(features.astype(np.float64) @ self.weights + self.offset[0])
 
 
 KIND = fitted.Kind(
@@ -68,7 +68,8 @@ KIND = fitted.Kind(
     make="undogmatic distill RUN",
     record=About,
     format=FORMAT,
-    axes={"weights": "f", "offset": "1"},
+    axes=fitted.KERNEL_AXES | {"weights": "f", "offset": "1"},
+    sets=(Linear._fields, fitted.Regression._fields),
 )
 
 
@@ -77,7 +78,7 @@ class Student:
     """A fitted student with its embeddings."""
 
     about: About
-    regression: Regression
+    regression: Linear | fitted.Regression
     calibration: Calibration
     embeddings: Embeddings
 
@@ -90,9 +91,10 @@ class Student:
         """
         file = Path(path).expanduser()
         about, arrays = fitted.load(KIND, file)
+        kind: Any = Linear if "weights" in arrays else fitted.Regression
         made = cls(
             about,
-            Regression(arrays["weights"], arrays["offset"]),
+            kind(*(arrays[name] for name in kind._fields)),
             fitted.calibration(arrays),
             embeddings_of(about.embeddings, f"{file}: embeddings"),
         )
@@ -109,7 +111,7 @@ class Student:
 
     def save(self, path: Path) -> None:
         """Write the file; the same student gives the same bytes."""
-        fitted.save(KIND, self.about, fitted.in_types(KIND, self.calibration, self.regression), path)
+        fitted.save(KIND, self.about, fitted.in_types(self.calibration, self.regression), path)
 
     def check(self, rubric: Rubric, where: str = "this student") -> None:
         """Raise ConfigError if it was fitted for another rubric, or for another scale of this one."""

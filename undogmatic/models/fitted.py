@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import ValidationError
+from scipy import special
 
 from undogmatic.config.build import explain
 from undogmatic.errors import ConfigError
@@ -54,6 +55,39 @@ class Calibration(NamedTuple):
         return Placed(scores, np.clip(low, *ends), np.clip(high, *ends), sd)
 
 
+class Regression(NamedTuple):
+    """Ordinal kernel ridge regression on the main directions of the features.
+
+    For each of several thresholds it predicts whether the label lies above; each prediction is sharpened by a logistic
+    curve, and their mean, between 0 and 1, is the raw score: the expected rank of the text among the fitted ones.
+    """
+
+    mean: np.ndarray  # of the features, shape (n_features,)
+    scale: np.ndarray  # of the features, shape (n_features,)
+    components: np.ndarray  # main directions of the standardised features, (n_components, n_features), half precision
+    supports: np.ndarray  # the fitted texts in these directions, shape (n, n_components), half precision
+    dual: np.ndarray  # one weight per fitted text and threshold, shape (n, n_thresholds)
+    bias: np.ndarray  # share of labels above each threshold, (n_thresholds,); predicted far from every fitted text
+    decay: np.ndarray  # shape (1,); the kernel is exp(-decay x squared distance)
+    steepness: np.ndarray  # of the logistic curve, shape (1,)
+
+    def raw(self, features: np.ndarray) -> np.ndarray:
+        """Features (n, n_features) -> raw scores (n,) in (0, 1)."""
+        rows = ((features - self.mean) / self.scale) @ self.components.astype(np.float64).T
+        above = kernel(rows, self.supports.astype(np.float64), self.decay[0]) @ self.dual + self.bias
+        return np.asarray(special.expit(self.steepness[0] * (above - 0.5)).mean(axis=1))
+
+
+def kernel(a: np.ndarray, b: np.ndarray, decay: float) -> np.ndarray:
+    """Gaussian kernel between rows: (n, k) and (m, k) -> (n, m)."""
+    squared = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None] - 2 * a @ b.T
+    return np.asarray(np.exp(-decay * np.maximum(squared, 0)))
+
+
+KERNEL_AXES = {"components": "cf", "dual": "nt", "supports": "nc", "bias": "t", "decay": "1", "steepness": "1"}
+KERNEL_AXES |= {"mean": "f", "scale": "f"}
+"""The arrays of a `Regression` and the letters of their axes (see `Kind.axes`)."""
+_HALVES, _POSITIVE = ("components", "supports"), ("scale", "decay")
 _CALIBRATION = ("raw_knots", "score_knots", "score_bins", "low", "high", "spread")
 """The fields of `Calibration` by their names in the file."""
 _AXES = dict.fromkeys(_CALIBRATION[:2], "k") | dict.fromkeys(_CALIBRATION[2:], "b")
@@ -68,13 +102,12 @@ class Kind(NamedTuple):
     record: type[Record]  # what is told of it; it has `format`, and `arrays` for the digest of the arrays
     format: int
     axes: Mapping[str, str]  # the arrays, and the letter of each of their axes: those of one letter are equally long
-    optional: tuple[str, ...] = ()  # arrays that may all be missing
-    halves: tuple[str, ...] = ()  # arrays in half precision
-    positive: tuple[str, ...] = ()  # arrays that hold numbers above 0
+    sets: tuple[tuple[str, ...], ...]  # which of them a file holds together
 
-    def type(self, name: str) -> type:
-        """The type of an array in the file."""
-        return np.float16 if name in self.halves else np.float64
+
+def _type(name: str) -> type:
+    """The type of an array in the file."""
+    return np.float16 if name in _HALVES else np.float64
 
 
 def rubric_digest(rubric: Rubric) -> str:
@@ -82,12 +115,12 @@ def rubric_digest(rubric: Rubric) -> str:
     return digest([rubric.name, rubric.minimum, rubric.maximum, list(rubric.levels), rubric.direction])
 
 
-def in_types(kind: Kind, calibration: Calibration, *parts: Any) -> dict[str, np.ndarray]:
+def in_types(calibration: Calibration, *parts: Any) -> dict[str, np.ndarray]:
     """The arrays of a calibration and of other named tuples, by their names in the file and in its types."""
     named = dict(zip(_CALIBRATION, calibration, strict=True))
     for part in parts:
         named |= part._asdict()
-    return {name: np.ascontiguousarray(value, dtype=kind.type(name)) for name, value in named.items()}
+    return {name: np.ascontiguousarray(value, dtype=_type(name)) for name, value in named.items()}
 
 
 def calibration(arrays: Mapping[str, np.ndarray]) -> Calibration:
@@ -139,11 +172,11 @@ def load(kind: Kind, path: Path) -> tuple[Any, dict[str, np.ndarray]]:
 
 def _problems(kind: Kind, axes: Mapping[str, str], arrays: dict[str, np.ndarray], about: Any) -> Iterator[str]:
     """What is wrong with the arrays of a file; what comes after the first relies on that not being so."""
-    needed = [name for name in axes if name not in kind.optional]
-    if set(arrays) not in (set(needed), set(axes)):
-        yield f"it holds the arrays {brief(', '.join(sorted(arrays)))}; expected {', '.join(needed)}"
+    if all(set(arrays) != {*own, *_CALIBRATION} for own in kind.sets):
+        needed = ", ".join((*kind.sets[0], *_CALIBRATION))
+        yield f"it holds the arrays {brief(', '.join(sorted(arrays)))}; expected {needed}"
     for name, value in arrays.items():
-        dimensions, own = len(axes[name]), kind.type(name)
+        dimensions, own = len(axes[name]), _type(name)
         if value.dtype != own or value.ndim != dimensions or value.size == 0:
             yield (
                 f"`{name}` has type {value.dtype} and shape {value.shape}; expected {np.dtype(own)} and "
@@ -156,8 +189,8 @@ def _problems(kind: Kind, axes: Mapping[str, str], arrays: dict[str, np.ndarray]
         shape = tuple(lengths.setdefault(axis, n) for axis, n in zip(axes[name], value.shape, strict=True))
         if value.shape != shape:
             yield f"`{name}` has shape {value.shape}; the other arrays need {shape}"
-    if any((arrays[name] <= 0).any() for name in kind.positive) or (arrays["spread"] < 0).any():
-        yield f"{' and '.join(f'`{name}`' for name in kind.positive)} must be positive, and `spread` not negative"
+    if any((arrays[name] <= 0).any() for name in _POSITIVE if name in arrays) or (arrays["spread"] < 0).any():
+        yield "`scale` and `decay` must be positive, and `spread` not negative"
     if any((np.diff(arrays[name]) < 0).any() for name in _CALIBRATION[:3]):
         yield "`raw_knots`, `score_knots` and `score_bins` must ascend"
     if about.arrays != (there := _digest(arrays)):

@@ -16,7 +16,7 @@ from scipy import special
 from undogmatic.errors import ConfigError
 from undogmatic.models import fitted
 from undogmatic.models.base import Embeds, EmbedsPieces, Model, Pieces, View
-from undogmatic.models.fitted import Calibration, rubric_digest
+from undogmatic.models.fitted import KERNEL_AXES, Calibration, Regression, rubric_digest
 from undogmatic.readouts.base import Readout, entropy_verdict, shown_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.prompt import Prompt
@@ -60,29 +60,6 @@ class About(Record):
     arrays: str = ""  # digest of the arrays, against damage
 
 
-class Regression(NamedTuple):
-    """Ordinal kernel ridge regression on the main directions of the features.
-
-    For each of several thresholds it predicts whether the label lies above; each prediction is sharpened by a logistic
-    curve, and their mean, between 0 and 1, is the raw score: the expected rank of the text among the fitted ones.
-    """
-
-    mean: np.ndarray  # of the features, shape (n_features,)
-    scale: np.ndarray  # of the features, shape (n_features,)
-    components: np.ndarray  # main directions of the standardised features, (n_components, n_features), half precision
-    supports: np.ndarray  # the fitted texts in these directions, shape (n, n_components), half precision
-    dual: np.ndarray  # one weight per fitted text and threshold, shape (n, n_thresholds)
-    bias: np.ndarray  # share of labels above each threshold, (n_thresholds,); predicted far from every fitted text
-    decay: np.ndarray  # shape (1,); the kernel is exp(-decay x squared distance)
-    steepness: np.ndarray  # of the logistic curve, shape (1,)
-
-    def raw(self, features: np.ndarray) -> np.ndarray:
-        """Features (n, n_features) -> raw scores (n,) in (0, 1)."""
-        rows = ((features - self.mean) / self.scale) @ self.components.astype(np.float64).T
-        above = kernel(rows, self.supports.astype(np.float64), self.decay[0]) @ self.dual + self.bias
-        return np.asarray(special.expit(self.steepness[0] * (above - 0.5)).mean(axis=1))
-
-
 class Sieve(NamedTuple):
     """Weighs the pieces of a text (`models.base.cut`) by how likely they are its own and not put into it.
 
@@ -121,18 +98,14 @@ class ProbeScore(NamedTuple):
     raw: float
 
 
-_AXES = {"components": "cf", "dual": "nt", "supports": "nc", "bias": "t", "decay": "1", "steepness": "1"}
-_AXES |= dict.fromkeys(("mean", "scale", "piece", "whole"), "f") | {"offset": "1"}
 KIND = fitted.Kind(
     what="probe",
     option="readout.path",
     make="undogmatic probe fit",
     record=About,
     format=FORMAT,
-    axes=_AXES,
-    optional=Sieve._fields,
-    halves=("components", "supports"),
-    positive=("scale", "decay"),
+    axes=KERNEL_AXES | {"piece": "f", "whole": "f", "offset": "1"},
+    sets=(Regression._fields, (*Regression._fields, *Sieve._fields)),
 )
 
 
@@ -152,13 +125,7 @@ class Probe(NamedTuple):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything fitted, by its name in the file, in the types of the file."""
-        return fitted.in_types(KIND, self.calibration, self.regression, *([] if self.sieve is None else [self.sieve]))
-
-
-def kernel(a: np.ndarray, b: np.ndarray, decay: float) -> np.ndarray:
-    """Gaussian kernel between rows: (n, k) and (m, k) -> (n, m)."""
-    squared = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None] - 2 * a @ b.T
-    return np.asarray(np.exp(-decay * np.maximum(squared, 0)))
+        return fitted.in_types(self.calibration, self.regression, *([] if self.sieve is None else [self.sieve]))
 
 
 def save(probe: Probe, path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from undogmatic.errors import ConfigError
 from undogmatic.records.card import CardData, TrustCard, sealed, setting, table_digests
 from undogmatic.records.checked import CheckResult, JudgeCheck, Weight
+from undogmatic.records.records import OVERALL
 from undogmatic.report.check import headline, numbers_of, sentences, slug, words_of
 from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Table, rendered, xml
 from undogmatic.report.words import Words
@@ -125,8 +126,7 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
         "standing": text(f"checked.standing_{card.standing}"),
         "judge": card.judge,
         "settings": bound,
-        "criterion": card.criterion,
-    }
+    } | ({} if card.criterion == OVERALL else {"criterion": card.criterion})
     yield Table((), [(text(f"card.field.{key}"), value) for key, value in facts.items()])
     if card.figures:
         yield Heading(text("card.figures"))

@@ -207,6 +207,9 @@ class Composed:
             raise ConfigError(f"`{key}`: a reward needs a judge that gives one score of a text as it is.")
         self.of = wanted[0]
 
+    def __reduce__(self) -> tuple[type[Composed], tuple[Mapping[str, Any]]]:
+        return Composed, (self.recipe.config,)
+
     def __call__(self, rows: Sequence[Row]) -> list[Outcome]:
         """What the judge says of each; None where it was stopped before."""
         from undogmatic.engine.journal import Journals
@@ -225,6 +228,7 @@ class Composed:
 def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]:
     """A judge out of a function of texts (of mappings, where there are several inputs), or an object with a method
     `score`, that gives numbers, None, or what has a `score` and an `interval`."""
+    placed = getattr(model, "placed", None)  # a student says its scores with their intervals
     score = getattr(model, "score", model)
 
     def outcome(said: Any) -> Outcome:
@@ -236,7 +240,15 @@ def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]
         return Verdict(score=float(value), interval=interval and (float(interval[0]), float(interval[1])))
 
     def judge(rows: Sequence[Row]) -> list[Outcome]:
-        return [outcome(said) for said in score([dict(row) if several else row[0][1] for row in rows])]
+        texts = [dict(row) if several else row[0][1] for row in rows]
+        if placed is None:
+            return [outcome(said) for said in score(texts)]
+        scores, *ends = placed(texts)[:3]
+        found = [outcome(value) for value in scores]
+        pairs = zip(found, zip(*ends, strict=True), strict=True)
+        return [
+            one.replace(interval=(float(a), float(b))) if isinstance(one, Verdict) else one for one, (a, b) in pairs
+        ]
 
     return judge
 

@@ -122,13 +122,16 @@ def within(
 
 
 def _left(rest: tuple[Array, Array], freedom: Array, scale: float, level: float, groups: Groups) -> Estimate | None:
-    """The mean product of what is left of both sides, shape (n_items, n_columns) each, over the coefficient's scale."""
+    """The mean product of what is left of both sides, shape (n_items, n_columns) each, over the coefficient's scale; as
+    an agreement is at most 1, no limit is told beyond it."""
     if not np.isfinite(scale):
         return None
     said, labels = (np.where(np.abs(side) > checks.SAME, side, 0.0) for side in rest)
     said = said * (len(said) / freedom / scale)
     most = float(np.sum(np.abs(said).max(axis=0) * np.abs(labels).max(axis=0)))
-    return means.interval((said * labels).sum(axis=1), level, groups=groups, bounds=(-most, most))
+    left = means.interval((said * labels).sum(axis=1), level, groups=groups, bounds=(-most, most))
+    value, low, high = (float(np.clip(end, -1, 1)) for end in (left.value, left.low, left.high))
+    return left.replace(value=value, low=low, high=high)
 
 
 def by_value(values: Index, side: Array, groups: Index) -> Array:

@@ -376,8 +376,9 @@ def _code(hits: ArrayLike, misses: ArrayLike) -> Array:
 def listed(seen: Marks, target: Array, *, words_only: bool = False) -> Listed:
     """Tell a target of two values by a list of marks, as long as each pays for itself in bits.
 
-    A mark costs the bits to name it among all; the rows that it covers are then coded by their own share. Of a target
-    that has nothing to do with the marks the list is empty, but for chance that their number pays for (Rissanen 1978).
+    A mark costs the bits to name it among all, the k-th log2(k) less, as a set can be named in any order; the rows that
+    it covers are then coded by their own share. Of a target that has nothing to do with the marks the list is empty,
+    but for chance that their number pays for (Rissanen 1978).
 
     Args:
         target: 1 and -1, 0 or NaN where neither; shape (n_rows,). For pairs, 1 says the first.
@@ -415,13 +416,14 @@ def listed(seen: Marks, target: Array, *, words_only: bool = False) -> Listed:
         covered = presence @ np.stack([plus, minus], axis=1).astype(np.float32)
         hits = (covered.sum(axis=1) + columns @ (y * left)) / 2 if seen.paired else covered[:, 0]
         misses = covered.sum(axis=1) - hits
-        total = cost + _code(hits, misses) + _code(plus.sum() - covered[:, 0], minus.sum() - covered[:, 1])
+        own_cost = cost - np.log2(len(steps) + 1)
+        total = own_cost + _code(hits, misses) + _code(plus.sum() - covered[:, 0], minus.sum() - covered[:, 1])
         chosen = int(np.argmin(total))
         if total[chosen] >= of_rest:
             break
         rows = left & (columns[chosen] != 0)
         settle(rows, columns[chosen][rows].astype(np.float64))
-        paid += cost + float(_code(hits[chosen], misses[chosen]))
+        paid += own_cost + float(_code(hits[chosen], misses[chosen]))
         steps.append(int(among[chosen]))
         left = left & ~rows
     settle(left, np.ones(int(left.sum())))

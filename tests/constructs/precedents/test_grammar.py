@@ -135,7 +135,7 @@ kinds:
 @pytest.mark.parametrize(
     ("lines", "error", "said"),
     [
-        ("language: en", ConfigError, "no grammar of citations: courts: Field required"),
+        ("language: en", ConfigError, "no grammar of citations: `courts` is required"),
         ("language: en\ncourts: {A: [a]}\nkinds: {k: {heads: [k], colour: red}}", ConfigError, "kinds.k.colour"),
         ("language: en\ncourts: {A: [a]}\nkinds: {k: {heads: ['(']}}", ConfigError, "is no regular expression"),
         ("language: [", DataError, "not YAML"),

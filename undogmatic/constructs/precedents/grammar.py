@@ -66,6 +66,7 @@ class Kind(Record):
     after: str = ""
     unless: str = NOTHING
     marks: tuple[Mark, ...] = ()
+    nearby: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
 
 
@@ -113,7 +114,9 @@ def _folded(char: str) -> str:
         return "\n" if char in "\n\u2028\u2029" else " "
     if category == "Pd" or char == "\N{MINUS SIGN}":
         return "-"
-    parts = unicodedata.normalize("NFKD", char.replace("°", "º").replace("’", "'"))
+    if category in ("Pi", "Pf") or char in '*`"':  # quotes, and what writes bold
+        return "'" if char == "\N{RIGHT SINGLE QUOTATION MARK}" else ""
+    parts = unicodedata.normalize("NFKD", char.replace("°", "º"))
     return "".join(c for c in parts if unicodedata.category(c) not in ("Cc", "Cf", "Mn"))
 
 
@@ -201,8 +204,8 @@ class Grammar:
         self._heads = re.compile(rf"(?<![A-Za-z0-9])(?:{_named(written)})", FLAGS)
         self._court_names, courts = [*layout.courts], [*map(_any, layout.courts.values())]
         self._courts = re.compile(rf"(?<![A-Za-z0-9])(?:{_named(courts)})(?![A-Za-z0-9])", FLAGS)
-        group = re.escape(layout.thousands)
-        digits = (rf"\d{{1,3}}(?:{group}\d{{3}})+(?!\d)|" if group else "") + r"\d+"
+        group = layout.thousands or NOTHING
+        digits = rf"\d{{1,3}}(?:{group}\d{{3}})+(?!\d)|\d+"
         self._read = {}
         for key, kind in layout.kinds.items():
             marks = _named([f"(?:{mark.written})(?![A-Za-z0-9])" for mark in kind.marks])
@@ -210,7 +213,7 @@ class Grammar:
             patterns = (kind.number or f"(?:{digits}){_ENDS}", marks, kind.after, refused)
             self._read[key] = _Read(key, kind, *(re.compile(pattern, FLAGS) for pattern in patterns))
         self._sign = re.compile(rf"(?:{layout.sign})(?![A-Za-z])", FLAGS)
-        self._filler = re.compile(rf"(?P<open>[:(\[/,-]|{_any(layout.filler)})|[ )\]]", FLAGS)
+        self._filler = re.compile(rf"(?P<open>[:(\[/,]|(?<= )-|-(?= )|{_any(layout.filler)})|[ )\]-]", FLAGS)
         self._glue = re.compile(rf"(?:[ ,/(\[:-]|{_any(layout.links)})*+", FLAGS)
         self._aside = re.compile(r" ?\([^()\n]{1,60}\)", FLAGS)
         self._between = re.compile(rf"(?: ?(?:{_any(layout.between)}) ?)++(?:(?:{_any(layout.before)}) )?", FLAGS)
@@ -279,11 +282,11 @@ class Grammar:
         while True:  # a list goes on behind a court only with another court
             values, end = self._list(read, plain, following, left)
             beside, at = self._beside(read, plain, end, len(values))
-            marks = [*before, *beside]
+            marks = [*beside, *before]
             if (cited and not beside) or (doubtful and not marks and self._court_before(plain, head.start()) is None):
                 break
             cited += self._made(read, marks, values, [m.court for m in beside if not m.written], (head.start(), at))
-            if not beside or (more := self._next(read, plain, at)) is None:
+            if not beside or (more := self._next(read, plain, at, heads=False)) is None:
                 break
             following = more
         return cited, cited[-1].end if cited else 0
@@ -341,11 +344,11 @@ class Grammar:
             values.append(following.value)
             at = following.end
 
-    def _next(self, read: _Read, plain: str, at: int) -> _Number | None:
-        """The number with which a list goes on."""
+    def _next(self, read: _Read, plain: str, at: int, heads: bool = True) -> _Number | None:
+        """The number with which a list goes on; before it may stand its head again, unless `heads` is false."""
         if (between := self._between.match(plain, at)) is None:
             return None
-        start, head = between.end(), self._heads.match(plain, between.end())
+        start, head = between.end(), self._heads.match(plain, between.end()) if heads else None
         if head is not None and self._of_head[_which(head)][0] == read.key:  # "Súmula 5 e Súmula 7 do STJ"
             start = head.end() + plain.startswith(" ", head.end())
         if sign := self._sign.match(plain, start):
@@ -370,7 +373,8 @@ class Grammar:
             if is_court and (between is None or not re.search("[A-Za-z]", between[0])):
                 break
             found = self._linked(read, plain, at if between is None else between.end())
-            if found is None and not marks and (aside := self._aside.match(plain, at)):
+            aside = self._aside.match(plain, at) if found is None and not marks else None
+            if aside is not None and not self._heads.search(plain, at, aside.end()):
                 found = self._linked(read, plain, aside.end())
             if found is None or (is_court and found[0].written):
                 break
@@ -407,9 +411,10 @@ class Grammar:
     def _near(self, plain: str, one: Citation, named: list[tuple[int, int, str]], ends: list[int]) -> str | None:
         """The court of the nearest mention in the sentence: right behind, before, or else one that acted ("by it")."""
         begin, last = ends[bisect_left(ends, one.start) - 1], ends[bisect_left(ends, one.end)]
-        n = bisect_left(named, (one.start, 0, ""))
-        behind = [m for m in named[n : n + 8] if one.end <= m[0] < min(last, one.end + 2 * NEAR)][:1]
+        n, allowed = bisect_left(named, (one.start, 0, "")), self.layout.kinds[one.kind].nearby or self._court_names
+        before = [m[2] for m in named[max(0, n - 8) : n] if m[0] > begin and m[2] in allowed]
+        behind = [m for m in named[n : n + 8] if one.end <= m[0] < min(last, one.end + 2 * NEAR) and m[2] in allowed]
         gap = plain[one.end : behind[0][0]] if behind else ""
-        if n and named[n - 1][0] > begin and not (behind and self._glue.fullmatch(gap)):
-            return named[n - 1][2]
-        return behind[0][2] if behind and self._glue.fullmatch(f" {gap}".split(" ")[-2]) else None
+        if before and not (behind and self._glue.fullmatch(gap)):
+            return before[-1]
+        return behind[0][2] if behind and self._glue.fullmatch(gap[gap.rstrip().rfind(" ") + 1 :]) else None
