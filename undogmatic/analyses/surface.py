@@ -399,7 +399,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
     if found.outcome != "beyond" and outcome in ("beyond", "against"):
         keys = LENGTH_BESIDE  # of which length may be a mere companion
     settle = Finding("surface.settle_margin", {}) if options.margin is None else None
-    times, unit = (1, "units") if own.table.kind in ("numeric", "ordered") else (100, "points")
+    times, unit = (1, "grade") if own.table.kind in ("numeric", "ordered") else (100, "percent")
     values: dict[str, Any] = {"n": rows["item"].nunique(), "groups": both.n_groups, "level": options.level}
     values |= {"ratio": 2**usual} if pair else {"short": int(2**short + 0.5), "long": int(2**long + 0.5)}
     shown = -both if keys[pair] == "surface.longer_lower_pair" else both
