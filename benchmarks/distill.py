@@ -132,7 +132,7 @@ def test(names: Sequence[str]) -> list[Row]:
         placed = fit.student.placed(asked.texts)
         rows += figures(f"student on {name}", "test", placed.scores, asked)
         known = np.isfinite(asked.labels)
-        inside = ((placed.low <= asked.labels) & (asked.labels <= placed.high))[known].mean()
+        inside = ((placed.limits[0] <= asked.labels) & (asked.labels <= placed.limits[1]))[known].mean()
         rows.append(_row(f"student on {name}", "coverage of people's labels by the 90 % interval", float(inside)))
         rows += speeds(name, fit, asked.texts)
     return [*rows, *speed_of_probe(asked.texts)]

@@ -72,7 +72,7 @@ def bound(path: Path, **rubric: object) -> StudentReadout:
 def test_a_student_orders_texts_as_its_teacher_and_stays_on_the_scale(fitted: Fit) -> None:
     assert fitted.student.about.figures["teacher.spearman"] > 0.95
     assert fitted.student.about.intervals_of == "teacher"
-    inside = (fitted.low <= fitted.lesson.scores) & (fitted.lesson.scores <= fitted.high)
+    inside = (fitted.limits[0] <= fitted.lesson.scores) & (fitted.lesson.scores <= fitted.limits[1])
     assert inside.mean() > 0.75
     few, many = fitted.student.score(["new words aabbbbbbbb", "new words aaaaaaaaab"])
     assert 0 <= few < many <= 100
@@ -82,7 +82,7 @@ def test_intervals_cover_what_people_say_where_there_are_labels() -> None:
     taught = fit_student(lesson(labelled=80), E5Embeddings(), NODE)
     assert taught.student.about.intervals_of == "people"
     known = np.isfinite(taught.lesson.labels)
-    covered = (taught.low <= taught.lesson.labels) & (taught.lesson.labels <= taught.high)
+    covered = (taught.limits[0] <= taught.lesson.labels) & (taught.lesson.labels <= taught.limits[1])
     assert covered[known].mean() > 0.75
     assert np.abs(taught.scores - taught.lesson.scores).mean() < 15  # the score itself is still the teacher's
 

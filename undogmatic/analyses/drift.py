@@ -47,7 +47,7 @@ class _Drift:
 
     def lacks(self, what: str, key: str, **values: Any) -> None:
         """Say that something could not be examined."""
-        self.told.lacks(f"drift.{what}{self.name}", f"drift.{key}", judge=self.judge, **values)
+        self.told.lacks(f"drift.{what}{self.name}", key, judge=self.judge, **values)
 
     def figure(self, what: str, pair: Paired) -> Estimate:
         """Tell the difference of a pair, and return it."""
@@ -173,7 +173,7 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> None:
     new, options, reach = drift.new, drift.options, drift.reach
     groups = int(rows["code"].nunique())
     if groups < jackknife.FEWEST:
-        drift.lacks("verdicts", "few", groups=groups, needed=jackknife.FEWEST)
+        drift.lacks("verdicts", "drift.few", groups=groups, needed=jackknife.FEWEST)
         return
     numbers = new.kind == "numeric"
     codes = pd.factorize(rows["code"])[0].astype(np.intp)
@@ -195,13 +195,13 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> None:
     long = rows.melt(["item", "code"], [NEW, OLD], "judge", "verdict")
     agreement, _ = agreement_per_item(new, long, labels[labels["criterion"] == drift.criterion])
     if agreement.empty:
-        drift.lacks("agreement", "no_labels")
+        drift.lacks("agreement", "drift.no_labels")
         return
     codes = rows.drop_duplicates("item").set_index("item")["code"].reindex(agreement.index)
     now, before = (agreement[side].to_numpy(dtype=np.float64) for side in (NEW, OLD))
     pair = Paired(now, before, pd.factorize(codes)[0].astype(np.intp), reach)
     if pair.n_units < jackknife.FEWEST:
-        drift.lacks("agreement", "no_labels")
+        drift.lacks("agreement", "drift.no_labels")
         return
     gained, measure = drift.figure("agreement", pair), f"of_{MEASURES.get(new.kind, 'share')}"
     means_of: dict[str, Any] = {"before": float(before.mean()), "after": float(now.mean())}
@@ -214,7 +214,7 @@ def _changed(drift: _Drift, rows: pd.DataFrame) -> None:
     if rows.empty:
         return
     if new.kind not in WITH_MEAN or rows["code"].nunique() < jackknife.FEWEST:
-        key = "no_mean" if new.kind not in WITH_MEAN else "few_other"
+        key = "drift.no_mean" if new.kind not in WITH_MEAN else "drift.few_other"
         drift.lacks("other_texts", key, n=int(rows["item"].nunique()))
         return
     people = (table.of(drift.judge, drift.criterion).consensus().reindex(rows["item"]) for table in (new, drift.old))

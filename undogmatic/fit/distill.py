@@ -235,9 +235,9 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
     people = about.intervals_of == "people"
     values = lesson.labels if people else lesson.scores
     known = np.isfinite(values)
-    covered = proportion(((fit.low <= values) & (values <= fit.high))[known], groups=codes[known])
+    covered = proportion(((fit.limits[0] <= values) & (values <= fit.limits[1]))[known], groups=codes[known])
     tell.number(covered, "coverage")
-    width = float((fit.high - fit.low).mean())
+    width = float(np.diff(fit.limits, axis=0).mean())
     tell.say(f"covered_{about.intervals_of}", nominal=about.coverage, coverage=covered.value,
              interval=(covered.low, covered.high), n=int(known.sum()), width=width)  # fmt: skip
     tell.tables["agreement"] = pd.DataFrame(rows)

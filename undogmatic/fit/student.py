@@ -82,8 +82,7 @@ class Fit(NamedTuple):
     lesson: Lesson
     groups: list[str]  # what each text belongs to
     scores: Array  # held out, shape (n,)
-    low: Array
-    high: Array
+    limits: Array  # lower and upper, shape (2, n)
 
 
 def fit_student(
@@ -138,7 +137,7 @@ def fit_student(
         versions={"numpy": importlib.metadata.version("numpy")},
     )
     student = Student(about, regression, calibrate(raw, lesson.scores, people), embeddings)
-    return Fit(student, lesson, names, scores, low, high)
+    return Fit(student, lesson, names, scores, np.stack([low, high]))
 
 
 def choose(vectors: Array, scores: Array, folds: Index, methods: Sequence[Method]) -> tuple[Method, float]:

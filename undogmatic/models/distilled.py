@@ -128,14 +128,14 @@ class Student:
         return self.placed(texts).scores
 
     def placed(self, texts: Sequence[str]) -> Placed:
-        """The scores of texts with their intervals, shape (n,) each; NaN for what is blank or no text."""
+        """The scores of texts with their intervals; NaN for what is blank or no text."""
         read = [n for n, text in enumerate(texts) if isinstance(text, str) and text.strip()]
-        found = [np.full(len(texts), np.nan) for _ in Placed._fields]
+        found = Placed(*(np.full(shape, np.nan) for shape in (len(texts), (2, len(texts)), len(texts))))
         if read:
             raw = self.regression.raw(self.embeddings.vectors([without_halves(texts[n]) for n in read]))
             for whole, own in zip(found, self.calibration.placed(raw, self.about.scale), strict=True):
-                whole[read] = own
-        return Placed(*found)
+                whole[..., read] = own
+        return found
 
 
 def embeddings_of(node: Mapping[str, Any], key: str) -> Embeddings:
@@ -167,7 +167,8 @@ class DistilledModel(Model):
 
     async def estimate(self, text: str) -> tuple[float, float, float, float]:
         """The score of a text, both ends of its interval, and the spread around it. Raises UnfitInput for a blank."""
-        score, low, high, sd = (float(own[0]) for own in await asyncio.to_thread(self.student.placed, [text]))
+        placed = await asyncio.to_thread(self.student.placed, [text])
+        score, low, high, sd = placed.first()
         if np.isnan(score):
             raise UnfitInput("the text is blank, so that there is nothing to judge")
         return score, low, high, sd

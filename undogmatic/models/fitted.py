@@ -28,12 +28,16 @@ _UNREADABLE = (ArithmeticError, AttributeError, ImportError, LookupError, Memory
 
 
 class Placed(NamedTuple):
-    """Scores on a scale, both ends of their intervals, and the spread of the labels around them; shape (n,) each."""
+    """Scores on a scale, their intervals, and the spread of the labels around them."""
 
     scores: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    limits: np.ndarray  # lower and upper, shape (2, n)
     sd: np.ndarray
+
+    def first(self) -> tuple[float, float, float, float]:
+        """Score, both limits and spread of the first."""
+        low, high = self.limits[:, 0]
+        return float(self.scores[0]), float(low), float(high), float(self.sd[0])
 
 
 class Calibration(NamedTuple):
@@ -52,7 +56,7 @@ class Calibration(NamedTuple):
         scores = np.clip(np.interp(raw, self.raw_knots, self.score_knots), *ends)
         below, above, sd = (np.interp(scores, self.score_bins, own) for own in (self.below, self.above, self.spread))
         low, high = np.minimum(scores, scores + below), np.maximum(scores, scores + above)
-        return Placed(scores, np.clip(low, *ends), np.clip(high, *ends), sd)
+        return Placed(scores, np.clip([low, high], *ends), sd)
 
 
 class Regression(NamedTuple):

@@ -120,7 +120,7 @@ class Probe(NamedTuple):
     def estimate(self, features: np.ndarray, minimum: float, maximum: float) -> ProbeScore:
         """Features of one text, shape (n_features,), to a score within [minimum, maximum] and its interval."""
         raw = self.regression.raw(features[None])
-        score, low, high, sd = (float(values[0]) for values in self.calibration.placed(raw, (minimum, maximum)))
+        score, low, high, sd = self.calibration.placed(raw, (minimum, maximum)).first()
         return ProbeScore(score, (low, high), sd, float(raw[0]))
 
     def arrays(self) -> dict[str, np.ndarray]:
