@@ -272,7 +272,7 @@ def _good_pairs(n: int) -> Callable[[Rng], Case]:
 GOOD: dict[str, Callable[[Rng], Case]] = {
     "good_100_two_raters": _agrees(100, 2),
     "good_200": _agrees(200, 1),
-    "good_200_three_raters": _agrees(200, 3, source=0),
+    "good_200_three_raters": _agrees(200, 3, language=0),
     "good_300_portuguese": _agrees(300, 1, language=1),
     "good_300_most_pass": _agrees(300, 2, passes=0.7),
     "good_grades": _good_grades,

@@ -74,7 +74,8 @@ def test_the_best_of_many_is_told_with_how_much_the_choice_flatters_it(rng) -> N
     verdicts = {f"j{k}": noisy(rng, label, 0.8) for k in range(10)} | {"coin": noisy(rng, label, 0.5)}
     told = tell("pass_fail", verdicts, label)
     (best,) = (noted.finding for noted in told.notes if noted.finding.key == "judges.best_chosen")
-    assert (best.values["worse"], best.values["open"]) == (1, 9) and 0.01 < best.values["flattery"] < 0.06
+    shown = {part.key: part.values["n"] for part in best.values["shown"]}
+    assert shown == {"judges.than_worse": 1, "judges.than_open": 9} and 0.01 < best.values["flattery"] < 0.06
     letters = told.tables["judges.judges"].set_index("judge")["letters"]
     assert not set(letters["coin"]) & set(letters[best.values["best"]])
     assert not any(key.startswith("pair_") for key in keys(told))  # 55 sentences would say nothing

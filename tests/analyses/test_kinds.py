@@ -160,7 +160,7 @@ def test_ties_never_count_half() -> None:
 def test_an_order_may_be_right_where_grades_are_not() -> None:
     _, high = told(verdict_table("numeric", NOISY + 1, GRADES, scale=(1, 5)))
     note = next(note for note in high.ordered() if note.finding.key == "kinds.grades_grades")
-    assert note.weight is Weight.LIMITS and note.finding.values["bias"] == pytest.approx(1, abs=0.1)
+    assert note.weight is Weight.LIMITS and note.finding.values["off"].values["off"] == pytest.approx(1, abs=0.1)
     assert high.figures["agreement.concordance"].value < high.figures["agreement.pearson"].value - 0.1
     assert "grades_bias_none" in keys(told(verdict_table("numeric", NOISY, GRADES), margin=0.5)[1])
     assert "grades_bias_no_margin" in keys(told(verdict_table("numeric", NOISY, GRADES))[1])

@@ -92,8 +92,13 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     if found.threshold is None:
         strictest = found.steps[0]
         wrong = strictest.n - strictest.n_right
-        more = conformal.units_needed(rate, confidence, wrong)
-        values = asked | {"tried": strictest.n, "wrong": wrong, "needed": more}
+        more = _more(wrong, strictest.n, options)
+        values: dict[str, Any] = {
+            "tried": strictest.n,
+            "wrong": wrong,
+            "more": more,
+            "disagrees": _people(own, "disagrees", tolerance),
+        }
         if doubt.source == "nothing":
             told.note("alone.none_whole", Weight.QUALIFIES, **values)
         else:
@@ -104,7 +109,12 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     told.figure(
         "alone.agreement", Estimate(agreement, last.least, 1.0, confidence, last.n, int((known & decided).sum()))
     )
-    values = asked | {"n": n, "least": last.least}
+    values = asked | {
+        "n": n,
+        "least": last.least,
+        "default": "alpha" not in options.model_fields_set,
+        "agrees": _people(own, "agrees", tolerance),
+    }
     rest: dict[str, Any] = {"people": int((~decided).sum()), "items": len(rows)}
     if doubt.source == "nothing" and not rest["people"]:
         told.note("alone.whole_all", Weight.QUALIFIES, **values)
@@ -117,6 +127,22 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.note("alone.share", Weight.QUALIFIES, limit=where, **values)
     if not _representative(own):
         told.note("alone.like_labelled", Weight.QUALIFIES)
+
+
+def _more(wrong: int, tried: int, options: CheckOptions) -> Finding:
+    """The sentence that says how many labels the promise would take, or that more of them would not change it."""
+    default = "alpha" not in options.model_fields_set
+    if proportion((np.arange(tried) < wrong).astype(float), options.level).low > options.alpha:
+        return Finding("alone.more_vain", {"wrong": options.alpha, "default": default})
+    asked = {"rate": 1 - options.alpha, "confidence": 1 - options.delta}
+    needed = conformal.units_needed(asked["rate"], asked["confidence"], wrong)
+    return Finding("alone.more_needed", asked | {"needed": needed, "default": default})
+
+
+def _people(own: JudgeTable, does: str, tolerance: float) -> Finding:
+    """The clause that a verdict agrees, or disagrees, with the mean of people's labels or with most of several."""
+    whom = "mean" if tolerance else "most" if len(own.table.raters(own.criterion)) > 1 else "one"
+    return Finding(f"alone.people_{does}_{whom}", {"tolerance": tolerance} if tolerance else {})
 
 
 def doubt_shown(source: str, doubts: pd.Series) -> pd.Series:

@@ -42,6 +42,7 @@ class Evidence:
     limits: int
     reason: Finding | None = None
     few: int = FEWEST
+    default: bool = False  # whether `least` is the default
 
     @property
     def judge(self) -> str:
@@ -132,7 +133,8 @@ def _of_one(own: JudgeTable, options: CheckOptions) -> JudgeCheck:
         systems.tell(own, told, options)
     limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
     reasons = [noted.finding for noted in told.notes if noted.weight == Weight.REVERSES]
-    evidence = Evidence(own, agreement, rival, options.least, limits, next(iter(reasons), None))
+    default = "least" not in options.model_fields_set
+    evidence = Evidence(own, agreement, rival, options.least, limits, next(iter(reasons), None), default=default)
     ruling = verdict(CHECK, evidence)
     return JudgeCheck(
         own.judge,

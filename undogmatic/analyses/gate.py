@@ -93,7 +93,7 @@ def read_gate(path: Path) -> GateConfig:
         hint = f" Did you mean `{hint}`?" if hint and hint != place[-1] else ""
         listed, end = ", ".join(allowed), "" if (said := first_problem(error)).endswith(".") else "."
         raise ConfigError(
-            f"{path}: {said}{end}{hint} Keys{' of a figure' * ('at_most' in allowed)}: {listed}."
+            f"{path}: {said}{end}{hint} Keys{' of a figure' * ('at_most' in allowed)}: {listed}. E.g. {EXAMPLE}"
         ) from None
 
 
@@ -160,6 +160,11 @@ class GateResult:
     def count(self, outcome: str) -> int:
         """How many requirements came to this."""
         return sum(each.outcome == outcome for each in self.held)
+
+    @property
+    def why(self) -> str:
+        """What is wrong where card, run or gate cannot be read; else ""."""
+        return next((str(each.finding.values["why"]) for each in self.held if each.finding.key == "gate.broken"), "")
 
     @property
     def total(self) -> int:

@@ -127,8 +127,11 @@ def _compare(
         ]
         equal = of_best.count("equivalent") + of_best.count("identical")
         worse = sum(one == best for one, _ in different)
-        counts = {"worse": worse, "equal": equal, "others": len(order) - 1, "open": len(order) - 1 - worse - equal}
-        evidence = SimpleNamespace(best=best, agreement=means_of[best], measure=f"of_{measure}", **counts)
+        others = len(order) - 1
+        counts = {"worse": worse, "equal": equal, "open": others - worse - equal}
+        shown = [Finding(f"judges.than_{name}", {"n": n}) for name, n in counts.items() if n]
+        evidence = SimpleNamespace(best=best, agreement=means_of[best], measure=f"of_{measure}", worse=worse)
+        evidence.others, evidence.shown = others, shown
         evidence.flattery = _flattery(agreement, groups, options)
         told.notes.append(Noted(verdict(BEST_JUDGE, evidence).finding, Weight.QUALIFIES))
     elif paired[0].n_units >= jackknife.FEWEST:

@@ -176,9 +176,11 @@ def _tell_headline(
     counts = {"n": agreement.n, "groups": agreement.groups, "least": options.least, "level": options.level}
     held, settle = limits.hold(estimate, options.least), None
     if held.outcome == "open" and estimate.value > options.least and held.n_needed is not None:
-        settle = Finding(
-            "kinds.settle_labels", {"more": held.n_needed - estimate.n_groups, "label": label_command(own.table)}
-        )
+        more, table = held.n_needed - estimate.n_groups, own.table
+        more = round(more, 1 - int(np.log10(more))) if more > 0 else 1  # no more digits than it is worth
+        beyond = more > table.items["group"].nunique() - agreement.groups
+        values = {"more": more, "label": label_command(table), "beyond": beyond, "no_texts": not table.has_texts}
+        settle = Finding("kinds.settle_labels", values)
     elif held.outcome == "open":
         settle = Finding("kinds.settle_close", {"least": options.least})
     told.note(f"kinds.headline_{agreement.name}", Weight.DETAIL, settle=settle, **estimate.values("value"), **counts)
@@ -333,9 +335,21 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
         key, weight = "bias_none", Weight.DETAIL
     else:
         key, weight = "bias_open", Weight.QUALIFIES
-    values: dict[str, Any] = bias.values("bias", "bias_") | {"level": options.level, "margin": options.margin}
-    values |= (drift or bias.replace(value=np.nan, low=np.nan, high=np.nan)).values("drift", "drift_")
+    values: dict[str, Any] = {"level": options.level, "margin": options.margin}
+    off = -bias if bias.value < 0 else bias
+    values["off"] = Finding("kinds.off_lower" if bias.value < 0 else "kinds.off_higher", off.values("off"))
+    values["trend"] = _trend(bias, drift, use, _ends(own, pairs))
     told.note(f"kinds.grades_{key}", weight, **values)
+
+
+def _trend(bias: Estimate, drift: Estimate | None, use: Rated, ends: tuple[float, float]) -> Finding:
+    """The clause that says how the difference changes over the scale, and whether it changes its sign on the way."""
+    drift = drift or bias.replace(value=np.nan, low=np.nan, high=np.nan)
+    middle = np.average((use.verdicts + use.labels) / 2, weights=use.weights)
+    low, high = (bias.value + drift.value * (end - middle) / (ends[1] - ends[0]) for end in ends)
+    turns = (drift.low > 0 or drift.high < 0) and low * high < 0
+    key = "changes" if not turns else "falls" if drift.value < 0 else "rises"
+    return Finding(f"kinds.trend_{key}", drift.values("drift"))
 
 
 _BY_KIND: dict[str, Callable[[JudgeTable, Told, CheckOptions, pd.DataFrame], None]] = {

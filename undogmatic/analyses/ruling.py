@@ -357,11 +357,11 @@ CHECK = Rules("check.verdict_", (
     Rule("reversed", "refuted", lambda e: e.estimate.high < 0, _AGREES),
     Rule("coin", "refuted", lambda e: e.estimate.low <= 0 and e.estimate.high < e.least, _AGREES),
     Rule("coin_open", "undecided", lambda e: e.estimate.low <= 0, _AGREES),
-    Rule("below", "refuted", lambda e: e.estimate.high < e.least, f"{_AGREES} least"),
+    Rule("below", "refuted", lambda e: e.estimate.high < e.least, f"{_AGREES} least default"),
     Rule("column", "undecided", lambda e: e.rival.outcome == "column", f"{_AGREES} what=rival.what"),
     Rule("surface", "undecided", lambda e: e.rival.outcome == "as_good", _AGREES),
     Rule("follows", "undecided", lambda e: e.rival.outcome == "follows", _AGREES),
-    Rule("open", "undecided", lambda e: e.estimate.low <= e.least, f"{_AGREES} least"),
+    Rule("open", "undecided", lambda e: e.estimate.low <= e.least, f"{_AGREES} least default"),
     Rule("missing", "undecided", lambda e: e.estimate.worst_low <= e.least, "judge agrees missing=agreement.missing"),
     Rule("order", "undecided", lambda e: e.one_order, _AGREES),
     Rule("no_texts", "undecided", lambda e: e.rival.outcome == "no_texts", _AGREES),
@@ -394,6 +394,7 @@ def _counts(outcome: str) -> Callable[[Any], Mapping[str, Any]]:
 
 
 GATE = Rules("gate.verdict_", (
+    Rule("broken", None, lambda e: e.why, "why"),
     Rule("void", None, lambda e: e.count("void"), _counts("void")),
     Rule("fail", "refuted", lambda e: e.count("fail"), _counts("fail")),
     Rule("undecided", "undecided", lambda e: e.count("undecided"), _counts("undecided")),
@@ -449,9 +450,7 @@ JUDGE_PAIR = Rules("judges.pair_", (
 ))  # fmt: skip
 """Two judges, the one that agrees more with people first."""
 
-_BEST = (
-    "best agreement=agreement.value interval=agreement.interval level=agreement.level worse equal open others measure"
-)
+_BEST = "best agreement=agreement.value interval=agreement.interval level=agreement.level others shown measure"
 BEST_JUDGE = Rules("judges.best_", (
     Rule("alone", "supported", lambda e: e.worse == e.others, _BEST),
     Rule("chosen", "undecided", lambda e: e.flattery is not None, f"{_BEST} flattery"),

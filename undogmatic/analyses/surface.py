@@ -314,6 +314,7 @@ LENGTH = {
     "within": ("surface.no_length_bias", "surface.no_length_bias_pair"),
 }
 LENGTH_OPEN = ("surface.length_open", "surface.length_open_pair")
+LENGTH_BESIDE = ("surface.length_beside", "surface.length_beside_pair")
 """What is said of length: of one text, and of two outputs."""
 SAID = {
     "no_texts": "surface.no_texts", "no_labels": "surface.no_labels", "few": "surface.few",
@@ -339,11 +340,13 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     by_column = found.outcome in ("follows", "column")
     if found.judge is None or (not by_column and (reached is None or more is None or left is None)):
         return "constant", values
-    values |= {"judge": found.judge.value, "level": found.judge.level}
     if by_column:
         values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
-        values |= {"left": left.value, "interval": left.interval} if left else {"left": 0.0, "interval": (0.0, 0.0)}
+        rest = {} if left is None or left.low == left.high else left.values("left")
+        rest |= {"judge": found.judge.value}
+        values["rest"] = Finding("surface.left" if "left" in rest else "surface.left_nothing", rest)
         return found.outcome, values
+    values |= {"judge": found.judge.value, "level": found.judge.level}
     assert reached is not None and more is not None and left is not None
     values |= {"agreement": reached.value}
     if found.outcome == "as_good" and found.judge.low <= 0:
@@ -378,17 +381,31 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
     tests, both = (
         rival.slope(length, errors[0] - errors[1], level, groups) for level in (2 * options.level - 1, options.level)
     )
-    if tests is None or both is None:
+    pair = own.table.kind == "pairwise"
+    short, long = np.quantile(length, (0.25, 0.75))
+    usual = float(np.abs(length).mean()) if pair else float(long - short)
+    if tests is None or both is None or not usual:
         told.lacks("length_bias", "surface.same_length")
         return
     told.figure("surface.length_bias", both)
+    # Told of a difference in length, in doublings, that is usual among these texts.
+    tests, both = (
+        each.replace(value=usual * each.value, low=usual * each.low, high=usual * each.high) for each in (tests, both)
+    )
     outcome = both.against(0) if options.margin is None else both.against(options.margin, inner=tests)
     if outcome in ("beyond", "against") or options.margin is None:
         outcome = both.against(0)
-    key = LENGTH.get(outcome, LENGTH_OPEN)[own.table.kind == "pairwise"]
+    keys = LENGTH.get(outcome, LENGTH_OPEN)
+    if found.outcome != "beyond" and outcome in ("beyond", "against"):
+        keys = LENGTH_BESIDE  # of which length may be a mere companion
     settle = Finding("surface.settle_margin", {}) if options.margin is None else None
-    values = {"n": rows["item"].nunique(), "groups": both.n_groups, "level": options.level}
-    told.note(key, Weight.QUALIFIES, settle=settle, **both.values("slope"), **values)
+    times, unit = (1, "grade") if own.table.kind in ("numeric", "ordered") else (100, "percent")
+    values: dict[str, Any] = {"n": rows["item"].nunique(), "groups": both.n_groups, "level": options.level}
+    values |= {"ratio": 2**usual} if pair else {"short": int(2**short + 0.5), "long": int(2**long + 0.5)}
+    shown = -both if keys[pair] == "surface.longer_lower_pair" else both
+    values["by"] = Finding(f"surface.by_{unit}", {"change": times * shown.value})
+    values["ends"] = Finding(f"surface.ends_{unit}", {"interval": (times * shown.low, times * shown.high)})
+    told.note(keys[pair], Weight.QUALIFIES, settle=settle, **values)
 
 
 def _worth(own: JudgeTable, values: pd.Series) -> Array:

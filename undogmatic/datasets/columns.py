@@ -330,7 +330,9 @@ class _Search:
         self.found.others = tuple(own)
         if own:
             columns = [f"`{name}`" for name in own]
-            self.found.notes.append(Finding("table.left_others", {"columns": columns[:8], "n": len(columns)}))
+            options = [f"`--{name}`" for name, sides in (("judge", {0, 1}), ("human", {-1})) if sides & typed]
+            values = {"columns": columns[:8], "n": len(columns), "options": options}
+            self.found.notes.append(Finding("table.left_others", values))
 
     def _note(self) -> None:
         """Say what was recognised and not declared: verdicts and labels first, as all else hangs on them."""

@@ -26,7 +26,7 @@ from undogmatic.stats.estimate import Estimate
 
 PACKAGE = Path(__file__).resolve().parents[1]
 OWN_TEXTS = Path(__file__).with_name("check.texts.yaml")
-MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES = 6, 3, 9, 15  # on the terminal; the report has all
+MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES, MOST_NAMED = 6, 3, 9, 15, 5  # on the terminal; the report has all
 
 
 HOW = " (--report DIR)"
@@ -75,16 +75,16 @@ def headline(figures: Mapping[str, Estimate]) -> tuple[str, Estimate] | None:
     return next(((name, figures[name]) for name in HEADLINES if name in figures), None)
 
 
+def _place(each: JudgeCheck) -> tuple[int, float]:
+    found = headline(each.told.figures)
+    low = math.nan if found is None else found[1].low
+    return -STANDINGS.index(each.standing), math.inf if math.isnan(low) else -low
+
+
 def overview(result: CheckResult, words: Words, most: int | None = None) -> Table:
     """Judges with their standing, agreement and what else could explain it, those that may be believed first."""
-
-    def place(each: JudgeCheck) -> tuple[int, float]:
-        found = headline(each.told.figures)
-        low = math.nan if found is None else found[1].low
-        return -STANDINGS.index(each.standing), math.inf if math.isnan(low) else -low
-
     rows, names = [], []
-    for each in sorted(result.judges, key=place)[:most]:
+    for each in sorted(result.judges, key=_place)[:most]:
         found = headline(each.told.figures)
         names.append("" if found is None else words.value(found[0].removeprefix("agreement."), "check"))
         counter = each.told.figures.get("surface.agreement")
@@ -104,7 +104,15 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         headers[2] += f" ({known[0]})"
     else:
         rows = [[*row[:2], f"{row[2]} {name}".strip(), *row[3:]] for row, name in zip(rows, names, strict=True)]
-    return Table(headers, rows, (False, False, True, True, True, True))
+    numeric: Sequence[bool] = (False, False, True, True, True, True)
+    caption = None
+    if len(rows) > 1 and {(row[1], row[5]) for row in rows} == {
+        (rows[0][1], words.text("checked.no_rival"))
+    }:  # what holds of all is said once
+        caption = words.text("checked.of_each", believed=rows[0][1], n=len(rows))
+        rows = [[row[0], *row[2:5]] for row in rows]
+        headers, numeric = [headers[0], *headers[2:5]], (False, True, True, True)
+    return Table(headers, rows, numeric, caption)
 
 
 def numbers_of(estimate: Estimate, words: Words) -> tuple[str, str]:
@@ -156,6 +164,12 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
         said = sentences(Told(notes=notes, not_examined=lacking), words, each)
     elif result.judges:
         table = overview(result, words, most)
+        refuted = [each for each in sorted(result.judges, key=_place) if each.standing == "refuted"]
+        if refuted and len(table.rows) < len(result.judges):
+            named = [name_of(result.table, each.judge, each.criterion) for each in refuted]
+            more = len(named) - MOST_NAMED
+            rest = words.text("checked.refuted_rest", more=more) if more > 0 else ""
+            answer[0] += " " + words.text("checked.refuted", judges=named[:MOST_NAMED], rest=rest)
     below = ["", words.text("checked.not_examined"), *(f"- {what}" for what in said.not_examined)]
     below = below if said.not_examined else []
     own = [words.say(each.settle) for each in result.judges if each.settle is not None and table is not None]

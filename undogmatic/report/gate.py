@@ -24,7 +24,7 @@ def first_line(result: GateResult, words: Words) -> str:
 def show(result: GateResult, words: Words) -> None:
     """Print the first line, each requirement, and what was not compared."""
     put([first_line(result, words)], style="bold")
-    put([f"{MARKS[outcome]} {sentence}" for outcome, sentence in lines(result, words)])
+    put([f"{MARKS[outcome]} {sentence}" for outcome, sentence in lines(result, words) if not result.why])
     put([words.say(note) for note in result.notes])
 
 

@@ -234,6 +234,13 @@ def _significant(value: float) -> str:
     return ".3f" if size >= 0.001 or size == 0 else ".1e"
 
 
+def _inside(ends: Sequence[float], bound: float) -> str:
+    """A spec of two decimals, or of as many as show every end that lies within the bound as within it."""
+    inside = [abs(end) for end in ends if abs(end) < abs(bound)]
+    fit = (n for n in range(2, 10) if all(round(end, n) < abs(bound) for end in inside))
+    return f".{next(fit, 9)}f"
+
+
 class _Formatter(string.Formatter):
     """`str.format` with our specs. Values cannot be looked into (`{x.attr}`, `{x[0]}`): wordings name plain values."""
 
@@ -244,8 +251,9 @@ class _Formatter(string.Formatter):
         return kwargs[field_name], field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        if isinstance(value, Finding):  # a sentence within a sentence
-            return self.words.say(value)
+        said = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Finding)]
+        if said:  # sentences within a sentence
+            return "; ".join(map(self.words.say, said))
         if format_spec in ("name", "judge", "quoted"):
             names = [value] if isinstance(value, str) else value
             named = format_spec == "name"
@@ -254,6 +262,8 @@ class _Formatter(string.Formatter):
             )
         if format_spec == "title":
             return ", ".join(self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value)
+        if format_spec.startswith("within "):
+            format_spec = _inside(list(value), self.values[format_spec.removeprefix("within ")])
         if format_spec.startswith("as "):
             ends = list(value) if isinstance(value, Iterable) else [value]
             largest = max((abs(v) for v in ends if not missing(v)), default=0.0)
