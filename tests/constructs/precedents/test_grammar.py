@@ -94,6 +94,14 @@ def test_where_a_court_is_from_is_told(text: str, stated: str) -> None:
     assert one.stated == stated
 
 
+@pytest.mark.parametrize(
+    "text", ["Tema 99999/STF", "Súmula 12.345 do STJ", "Súmula Vinculante 1234", "OJ 1394 da SDI-1"]
+)
+def test_a_number_that_nobody_has_reached_is_a_citation_all_the_same(text: str) -> None:
+    """Numbers that were made up are what is looked for."""
+    assert len(BRAZIL.citations(text)) == 1
+
+
 HOSTILE = [
     "a",
     "tema ",

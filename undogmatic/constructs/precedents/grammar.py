@@ -57,7 +57,7 @@ class Kind(Record):
     court: str | None = None
     series: str | None = None
     number: str | None = None
-    digits: tuple[int, int] = (1, 4)
+    digits: tuple[int, int] = (1, 6)
     years: bool = True
     unaccented: bool = False
     places: bool = True
