@@ -334,7 +334,7 @@ def _both_told(judge: BradleyTerry, people: BradleyTerry, told: Told, **values: 
         for fit in (judge, people)
     )
     opposed = int(np.sum(ours * theirs < 0))
-    counts = {"pairs": ours.size, "both": int(np.sum(ours * theirs > 0))}
+    counts: dict[str, Any] = {"pairs": ours.size, "both": int(np.sum(ours * theirs > 0))}
     if np.array_equal(ours, theirs):
         told.note("systems.people_same", **counts, **values)
         return
