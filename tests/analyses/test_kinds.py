@@ -214,4 +214,8 @@ def test_what_is_open_says_how_many_labels_would_settle_it() -> None:
     found, all_told = told(verdict_table("pass_fail", verdicts[:32], LABELS[:32], sources={"verdicts.csv": "0"}))
     settle = next(note.settle for note in all_told.notes if note.finding.key == "kinds.headline_kappa")
     assert found.estimate and found.estimate.low < 0.4 < found.estimate.value and settle is not None
-    assert settle.key == "kinds.settle_labels" and settle.values["more"] > 0 and settle.values["file"] == "verdicts.csv"
+    assert (
+        settle.key == "kinds.settle_labels"
+        and settle.values["more"] > 0
+        and settle.values["label"].endswith("label verdicts.csv")
+    )

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,29 @@ def test_systems_are_ranked_by_choices_with_the_place_taken_out_and_ties_apart(r
     assert told.tables["systems.strengths"]["best"].tolist() == [1, 2, 3]
     assert told.figures["systems.strength.s0"].low > 0.5
     assert "systems.choices" in tell(pairs(rng, orders=False))[1]
+
+
+@pytest.mark.parametrize(("turned", "key"), [(False, "systems.people_same"), (True, "systems.people_differ")])
+def test_peoples_own_ranking_stands_beside_the_judges(rng: np.random.Generator, turned: bool, key: str) -> None:
+    table = pairs(rng, 400)
+    first = table.verdicts.drop_duplicates("item").set_index("item")["verdict"]
+    labels = (1 - first if turned else first).where(first < 2, 2)
+    people = pd.DataFrame({"item": first.index, "criterion": "quality", "rater": "ana", "label": labels.to_numpy()})
+    told, said = tell(replace(table, labels=people))
+    values, shown = said[key].values, told.tables["systems.strengths"].set_index("system")
+    assert (values["n"], values["pairs"]) == (int((labels < 2).sum()), 3)
+    assert values["order"] == (["s2", "s1", "s0"] if turned else ["s0", "s1", "s2"])
+    assert shown["people_best"].to_dict() == ({"s0": 3, "s1": 2, "s2": 1} if turned else {"s0": 1, "s1": 2, "s2": 3})
+    assert told.figures["systems.people.s0"].value == pytest.approx(shown.loc["s0", "people"])
+    weights = {noted.finding.key: noted.weight for noted in told.notes}
+    assert values.get("opposed", 0) == 3 * turned and weights[key] == (Weight.LIMITS if turned else Weight.QUALIFIES)
+
+
+def test_people_who_compared_too_little_are_not_ranked(rng: np.random.Generator) -> None:
+    people = pd.DataFrame({"item": ["i5"], "criterion": "quality", "rater": "ana", "label": 0.0})
+    told, said = tell(replace(pairs(rng), labels=people))
+    assert said["systems.people_unranked"].values == {"n": 1, "systems": 3}
+    assert "people" not in told.tables["systems.strengths"]
 
 
 def test_sets_that_never_meet_are_not_ranked_but_named(rng: np.random.Generator) -> None:

@@ -214,7 +214,7 @@ def a_run(folder: Path, **facts: Any) -> Path:
     [
         ({}, "gate: {figures: {ab.share: {at_least: 0.7}}, standing: supported, judge: {model: local}}", 0, "Passed"),
         ({}, "figures: {ab.share: {at_least: 0.75}}", 2, "Undecided"),
-        ({"standing": {"ab": "supported", "x": "refuted"}}, "standing: supported", 1, "x may not be believed"),
+        ({"standing": {"ab": "supported", "x": "refuted"}}, "standing: supported", 1, "verdict of “x” is: refuted"),
         ({}, "{standing: supported, judge: {prompt: other}}", 3, "other now"),
         ({}, "{standing: supported, items: abababab, labels: '00000000'}", 3, "labels are others"),
         ({"status": "stopped"}, "standing: supported", 3, "did not finish"),
@@ -228,6 +228,16 @@ def test_a_run_is_held_to_the_same_gate(
     a_run(tmp_path / "out", **facts)
     found, said = run(tmp_path, "out", demanded=demanded)
     assert (found, named in said) == (status, True), said
+
+
+def test_a_gate_holds_a_run_that_was_made(tmp_path: Path) -> None:
+    words = ["model=patterns", "dataset=pairs", "tracking=none", "hydra.run.dir=made"]
+    assert typed("undogmatic.run", *words, folder=tmp_path).returncode == 0
+    block = "gate: {figures: {ab.mean_difference: {at_least: -10}, ab.share_expected: {at_most: 0.5}}}"
+    status, said = run(tmp_path, "made", demanded=block)
+    assert status == 0 and "Mean difference (points) is at least -10" in said.replace("−", "-"), said
+    status, said = run(tmp_path, "made", demanded="gate: {standing: supported}")
+    assert status == 1 and "verdict of “Paired experiment” is: refuted" in said, said
 
 
 def test_a_run_has_no_data_beside_it(tmp_path: Path) -> None:

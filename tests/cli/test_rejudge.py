@@ -1,5 +1,6 @@
 """`undogmatic rejudge` and `undogmatic demo` as a user types them."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -57,6 +58,9 @@ def test_another_judge_is_asked_about_the_same_items_and_no_others(
     assert first.returncode == 0, first.stderr
     main(["rejudge", "first", "model=tfidf", "--margin", "5"])  # which runs the other judge in a process of its own
     shown = capsys.readouterr().out
+    (way,) = re.findall(r"`undogmatic (review export first --all)`", shown)
+    main(way.split())  # the command that would settle it
+    assert "queue" in capsys.readouterr().out
     assert "score (patterns" in shown and "score (tfidf" in shown
     assert "Of the variance of a verdict" in shown
     put(file, [*rows[:-1], rows[-1] | {"text": "Outro texto."}])
@@ -73,6 +77,12 @@ def test_the_demo_says_of_each_judge_what_is_known_of_it(capsys: Capture) -> Non
     assert " yes " in lines["judge_careful"]
     assert "not known: words predict its verdicts" in lines["judge_keyword"]
     assert "no: no better than a coin" in lines["judge_generous"]
+
+
+def test_the_demo_speaks_portuguese(capsys: Capture) -> None:
+    main(["demo", "--language", "pt"])
+    shown = capsys.readouterr().out
+    assert shown.startswith("Uma loja") and "não melhor que uma moeda" in shown and "O mesmo com um" in shown
 
 
 def test_the_table_of_the_demo_is_what_its_program_makes() -> None:

@@ -1,6 +1,9 @@
 """`judge=compare`: both orders decide together, a preference for a place decides nothing, swapped outputs mirror."""
 
+import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dspy
@@ -16,6 +19,8 @@ from undogmatic.judges.compare import CompareJudge
 from undogmatic.readouts.base import Readout, categorised, entropy_verdict
 from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Provenance, ScoreDistribution
 from undogmatic.records.rubric import Rubric
+from undogmatic.report.contents import order_notes
+from undogmatic.report.words import Words
 
 RUBRIC: Rubric = build(compose_config(["rubric=preference"])["rubric"], "rubric")
 Says = Callable[[Item], float]
@@ -125,3 +130,14 @@ def test_the_analysis_names_a_judge_that_takes_the_first_and_ranks_systems_by_on
     assert {"text_1", "text_2", "system_1", "system_2"} <= set(made.items)
     with pytest.raises(Unsuited, match="judge=compare"):
         analysis.check(LongTable(table.frame[table.frame["criterion"] == OVERALL], RUBRIC))
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_a_run_says_how_often_the_two_orders_disagree_however_few_there_are(language: str) -> None:
+    def said(says: Says) -> list[str]:
+        run: Any = SimpleNamespace(frame=judged_by(says, 6).frame, folder=Path("outputs/r"))
+        return order_notes(run, Words(language, ()))
+
+    (note,) = said(first)
+    assert re.search(r"(In|Em) 6 (of|de) 6 .*undogmatic review export outputs/r", note)
+    assert said(longer) == []

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from undogmatic.analyses import drift, judges, kinds, people, surface, systems
-from undogmatic.analyses.kinds import Agreement
+from undogmatic.analyses.kinds import Agreement, label_command
 from undogmatic.analyses.ruling import CHECK, verdict
 from undogmatic.analyses.surface import SurfaceRival
 from undogmatic.records.card import items_digest, judge_digest, labels_digest
@@ -155,8 +155,8 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
         return next((n.settle for n in told.notes if n.finding.key.startswith("kinds.headline_")), None)
     if key not in SETTLED:
         return None
-    file = next(iter(evidence.own.table.sources), "FILE")
-    return Finding(f"check.settle_{key}", {"file": file, "more": max(evidence.few - evidence.agreement.groups, 1)})
+    more = max(evidence.few - evidence.agreement.groups, 1)
+    return Finding(f"check.settle_{key}", {"label": label_command(evidence.own.table), "more": more})
 
 
 def name_of(table: VerdictTable, judge: str, criterion: str) -> str:

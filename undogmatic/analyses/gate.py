@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -18,12 +18,12 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from undogmatic.analyses.ruling import AT_LEAST, AT_MOST, GATE, STANDS, Ruling, verdict
+from undogmatic.analyses.ruling import AT_LEAST, AT_MOST, GATE, RUN_STANDS, STANDS, Ruling, verdict
 from undogmatic.errors import ConfigError
 from undogmatic.records.card import Digests, TrustCard, read_card, setting, table_digests
 from undogmatic.records.records import Record, first_problem
 from undogmatic.records.results import Finding, Standing
-from undogmatic.runs.folder import MANIFEST, METRICS, RunFolder
+from undogmatic.runs.folder import COMPOSED, MANIFEST, METRICS, RunFolder
 from undogmatic.safety.outside import read_yaml
 from undogmatic.stats.estimate import Estimate
 
@@ -112,6 +112,7 @@ class Gated:
     made: datetime.date
     expires: datetime.date | None = None
     status: str = "finished"
+    units: Mapping[str, str] = field(default_factory=dict)  # language -> what a point of the score is called
 
 
 def of_card(card: TrustCard) -> Gated:
@@ -137,7 +138,10 @@ def of_run(path: str) -> Gated:
     digest, status = str(facts.get("dataset_digest", "")), str(facts.get("status", ""))
     known = {key: setting(value) for key, value in settings.items()}
     standings = facts.get("standing") or {}
-    return Gated(str(facts.get("name", path)), figures, standings, known, "", digest, digest, made, status=status)
+    wordings = folder.noted(COMPOSED, "rubric", "wordings")
+    units = {str(code): str(own.get("unit") or "") for code, own in (wordings or {}).items() if isinstance(own, dict)}
+    bound = (known, "", digest, digest, made)
+    return Gated(str(facts.get("name", path)), figures, standings, *bound, status=status, units=units)
 
 
 class Held(NamedTuple):
@@ -156,6 +160,7 @@ class GateResult:
     name: str
     held: Sequence[Held]
     notes: tuple[Finding, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def count(self, outcome: str) -> int:
         """How many requirements came to this."""
@@ -212,7 +217,8 @@ def hold(
     held = [*_void(gated, config, given, digests, today or datetime.date.today())]
     if config.standing is not None:
         standings = gated.standings or {gated.name: "undecided"}
-        held += [_ruled("standing", verdict(STANDS, _Stands(*stands))) for stands in standings.items()]
+        rules = STANDS if gated.expires is not None or not gated.standings else RUN_STANDS
+        held += [_ruled("standing", verdict(rules, _Stands(*stands))) for stands in standings.items()]
     for name, threshold in config.figures.items():
         if (figure := gated.figures.get(name)) is None:
             key = "gate.no_interval" if name in gated.figures else "gate.no_figure"
@@ -224,7 +230,7 @@ def hold(
                 low, high = figure.worst_low, figure.best_high
                 limit = SimpleNamespace(figure=name, bound=bound, low=low, high=high, interval=(low, high))
                 held.append(_ruled(name, verdict(rules, limit)))
-    return GateResult(gated.name, held, tuple(_notes(gated, {key for key, _ in given})))
+    return GateResult(gated.name, held, tuple(_notes(gated, {key for key, _ in given})), gated.units)
 
 
 def _notes(gated: Gated, compared: set[str]) -> Iterator[Finding]:

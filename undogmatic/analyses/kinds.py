@@ -4,8 +4,10 @@ Raters are kept apart: every verdict is held against the label of each rater, wi
 the item. Intervals are over groups of items.
 """
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,10 @@ import pandas as pd
 
 from undogmatic.analyses import position
 from undogmatic.analyses.position import beside_labels
+from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import SLICE, TIE, JudgeTable
+from undogmatic.records.verdict_table import SLICE, TIE, JudgeTable, VerdictTable
 from undogmatic.stats import calibration, limits, rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.paired import holm
@@ -176,7 +179,7 @@ def _tell_headline(
         more, table = held.n_needed - estimate.n_groups, own.table
         more = round(more, 1 - int(np.log10(more))) if more > 0 else 1  # no more digits than it is worth
         beyond = more > table.items["group"].nunique() - agreement.groups
-        values = {"more": more, "file": _file(own), "beyond": beyond, "no_texts": not table.has_texts}
+        values = {"more": more, "label": label_command(table), "beyond": beyond, "no_texts": not table.has_texts}
         settle = Finding("kinds.settle_labels", values)
     elif held.outcome == "open":
         settle = Finding("kinds.settle_close", {"least": options.least})
@@ -194,9 +197,12 @@ def _tell_headline(
         )
 
 
-def _file(own: JudgeTable) -> str:
-    """The file to label more of, for a command."""
-    return next(iter(own.table.sources), "FILE")
+def label_command(table: VerdictTable) -> str:
+    """The command with which people label more of what the table was read from."""
+    source = next(iter(table.sources), "FILE")
+    if (Path(source) / MANIFEST).is_file():
+        return f"undogmatic review export {shlex.quote(source)} --all"
+    return f"undogmatic label {shlex.quote(source)}"
 
 
 def _tell_categories(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:

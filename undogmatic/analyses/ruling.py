@@ -387,6 +387,7 @@ STANDS = Rules("gate.standing_", (
     Rule("fail", "refuted", lambda e: e.standing == "refuted", "name"),
     Rule("undecided", "undecided", always, "name"),
 ))  # fmt: skip
+RUN_STANDS = Rules("gate.of_run_", STANDS.rules)
 
 
 def _counts(outcome: str) -> Callable[[Any], Mapping[str, Any]]:

@@ -17,6 +17,7 @@ from undogmatic.analyses import alone, kin
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, JudgeTable
 from undogmatic.stats import bradley_terry, checks, corrected, few_labels, means
+from undogmatic.stats.bradley_terry import BradleyTerry
 from undogmatic.stats.checks import Array
 from undogmatic.stats.corrected import Corrected, Design, Judged
 from undogmatic.stats.estimate import Estimate
@@ -277,30 +278,73 @@ def _choices(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     shown = decided["order"].map({AS_GIVEN: 0.0, SWAPPED: 1.0}).to_numpy(np.float64)
     placed = not np.isnan(shown).any()
     first = np.where(shown == 0, *_sides(decided, names, np.ones(len(decided), dtype=bool))) if placed else None
-    weight = 1 / decided.groupby("item")["item"].transform("size").to_numpy(np.float64)
-    found = bradley_terry.fit(
-        winner,
-        loser,
-        len(names),
-        options.rng(),
-        first=first,
-        weights=weight,
-        groups=decided["code"].to_numpy(),
-        level=options.level,
+    found = _fitted(decided, names, options, first)
+    labels = own.labels.dropna(subset=["label"]).assign(verdict=lambda frame: frame["label"])
+    labels = labels.join(
+        rows.drop_duplicates("item").set_index("item")[["one", "other", "code"]], on="item", how="inner"
     )
+    labels = labels[labels["verdict"].isin((0, 1))]
+    people = _of_people(labels, names, told, options)
     table = []
     for place, name in enumerate(names):
-        strength = found.strengths[place]
-        chance = strength.replace(**{end: float(special.expit(getattr(strength, end))) for end in ENDS})
-        told.figure(f"systems.strength.{name}", chance)
         n = int((rows["one"] == name).sum() + (rows["other"] == name).sum())
         row: dict[str, Any] = {"system": name, "choices": n}
-        table.append(row | chance.row("strength") | dict(zip(("best", "worst"), found.ranks[place], strict=True)))
+        for part, fit, prefix in (("strength", found, ""), ("people", people, "people_")):
+            if fit is not None:
+                strength = fit.strengths[place]
+                chance = strength.replace(**{end: float(special.expit(getattr(strength, end))) for end in ENDS})
+                told.figure(f"systems.{part}.{name}", chance)
+                row |= chance.row(part, prefix)
+                row |= dict(zip((f"{prefix}best", f"{prefix}worst"), fit.ranks[place], strict=True))
+        table.append(row)
     told.tables["systems.strengths"] = pd.DataFrame(table).sort_values("strength", ascending=False, ignore_index=True)
-    order = [str(names[k]) for k in np.argsort([-one.value for one in found.strengths])]
     counts: dict[str, Any] = {"pairs": len(found.differences), "separable": found.separable, "systems": len(names)}
-    counts |= {"n": len(decided), "ties": ties}
-    told.note("systems.choices_placed" if placed else "systems.choices", order=order, level=options.level, **counts)
+    counts |= {"n": len(decided), "ties": ties, "order": _order(found, names), "level": options.level}
+    told.note("systems.choices_placed" if placed else "systems.choices", **counts)
+    if people is not None:
+        _both_told(found, people, told, order=_order(people, names), n=len(labels), level=options.level)
+
+
+def _fitted(
+    rows: pd.DataFrame, names: Sequence[Any], options: CheckOptions, first: Array | None = None
+) -> BradleyTerry:
+    """The strengths by choices without ties, all those of one item together counting as one."""
+    weights = 1 / rows.groupby("item")["item"].transform("size").to_numpy(np.float64)
+    codes, sides = rows["code"].to_numpy(), _sides(rows, names, rows["verdict"].to_numpy() == 0)
+    more: dict[str, Any] = {"first": first, "weights": weights, "groups": codes, "level": options.level}
+    return bradley_terry.fit(*sides, len(names), options.rng(), **more)
+
+
+def _of_people(labels: pd.DataFrame, names: Sequence[Any], told: Told, options: CheckOptions) -> BradleyTerry | None:
+    """The strengths by people's own choices between the outputs that the judge chose between; None without labels, or
+    where they do not link all systems, which is told."""
+    if labels.empty:
+        return None
+    linked = bradley_terry.components(*_sides(labels, names, labels["verdict"].to_numpy() == 0), len(names))
+    if len(linked) > 1 or labels["code"].nunique() < 2:
+        told.lacks("people_ranking", "systems.people_unranked", n=len(labels), systems=len(names))
+        return None
+    return _fitted(labels, names, options)
+
+
+def _both_told(judge: BradleyTerry, people: BradleyTerry, told: Told, **values: Any) -> None:
+    """Whether the judge and people tell the same pairs of systems apart, the same way round."""
+    ours, theirs = (
+        np.array([(one.low > 0) - (one.high < 0) for one in fit.differences.values()], dtype=int)
+        for fit in (judge, people)
+    )
+    opposed = int(np.sum(ours * theirs < 0))
+    counts: dict[str, Any] = {"pairs": ours.size, "both": int(np.sum(ours * theirs > 0))}
+    if np.array_equal(ours, theirs):
+        told.note("systems.people_same", **counts, **values)
+        return
+    counts |= {"judge": int(np.sum((ours != 0) & (theirs == 0))), "people": int(np.sum((ours == 0) & (theirs != 0)))}
+    weight = Weight.LIMITS if opposed else Weight.QUALIFIES
+    told.note("systems.people_differ", weight, **counts, opposed=opposed, **values)
+
+
+def _order(found: BradleyTerry, names: Sequence[Any]) -> list[str]:
+    return [str(names[k]) for k in np.argsort([-one.value for one in found.strengths])]
 
 
 def _sides(rows: pd.DataFrame, names: Sequence[Any], first: Any) -> tuple[Array, Array]:

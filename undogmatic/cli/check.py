@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from undogmatic.cli.doors import add_language
 from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import brief, read_text
 
@@ -47,7 +48,6 @@ SETTING = {
 
 def add(commands: Any) -> None:
     """Add the command."""
-    from undogmatic.records.wordings import languages
 
     parser = commands.add_parser("check", help="whether to believe a judge whose verdicts are in a file")
     parser.add_argument("files", nargs="+", metavar="FILE", help="CSV, JSON Lines, Parquet or XLSX; or another's log")
@@ -60,9 +60,7 @@ def add(commands: Any) -> None:
     leave = "a column to leave out: no rival explanation and no slice; once for each column"
     setting.add_argument("--ignore", action="append", metavar="COLUMN", help=leave)
     shown = parser.add_argument_group("what is written")
-    shown.add_argument(
-        "--language", choices=languages(), default="en", help="language of all that is written (default: en)"
-    )
+    add_language(shown)
     shown.add_argument(
         "--report", metavar="DIR", help="write report.html, report.md, figures and tables into this folder"
     )

@@ -1,20 +1,19 @@
 """Holds `undogmatic demo`: checks a shipped example whose truth is known, so that a reader can check the check."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
+from undogmatic.cli.doors import add_language
+
 FILE = "check/demo.csv"
-ABOUT = """\
-A shop answered 150 questions of the kind "what do 6 lamps at 22 euros cost?". Three people and three judges said
-whether the sum in each reply is right. This example was made by a program (benchmarks/demo_table.py), so the truth is
-known: judge_careful is right about 95% of the replies; judge_keyword only looks whether a reply gives a reason, which
-right replies do more often; judge_generous lets nearly everything pass. This is what `undogmatic check` says of them:
-"""
+TEXTS = Path(__file__).with_name("demo.texts.yaml")
 
 
 def add(commands: Any) -> None:
     """Add the command."""
     demo = commands.add_parser("demo", help="check an example whose truth is known: one good judge, two without merit")
+    add_language(demo)
     demo.set_defaults(run=_demo)
 
 
@@ -23,9 +22,10 @@ def _demo(typed: argparse.Namespace) -> None:
     from undogmatic.datasets.table import TableOptions, read_table
     from undogmatic.records.checked import CheckOptions
     from undogmatic.report.check import show, words_of
+    from undogmatic.report.words import Words
     from undogmatic.safety.paths import data_folder
 
-    path = data_folder() / FILE
-    print(ABOUT, end="")
-    show(check(read_table(path, TableOptions(labels="all")), CheckOptions()), words_of("en"), {})
-    print(f"The same on a file of yours: undogmatic check FILE.csv   (this one is {path})")
+    path, words = data_folder() / FILE, Words(typed.language, [TEXTS])
+    print(words.text("demo.about"), end="")
+    show(check(read_table(path, TableOptions(labels="all")), CheckOptions()), words_of(typed.language), {})
+    print(words.text("demo.yours", path=str(path)))

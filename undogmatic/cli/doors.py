@@ -19,6 +19,14 @@ def add_words(parser: argparse.ArgumentParser, example: str) -> None:
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=f"config overrides, e.g. {example}")
 
 
+def add_language(parser: Any) -> None:
+    """Add --language."""
+    from undogmatic.records.wordings import languages
+
+    what = "language of all that is written (default: en)"
+    parser.add_argument("--language", choices=languages(), default="en", help=what)
+
+
 def words(typed: argparse.Namespace) -> list[str]:
     """What was typed, as overrides. Raises ConfigError."""
     from undogmatic.config.compose import word

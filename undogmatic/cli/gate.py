@@ -56,7 +56,8 @@ def run(typed: argparse.Namespace) -> None:
         result, language = gate.examine(Path(typed.target), config, settings, data)
     except (UndogmaticError, OSError, ImportError) as error:  # whose exit status would mean undecided
         result, language = gate.broken(typed.target, tell(error, "undogmatic gate")[0]), "en"
-    words = words_of(typed.language or language)
+    language = typed.language or language
+    words = words_of(language, result.units.get(language))
     shown.show(result, words)
     for path, written in ((typed.junit, shown.junit), (typed.markdown, shown.markdown)):
         if path is not None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.cli.doors import add_words
+from undogmatic.cli.doors import add_language, add_words
 from undogmatic.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def add(commands: Any) -> None:
     rejudge.add_argument(
         "--margin", type=float, metavar="D", help="a difference of verdicts up to this does not matter"
     )
+    add_language(rejudge)
     add_words(rejudge, "model=gpt run.repeats=3")
     rejudge.set_defaults(run=_rejudge)
 
@@ -54,10 +55,10 @@ def _rejudge(typed: argparse.Namespace) -> None:
     if later.facts.get("dataset_digest") != earlier.facts.get("dataset_digest"):
         what = f"the items of {later.path} are not those of {earlier.path} (their digests differ)"
         raise ConfigError(f"{what}, so the two are not compared. Judge both from one file.")
-    _compare(earlier, later, options)
+    _compare(earlier, later, options, typed.language)
 
 
-def _compare(earlier: RunFolder, later: RunFolder, options: Any) -> None:
+def _compare(earlier: RunFolder, later: RunFolder, options: Any, language: str) -> None:
     """Print what a check says of both judges, and how the variance divides among items, judges and repeats."""
     from undogmatic.analyses.check import check
     from undogmatic.analyses.drift import variance_of
@@ -73,7 +74,7 @@ def _compare(earlier: RunFolder, later: RunFolder, options: Any) -> None:
     result = check(whole, options)
     for criterion in whole.criteria:
         variance_of(whole, criterion, result.together, options)
-    show(result, words_of("en"))
+    show(result, words_of(language))
 
 
 def _tagged(table: VerdictTable, tag: str) -> VerdictTable:

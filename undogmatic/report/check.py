@@ -42,10 +42,10 @@ class Sentences(NamedTuple):
     settle: list[str]  # that of the most important finding first
 
 
-def words_of(language: str) -> Words:
+def words_of(language: str, units: str | None = None) -> Words:
     """The words of a check and of a gate: those of this room, and those beside all that tell something."""
     rooms = (PACKAGE / "analyses", PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
-    return Words(language, [OWN_TEXTS, *(path for room in rooms for path in sorted(room.glob("*.texts.yaml")))])
+    return Words(language, [OWN_TEXTS, *(path for room in rooms for path in sorted(room.glob("*.texts.yaml")))], units)
 
 
 def sentences(told: Told, words: Words, of: JudgeCheck | None = None) -> Sentences:

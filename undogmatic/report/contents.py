@@ -16,6 +16,7 @@ from undogmatic.analyses.plan import NAME as PLAN
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult, FigureData
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric
+from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED
 from undogmatic.records.wordings import FALLBACK
 from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Quote, Table, save
 from undogmatic.report.figures import pictures
@@ -94,6 +95,20 @@ def review_notes(run: FinishedRun, words: Words) -> list[str]:
     return notes
 
 
+def order_notes(run: FinishedRun, words: Words) -> list[str]:
+    """Say of each judge that chose between outputs in both orders how often the two orders disagree."""
+    shown = run.frame[run.frame["criterion"].isin((AS_GIVEN, SWAPPED)) & run.frame["error"].isna()]
+    notes = []
+    for judge, rows in shown.groupby("judge", sort=False):
+        both = rows.pivot(index=["item_id", "repeat"], columns="criterion", values="category")
+        both = both.reindex(columns=[AS_GIVEN, SWAPPED]).dropna()
+        if differ := int((both[AS_GIVEN] != both[SWAPPED]).sum()):
+            counts = {"differ": differ, "n": len(both), "folder": str(as_typed(run.folder))}
+            note = words.text("common.note.orders", **counts)
+            notes.append(f"{judge}: {note}" if shown["judge"].nunique() > 1 else note)
+    return notes
+
+
 def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
     """How the scores compare with an earlier run, what the cache answered, and whether the readout samples; nothing of
     scores that were made elsewhere."""
@@ -119,7 +134,12 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.notes_title"))
-    notes = [*asking_notes(run, words), *review_notes(run, words), *repeatability_notes(run, words)]
+    notes = [
+        *order_notes(run, words),
+        *asking_notes(run, words),
+        *review_notes(run, words),
+        *repeatability_notes(run, words),
+    ]
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     if run.settings.limit is not None:

@@ -17,12 +17,20 @@ PLAIN_WIDTH = 120
 
 def show(run: FinishedRun, where: str | None) -> None:
     """Print to stdout how a run ended whose report is written already; `where` says how to open the tracking UI."""
-    from undogmatic.report.contents import asking_notes, counted, repeatability_notes, review_notes, verdicts
+    from undogmatic.report.contents import (
+        asking_notes,
+        counted,
+        order_notes,
+        repeatability_notes,
+        review_notes,
+        verdicts,
+    )
     from undogmatic.report.tables import key_figures
 
     words = Words.of(run)
     counts = counted(run, words)
     notes = [words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)]
+    notes += order_notes(run, words)
     whole = run.uses_prompt and not any(way.without for way in run.asked)
     notes += asking_notes(run, words)[: 1 if whole else None]
     notes += review_notes(run, words)

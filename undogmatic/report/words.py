@@ -92,7 +92,8 @@ class Words:
     def name(self, word: str, section: str | None = None) -> str:
         """A condition, metric or column inside a sentence; what has no translation stays as it is, visibly."""
         word = str(word)
-        return self._value(word, section) or self.metric(word) or self.find(f"columns.{word}") or visible(word)
+        known = self._value(word, section) or self.metric(word) or self.find(f"columns.{word}")
+        return known or self.find(f"{word}.title") or visible(word)
 
     def heading(self, word: str, section: str | None = None) -> str:
         """A table's column or an axis: like `name`, with the columns' own words first."""
