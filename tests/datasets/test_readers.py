@@ -281,6 +281,29 @@ def test_a_run_of_ours(tmp_path: Path) -> None:
     assert [str(tmp_path / "run" / "judgments.jsonl") in problem for problem in frame.attrs["problems"]] == [True]
 
 
+@pytest.mark.parametrize(("categories", "label"), [(None, "1.0"), ("[first, second]", "0.0")])
+def test_a_run_that_compared_two_outputs(categories: str | None, label: str, tmp_path: Path) -> None:
+    said_of = {"overall": "first", "as_given": "first", "swapped": "second"}
+    judgments = [
+        {"item_id": "a", "judge": "compare", "criterion": name, "outcome": {"kind": "verdict", "category": category}}
+        for name, category in said_of.items()
+    ]
+    put(tmp_path / "run/run.json", "{}")
+    put(tmp_path / "run/judgments.jsonl", "".join(json.dumps(own) + "\n" for own in judgments))
+    mark = text_mark("?\n\nOne.\n\nTwo.")
+    if categories:
+        put(tmp_path / "run/.hydra/config.yaml", f"rubric: {{scale: {{categories: {categories}}}}}")
+    put(
+        tmp_path / "run/labels.csv",
+        f"item_id,criterion,label,text_mark\na,overall,{label},{mark}\na,as_given,,{mark}\n",
+    )
+    item = {"id": "a", "inputs": {"input": "?", "output_1": "One.", "output_2": "Two."}, "system_1": "m1"}
+    put(tmp_path / "run/with_labels.jsonl", json.dumps(item) + "\n")
+    columns = ("order", "verdict", "label", "text_1", "text_2", "system_1")
+    rest = ("first", "One.", "Two.", "m1")
+    assert said(read(tmp_path / "run"), *columns) == [("as_given", "first", *rest), ("swapped", "second", *rest)]
+
+
 def test_texts_that_changed_since_a_run_are_not_taken_for_what_was_judged(tmp_path: Path) -> None:
     put(tmp_path / "run/run.json", "{}")
     outcome = {"kind": "verdict", "score": 1.0}

@@ -12,10 +12,13 @@ from typing import Any
 from undogmatic.datasets.readers.log import Given, Head, Reader, Row, at, cell, facts, joined, lines, records
 from undogmatic.errors import DataError
 from undogmatic.records.records import OVERALL, text_mark
+from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED
 from undogmatic.safety.outside import read_yaml
 
 MANIFEST, JOURNAL, SCORES = "run.json", "judgments.jsonl", "scores.csv"
 REVIEWED, LABELS, WITH_LABELS = "labels.jsonl", "labels.csv", "with_labels.jsonl"
+CHOICES = ("tie", "first", "second")
+"""The categories of rubric=preference, where the run's config does not name others."""
 _CONFIG, _START = ".hydra/config.yaml", ".hydra/hydra.yaml"
 _NOT_FACTS = ("id", "text", "inputs", "pair", "maker", "label_count", "label_spread", "inclusion_probability", "parent")
 
@@ -47,7 +50,26 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
             row |= {"reason": str(outcome.get("message") or outcome.get("reason"))}
         verdicts.append(row)
     criteria = dict.fromkeys(row["criterion"] for row in verdicts)
-    yield from joined(verdicts, list(_labels(path, criteria, problems)), path, problems)
+    labels = list(_labels(path, criteria, problems))
+    if AS_GIVEN in criteria:  # judge=compare: what was said in each order, in the given numbering
+        verdicts = [
+            row | {"criterion": OVERALL, "order": row["criterion"]}
+            for row in verdicts
+            if row["criterion"] in (AS_GIVEN, SWAPPED)
+        ]
+        named = _choices(path)
+        labels = [
+            row | {"label": named.get(str(row["label"]), row["label"])} for row in labels if row["criterion"] == OVERALL
+        ]
+    yield from joined(verdicts, labels, path, problems)
+
+
+def _choices(path: Path) -> dict[str, str]:
+    """What the labels 0, 1, ... of two outputs mean: the categories of the run's rubric in their order."""
+    named = None
+    with contextlib.suppress(DataError):
+        named = (at(read_yaml(path / _CONFIG), "rubric", "scale") or {}).get("categories")
+    return {str(float(place)): str(name) for place, name in enumerate(named or CHOICES)}
 
 
 def _key(given: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -89,12 +111,14 @@ def _items(path: Path, problems: list[str]) -> dict[str, Row]:
     for number, given in enumerate((row for _, row in _table(source, [])), 1):
         inputs = given.get("inputs") or {name: given[name] for name in ("text", "summary", "source") if given.get(name)}
         text = "\n\n".join(str(value) for value in inputs.values())
+        pair = {f"text_{n}": inputs[f"output_{n}"] for n in (1, 2) if inputs.get(f"output_{n}")}
         item = str(given.get("id") or number)
         if marks.get(item, text_mark(text)) != text_mark(text):
             problems.append(f"{source}: the text of {item} is no longer the one that was judged; no text was read.")
             return {}
         more = {key: value for key, value in given.items() if key not in _NOT_FACTS and "label" not in key}
-        known[item] = facts(more) | {"text": text or None, "system": given.get("maker")}
+        about = {key: more.pop(key) for key in ("system_1", "system_2") if key in more} | pair
+        known[item] = facts(more) | about | {"text": None if pair else text or None, "system": given.get("maker")}
     return known
 
 
