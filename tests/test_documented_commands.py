@@ -148,7 +148,6 @@ WHY_NOT = {
     "serves a page until it is stopped; tests/review/test_page.py": ["undogmatic label FILE"],
     "needs a run of some hundred texts, and embeddings; tests/fit/test_distill.py": [
         "undogmatic distill",
-        "undogmatic distill RUN",
         "undogmatic distill RUN --out student.safetensors",
         "undogmatic distill RUN embeddings=mixed --judge NAME",
         "undogmatic distill verdicts.csv rubric=shame",

@@ -133,6 +133,7 @@ class PointsEntropy(NamedTuple):
     normalised_entropy: float
     band: Level
     probabilities: tuple[float, ...]
+    sums_to_100: bool
     total: float
     notes: tuple[str, ...]
 
@@ -215,7 +216,7 @@ def points_entropy(points: Mapping[str, float] | ArrayLike) -> PointsEntropy:
     notes: tuple[str, ...] = () if whole else (f"The points sum to {total:g}, not 100, and were scaled.",)
     if np.any(np.abs(values / 5 - np.round(values / 5)) > _ROUNDING):
         notes += ("Not all points are multiples of 5.",)
-    return PointsEntropy(entropy, band, tuple(shares.tolist()), total, notes)
+    return PointsEntropy(entropy, band, tuple(shares.tolist()), whole, total, notes)
 
 
 def debate_uncertainty(advocate_score: float, critic_score: float, final_score: float) -> DebateUncertainty:

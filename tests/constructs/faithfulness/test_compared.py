@@ -129,7 +129,7 @@ def test_every_distinct_sentence_is_read_once(monkeypatch: pytest.MonkeyPatch) -
 def test_a_missing_package_is_named_also_by_embeddings_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
-    with pytest.raises(ConfigError, match=r"onnxruntime, which is not installed: pip install 'undogmatic\[faith"):
+    with pytest.raises(ConfigError, match=r"onnxruntime, which is not installed: pip install 'undogmatic\[embeddings"):
         MiniLMEmbeddings()
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(ConfigError, match=r"needs sentence-transformers.*embeddings=minilm"):
