@@ -100,6 +100,16 @@ def test_every_kind_of_verdict(kind: Any, judge: Any, label: Any, beyond: bool) 
     assert (found.accuracy is None) is (kind in ("numeric", "ordered"))
 
 
+def test_what_a_handful_of_verdicts_hang_on_is_not_told() -> None:
+    """Of two outputs always the first, but for fifteen: the fifteen say too little of what moved the judge."""
+    n, hidden = 150, np.random.default_rng(3).permutation(150)
+    for others, outcome in ((15, "rare"), (60, "beyond")):
+        label = (hidden < others).astype(float)
+        found, _ = look(verdict_table("pairwise", label, label, {"text_1": MADE.texts, "text_2": OTHER.texts}))
+        assert len(label) == n and found.outcome == outcome, others
+        assert rival_sentence(found).key == f"surface.{outcome}"
+
+
 def test_what_cannot_be_examined_says_so() -> None:
     label = np.arange(60.0) % 2
     found, told = look(verdict_table("pass_fail", label, label))

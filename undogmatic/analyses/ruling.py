@@ -365,7 +365,7 @@ CHECK = Rules("check.verdict_", (
     Rule("missing", "undecided", lambda e: e.estimate.worst_low <= e.least, "judge agrees missing=agreement.missing"),
     Rule("order", "undecided", lambda e: e.one_order, _AGREES),
     Rule("no_texts", "undecided", lambda e: e.rival.outcome == "no_texts", _AGREES),
-    Rule("few_texts", "undecided", lambda e: e.rival.outcome == "few", _AGREES),
+    Rule("few_texts", "undecided", lambda e: e.rival.outcome in ("few", "rare"), _AGREES),
     Rule("reason", "undecided", lambda e: e.reason is not None, f"{_AGREES} reason"),
     Rule("limited", "supported", lambda e: e.limits, "judge agrees limits"),
     Rule("believed", "supported", always, _AGREES),

@@ -27,8 +27,11 @@ from undogmatic.stats import means, rival, words
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
 
-Outcome = Literal["beyond", "as_good", "follows", "column", "no_texts", "few"]
+Outcome = Literal["beyond", "as_good", "follows", "column", "no_texts", "few", "rare"]
 FEWEST_GROUPS = 20
+FEWEST_OTHERS = 20
+"""Items outside the most frequent verdict, and label, below which texts cannot show what these hang on: a judge that
+chose the second of two outputs in 3 of 100 pairs was believed."""
 MOST_ITEMS = 1500
 """Most items that the surface judge is fitted to; of more, whole groups are drawn at random."""
 LEAST_LEFT, LEAST_LEFT_OF_PAIRS, LEAST_LEFT_OF_LEANING = 0.3, 0.35, 0.45
@@ -54,7 +57,8 @@ class SurfaceRival:
     """What a judge that reads nothing reaches, beside the judge.
 
     `outcome`: "as_good", it reaches as much; "follows", the judge's verdicts follow from the surface; "column", a
-    column of the file explains the agreement; "beyond", none of these; "no_texts", "few" groups: not examined.
+    column of the file explains the agreement; "beyond", none of these; "no_texts", "few" groups, "rare", hardly an item
+    outside the most frequent verdict or label (`others`): not examined.
     `agreement` is the surface judge's with people in the judge's own coefficient, `accuracy` the share of labels that
     it gets right (None for numbers), `increment` the judge's agreement (`judge`) minus the surface judge's, `at_equal`
     what is left of the judge's at equal surface (or within the column's values), `foretold` how well the surface
@@ -73,6 +77,7 @@ class SurfaceRival:
     groups: int
     judge: Estimate | None = None
     drawn: int = 0
+    others: int = 0
 
 
 class _Sides:
@@ -288,7 +293,15 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
             if column.explains:
                 outcome: Outcome = "follows" if name in FROM_TEXT else "column"
                 return replace(found, outcome=outcome, at_equal=within, foretold=column.foretold, what=(name,))
-    return found
+    return _unless_rare(found, judge, people) if sides.nominal else found
+
+
+def _unless_rare(found: SurfaceRival, judge: rival.Voice, people: rival.Voice) -> SurfaceRival:
+    """The same, or "rare" where too few items are outside the most frequent verdict or label."""
+    others = int(min(found.n - side.mean.sum(axis=0).max() for side in (judge, people)))
+    return replace(
+        found, others=others, outcome="rare" if found.outcome == "beyond" and others < FEWEST_OTHERS else found.outcome
+    )
 
 
 def _chosen(table: pd.DataFrame, labelled: Sequence[str], options: CheckOptions) -> tuple[pd.Index, int]:
@@ -317,7 +330,7 @@ LENGTH_OPEN = ("surface.length_open", "surface.length_open_pair")
 LENGTH_BESIDE = ("surface.length_beside", "surface.length_beside_pair")
 """What is said of length: of one text, and of two outputs."""
 SAID = {
-    "no_texts": "surface.no_texts", "no_labels": "surface.no_labels", "few": "surface.few",
+    "no_texts": "surface.no_texts", "no_labels": "surface.no_labels", "few": "surface.few", "rare": "surface.rare",
     "constant": "surface.constant", "nothing": "surface.nothing", "follows": "surface.follows",
     "column": "surface.column", "as_good": "surface.as_good", "as_good_numbers": "surface.as_good_numbers",
     "beyond": "surface.beyond", "beyond_numbers": "surface.beyond_numbers",
@@ -334,8 +347,10 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     values: dict[str, Any] = {"n": found.n, "groups": found.groups}
     if found.outcome == "no_texts" or not found.n:
         return ("no_texts" if found.outcome == "no_texts" else "no_labels"), {}
-    if found.outcome == "few":
-        return "few", values | {"needed": FEWEST_GROUPS}
+    if found.outcome in ("few", "rare"):
+        few = {"groups": found.groups, "needed": FEWEST_GROUPS}
+        rare = {"others": found.others, "needed": FEWEST_OTHERS}
+        return found.outcome, {"n": found.n, **(few if found.outcome == "few" else rare)}
     reached, more, left, foretold = found.agreement, found.increment, found.at_equal, found.foretold
     by_column = found.outcome in ("follows", "column")
     if found.judge is None or (not by_column and (reached is None or more is None or left is None)):
