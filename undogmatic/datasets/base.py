@@ -52,7 +52,8 @@ def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
     close = difflib.get_close_matches(file.name, beside, 1)
     inside = ", ".join(beside[:8]) or "no file of these kinds"
     listing = f"Did you mean {close[0]}?" if close else f"In {folder}: {inside}."
-    way = f"Override it with `{key}=FILE` ({', '.join(patterns)})"
+    kinds = ", ".join(patterns)
+    way = f"Name one that exists ({kinds})" if key == "FILE" else f"Override it with `{key}=FILE` ({kinds})"
     raise ConfigError(f"`{key}` is {brief(path)}, which {what}. {listing} {way}.")
 
 

@@ -111,6 +111,17 @@ def test_wrong_settings_are_named(given: dict[str, Any], said: str) -> None:
     assert said in str(caught.value)
 
 
+def test_a_file_that_does_not_exist_is_no_key(tmp_path: Path, capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        main(["precedents", str(tmp_path / "none.txt")])
+    said_of_it = capsys.readouterr().err
+    assert (
+        "which does not exist" in said_of_it
+        and "Name one that exists (.txt" in said_of_it
+        and "FILE=" not in said_of_it
+    )
+
+
 def test_a_table_without_a_needed_column_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"own\.csv:1: no column `kind`; columns: court, number\."):
         _ = Precedents(path=str(put(tmp_path / "own.csv", "court,number\nSTF,1\n"))).entries
