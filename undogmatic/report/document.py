@@ -8,11 +8,12 @@ import base64
 import functools
 import html as standard
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from undogmatic.records.results import Answer
 from undogmatic.safety import files
 from undogmatic.safety.outside import visible
 
@@ -31,6 +32,34 @@ class Paragraph(NamedTuple):
 
     text: str
     tone: str = "plain"
+
+
+MARKS: Mapping[Answer, str] = {"yes": "✓", "not_yet": "◐", "no": "✗", "undecided": "?"}
+"""The shape of each answer, for readers and screens without colour."""
+
+
+class Answered(NamedTuple):
+    """A verdict: its answer and that in a word, its sentence, what stands below it, and which of several it is."""
+
+    answer: Answer
+    word: str
+    text: str
+    below: Sequence[str] = ()
+    about: str = ""
+
+    @property
+    def mark(self) -> str:
+        """The shape of the answer."""
+        return MARKS[self.answer]
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.word}. {self.text}" if self.about else f"{self.word}. {self.text}"
+
+
+class Fold(NamedTuple):
+    """Where a part begins that is folded under its title; without a title, where it ends."""
+
+    text: str = ""
 
 
 class Bullets(NamedTuple):
@@ -74,7 +103,7 @@ class Code(NamedTuple):
     text: str
 
 
-Block = Heading | Paragraph | Bullets | Table | Picture | Quote | Code
+Block = Heading | Answered | Fold | Paragraph | Bullets | Table | Picture | Quote | Code
 
 
 class Document(NamedTuple):
