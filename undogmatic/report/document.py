@@ -57,7 +57,7 @@ class Picture(NamedTuple):
     link: str
     caption: str
     size: tuple[int, int] = (0, 0)  # pixels
-    points: Sequence[tuple[int, int, str]] = ()  # where marks lie, in pixels, and of which item each is
+    marks: Sequence[tuple[int, int, str]] = ()  # where marks lie, in pixels, and of which item each is
 
     @property
     def data(self) -> str:
