@@ -109,7 +109,7 @@
   const table = make("table", { role: "table" }, make("caption", { class: "hidden" }, words.caption),
     make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads)), above, body, below);
   const pane = make("div", { class: first < 0 ? "window" : "window matrix", tabindex: "0", role: "region", "aria-label": words.caption }, table);
-  table.style.setProperty("--wide", `${20 + 6 * columns.length}rem`);
+  table.style.setProperty("--wide", `${17 + 5 * columns.length}rem`);
   place.append(tools, pane);
 
   const cell = (row, value, column, n) => {
@@ -162,6 +162,8 @@
     const inside = [make("div", { class: "beside" }, ...texts)];
     if (others.length) inside.push(make("p", { class: "small" }, words.differ));
     inside.push(...row.parts.filter(part => part[2] === "said").flatMap(([title, text]) => told(title, text)));
+    const links = row.parts.filter(part => part[2] === "link").map(([title, address]) => make("li", {}, make("a", { href: address }, title)));
+    if (links.length) inside.push(make("p", { class: "name" }, words.reports), make("ul", {}, ...links));
     if (raw.length) inside.push(make("details", {}, make("summary", {}, words.raw), ...raw.flatMap(([title, text]) => told(title, text))));
     return make("tr", { class: "opened", role: "row" }, make("td", { colspan: columns.length, role: "cell" }, ...inside));
   };
@@ -180,8 +182,12 @@
     if (!anew && drawn === `${begin} ${end}`) return;
     drawn = `${begin} ${end}`;
     const focused = document.activeElement;
-    body.replaceChildren(...shown.slice(begin, end).flatMap(row => opened.has(row) ? [line(row), row.detail ??= detail(row)] : [line(row)]));
-    if (!shown.length) body.append(make("tr", {}, make("td", { colspan: columns.length }, words.none)));
+    const wanted = shown.slice(begin, end).flatMap(row => opened.has(row) ? [line(row), row.detail ??= detail(row)] : [line(row)]);
+    if (!shown.length) wanted.push(make("tr", {}, make("td", { colspan: columns.length }, words.none)));
+    const kept = new Set(wanted);
+    for (const old of [...body.children]) if (!kept.has(old)) old.remove();
+    let next = body.firstChild;
+    for (const each of wanted) if (each === next) next = next.nextSibling; else body.insertBefore(each, next);
     if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
     for (const row of all ? [] : shown.slice(begin, end)) if (opened.has(row)) opened.set(row, row.detail.getBoundingClientRect().height);
     above.rows[0].cells[0].style.cssText = `height: ${offset(begin)}px; padding: 0; border: 0`;
