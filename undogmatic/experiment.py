@@ -290,6 +290,7 @@ def _finished(
         started=started,
         seconds=time.time() - started,
         elsewhere=not parts.asks,
+        unread=experiment.chosen.unread(parts.groups),
         repeatability=repeatability,
         programs=() if searched is None else (searched.before.whole(), searched.after.whole()),
         texts=list(dict.fromkeys(texts)),

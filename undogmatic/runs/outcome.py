@@ -85,6 +85,7 @@ class FinishedRun:
     model_licences: Sequence[Licence | None] = (None,)  # of its models, each once; None for one that says nothing
     data_licence: Licence | None = None
     elsewhere: bool = False  # the judgments were made elsewhere, and nobody was asked
+    unread: Sequence[str] = ()  # groups of the config that nothing in the run reads, e.g. "nli"
     programs: Sequence[Mapping[str, Any]] = ()  # of an optimisation: what it began with, and what it came to
 
     @cached_property
