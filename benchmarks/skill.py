@@ -24,15 +24,16 @@ its first question, by the project's tests.
 
 ## How to work with it
 
-- A command that ends with status 0 did what it says. Status 2 is a mistake in what was typed or in the data: the message
-  names the key or the column, what is allowed, and what to type next; do that. Status 3 is a run without a verdict.
-- The answer is in the first sentences of the output. Report these, with their interval, not a figure of the table alone.
-  "Undecided" and "You cannot know" are answers: do not turn them into a yes or a no.
+- A command that ends with status 0 did what it says. Status 2 is a mistake in what was typed or in the data: the
+  message names the key or the column, what is allowed, and what to type next; do that. Status 3 is a run without a
+  verdict.
+- The answer is in the first sentences of the output. Report these, with their interval, not a figure of the table
+  alone. "Undecided" and "You cannot know" are answers: do not turn them into a yes or a no.
 - What a group can be is in `undogmatic run --help`, what a command can do in `undogmatic COMMAND --help`.
-- A run leaves `outputs/DATE/TIME/` with `metrics.json`, `scores.csv` and `report.md`. `run.resume=last` goes on with a run
-  that was stopped. Nothing is asked, or paid, twice.
-- Most models need a key in the environment or in `.env`; `model=local`, `model=patterns` and `model=tfidf` need none, and
-  `undogmatic check` asks no model at all.
+- A run leaves `outputs/DATE/TIME/` with `metrics.json`, `scores.csv` and `report.md`. `run.resume=last` goes on with a
+  run that was stopped. Nothing is asked, or paid, twice.
+- Most models need a key in the environment or in `.env`; `model=local`, `model=patterns` and `model=tfidf` need none,
+  and `undogmatic check` asks no model at all.
 
 """
 

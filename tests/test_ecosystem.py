@@ -1,4 +1,4 @@
-"""What stands at the root for other tools and for those who arrive: it says one thing each, and agrees with the code."""
+"""What stands at the root for other tools and for those who arrive: it agrees with the code."""
 
 import re
 import shlex
