@@ -86,6 +86,7 @@ class FinishedRun:
     data_licence: Licence | None = None
     examples: int = 0  # rows of its dataset that are not judged, as the prompt shows them, or kin of these, as examples
     elsewhere: bool = False  # the judgments were made elsewhere, and nobody was asked
+    unread: Sequence[str] = ()  # groups of the config that nothing in the run reads, e.g. "nli"
     programs: Sequence[Mapping[str, Any]] = ()  # of an optimisation: what it began with, and what it came to
 
     @cached_property
