@@ -95,14 +95,16 @@ class Experiment:
         optimizer = build(chosen.optimizer, "optimizer")
         self.fit = build(chosen.fit, "fit") if chosen.fit else None
         # A bad file ends the run before anything else is built.
-        loaded: list[Item] = self.dataset.load()[: chosen.run.limit]
-        items, self.label_scale, assumed = read_labels(loaded, build(chosen.rubric, "rubric"))
+        loaded, self.label_scale, assumed = read_labels(self.dataset.load(), build(chosen.rubric, "rubric"))
         self.assumed = [*(self.dataset.read if isinstance(self.dataset, datasets.Assumes) else ()), *assumed]
+        items = loaded[: chosen.run.limit]
         self.recipe, self.repeats = Recipe(config), chosen.run.repeats
         if isinstance(self.dataset, datasets.Judged):
             self.recipe, self.engine = _elsewhere(self.dataset, chosen, items)
             self.repeats = self.engine.repeats(self.repeats)
         parts = self.parts = self.recipe.build()
+        if parts.shown:
+            items = [item for item in loaded if item.id not in parts.shown][: chosen.run.limit]
         self.items, self.identity = items, parts.identity
         self.choices = _described(choices, parts)
         groups = "model prompt judge" if "prompt" in self.choices else "judge" if parts.asks else "model"
@@ -307,7 +309,9 @@ def _finished(
         versions=versions(),
         started=started,
         seconds=time.time() - started,
+        examples=len(experiment.parts.shown),
         elsewhere=not parts.asks,
+        unread=experiment.chosen.unread(parts.groups),
         repeatability=repeatability,
         assumed=assumed,
         label_scale=experiment.label_scale,
