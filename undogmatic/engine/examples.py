@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import Settings, build
-from undogmatic.datasets.base import on_scale
+from undogmatic.datasets.labels import on_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item
