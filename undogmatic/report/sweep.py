@@ -9,6 +9,7 @@ from undogmatic.report.document import Answered, Block, Bullets, Code, Document,
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
+from undogmatic.report.workbench import bench_of_sweep, names_of
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
 
@@ -20,7 +21,12 @@ def write(sweep: SweepResult, folder: Path) -> None:
     """Write `report.md`, `report.html` and `figures/` of a sweep into `folder`."""
     words = Words.of(sweep)
     blocks = list(_blocks(sweep, words, folder))
-    save(Document(words.language, title(sweep, words), sweep.name, blocks, words.text("common.offline_note")), folder)
+    foot, contents = words.text("common.offline_note"), ""
+    if not sweep.scores.empty:
+        foot, contents = words.text("bench.foot"), words.text("bench.contents")
+    save(
+        Document(words.language, title(sweep, words), sweep.name, blocks, foot, contents, names_of(sweep.items)), folder
+    )
 
 
 def title(sweep: SweepResult, words: Words) -> str:
@@ -87,6 +93,10 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     if sweep.figures[1:]:
         yield Heading(words.text("common.figures_title"))
         yield from pictures(sweep.figures[1:], words, "sweep", sweep.rubric, folder)
+
+    if not sweep.scores.empty:
+        yield Heading(words.text("bench.title"))
+        yield bench_of_sweep(sweep, words)
 
     yield Heading(words.text("common.repeat_title"))
     noted = RunFolder(sweep.folder)

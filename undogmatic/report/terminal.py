@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.records.results import Answer
+from undogmatic.records.results import Answer, Finding
 from undogmatic.report.document import Answered, Table
 from undogmatic.report.words import Words
 from undogmatic.runs.folder import METRICS, SCORES
@@ -53,6 +53,12 @@ def show(run: FinishedRun, where: str | None) -> None:
         paths,
         where,
     )
+
+
+def show_assumed(assumed: Sequence[Finding], texts: Path, language: str) -> None:
+    """Print to stdout what was assumed of the dataset's file, before anything is judged."""
+    words = Words(language, [texts])
+    put([*map(words.say, assumed), ""])
 
 
 def show_sweep(sweep: SweepResult, where: str | None) -> None:
