@@ -294,6 +294,7 @@ def _finished(
         seconds=time.time() - started,
         examples=len(experiment.parts.shown),
         elsewhere=not parts.asks,
+        unread=experiment.chosen.unread(parts.groups),
         repeatability=repeatability,
         programs=() if searched is None else (searched.before.whole(), searched.after.whole()),
         texts=list(dict.fromkeys(texts)),

@@ -86,6 +86,7 @@ class FinishedRun:
     data_licence: Licence | None = None
     examples: int = 0  # rows of its dataset that are not judged, as the prompt shows them, or kin of these, as examples
     elsewhere: bool = False  # the judgments were made elsewhere, and nobody was asked
+    unread: Sequence[str] = ()  # groups of the config that nothing in the run reads, e.g. "nli"
     programs: Sequence[Mapping[str, Any]] = ()  # of an optimisation: what it began with, and what it came to
 
     @cached_property
@@ -150,6 +151,12 @@ class SweepResult:
     rubric: Rubric | None = None  # of the first job with a result
     texts: Sequence[Path] = ()  # files with the words of the sweep and of the jobs' analyses
     verdicts: int = 1
+    scores: pd.DataFrame = field(default_factory=pd.DataFrame)  # of each item (row) by each job (its name), best first
+    numbers: Mapping[str, int] = field(default_factory=dict)  # of the jobs by name
+    items: Sequence[Item] = ()  # what the jobs judged, where it could be read again
+    unread: str = ""  # why it could not
+    redacted: bool = False  # the jobs' folders hold no judged text
+    margin: float | None = None  # from which difference on scores matter, where all jobs have the same
 
     @property
     def count(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from undogmatic.safety.outside import brief
 TEXTS = (".txt", ".md")
 COLUMN, DESCRIBES = "columns.", "precedents.describes"
 SETTINGS = ("precedents.path", "precedents.grammar", f"precedents.{COLUMN}NAME", DESCRIBES)
-"""Named as they are for a run."""
+TRACKING = "tracking=mlflow"
+"""Named as they are for a run; nothing is logged without the last."""
 
 
 def add(commands: Any) -> None:
@@ -23,7 +25,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("precedents", help="look up the precedents that texts cite")
     kinds = "a table (CSV, JSON Lines, Parquet, XLSX) or a text (.txt, .md); -: standard input"
     parser.add_argument("file", metavar="FILE", help=kinds)
-    own = f"{', '.join(SETTINGS)} (words or judge); with judge also its model, as for a run"
+    own = f"{', '.join(SETTINGS)} (words or judge; with judge also its model, as for a run); to log it: {TRACKING}"
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=own)
     parser.add_argument("--text", metavar="C", action="append", help="the column of the texts; several count as one")
     parser.add_argument("--item", metavar="C", help="the column of the texts' ids")
@@ -41,7 +43,8 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.report.terminal import put
     from undogmatic.report.words import Words
 
-    chosen, others = _settings(typed.overrides)
+    tracker = _tracker() if TRACKING in typed.overrides else None
+    chosen, others = _settings([word for word in typed.overrides if word != TRACKING])
     lookup = Precedents(**chosen)
     about = {"path": str(lookup.path), **lookup.about}
     texts, problems = _texts(typed.file, typed.text, typed.item)
@@ -56,6 +59,13 @@ def run(typed: argparse.Namespace) -> None:
         item: [" ".join(words.say(each.told) for each in (one, one.described) if each) for one in cited]
         for item, cited in found.items()
     }
+    telling = told(found, lookup.about, known)
+    summary = [*map(words.say, telling.findings), *faults]
+    where = None
+    if tracker is not None:
+        params = {"file": typed.file, "table": lookup.path.name, "entries": lookup.about["n"]}
+        name = f"precedents-{Path(typed.file).name}"
+        where = tracker.log_found("precedents", name, params, telling.metrics, summary, telling.tables)
     if typed.json:
         rows = []
         for item, cited in found.items():
@@ -69,11 +79,24 @@ def run(typed: argparse.Namespace) -> None:
         total = counts([one for cited in found.values() for one in cited])
         told_of_it = None if known is None else known.right.row("right") | {"by": known.by, "always": known.always}
         result = {"table": about, "counts": total, "describes": told_of_it, "texts": rows, "problems": faults}
-        print(json.dumps(result, ensure_ascii=False, indent=2))
+        print(json.dumps(result | ({"tracking": where} if where else {}), ensure_ascii=False, indent=2))
         return
     lines = [f"{item}  {line}" if len(texts) > 1 else line for item, sentences in said.items() for line in sentences]
-    summary = map(words.say, told(found, lookup.about, known).findings)
-    put([*(lines or [words.text("precedents.nothing")]), "", *summary, *faults])
+    put([*(lines or [words.text("precedents.nothing")]), "", *summary])
+    if where is not None:
+        print(f"Tracking  {where}")
+
+
+def _tracker() -> Any:
+    """What logs to MLflow, found as a run finds it. Raises ModuleNotFoundError, ConfigError."""
+    from undogmatic.config.build import build
+    from undogmatic.safety.extras import needs
+
+    needs("mlflow")
+    store = os.environ.get("MLFLOW_TRACKING_URI")
+    tracker = build({"_target_": "undogmatic.tracking.MlflowTracker", "uri": store}, "tracking")
+    tracker.check()
+    return tracker
 
 
 def _settings(typed: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
@@ -83,8 +106,10 @@ def _settings(typed: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         key, mark, value = word.partition("=")
         own, name = key.startswith("precedents."), key.removeprefix("precedents.")
         if not (mark and (key in SETTINGS or name.startswith(COLUMN) if own else f"{DESCRIBES}=judge" in typed)):
-            there = f"There are: {', '.join(SETTINGS)}, each as KEY=VALUE; with {DESCRIBES}=judge also those of a judge"
-            raise ConfigError(f"{brief(word)} is no setting. {there}.")
+            there = (
+                f"{', '.join((*SETTINGS, TRACKING))}, each as KEY=VALUE; with {DESCRIBES}=judge also those of a judge"
+            )
+            raise ConfigError(f"{brief(word)} is no setting. There are: {there}.")
         if not own:
             others.append(word)
         elif name.startswith(COLUMN):
