@@ -85,6 +85,7 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic extract FILES": [],
     "undogmatic precedents my.jsonl": [],
     "undogmatic demo": [],
+    "undogmatic report RUN --language pt --format pdf": ["--format", "md"],
     "undogmatic check verdicts.csv": [],
     "undogmatic check capitals.eval": [],
     "undogmatic check capitals.eval labels.csv": [],
