@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from undogmatic.cli import check, demo, describe, distill, doors, export, gate, label, rejudge, score
+from undogmatic.cli import check, demo, describe, distill, doors, export, gate, init, label, rejudge, score
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.outside import brief, has_halves
 from undogmatic.safety.secrets import know_words
@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="run an experiment (undogmatic run --help)", add_help=False)
     measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
     own = [importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door") for path in measured]
-    for door in (check, demo, gate, label, export, rejudge, score, describe, distill, *own, doors):
+    for door in (check, demo, init, gate, label, export, rejudge, score, describe, distill, *own, doors):
         door.add(commands)
     return parser
 
