@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import Settings, build
-from undogmatic.datasets.base import on_scale
+from undogmatic.datasets.labels import on_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item
@@ -41,7 +41,7 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
     if apart < 2 * prompt.examples:
         what = f"`prompt.examples` is {prompt.examples}, and {dataset.about} has labels for {apart} texts that are"
         why = "independent of one another; as many as are shown must be left to judge"
-        more = "Name a file with more labels (dataset=texts dataset.path=FILE; undogmatic label FILE makes them)"
+        more = "Name a file with more labels (dataset=my dataset.path=FILE; undogmatic label FILE makes them)"
         fewer = f"Take fewer (++prompt.examples={apart // 2})" if apart >= 4 else more
         raise DataError(f"{what} {why}. {fewer}, {way}.")
     shown = _spread(fit, group, rubric, prompt.examples)
