@@ -47,7 +47,7 @@ def schema(group: str) -> dict[str, Any]:
 
 
 def _options(group: str) -> list[str]:
-    """Every option of a group, those in its folders by their path: trait/verbosity."""
+    """Every option of a group, those in its folders by their path."""
     return [*groups.options(group), *(f"{part}/{name}" for part, names in _inner(group) for name in names)]
 
 
