@@ -21,6 +21,7 @@ from undogmatic.cli import (
     doors,
     export,
     gate,
+    init,
     label,
     rejudge,
     report,
@@ -88,7 +89,23 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="run an experiment (options: undogmatic run --help)", add_help=False)
     measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
     own = [importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door") for path in measured]
-    for door in (check, demo, gate, label, export, report, rejudge, score, describe, distill, *own, doors, completion):
+    doors_of = (
+        check,
+        demo,
+        init,
+        gate,
+        label,
+        export,
+        report,
+        rejudge,
+        score,
+        describe,
+        distill,
+        *own,
+        doors,
+        completion,
+    )
+    for door in doors_of:
         door.add(commands)
     return parser
 
