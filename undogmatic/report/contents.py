@@ -139,6 +139,7 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
 def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.notes_title"))
     notes = [
+        *map(words.say, run.assumed),
         *order_notes(run, words),
         *asking_notes(run, words),
         *review_notes(run, words),
