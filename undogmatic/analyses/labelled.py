@@ -89,7 +89,8 @@ class LabelledAnalysis(Limited):
                 worst_first = table.sort_values("mae", ascending=False, kind="stable")
                 tell.tables[f"by_{name}"] = worst_first.rename_axis(name).reset_index()
         if self._intervals(tell, rows):
-            sentence = Finding("labelled.verdict_promise", {"verdict": sentence} | dict(tell.findings[-1].values))
+            values = {"verdict": sentence} | dict(tell.findings[-1].values)
+            sentence = Finding("labelled.verdict_promise", values, sentence.answer)
         if len(rows) >= FEWEST_DRAWN:
             data = columns(rows, x="label", y="score", ids="item_id")
             data |= columns(rows, groups="condition") if rows["condition"].notna().all() else {}
