@@ -31,6 +31,7 @@ def show(run: FinishedRun, where: str | None) -> None:
     words = Words.of(run)
     counts = counted(run, words)
     notes = [words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)]
+    notes += [words.say(finding) for finding in run.assumed if finding.key == "labels.reversed"]
     notes += order_notes(run, words)
     whole = run.uses_prompt and not any(way.without for way in run.asked)
     notes += asking_notes(run, words)[: 1 if whole else None]
