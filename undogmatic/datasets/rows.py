@@ -260,7 +260,12 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 SUFFIXES = (".csv", ".tsv", *sheets.KINDS, ".jsonl", ".json", ".parquet")
 TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0", "", "none", "nan")
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+Names = Annotated[
+    tuple[str, ...],
+    BeforeValidator(
+        lambda given: (given,) if isinstance(given, str) else given, json_schema_input_type=str | tuple[str, ...]
+    ),
+]
 """Columns, of which the first that a row has counts."""
 
 
