@@ -85,6 +85,7 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic extract FILES": [],
     "undogmatic precedents my.jsonl": [],
     "undogmatic demo": [],
+    'undogmatic init --rubric "how polite is the answer" --scale 1-5 --inputs question,answer': [],
     "undogmatic check verdicts.csv": [],
     "undogmatic check capitals.eval": [],
     "undogmatic check capitals.eval labels.csv": [],
