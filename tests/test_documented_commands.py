@@ -66,7 +66,7 @@ LITTLE = ("model=patterns", "run.limit=8")
 RUN: dict[str, Sequence[str]] = {
     "python -m undogmatic.run": LITTLE,
     "python -m undogmatic.run dataset=curated": LITTLE,
-    "python -m undogmatic.run dataset=texts dataset.path=my.jsonl": LITTLE,
+    "python -m undogmatic.run dataset=my dataset.path=my.jsonl": LITTLE,
     "python -m undogmatic.run run.repeats=2 analysis=variance": LITTLE,
     "python -m undogmatic.run run.repeats=2 analysis=reliability analysis.against=[RUN_FOLDER]": LITTLE,
     "python -m undogmatic.run dataset=labelled analysis=escalation": LITTLE,
