@@ -75,6 +75,10 @@ class Embeddings(Model):
                 self._kept.update(self._found(new))
             return np.stack([self._kept[text] for text in texts])
 
+    def widths(self, text: str) -> list[int]:
+        """How many numbers of a vector belong together: all, or those of each of several embeddings side by side."""
+        return [self.vectors([text]).shape[1]]
+
     def _found(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The vectors of texts that are not in memory: from the cache, and read where it has none."""
         if (cache := self.cache) is None:
@@ -290,6 +294,9 @@ class MixedEmbeddings(Embeddings):
     def connect(self, gateway: Gateway) -> None:
         for part in self.parts:
             part.connect(gateway)
+
+    def widths(self, text: str) -> list[int]:
+        return [width for part in self.parts for width in part.widths(text)]
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return _unit(np.hstack([part.vectors(texts) for part in self.parts]))
