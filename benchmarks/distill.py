@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -45,7 +44,8 @@ from undogmatic.stats.paired import share_in_direction
 from undogmatic.stats.ranking import mean_absolute_error, spearman_interval, weighted_rank_correlation
 
 RESULTS = Path(__file__).parent / "results" / "distill.csv"
-NAMES = ("letters", "minilm", "e5", "shallow", "states", "mixed")
+NAMES = {name: [f"embeddings={name}"] for name in ("letters", "minilm", "e5", "shallow", "states", "mixed")}
+NAMES["shallow, 4 blocks"] = ["embeddings=shallow", "embeddings.parts.0.blocks=[4]"]
 COLD_RATE = "texts per second, from cold"
 METHODS: tuple[Method, ...] = ("kernel ridge",)
 """The kind that cross-validation on the development texts prefers to ridge and elastic net on all of these embeddings:
@@ -65,9 +65,8 @@ def lesson_of(items: Sequence[Item]) -> Lesson:
 
 def opened(name: str, cache: bool = True) -> tuple[Embeddings, dict[str, Any]]:
     """Embeddings by their name in conf/embeddings, on the disk's cache or without it."""
-    threads = ["embeddings.threads=1"] if name == "states" else []
-    node = settings(compose_config([f"embeddings={name}", *threads])).embeddings
-    made = embeddings_of(node, "embeddings")
+    node = settings(compose_config(NAMES[name])).embeddings
+    made = one_thread(embeddings_of(node, "embeddings"))
     made.connect(Gateway(ReplyCache(cache_folder() / "replies") if cache else None))
     return made, node
 
@@ -111,13 +110,16 @@ def development(names: Sequence[str]) -> list[Row]:
     read = {name: (made.vectors(lesson.texts), alike(made.widths(lesson.texts[0]))) for name, made in vectors.items()}
     folds = fold_codes(lesson.items)[0] % 4
     whos = ["teacher", *(f"student on {name}" for name in names)]
-    whos += [f"probe on {name}" for name in names if name in ("states", "mixed", "shallow")]
+    whos += [f"probe on {name}" for name in names if name in ("states", "mixed")]
     told = {who: np.empty(len(folds)) for who in whos}
     for out in (folds == fold for fold in np.unique(folds)):
         teacher = fit_regression(read["states"][0][~out], lesson.labels[~out]).raw(read["states"][0])
         told["teacher"][out] = teacher[out]
         for who in whos[1:]:
-            (of, divisors), truth = read[who.split()[-1]], lesson.labels if who.startswith("probe") else teacher
+            (of, divisors), truth = (
+                read[who.partition(" on ")[2]],
+                lesson.labels if who.startswith("probe") else teacher,
+            )
             told[who][out] = learn(of[~out], truth[~out], folds[~out], "kernel ridge", divisors)[0].raw(of[out])
     held_out = replace(lesson, scores=told["teacher"])
     rows = [row for who, scores in told.items() for row in figures(who, "development", scores, held_out)]
@@ -177,26 +179,34 @@ def speed(who: str) -> dict[str, float]:
     the rate with the vectors on the disk's cache and in memory."""
     texts = [item.text for item in CuratedDataset(parts=["labelled", "pairs"], split="test").load()]
     some = texts[:: len(texts) // COLD]
-    score = probe_score() if who == "probe" else one_thread(Student.load(who, cache=False)).score
+    score = probe_score() if who == "probe" else alone(who, cache=False)
     score(texts[1:2])  # loads the model
     found = {COLD_RATE: _rate(score, some)}
-    found["memory of the process at most, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    status = dict(
+        line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines()
+    )  # without its parent's
+    found["memory of the process at most, MB"] = int(status["VmHWM"].split()[0]) / 1024
     if who != "probe":
-        kept = one_thread(Student.load(who))
-        kept.score(texts)
-        again = one_thread(Student.load(who))
-        found["texts per second, vectors on disk"] = _rate(again.score, texts)
-        found["texts per second, vectors in memory"] = _rate(again.score, texts)
+        alone(who, cache=True)(texts)
+        again = alone(who, cache=True)
+        found["texts per second, vectors on disk"] = _rate(again, texts)
+        found["texts per second, vectors in memory"] = _rate(again, texts)
     return found
 
 
-def one_thread(student: Student) -> Student:
-    """The student, whose embedded model reads with one thread."""
-    parts = student.embeddings.parts if isinstance(student.embeddings, MixedEmbeddings) else [student.embeddings]
-    for part in parts:
+def one_thread(made: Embeddings) -> Embeddings:
+    """The embeddings, whose embedded model reads with one thread."""
+    for part in made.parts if isinstance(made, MixedEmbeddings) else [made]:
         if isinstance(part, StatesEmbeddings):
             part.model.threads = 1
-    return student
+    return made
+
+
+def alone(path: str, cache: bool) -> Any:
+    """A function that scores texts by the student in a file, with one thread."""
+    student = Student.load(path, cache)
+    one_thread(student.embeddings)
+    return student.score
 
 
 def probe_score() -> Any:
@@ -231,7 +241,7 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--test", action="store_true", help="the test texts and the speeds")
-    parser.add_argument("--on", nargs="+", choices=NAMES, default=NAMES, help="embeddings (default: all)")
+    parser.add_argument("--on", nargs="+", choices=NAMES, default=list(NAMES), help="embeddings (default: all)")
     parser.add_argument("--speed", metavar="FILE", help="of one student, or of the word probe, as JSON")
     parser.add_argument("--write", action="store_true", help=f"keep them in {RESULTS.name}")
     typed = parser.parse_args()

@@ -85,8 +85,13 @@ class Embeddings(Model):
             return dict(zip(texts, self.read(texts), strict=True))
         own = self.digest
         keys = {text: hashlib.sha256(f"vector {own} {text}".encode()).hexdigest() for text in texts}
-        held = {text: cache.get(key, _vector) for text, key in keys.items()}
-        found = {text: _vector(reply.data) for text, reply in held.items() if reply is not None}
+        found: dict[str, NDArray[np.float32]] = {}
+
+        def keep(text: str, data: Any) -> None:
+            found[text] = _vector(data)
+
+        for text, key in keys.items():
+            cache.get(key, functools.partial(keep, text))
         lacking = [text for text in texts if text not in found]
         for start in range(0, len(lacking), AT_ONCE):
             some = lacking[start : start + AT_ONCE]
