@@ -86,6 +86,7 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic precedents my.jsonl": [],
     "undogmatic precedents my.jsonl precedents.describes=words": [],
     "undogmatic demo": [],
+    'undogmatic init --rubric "how polite is the answer" --scale 1-5 --inputs question,answer': [],
     "undogmatic report RUN --language pt --format pdf": ["--format", "md"],
     "undogmatic check verdicts.csv": [],
     "undogmatic check capitals.eval": [],
