@@ -8,7 +8,7 @@ import pytest
 
 from tests.analyses.conftest import SHIPPED
 from undogmatic.records.wordings import REPORT_TEXTS, read
-from undogmatic.report.document import Document, Heading, Paragraph, explained, rendered
+from undogmatic.report.document import Document, Heading, Paragraph, defined, rendered
 from undogmatic.report.words import Words, glossary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ def test_the_glossary_of_the_docs_says_what_reports_say(language: str, name: str
 
 def test_a_term_shows_its_meaning_and_no_other_markup_changes() -> None:
     terms = {"AUC": 'how "often"', "interval": "a range"}
-    shown = explained('<a href="#AUC">AUC</a> AUC, auc; <code>interval</code> intervals Interval', terms)
+    shown = defined('<a href="#AUC">AUC</a> AUC, auc; <code>interval</code> intervals Interval', terms)
     assert shown == (
         '<a href="#AUC">AUC</a> <abbr tabindex="0" title="how &quot;often&quot;">AUC</abbr>, auc; '
         '<code>interval</code> intervals <abbr tabindex="0" title="a range">Interval</abbr>'

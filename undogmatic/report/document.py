@@ -194,7 +194,7 @@ def linked(text: str, items: Mapping[str, str], inside: str | None = None) -> st
     return f'<a href="#{place(items[text])}">{written}</a>' if text in items else written
 
 
-def explained(written: str, terms: Mapping[str, str]) -> str:
+def defined(written: str, terms: Mapping[str, str]) -> str:
     """HTML in which the first of each of the `terms` shows its meaning under the mouse or the finger, without script;
     what is a link, code or markup stays as it is."""
     if not terms:
@@ -256,7 +256,7 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
         "raw": visible,
         "linked": linked,
         "about": about,
-        "explained": explained,
+        "defined": defined,
         "place": place,
         "anchor": lambda item: html(f"item-{item}"),
         "hash": by_hash,
