@@ -30,12 +30,12 @@ def keep(run: FinishedRun) -> None:
     repeats = int(run.frame["repeat"].max()) + 1
     told: dict[str, Any] = {name: _plain(getattr(run, name)) for name in _AS_THEY_ARE}
     told |= {"asked": [asdict(each) for each in run.asked]}
-    told |= {"label_scale": None if run.label_scale is None else run.label_scale.model_dump(mode="json")}
     told |= {"repeatability": _plain(asdict(run.repeatability)), "texts": [*map(str, run.texts)]}
     told |= {"items": [item.id for item in run.items], "judged_by": judged_by, "repeats": repeats}
     told |= {"gaps": len(run.frame) == len(run.items) * repeats * len(judged_by)}
     told |= {"config": {name: _plain(run.config.get(name)) for name in SETTINGS}}
     told |= {"results": [_of_result(result) for result in run.results]}
+    told |= {"label_scale": run.label_scale and run.label_scale.model_dump(mode="json")}
     files.write(run.folder / RESULTS, json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
@@ -71,7 +71,7 @@ def remade(folder: RunFolder, language: str | None = None) -> FinishedRun:
         asked=[Asked(**each | {"without": tuple(each["without"])}) for each in told["asked"]],
         repeatability=replace(compared, earlier=compared.earlier and Path(compared.earlier)),
         texts=[*map(Path, told["texts"])],
-        label_scale=None if told["label_scale"] is None else LabelScale.model_validate(told["label_scale"]),
+        label_scale=told["label_scale"] and LabelScale.model_validate(told["label_scale"]),
     )
 
 

@@ -39,6 +39,7 @@ def show(run: FinishedRun, where: str | None) -> None:
     counts = counted(run, words)
     judged = words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)
     notes = [" ".join([judged, *asking_notes(run, words)])]
+    notes += [words.say(finding) for finding in run.assumed if finding.key == "labels.reversed"]
     notes += [*order_notes(run, words), *review_notes(run, words), *repeated(run, words)]
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
