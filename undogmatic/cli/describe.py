@@ -51,7 +51,7 @@ def run(typed: argparse.Namespace) -> None:
     """Print the requests for the first item of the dataset."""
     from undogmatic.config.build import build, settings
     from undogmatic.config.door import compose_config
-    from undogmatic.datasets.base import on_scale
+    from undogmatic.datasets.labels import on_scale
     from undogmatic.engine.recipe import Recipe
     from undogmatic.models.http import without_keys
 
@@ -59,7 +59,7 @@ def run(typed: argparse.Namespace) -> None:
     chosen = settings(config)
     with without_keys():
         parts = Recipe(config).build()
-    items = on_scale(build(chosen.dataset, "dataset").load()[: chosen.run.limit], parts.rubric)
+    items = on_scale(build(chosen.dataset, "dataset").load(), parts.rubric)[: chosen.run.limit]
     requests, item = made_first(parts, items[0])
     if item is not None:
         requests += [sent for step in parts.judges for sent in described(parts, step.for_item(item).judge, item)]

@@ -156,6 +156,11 @@ def plain(group: str, name: str, key: str) -> dict[str, Any]:
     return OmegaConf.to_container(_loaded(group, name, key, _latest))  # type: ignore[return-value]
 
 
+def file_of(group: str, name: str) -> Path:
+    """The file of an option, in the folders last searched or in conf/."""
+    return next(source._file(f"{group}/{name}") for source in _sources(_latest) if source.is_config(f"{group}/{name}"))
+
+
 def language_of_prompt(*, _parent_: Any) -> str:
     """`${language_of_prompt:}`: the language of the prompt that the node around it describes, for those that say it
     themselves, such as an optimised program. Empty where there is no such prompt: it says why when it is built."""
