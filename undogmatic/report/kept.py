@@ -12,6 +12,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import tabulate
 from undogmatic.errors import ConfigError
+from undogmatic.records.records import LabelScale
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
 from undogmatic.report.words import missing
 from undogmatic.runs.folder import RESULTS, RunFolder
@@ -33,7 +34,8 @@ def keep(run: FinishedRun) -> None:
     told |= {"items": [item.id for item in run.items], "judged_by": judged_by, "repeats": repeats}
     told |= {"gaps": len(run.frame) == len(run.items) * repeats * len(judged_by)}
     told |= {"config": {name: _plain(run.config.get(name)) for name in SETTINGS}}
-    told |= {"results": [_of_result(result) for result in run.results]}
+    told |= {"results": [_of_result(result) for result in run.results], "assumed": _plain(run.assumed)}
+    told |= {"label_scale": run.label_scale and run.label_scale.model_dump(mode="json")}
     files.write(run.folder / RESULTS, json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
@@ -69,6 +71,8 @@ def remade(folder: RunFolder, language: str | None = None) -> FinishedRun:
         asked=[Asked(**each | {"without": tuple(each["without"])}) for each in told["asked"]],
         repeatability=replace(compared, earlier=compared.earlier and Path(compared.earlier)),
         texts=[*map(Path, told["texts"])],
+        assumed=_whole(told.get("assumed", [])),
+        label_scale=LabelScale(**told["label_scale"]) if told.get("label_scale") else None,
     )
 
 
