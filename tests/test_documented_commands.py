@@ -66,7 +66,7 @@ LITTLE = ("model=patterns", "run.limit=8")
 RUN: dict[str, Sequence[str]] = {
     "python -m undogmatic.run": LITTLE,
     "python -m undogmatic.run dataset=curated": LITTLE,
-    "python -m undogmatic.run dataset=texts dataset.path=my.jsonl": LITTLE,
+    "python -m undogmatic.run dataset=my dataset.path=my.jsonl": LITTLE,
     "python -m undogmatic.run run.repeats=2 analysis=variance": LITTLE,
     "python -m undogmatic.run run.repeats=2 analysis=reliability analysis.against=[RUN_FOLDER]": LITTLE,
     "python -m undogmatic.run dataset=labelled analysis=escalation": LITTLE,
@@ -84,7 +84,9 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic describe judge=devils_advocate model=gpt": [],
     "undogmatic extract FILES": [],
     "undogmatic precedents my.jsonl": [],
+    "undogmatic precedents my.jsonl precedents.describes=words": [],
     "undogmatic demo": [],
+    "undogmatic report RUN --language pt --format pdf": ["--format", "md"],
     "undogmatic check verdicts.csv": [],
     "undogmatic check capitals.eval": [],
     "undogmatic check capitals.eval labels.csv": [],
@@ -107,6 +109,7 @@ WHY_NOT = {
     "names the command": ["undogmatic check", "undogmatic export", "undogmatic precedents"],
     "tests/constructs/precedents": [
         "undogmatic precedents -",
+        "undogmatic precedents my.jsonl precedents.describes=judge model=gpt",
         "undogmatic precedents my.jsonl precedents.path=mine.csv precedents.columns.number=nr",
         "undogmatic precedents notes.jsonl precedents.grammar=citations.yaml precedents.path=cases.csv",
         "undogmatic run experiment=european_court 'analysis=[labelled,precedents]'",

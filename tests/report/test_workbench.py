@@ -2,12 +2,15 @@
 
 import asyncio
 import base64
+import dataclasses
 import gzip
 import json
 import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.browser import CHROMIUM, Browser, browsing
@@ -15,9 +18,9 @@ from tests.report.conftest import Build, judge, verdict
 from tests.report.test_document import HOSTILE, read
 from undogmatic.analyses.base import tabulate
 from undogmatic.records.records import Call, Failure, Item
-from undogmatic.report import contents, workbench
+from undogmatic.report import contents, sweep, workbench
 from undogmatic.report.words import Words
-from undogmatic.runs.outcome import FinishedRun
+from undogmatic.runs.outcome import FinishedRun, SweepResult
 
 
 def unpacked(run: FinishedRun) -> dict[str, Any]:
@@ -99,6 +102,25 @@ def test_a_large_run_is_sampled_and_cut_and_says_so(finished: Build, monkeypatch
     rows = json.loads(gzip.decompress(base64.b64decode(bench.packed)))["rows"]
     assert len(rows) == 20 and [row["n"] for row in rows[:10]] == list(range(10)) and rows[-1]["n"] > 50
     assert max(len(row[1]) for row in bench.plain.rows) <= 101
+
+
+def test_a_sweep_is_a_matrix_of_items_and_jobs(swept: SweepResult) -> None:
+    items = [Item(id=f"i{k}", text=f"Text {k}.", pair="p", label=k) for k in range(3)]
+    matrix = pd.DataFrame({"local-a": [10.0, 20.0, np.nan], "tfidf-a": [15.0, 90.0, 5.0]}, index=[i.id for i in items])
+    own = {"scores": matrix, "items": items, "numbers": {"local-a": 1, "tfidf-a": 0}, "margin": 10.0, "language": "en"}
+    whole = dataclasses.replace(swept, **own)
+    bench = workbench.bench_of_sweep(whole, Words.of(whole))
+    told = json.loads(gzip.decompress(base64.b64decode(bench.packed)))
+    assert [column["title"] for column in told["columns"]][2:] == [
+        "Human label", "Highest minus lowest", "local-a", "tfidf-a",
+    ]  # fmt: skip
+    assert [(row["id"], row["cells"][3]) for row in told["rows"]] == [("i1", 70.0), ("i0", 5.0), ("i2", None)]
+    assert told["heat"] == {"low": 0.0, "high": 100.0, "margin": 10.0} and "more than 10 points" in bench.notes[0]
+    assert ["local-a", "1/report.html#item-i1", "link"] in told["rows"][0]["parts"]
+    hidden = dataclasses.replace(whole, redacted=True)
+    assert "Text 1." not in workbench.bench_of_sweep(hidden, Words.of(hidden)).plain.rows[0][1]
+    sweep.write(dataclasses.replace(whole, items=(), unread="the file is gone"), swept.folder)
+    assert "could not be read again: the file is gone" in (swept.folder / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from undogmatic.records.records import Call, Item, Judgment, Verdict
-from undogmatic.report.document import Bench, Table
+from undogmatic.records.records import OVERALL, Call, Item, Judgment, Verdict
+from undogmatic.records.rubric import Rubric
+from undogmatic.report.document import Bench, Table, place
 from undogmatic.report.words import NOTHING, Words, missing
-from undogmatic.runs.outcome import FinishedRun
+from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
 from undogmatic.safety.secrets import redacted
 
@@ -35,7 +36,7 @@ class Column(NamedTuple):
 
 class Part(NamedTuple):
     """One thing that a row opens to; `kind`: "input" (compared with that of the other texts of its pair), "said" or
-    "raw" (an exchange with a model)."""
+    "raw" (an exchange with a model) or "link" (the text is an address)."""
 
     title: str
     text: str
@@ -71,7 +72,9 @@ def bench_of(run: FinishedRun, words: Words) -> Bench:
     rows = []
     for row, own, judgments in zip(frame, cells, known, strict=True):
         item = items[row["item_id"]]
-        parts = [*inputs_of(item, run, words), *_said(item, row["criterion"], list(filter(None, judgments)), words)]
+        inputs = inputs_of(item, run.rubric, words, run.settings.redacted)
+        said = _said(item, row["criterion"], [judgment for judgment in judgments if judgment], words)
+        parts = [*inputs, *said]
         rows.append(Row(item.id, own, parts, item.pair))
     places = {key: n for n, key in enumerate(heads)}
     orders = [("furthest", "error", True), ("doubtful", "doubt", True), ("unsure", "confidence", False)]
@@ -81,6 +84,39 @@ def bench_of(run: FinishedRun, words: Words) -> Bench:
     return bench([*heads.values()], rows, views, words, words.text("bench.caption", n=len(rows)), "judgments.jsonl")
 
 
+def bench_of_sweep(sweep: SweepResult, words: Words) -> Bench:
+    """The table of a sweep: a row for each item, a column for each job, first where the jobs are furthest apart."""
+    matrix, items = sweep.scores, {item.id: item for item in sweep.items}
+    told: dict[str, list[Any]] = {"item": list(matrix.index), "text": [], "label": [], "spread": []}
+    rows: list[tuple[str, list[Part], str | None]] = []
+    for name in matrix.index:
+        item, scores = items.get(name), matrix.loc[name].dropna()
+        parts = [] if item is None else inputs_of(item, sweep.rubric, words, sweep.redacted)
+        told["text"].append(_cut(" ".join(parts[0].text.split()) if parts else "", EXCERPT))
+        told["label"].append(None if item is None else item.label)
+        told["spread"].append(float(scores.max() - scores.min()) if len(scores) > 1 else None)
+        parts += [] if item is None else people_of(item, OVERALL, words)
+        parts += [Part(job, f"{sweep.numbers[job]}/report.html#{place(name)}", "link") for job in scores.index]
+        rows.append((name, parts, None if item is None else item.pair))
+    told = {key: cells for key, cells in told.items() if key in ("item", "text") or any(v is not None for v in cells)}
+    heads = {key: _column(key, values, words) for key, values in told.items()}
+    values = {job: [None if missing(v) else float(v) for v in matrix[job]] for job in matrix.columns}
+    digits = digits_of([v for own in values.values() for v in own])
+    columns = [*heads.values(), *(Column(job, "heat", digits) for job in values)]
+    cells = zip(*told.values(), *values.values(), strict=True)
+    made = [Row(name, own, parts, pair) for (name, parts, pair), own in zip(rows, cells, strict=True)]
+    views = [View(words.text("bench.view_data"))]
+    if "spread" in told:
+        views.insert(0, View(words.text("bench.view_apart"), [*told].index("spread")))
+    known = [v for own in values.values() for v in own if v is not None]
+    ends = (min(known), max(known)) if sweep.rubric is None else (sweep.rubric.minimum, sweep.rubric.maximum)
+    heat = {"low": ends[0], "high": ends[1], "margin": sweep.margin}
+    notes = [words.text("bench.colour", margin=sweep.margin)] if sweep.margin is not None and len(values) > 1 else []
+    notes += [words.text("bench.unread", why=sweep.unread)] if sweep.unread else []
+    block = bench(columns, made, views, words, words.text("bench.caption_sweep", n=len(rows)), "judgments.jsonl", heat)
+    return block._replace(notes=[*notes, *block.notes])
+
+
 def bench(
     columns: Sequence[Column],
     rows: Sequence[Row],
@@ -88,7 +124,8 @@ def bench(
     words: Words,
     caption: str,
     whole: str,  # the file in which stands whole what is cut here
-    heat: Mapping[str, float] | None = None,  # `low` and `high` of the scale, and the `margin` from which jobs differ
+    heat: Mapping[str, float | None]
+    | None = None,  # `low` and `high` of the scale, and the `margin` from which jobs differ
 ) -> Bench:
     """The block: rows in the order of the first view, packed for the script, and plain for readers without it."""
     ordered = _in_order(rows, views[0], columns)
@@ -116,7 +153,7 @@ def bench(
     return Bench(table, ids, notes, packed, words.text("bench.elsewhere"))
 
 
-_TOLD = ("search", "all", "order", "clear", "raw", "differ", "none", "more_like", "less_like")
+_TOLD = ("search", "all", "order", "clear", "raw", "differ", "none", "reports", "more_like", "less_like")
 """What the script itself says."""
 
 
@@ -144,15 +181,21 @@ def digits_of(values: Sequence[float | None]) -> int:
     return 1 if max(known) >= 10 else 2 if max(known) > 1 else 3
 
 
-def inputs_of(item: Item, run: FinishedRun, words: Words) -> list[Part]:
-    """What was judged, under the rubric's headings; with `tracking.redact` a hash of it."""
-    if run.settings.redacted:
-        return [Part(words.text("bench.text"), redacted(item.text), "input")]
-    headings = getattr(run.rubric.wordings.get(words.language), "headings", {})
-    named = {name: headings.get(name, name) for name in item.inputs}
-    if len(named) == 1:
-        named = dict.fromkeys(named, words.text("bench.text"))
-    return [Part(named[name], text, "input") for name, text in item.inputs.items()]
+def inputs_of(item: Item, rubric: Rubric | None, words: Words, hidden: bool) -> list[Part]:
+    """What was judged, under the rubric's headings; a hash of it where texts are `hidden`."""
+    text = words.text("bench.text")
+    if hidden:
+        return [Part(text, redacted(item.text), "input")]
+    headings = getattr(rubric and rubric.wordings.get(words.language), "headings", {})
+    one = len(item.inputs) == 1
+    return [Part(text if one else headings.get(name, name), own, "input") for name, own in item.inputs.items()]
+
+
+def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
+    """What people said of an item, by rater."""
+    given = {k: v if isinstance(v, str) else words.number(v, "g") for k, v in item.labels.get(criterion, {}).items()}
+    if given:
+        yield Part(words.text("bench.labels"), "\n".join(f"{rater}: {value}" for rater, value in given.items()))
 
 
 def _columns(
@@ -192,7 +235,7 @@ def _columns(
 
 def _column(key: str, values: Sequence[Any], words: Words) -> Column:
     kinds = {"item": "id", "text": "text", "issues": "text", "interval": "interval", "error": "error"}
-    kinds |= dict.fromkeys(("score", "label", "confidence"), "number")
+    kinds |= dict.fromkeys(("score", "label", "confidence", "spread"), "number")
     kind, order = kinds.get(key, "mark"), [words.text(f"common.level_{level}") for level in LEVELS]
     flat = [end for value in values if value is not None for end in (value if kind == "interval" else [value])]
     digits = 0 if key == "confidence" or kind in ("id", "text", "mark") else digits_of(flat)
@@ -207,9 +250,7 @@ def _said(item: Item, criterion: str, judgments: Sequence[Judgment], words: Word
             yield Part(words.text("bench.repeat", n=judgment.repeat + 1), "\n".join(told.values()))
         else:
             yield from (Part(words.text(f"bench.{key}"), text) for key, text in told.items())
-    if people := item.labels.get(criterion):
-        given = {rater: v if isinstance(v, str) else words.number(v, "g") for rater, v in people.items()}
-        yield Part(words.text("bench.labels"), "\n".join(f"{rater}: {value}" for rater, value in given.items()))
+    yield from people_of(item, criterion, words)
     for judgment in judgments:
         for call in judgment.calls:
             yield from _exchanged(call, words)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", "Judgment", "Made", "Label")
 MANIFEST, SWEEP_MANIFEST, PROGRAM = "run.json", "sweep.json", "program.json"
 JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
+RESULTS = "results.json"  # what the report tells beyond these
 COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
 
 WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that was stopped
@@ -116,7 +117,7 @@ class RunFolder:
         if not self.has(name):
             return {}
         try:
-            content = json_value(read_text(self.path / name), infinite=name == METRICS)
+            content = json_value(read_text(self.path / name), infinite=name in (METRICS, RESULTS))
         except (DataError, Unreadable) as error:
             raise self._damaged(name, error) from None
         if not isinstance(content, dict):
@@ -252,7 +253,7 @@ class RunFolder:
         """The items as the run judged them: loaded again from where it was started, and what its steps made of them.
         Raises ConfigError or DataError where the dataset is gone, or no longer what was judged."""
         from undogmatic.config.build import build
-        from undogmatic.datasets.base import on_scale
+        from undogmatic.datasets.labels import on_scale
         from undogmatic.records.records import Failure, Made, items_digest
 
         node, limit = self.section("dataset"), self.section("run").get("limit")

@@ -6,17 +6,22 @@
   if (contents) contents.open = matchMedia("(min-width: 64rem)").matches;
   const place = document.getElementById("bench"), packed = document.getElementById("bench-data");
   if (!place) return;
-  const bytes = Uint8Array.from(atob(packed.textContent), letter => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const { words, columns, rows, views, heat } = await new Response(stream).json();
-  packed.remove();
-
   const make = (tag, attributes = {}, ...inside) => {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) if (value !== null) made.setAttribute(name, value);
     made.append(...inside);
     return made;
   };
+  const plain = () =>  // what is read without script: for print, and for browsers of before 2023
+    new DOMParser().parseFromString(document.querySelector("noscript").textContent, "text/html").body.children;
+  addEventListener("beforeprint", () => place.append(make("div", { class: "printed" }, ...plain())));
+  addEventListener("afterprint", () => place.querySelector(".printed")?.remove());
+  if (!globalThis.DecompressionStream) return place.append(...plain());
+  const bytes = Uint8Array.from(atob(packed.textContent), letter => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const { words, columns, rows, views, heat } = await new Response(stream).json();
+  packed.remove();
+
   const fill = (sentence, values) => sentence.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
   const number = (value, digits) => {
     const written = value.toFixed(digits);
@@ -109,7 +114,7 @@
   const table = make("table", { role: "table" }, make("caption", { class: "hidden" }, words.caption),
     make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads)), above, body, below);
   const pane = make("div", { class: first < 0 ? "window" : "window matrix", tabindex: "0", role: "region", "aria-label": words.caption }, table);
-  table.style.setProperty("--wide", `${20 + 6 * columns.length}rem`);
+  table.style.setProperty("--wide", `${17 + 5 * columns.length}rem`);
   place.append(tools, pane);
 
   const cell = (row, value, column, n) => {
@@ -162,6 +167,8 @@
     const inside = [make("div", { class: "beside" }, ...texts)];
     if (others.length) inside.push(make("p", { class: "small" }, words.differ));
     inside.push(...row.parts.filter(part => part[2] === "said").flatMap(([title, text]) => told(title, text)));
+    const links = row.parts.filter(part => part[2] === "link").map(([title, address]) => make("li", {}, make("a", { href: address }, title)));
+    if (links.length) inside.push(make("p", { class: "name" }, words.reports), make("ul", {}, ...links));
     if (raw.length) inside.push(make("details", {}, make("summary", {}, words.raw), ...raw.flatMap(([title, text]) => told(title, text))));
     return make("tr", { class: "opened", role: "row" }, make("td", { colspan: columns.length, role: "cell" }, ...inside));
   };
@@ -174,16 +181,20 @@
     while (low < up) { const middle = (low + up) >> 1; if (offset(middle + 1) <= top) low = middle + 1; else up = middle; }
     return low;
   };
-  const draw = (anew, all = false) => {
-    const begin = all ? 0 : Math.max(0, Math.floor(at(pane.scrollTop) / 10) * 10 - 10);
-    const end = all ? shown.length : Math.min(shown.length, Math.ceil(at(pane.scrollTop + pane.clientHeight) / 10) * 10 + 10);
+  const draw = anew => {
+    const begin = Math.max(0, Math.floor(at(pane.scrollTop) / 10) * 10 - 10);
+    const end = Math.min(shown.length, Math.ceil(at(pane.scrollTop + pane.clientHeight) / 10) * 10 + 10);
     if (!anew && drawn === `${begin} ${end}`) return;
     drawn = `${begin} ${end}`;
     const focused = document.activeElement;
-    body.replaceChildren(...shown.slice(begin, end).flatMap(row => opened.has(row) ? [line(row), row.detail ??= detail(row)] : [line(row)]));
-    if (!shown.length) body.append(make("tr", {}, make("td", { colspan: columns.length }, words.none)));
+    const wanted = shown.slice(begin, end).flatMap(row => opened.has(row) ? [line(row), row.detail ??= detail(row)] : [line(row)]);
+    if (!shown.length) wanted.push(make("tr", {}, make("td", { colspan: columns.length }, words.none)));
+    const kept = new Set(wanted);
+    for (const old of [...body.children]) if (!kept.has(old)) old.remove();
+    let next = body.firstChild;
+    for (const each of wanted) if (each === next) next = next.nextSibling; else body.insertBefore(each, next);
     if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
-    for (const row of all ? [] : shown.slice(begin, end)) if (opened.has(row)) opened.set(row, row.detail.getBoundingClientRect().height);
+    for (const row of shown.slice(begin, end)) if (opened.has(row)) opened.set(row, row.detail.getBoundingClientRect().height);
     above.rows[0].cells[0].style.cssText = `height: ${offset(begin)}px; padding: 0; border: 0`;
     below.rows[0].cells[0].style.cssText = `height: ${offset(shown.length) - offset(end)}px; padding: 0; border: 0`;
     above.hidden = !begin;
@@ -221,8 +232,6 @@
   const measure = () => { const line = body.querySelector(".row"); if (line) high = line.getBoundingClientRect().height; draw(true); };
   addEventListener("hashchange", lead);
   addEventListener("resize", measure);
-  addEventListener("beforeprint", () => draw(true, true));
-  addEventListener("afterprint", () => draw(true));
   choose();
   measure();
   lead();
