@@ -86,6 +86,7 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic precedents my.jsonl": [],
     "undogmatic precedents my.jsonl precedents.describes=words": [],
     "undogmatic demo": [],
+    'undogmatic init --rubric "how polite is the answer" --scale 1-5 --inputs question,answer': [],
     "undogmatic report RUN --language pt --format pdf": ["--format", "md"],
     "undogmatic check verdicts.csv": [],
     "undogmatic check capitals.eval": [],
@@ -152,9 +153,10 @@ WHY_NOT = {
     "needs a run of some hundred texts, and embeddings; tests/fit/test_distill.py": [
         "undogmatic distill",
         "undogmatic distill RUN --out student.safetensors",
-        "undogmatic distill RUN embeddings=mixed --judge NAME",
+        "undogmatic distill RUN embeddings=e5 --judge NAME",
         "undogmatic distill verdicts.csv rubric=shame",
         "python -m undogmatic.run dataset=labelled model=distilled model.path=student.safetensors",
+        "python -m undogmatic.run -m dataset=labelled model=local,tfidf,patterns,distilled",
     ],
     "judges a run again; tests/cli/test_rejudge.py": ["undogmatic rejudge RUN model=gpt"],
     "ends with the status of the gate; tests/cli/test_gate.py": [

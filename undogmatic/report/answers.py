@@ -62,14 +62,17 @@ def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
 
 def commands(run: FinishedRun) -> dict[str, str]:
     """The commands that may come next, by name."""
+    folder = str(as_typed(run.folder))
     other = OTHERS.get(run.choices.get("model", ""), "local")
     return {
         "again": again(run),
         "other": again(run, model=other, readout=None),
         "doubt": again(run, analysis="calibration"),
+        "alone": again(run, analysis="escalation"),
         "fresh": again(run, **{"engine.cache": "false"}),
         "margined": again(run, **{"++rubric.margin": f"{(run.rubric.maximum - run.rubric.minimum) / 20:g}"}),
-        "label": f"undogmatic review export {shlex.quote(str(as_typed(run.folder)))} --all",
+        "handed": again(run, judge="selective", **{"judge.rules.guaranteed.run": folder}),
+        "label": f"undogmatic review export {shlex.quote(folder)} --all",
     }
 
 

@@ -218,6 +218,12 @@ class Words:
         return written.replace("-", "−").translate(self._marks)
 
 
+def glossary(language: str) -> Mapping[str, str]:
+    """What the terms of reports mean, by term. `docs/glossary.md` says the same."""
+    terms: Mapping[str, str] = read(REPORT_TEXTS / f"{language}.yaml").get("glossary", {})
+    return terms
+
+
 def _lookup(node: Any, key: str) -> str | None:
     """The text under a dotted key; a key of the mapping may hold dots itself (`repeat.exact_match`)."""
     if not isinstance(node, Mapping):

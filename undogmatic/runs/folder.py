@@ -260,7 +260,7 @@ class RunFolder:
         # The folder from which the run was started, to which its relative paths refer; here, if that one is gone.
         start = self.noted(HYDRA, "hydra", "runtime", "cwd")
         with contextlib.chdir(start if isinstance(start, str) and start and os.path.isdir(start) else "."):
-            items = on_scale(build(node, "dataset").load()[:limit], self.rubric)
+            items = on_scale(build(node, "dataset").load(), self.rubric)[:limit]
         if items_digest(items) != self.facts.get("dataset_digest"):
             what = f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed"
             why = "since it was judged, so its texts may not be what the judge saw"
