@@ -158,12 +158,8 @@ async def _work(page: str, run: FinishedRun, tmp_path: Path) -> None:
             await browser.js(f"{Path(AXE).read_text(encoding='utf-8')}; 0")
             for width, dark in ((1280, False), (1280, True), (390, False)):
                 await browser.size(width, dark=dark)
-                assert (
-                    await browser.js(
-                        "axe.run().then(told => told.violations.map(each => [each.id, each.nodes[0].html, each.nodes[0].any[0].message]))"
-                    )
-                    == []
-                )
+                faults = "axe.run().then(told => told.violations.map(each => [each.id, each.nodes[0].html]))"
+                assert await browser.js(faults) == []
         told = [each for each in browser.events if each.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown")]
         assert told == []  # no policy was broken, nothing was thrown
 
