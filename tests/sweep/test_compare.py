@@ -139,7 +139,7 @@ class TestComparisons:
         assert lead.key == "sweep.verdict_clear_margin", keys(result)
         assert lead.values["best"] == "strict, good = kind, good" and lead.values["n"] == 2
         assert "sweep.twins" in keys(result)[: result.verdicts]
-        assert "strict, good = kind, good leads the 2 judges" in said(result)
+        assert "strict, good = kind, good ranks first of 2 judges" in said(result)
 
     def test_identical_jobs_are_called_so_and_are_no_test(self, tmp_path: Path) -> None:
         same, facts = (scored(90, 10), 1.0), {"choices": {"readout": "probe"}}

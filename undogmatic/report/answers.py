@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.analyses.plan import NAME as PLAN
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import GRAVITY, AnalysisResult, Finding
 from undogmatic.report.document import Answered
 from undogmatic.report.words import MissingWording, Words
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
@@ -39,7 +39,21 @@ def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
         else:
             word = words.text(f"common.answer.{finding.answer}")
             said.append(Answered(finding.answer, word, sentence, following(run, finding, words), about))
-    return said
+    counted = [each for each in said if isinstance(each, Answered)]
+    if len(counted) < 2 or any(result.part or result.relative for result in ruled):
+        return said
+    return [
+        _together(counted, words),
+        *(each._replace(below=()) if isinstance(each, Answered) else each for each in said),
+    ]
+
+
+def _together(said: Sequence[Answered], words: Words) -> Answered:
+    """The answer of several analyses of one judge together: the gravest, with what follows it."""
+    worst = min(said, key=lambda each: GRAVITY.index(each.answer))
+    counts = {answer: sum(each.answer == answer for each in said) for answer in GRAVITY}
+    sentence = words.text("common.together", n=len(said), about=worst.about, **counts)
+    return Answered(worst.answer, worst.word, sentence, worst.below)
 
 
 def verdicts(run: FinishedRun, words: Words) -> list[str]:

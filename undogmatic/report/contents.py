@@ -48,6 +48,11 @@ def title(run: FinishedRun, words: Words) -> str:
     return words.text(next(keys, "common.question"), model=run.choices["model"], rubric=run.rubric.name)
 
 
+def scale_notes(words: Words) -> list[str]:
+    """Say on which scale sentences and key figures are, where people gave labels on one of their own."""
+    return [] if words.own is None else [words.text("common.note.own_scale", **words.own._asdict())]
+
+
 def asking_notes(run: FinishedRun, words: Words) -> list[str]:
     """How models were asked: which readout was used and what the prompt reaches; or that nobody was."""
     if run.elsewhere:
@@ -140,6 +145,7 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.notes_title"))
     notes = [
         *map(words.say, run.assumed),
+        *scale_notes(words),
         *order_notes(run, words),
         *asking_notes(run, words),
         *review_notes(run, words),
