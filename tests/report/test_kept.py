@@ -70,6 +70,11 @@ def test_a_report_is_made_again_the_same_or_in_another_language(
     assert [file.read_text(encoding="utf-8") for file in files] == before
     main(["report", str(folder), "--language", "pt"])
     assert "Pode-se confiar" in files[0].read_text(encoding="utf-8")
+    whole = (folder / "results.json").read_text(encoding="utf-8")
+    (folder / "results.json").write_text(whole.replace('"asked":', '"was_asked":'))
+    with pytest.raises(SystemExit):
+        main(["report", str(folder)])
+    assert "its results.json cannot be read (KeyError: 'asked')" in capsys.readouterr().err
     monkeypatch.setattr("shutil.which", lambda name: None)
     for words, said in ((["--format", "pdf"], "needs Chromium, and there is none"), ([], "has no results.json")):
         with pytest.raises(SystemExit):

@@ -5,6 +5,7 @@ import base64
 import dataclasses
 import gzip
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -144,12 +145,21 @@ def test_names_lead_to_rows_that_are_there(finished: Build) -> None:
     assert "item-a 0:é<" in places and len(places) == len(set(places))
 
 
+AXE = os.environ.get("AXE_CORE")  # axe.min.js of the npm package axe-core
+
+
 async def _work(page: str, run: FinishedRun, tmp_path: Path) -> None:
     async with browsing(page) as browser:
         await browser.until("document.querySelectorAll('.window .row').length > 5")
         await _at_a_desk(browser)
         await browser.size(390)
         assert await browser.js("document.documentElement.scrollWidth <= innerWidth")
+        if AXE is not None:
+            await browser.js(f"{Path(AXE).read_text(encoding='utf-8')}; 0")
+            for width, dark in ((1280, False), (1280, True), (390, False)):
+                await browser.size(width, dark=dark)
+                faults = "axe.run().then(told => told.violations.map(each => [each.id, each.nodes[0].html]))"
+                assert await browser.js(faults) == []
         told = [each for each in browser.events if each.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown")]
         assert told == []  # no policy was broken, nothing was thrown
 

@@ -19,9 +19,9 @@ REPORT = """# May it be believed?
 
 run, today
 
-## Verdict
-
-> **No.**
+> **No.** It may not.
+>
+> Next: another.
 
 ![Scores](figures/ab_scores.png)
 
@@ -53,8 +53,11 @@ def test_a_run_tells_its_verdict_and_its_traces_what_was_said(labelled: Finished
     MlflowTracker().log(labelled)
     MlflowTracker().log(labelled)
     run = only_run(client)
-    assert run.data.tags["verdict"] == "refuted"
-    assert run.data.tags["mlflow.note.content"] == "> **No.**\n\n\n\n| Metric |\n| --- |\n| 85% |"
+    assert run.data.tags["verdict"] == "no"
+    assert (
+        run.data.tags["mlflow.note.content"]
+        == "> **No.** It may not.\n>\n> Next: another.\n\n\n| Metric |\n| --- |\n| 85% |"
+    )
     traces = {trace.info.tags["item"]: trace.info for trace in traces_of(client, run.info.run_id)}
     said = {item: [(one.name, one.value) for one in info.assessments] for item, info in traces.items()}
     assert sorted(said["item-0"]) == [("judge_score", 0.0), ("label", 25.0)]

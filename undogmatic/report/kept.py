@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import tabulate
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import LabelScale
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
 from undogmatic.report.words import missing
@@ -45,7 +45,14 @@ def remade(folder: RunFolder, language: str | None = None) -> FinishedRun:
     if not folder.has(RESULTS):
         way = f"Its own command with run.resume={folder.path} makes both anew, without asking again what was answered"
         raise ConfigError(f"{folder.named}, which has no {RESULTS}: an earlier version made it. {way}.")
-    told = folder.json(RESULTS)
+    try:
+        return _run(folder, folder.json(RESULTS), language)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        what = f"{folder.named}: its {RESULTS} cannot be read ({type(error).__name__}: {error!s:.100})"
+        raise DataError(f"{what}; another version made it, or it is damaged. Repeat its command.") from None
+
+
+def _run(folder: RunFolder, told: Mapping[str, Any], language: str | None) -> FinishedRun:
     known = {item.id: item for item in folder.items()}
     items = [known[name] for name in told["items"]]
     pairs = [(judge, criterion) for judge, criterion in told["judged_by"]]

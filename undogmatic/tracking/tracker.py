@@ -17,7 +17,7 @@ from pydantic import Field
 from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Verdict
-from undogmatic.records.results import STANDINGS, headline_of
+from undogmatic.records.results import ANSWERS, STANDINGS, headline_of
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.progress import doing
 from undogmatic.safety import files
@@ -308,18 +308,22 @@ def table(run: FinishedRun) -> pd.DataFrame:
 
 
 def verdict_of(run: FinishedRun) -> str | None:
-    """The worst verdict of the run's analyses, by which MLflow can sort its runs."""
-    standings = [result.standing for result in run.results if result.standing is not None and not result.relative]
-    return min(standings, key=STANDINGS.index, default=None)
+    """The worst verdict of the run's analyses in a word, by which MLflow can sort its runs."""
+    own = [result for result in run.results if result.standing is not None and not result.relative]
+    worst = min(own, key=lambda result: STANDINGS.index(result.standing), default=None)
+    if worst is None:
+        return None
+    return (worst.verdict and worst.verdict.answer) or ANSWERS[worst.standing]
 
 
 def described(folder: Path) -> str:
-    """The report's verdict and key figures as the description of the run or sweep, without headings, of which MLflow
-    would show little else, and pictures, which it does not find from there. Empty where there is no report."""
+    """The verdict and the key figures of the report as the description of the run or sweep, without headings, of which
+    MLflow would show little else. Empty where there is no report."""
     report = folder / "report.md"
     text = report.read_text(encoding="utf-8") if report.is_file() else ""
-    first = next(iter(re.split(r"^## .*\n", text, flags=re.MULTILINE)[1:]), "")
-    return cut(re.sub(r"^(!\[|#).*\n", "", first, flags=re.MULTILINE).strip(), LONGEST_TAG)
+    _, title, after, *_ = [*re.split(r"^#+ .*\n", text, flags=re.MULTILINE), "", "", ""]
+    verdict = "\n".join(line for line in title.splitlines() if line.startswith(">"))
+    return cut(f"{verdict}\n\n{after if after.strip().startswith('|') else ''}".strip(), LONGEST_TAG)
 
 
 def register_dataset(store: Store, run: FinishedRun) -> None:
