@@ -283,7 +283,12 @@ def _exchanged(call: Call, words: Words) -> Iterator[Part]:
 
 
 def _plain(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+    """What was sent or answered, to be read: texts as they are, names before their values, numbers as JSON."""
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {_plain(inner)}" for key, inner in value.items())
+    if isinstance(value, list) and any(isinstance(inner, str | dict) for inner in value):
+        return "\n".join(map(_plain, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _in_order(rows: Sequence[Row], view: View, columns: Sequence[Column]) -> list[tuple[int, Row]]:
