@@ -18,7 +18,7 @@ from benchmarks.browser import CHROMIUM, Browser, browsing
 from tests.report.conftest import Build, judge, verdict
 from tests.report.test_document import HOSTILE, read
 from undogmatic.analyses.base import tabulate
-from undogmatic.records.records import Call, Failure, Item
+from undogmatic.records.records import Call, Failure, Item, LabelScale
 from undogmatic.report import contents, sweep, workbench
 from undogmatic.report.words import Words
 from undogmatic.runs.outcome import FinishedRun, SweepResult
@@ -52,6 +52,12 @@ def test_what_is_furthest_from_its_label_comes_first(finished: Build) -> None:
     assert errors == sorted(errors, reverse=True) and len(errors) == 6
     plain = workbench.bench_of(run, Words.of(run)).plain
     assert list(plain.rows[0][:2]) == ["i2", "Text 2."] and plain.rows[0][5] == "+40"
+
+
+def test_scores_stand_on_the_scale_of_the_labels(finished: Build) -> None:
+    told = unpacked(labelled(finished, label_scale=LabelScale(ends=(0, 10))))
+    assert told["rows"][0]["cells"][2:6] == [5.0, [3.8, 6.2], 1.0, 4.0]
+    assert ["Human labels by rater", "unnamed: 1", "said"] in told["rows"][0]["parts"]
 
 
 def test_failures_levels_issues_and_exchanges_are_in_it(finished: Build) -> None:
