@@ -40,9 +40,7 @@ def test_of_several_checks_the_gravest_counts_and_says_what_is_next(finished: Bu
     run = finished(results=[ruled("yes"), ruled("not_yet", "labelled"), ruled("undecided", "controls")])
     together, *others = answers(run, Words.of(run))
     assert isinstance(together, Answered) and together.answer == "not_yet" and together.below
-    assert (
-        "Of 3 checks, 1 says yes, 0 no, 1 not yet and 1 undecided. The gravest counts: labelled." in together.text
-    )
+    assert "Of 3 checks, 1 says yes, 0 no, 1 not yet and 1 undecided. The gravest counts: labelled." in together.text
     assert [each.below for each in others if isinstance(each, Answered)] == [(), (), ()]
 
 
