@@ -29,7 +29,7 @@ from undogmatic.runs.manifest import Manifest
 from undogmatic.safety.paths import conf_folder, data_folder
 
 ROOT = conf_folder().parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGE_WITH_A_TEST_OF_ITS_OWN = "add_your_own.md"
 """tests/test_extend.py writes the files of this page and runs its commands."""
 
