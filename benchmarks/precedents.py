@@ -67,9 +67,9 @@ def main() -> None:
             print(f"{name}, {len(texts)} texts: {what} {share.value:.3f} {ends} ({right} of {n})")
     text = " ".join(text for text, _ in forms("development"))
     text *= 1_000_000 // len(text)
-    start = time.perf_counter()
+    start = time.process_time()
     n = len(grammar.citations(text))
-    print(f"{len(text):,} characters with {n:,} citations in {time.perf_counter() - start:.1f} s")
+    print(f"{len(text):,} characters with {n:,} citations: {time.process_time() - start:.1f} s of the processor")
 
 
 if __name__ == "__main__":

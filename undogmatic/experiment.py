@@ -89,12 +89,15 @@ class Experiment:
         self.engine, self.tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
         optimizer = build(chosen.optimizer, "optimizer")
         self.fit = build(chosen.fit, "fit") if chosen.fit else None
-        items: list[Item] = self.dataset.load()[: chosen.run.limit]
+        loaded: list[Item] = self.dataset.load()
+        items = loaded[: chosen.run.limit]
         self.recipe, self.repeats = Recipe(config), chosen.run.repeats
         if isinstance(self.dataset, datasets.Judged):
             self.recipe, self.engine = _elsewhere(self.dataset, chosen, items)
             self.repeats = self.engine.repeats(self.repeats)
         parts = self.parts = self.recipe.build()
+        if parts.shown:
+            items = [item for item in loaded if item.id not in parts.shown][: chosen.run.limit]
         self.items, self.identity = on_scale(items, parts.rubric), parts.identity
         self.choices = _described(choices, parts)
         groups = "model prompt judge" if "prompt" in self.choices else "judge" if parts.asks else "model"
@@ -289,6 +292,7 @@ def _finished(
         versions=versions(),
         started=started,
         seconds=time.time() - started,
+        examples=len(experiment.parts.shown),
         elsewhere=not parts.asks,
         repeatability=repeatability,
         programs=() if searched is None else (searched.before.whole(), searched.after.whole()),

@@ -60,4 +60,3 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         return f"[{found[1]}]({config.repo_url.rstrip('/')}/blob/main/{found[2]}{found[3] or ''})"
 
     return OUTWARD.sub(outward, markdown)
-

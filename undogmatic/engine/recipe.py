@@ -21,6 +21,7 @@ import dspy
 from undogmatic.config import groups
 from undogmatic.config.build import Settings, build, resolve, settings
 from undogmatic.config.groups import named
+from undogmatic.engine.examples import taken
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.step import JudgeStep, Step
 from undogmatic.errors import ConfigError
@@ -49,6 +50,7 @@ class Parts(NamedTuple):
     steps: tuple[Step, ...] = ()  # what makes items from items, in their order; often nothing
     asks: bool = True  # False where the judgments were made elsewhere, and there is nobody to ask
     uses_own: bool = True  # whether a step or a judge asks the model that `model=` names
+    shown: frozenset[str] = frozenset()  # ids of the dataset's items that the prompt shows as examples, or kin of these
 
     def asking(self) -> AbstractContextManager[None]:
         """The context in which steps and judges work: the model that is asked where they have none of their own."""
@@ -109,7 +111,7 @@ class Recipe:
         chosen = settings(self.config)
         groups.search(chosen.folders)
         rubric: Rubric = build(chosen.rubric, "rubric")
-        prompt: Prompt = build(chosen.prompt, "prompt")
+        prompt, shown = taken(build(chosen.prompt, "prompt"), rubric, chosen)
         model: Model = build(chosen.model, "model")
         prompted = chosen.optimizes or prompt.brings_program
         readout: Readout = build(readout_node(chosen.readout, model, rubric, chosen, prompted), "readout")
@@ -118,7 +120,8 @@ class Recipe:
         steps, states = _steps(composer)
         judges = tuple(_judge_steps(composer, states))
         asked = composer.model() or Nobody(" + ".join(dict.fromkeys(step.provenance.model for step in judges)))
-        self._parts = Parts(rubric, prompt, asked, readout, judges, tuple(steps), uses_own=composer.uses_own)
+        own = composer.uses_own
+        self._parts = Parts(rubric, prompt, asked, readout, judges, tuple(steps), uses_own=own, shown=shown)
         return self._parts
 
     def __reduce__(self) -> tuple[type[Recipe], tuple[Mapping[str, Any]]]:

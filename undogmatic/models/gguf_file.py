@@ -38,6 +38,7 @@ GEMMA_LICENCE = {
     "(ai.google.dev/gemma/terms), não a licença deste projeto; a sonda, derivada de seus estados ocultos, também.",
 }
 MAGIC = b"GGUF"
+NOTE = ".sha256.json"  # behind the name of a file: where its hash is noted
 VERSIONS = (2, 3)
 MOST_ENTRIES, MOST_VALUES = 65_536, 4_000_000  # tensors or pairs of metadata; values in one array (a vocabulary)
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes of a value by its type
@@ -127,7 +128,7 @@ def known_sha256(path: Path) -> str:
 
 def _noted(path: Path, **new: str) -> dict[str, Any]:
     """What is noted beside a file of this size and time; {} if nothing is. What is `new` is added to the note."""
-    stat, note, kept = path.stat(), path.with_name(path.name + ".sha256.json"), {}
+    stat, note, kept = path.stat(), path.with_name(path.name + NOTE), {}
     about = {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
     with suppress(DataError, LookupError, TypeError):
         there = read_json(note)

@@ -102,15 +102,12 @@ def check_examples(model: Model, prompt: Prompt, rubric: Rubric, what: str) -> N
     nodes = ((name, groups.plain("prompt", name, "prompt")) for name in groups.options("prompt"))
     shows = [(name, node) for name, node in nodes if node.get("demonstrations") or node.get("shipped")]
     fit = [f"prompt={name}" for name, node in shows if node.get("rubric") in (None, rubric.name)]
-    advice = f"Use one with examples for this rubric: {', '.join(fit)}."
+    advice = f"use one with examples for this rubric ({', '.join(fit[:3])})"
     if not fit:
-        advice = (
-            f"None that is here has examples for rubric={rubric.name}. Write one with `demonstrations` and `rubric: "
-            f"{rubric.name}` (see conf/prompt/demos_en.yaml), or fit a probe: undogmatic probe fit --data FILE."
-        )
+        advice = "add prompt.examples=8, and eight labelled rows of the dataset become examples and are not judged"
     raise ConfigError(
         f"{model.name} is a base model: it answers with a {what} only after examples, and prompt={prompt.id} "
-        f"shows none. {advice}"
+        f"shows none. Two ways lead on: {advice}; or ask an instruction model: model=qwen."
     )
 
 

@@ -72,6 +72,7 @@ class Prompt(Record):
     demonstrations: tuple[Demonstration, ...] = Field(default=(), max_length=1000)  # worked examples, in this order
     demo_order: int | None = Field(default=None, ge=0, le=LARGEST_SEED)  # else the number of a fixed shuffle
     demo_count: int | None = Field(default=None, ge=0, le=1000)  # how many of them are shown; None: all
+    examples: int | None = Field(default=None, ge=2, le=100)  # so many labelled rows of the run's data become such
     follows_item: bool = True
 
     brings_program: ClassVar[bool] = False
@@ -96,6 +97,11 @@ class Prompt(Record):
                 f"prompt={self.id} shows worked examples of rubric={self.rubric}, and this run judges by "
                 f"rubric={rubric.name}: they would teach another scale. Write a prompt with examples of your own "
                 f"(`demonstrations`, `rubric: {rubric.name}`), or take one without: prompt=anchored_{self.language}."
+            )
+        if self.examples is not None and not self.demonstrations:
+            raise ConfigError(
+                f"`prompt.examples` is {self.examples}, and they are taken for the run's own prompt alone. Write the "
+                f"examples of prompt={self.id} into its file (`demonstrations`), or set its `examples` to null."
             )
         lacking, shows = rubric.optional if rubric.partial else (), ", ".join(rubric.inputs)
         for n, demo in enumerate(self.demonstrations):
@@ -134,7 +140,7 @@ class Prompt(Record):
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the fixed sentences."""
         unset = {name for name in ("demo_count", "follows_item") if getattr(self, name) in (None, True)}
-        own = self.model_dump(mode="json", exclude={"id"} | unset)
+        own = self.model_dump(mode="json", exclude={"id", "examples"} | unset)
         judged_by = rubric.model_dump(mode="json", exclude={"optional", "field_words"})
         judged_by["rivals"] = [earlier_name(name) for name in rubric.rivals]
         return digest([own, judged_by, self.words.model_dump(mode="json")])

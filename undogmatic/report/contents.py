@@ -69,6 +69,8 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
         return [words.text("common.note.computed", judge=run.choices["judge"])]
     readout = "readout" if run.settings.automatic else "readout_named"
     readout_note = words.text(f"common.note.{readout}", readout=run.choices["readout"], asked="auto")
+    if run.examples:
+        readout_note += " " + words.text("common.note.examples", held=run.examples, judged=len(run.items))
     blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
     if not run.uses_prompt:
         return [readout_note, words.text("common.note.prompt_unused", readout=blind)]

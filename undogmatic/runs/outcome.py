@@ -84,6 +84,7 @@ class FinishedRun:
     texts: Sequence[Path] = ()  # files with the words of its dataset and analyses
     model_licences: Sequence[Licence | None] = (None,)  # of its models, each once; None for one that says nothing
     data_licence: Licence | None = None
+    examples: int = 0  # rows of its dataset that are not judged, as the prompt shows them, or kin of these, as examples
     elsewhere: bool = False  # the judgments were made elsewhere, and nobody was asked
     programs: Sequence[Mapping[str, Any]] = ()  # of an optimisation: what it began with, and what it came to
 

@@ -72,7 +72,7 @@ def test_coverage_is_the_share_of_the_reference_that_is_said_by_the_config_s_thr
     table = sentence_rows(half)
     assert [row["covered"] for row in table] == [True, False, False, False]
     assert table[0]["best_match"].startswith("No rent") and table[0]["similarity"] > 0.5
-    assert whole.provenance.model == "all-MiniLM-L6-v2-fp32"
+    assert whole.provenance.model == "all-MiniLM-L6-v2-int8"
     same = "The tenant stopped paying rent because the heating had failed."
     strict = judged(same, "judge=coverage", "judge.threshold=1", reference=same)["coverage"]
     loose = judged(same, "judge=coverage", "judge.threshold=0.999", "judge.inclusive=true", reference=same)["coverage"]

@@ -51,7 +51,7 @@ def run(typed: argparse.Namespace) -> None:
     if typed.json:
         rows = []
         for item, cited in found.items():
-            facts = ({"cited": one.shown, "outcome": one.outcome, **vars(one.citation)} for one in cited)
+            facts = ({"cited": one.shown, "outcome": one.outcome, **one.citation._asdict()} for one in cited)
             entries = ([entry.cells for entry in one.entries] for one in cited)
             each = [f | {"sentence": s, "entries": e} for f, s, e in zip(facts, said[item], entries, strict=True)]
             rows.append({"item": item, "precedents": each})

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from re import Match, Pattern
@@ -29,6 +28,8 @@ STEPS, MARKS, LONGEST, NEAR, WIDEST, EXPANDED = 14, 4, 200, 40, 100, 2000
 between a head and a court before it; numbers that a range names, and all ranges of a text."""
 NOTHING = "(?!)"
 _SENTENCE = re.compile(r"(?:(?<=[A-Za-z]{4})|(?<=\d)|(?<=\))|(?<=[A-Z]{3}))[.!?]+(?= [A-Z])|\n")
+_ROMAN = re.compile(r"(?=[A-Z]{2})(?:C[DM]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})(?![A-Za-z\d])")
+_ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _ENDS = r"(?![A-Za-z\d]|[.,]\d|\.[ao]\b| ?%)"  # a number is no part of a longer one, no ordinal and no percentage
 
 
@@ -59,6 +60,7 @@ class Kind(Record):
     number: str | None = None
     digits: tuple[int, int] = (1, 6)
     years: bool = True
+    roman: bool = False
     unaccented: bool = False
     places: bool = True
     case: bool = False
@@ -92,8 +94,7 @@ class Layout(Record):
     status: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Citation:
+class Citation(NamedTuple):
     """A precedent that a text names by `words`, from `start` to `end`."""
 
     kind: str
@@ -120,23 +121,41 @@ def _folded(char: str) -> str:
     return "".join(c for c in parts if unicodedata.category(c) not in ("Cc", "Cf", "Mn"))
 
 
+class _Shapes(dict[int, str]):
+    """What stands for a character where that is one that is seen, a space for a space, and NUL for all others."""
+
+    def __missing__(self, code: int) -> str:
+        piece = _folded(chr(code))
+        shape = self[code] = piece if code == 32 or (len(piece) == 1 and piece not in " \n") else "\0"
+        return shape
+
+
+_SHAPES, _PLAIN = _Shapes(), re.compile(r"[^\0 ]+(?: [^\0 ]+)*")
+
+
 def fold(text: str) -> tuple[str, list[int]]:
     """The text as patterns read it (a line break only between paragraphs), and the place of each character of it."""
-    plain, places, breaks = list[str](), list[int](), 0
-    for place, char in enumerate(text):
-        piece = _folded(char)
-        if piece in (" ", "\n"):
-            breaks += piece == "\n"
-            if plain and plain[-1] in " \n":
-                plain[-1] = "\n" if breaks > 1 else plain[-1]
-                continue
-            piece = " "
-        elif piece:
-            if breaks == 1 and char.islower() and plain[-2:] == ["-", " "] and "".join(plain[-3:-2]).isalpha():
-                del plain[-2:], places[-2:]  # a word that was divided at the end of a line
-            breaks = 0
-        plain += piece
-        places += [place] * len(piece)
+    plain, places, breaks, shapes, at = list[str](), list[int](), 0, text.translate(_SHAPES), 0
+    while at < len(text):
+        run = _PLAIN.search(shapes, at)
+        begin, end = (run.start() + 1, run.end()) if run else (len(text), len(text))
+        for place in range(at, begin):
+            char, piece = text[place], _folded(text[place])
+            if piece in (" ", "\n"):
+                breaks += piece == "\n"
+                if plain and plain[-1] in " \n":
+                    plain[-1] = "\n" if breaks > 1 else plain[-1]
+                    continue
+                piece = " "
+            elif piece:
+                if breaks == 1 and char.islower() and plain[-2:] == ["-", " "] and "".join(plain[-3:-2]).isalpha():
+                    del plain[-2:], places[-2:]  # a word that was divided at the end of a line
+                breaks = 0
+            plain += piece
+            places += [place] * len(piece)
+        plain += shapes[begin:end]
+        places += range(begin, end)
+        at = end
     return "".join(plain), places
 
 
@@ -176,11 +195,12 @@ class _Read(NamedTuple):
 
 
 class _Number(NamedTuple):
-    """A number that was read, where it ends, and whether it is doubtful."""
+    """A number that was read, where it ends, whether it is doubtful, and whether it is a Roman numeral."""
 
     value: str
     end: int
     doubtful: bool
+    roman: bool
 
 
 class Grammar:
@@ -247,23 +267,27 @@ class Grammar:
         found, at, left = list[Citation](), 0, EXPANDED
         while (head := self._heads.search(plain, at)) is not None:
             key, weak = self._of_head[_which(head)]
-            cited, end = list[Citation](), 0
-            own = unicodedata.normalize("NFD", text[places[head.start()] : places[max(head.end() - 1, 0)] + 2])
-            if not (self._read[key].spec.unaccented and any(map(unicodedata.combining, own))):
+            cited, end, own = list[Citation](), 0, ""
+            if self._read[key].spec.unaccented:
+                own = unicodedata.normalize("NFD", text[places[head.start()] : places[max(head.end() - 1, 0)] + 2])
+            if not any(map(unicodedata.combining, own)):
                 cited, end = self._phrase(plain, head, self._read[key], weak, left)
             left -= len(cited)
             found += cited
             at = max(end, head.end(), head.start() + 1)
         spans = ((one, places[one.start], places[one.end - 1] + 1) for one in self._in_context(plain, found))
         return [
-            replace(one, words=text[start : min(end, start + LONGEST)], start=start, end=end)
+            one._replace(words=text[start : min(end, start + LONGEST)], start=start, end=end)
             for one, start, end in spans
         ]
 
     def _phrase(self, plain: str, head: Match[str], read: _Read, weak: bool, left: int) -> tuple[list[Citation], int]:
         """The citations that begin with a head, and where they end; a doubtful one only with a court or mark beside."""
-        before, at, doubtful, signed = list[Mark](), head.end(), False, False
+        before, at, number, doubtful, signed = list[Mark](), head.end(), None, False, False
         for _ in range(STEPS):
+            if plain.startswith(" ", at):
+                at += 1
+                continue
             if number := self._number(read, plain, at):
                 break
             if mark := self._mark(read, plain, at):
@@ -322,30 +346,36 @@ class Grammar:
         elif spec.number is None and (found := self._words.match(plain, at)):
             total = sum(self._values.get(word, 0) for word in found[0].casefold().split())
             value, doubtful = str(total), total < self.layout.least
+        elif spec.roman and (found := _ROMAN.match(plain, at)):
+            each = [_ROMAN_DIGITS[letter] for letter in found[0]]
+            value = str(sum(-a if a < b else a for a, b in zip(each, [*each[1:], 0], strict=True)))
+            doubtful = spec.court is None
         else:
             return None
-        return None if read.refused.match(plain, found.end()) else _Number(value, found.end(), doubtful)
+        refused = read.refused.match(plain, found.end())
+        return None if refused else _Number(value, found.end(), doubtful, found.re is _ROMAN)
 
     def _list(self, read: _Read, plain: str, number: _Number, left: int) -> tuple[list[str], int]:
         """A number and those that follow it in a list, and where the list ends."""
         values, at = [number.value], number.end
         while True:
-            for skipped in (read.after, self._items):
+            for skipped in (read.after, self._items)[: 1 if number.roman else 2]:
                 at = found.end() if (found := skipped.match(plain, at)) else at
             last = self._number(read, plain, to.end()) if (to := self._to.match(plain, at)) else None
             if last is not None and not read.spec.number and 0 < int(last.value) - int(values[-1]) <= WIDEST:
                 inner = range(int(values[-1]) + 1, int(last.value)) if len(values) < left else ()
                 values += map(str, inner)
                 following = last
-            elif (more := self._next(read, plain, at)) is not None:
+            elif (more := self._next(read, plain, at, roman=number.roman)) is not None:
                 following = more
             else:
                 return values, at
             values.append(following.value)
             at = following.end
 
-    def _next(self, read: _Read, plain: str, at: int, heads: bool = True) -> _Number | None:
-        """The number with which a list goes on; before it may stand its head again, unless `heads` is false."""
+    def _next(self, read: _Read, plain: str, at: int, heads: bool = True, roman: bool = False) -> _Number | None:
+        """The number with which a list goes on; before it may stand its head again, unless `heads` is false. A doubtful
+        one is none, unless those before it are Roman numerals, too."""
         if (between := self._between.match(plain, at)) is None:
             return None
         start, head = between.end(), self._heads.match(plain, between.end()) if heads else None
@@ -354,7 +384,7 @@ class Grammar:
         if sign := self._sign.match(plain, start):
             start = sign.end() + plain.startswith(" ", sign.end())
         number = self._number(read, plain, start, joined=re.search("[A-Za-z]", between[0]) is not None)
-        return None if number is None or number.doubtful else number
+        return None if number is None or (number.doubtful and not (roman and number.roman)) else number
 
     def _mark(self, read: _Read, plain: str, at: int) -> tuple[Mark, int] | None:
         """The mark at a place, and where it ends; a court is a mark with nothing `written`."""
@@ -395,25 +425,31 @@ class Grammar:
 
     def _in_context(self, plain: str, found: list[Citation]) -> list[Citation]:
         """The citations with courts from what surrounds those that have none beside them."""
-        if all(one.court is not None for one in found):
-            return found
-        named = [(m.start(), m.end(), self._court_names[_which(m)]) for m in self._courts.finditer(plain)]
-        named = sorted(named + [(one.start, one.end, one.court) for one in found if one.court is not None])
+        own = [(one.start, one.end, one.court) for one in found if one.court is not None]
         ends, done = [-1, *(m.start() for m in _SENTENCE.finditer(plain)), len(plain)], list[Citation]()
+        courts: dict[
+            tuple[int, int], list[tuple[int, int, str]]
+        ] = {}  # of each sentence that holds a citation without one
         for one in found:
             beside = near = None
             if one.court is None and one.stated != "here":
                 beside = self._court_before(plain, one.start)
-                near = beside or self._near(plain, one, named, ends)
-            done.append(replace(one, court=near, stated="beside" if beside else "nearby") if near else one)
+                part = ends[bisect_left(ends, one.start) - 1], ends[bisect_left(ends, one.end)]
+                if not beside and part not in courts:
+                    named = [
+                        (m.start(), m.end(), self._court_names[_which(m)])
+                        for m in self._courts.finditer(plain, part[0] + 1, part[1])
+                    ]
+                    courts[part] = sorted(named + own[bisect_left(own, (part[0] + 1,)) : bisect_left(own, (part[1],))])
+                near = beside or self._near(plain, one, courts[part])
+            done.append(one._replace(court=near, stated="beside" if beside else "nearby") if near else one)
         return done
 
-    def _near(self, plain: str, one: Citation, named: list[tuple[int, int, str]], ends: list[int]) -> str | None:
+    def _near(self, plain: str, one: Citation, named: list[tuple[int, int, str]]) -> str | None:
         """The court of the nearest mention in the sentence: right behind, before, or else one that acted ("by it")."""
-        begin, last = ends[bisect_left(ends, one.start) - 1], ends[bisect_left(ends, one.end)]
         n, allowed = bisect_left(named, (one.start, 0, "")), self.layout.kinds[one.kind].nearby or self._court_names
-        before = [m[2] for m in named[max(0, n - 8) : n] if m[0] > begin and m[2] in allowed]
-        behind = [m for m in named[n : n + 8] if one.end <= m[0] < min(last, one.end + 2 * NEAR) and m[2] in allowed]
+        before = [m[2] for m in named[max(0, n - 8) : n] if m[2] in allowed]
+        behind = [m for m in named[n : n + 8] if one.end <= m[0] < one.end + 2 * NEAR and m[2] in allowed]
         gap = plain[one.end : behind[0][0]] if behind else ""
         if before and not (behind and self._glue.fullmatch(gap)):
             return before[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -141,7 +141,7 @@ class Precedents:
             how = "_case"
         elif not own and there and cited.stated not in ("beside", "kind"):
             own, how, sole = there, "_unnamed", len(there) == 1
-            cited = replace(cited, court=there[0].court if sole else None, stated="table" if sole else cited.stated)
+            cited = cited._replace(court=there[0].court if sole else None, stated="table" if sole else cited.stated)
         named = shown(None if how == "_unnamed" else cited.court, cited.kind, cited.number, cited.series)
         values: dict[str, Any] = {"cited": named, "entries": [entry.shown for entry in there]}
         altered = [entry.shown for entry in own if entry.cells["status"] != STATUSES[0]]
