@@ -8,18 +8,22 @@ judge scores each of them once.
     python examples/reward.py                            # trained on the embedded default: it learns to explain
     python examples/reward.py --reward patterns          # trained on counted words: it learns to string them together
     python examples/reward.py --reward local --second patterns --seed 3 --steps 120
+    python examples/reward.py --track                    # logged to MLflow too; look at it: undogmatic ui
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from undogmatic.reward import Alarm, reward
+from undogmatic.tracking import MlflowTracker
 
 KINDS = ("authority", "explanation", "empty words")
 SLOTS: Sequence[Sequence[str]] = (
@@ -82,6 +86,7 @@ def main() -> None:
     parser.add_argument("--second", help="the judge on watch: tfidf for the embedded default, that for all others")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--track", action="store_true", help="log the course and the looks to MLflow")
     typed = parser.parse_args()
     second = typed.second or ("tfidf" if typed.reward == "local" else "local")
     alarm = Alarm(reward(model=second), every=5, looks=max(1, typed.steps // 5))
@@ -92,6 +97,24 @@ def main() -> None:
         shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(KINDS, step.shares, strict=True))
         print(f"step {number + 1:3}: reward {step.reward:6.3f}   {shares}")
     print(f"\nIt now writes: {course[-1].example}\n\n{alarm}")
+    if typed.track:
+        print(f"\nTracking  {log(vars(typed) | {'second': second}, course, alarm)}")
+
+
+def log(params: dict[str, object], course: Sequence[Step], alarm: Alarm) -> str:
+    """Log a training: its course as metrics over the steps, the looks with their intervals as a table, the alarm."""
+    metrics: dict[str, float | Sequence[float]] = {"reward": [step.reward for step in course]}
+    metrics |= {f"share of {name}": [step.shares[k] for step in course] for k, name in enumerate(KINDS)}
+    looks = [
+        {"step": step} | found.first.metrics("reward") | found.second.metrics("second judge") | found.lag.metrics("lag")
+        for step, found in alarm.history
+    ]
+    metrics |= {"alarm": float(alarm.fired)} | ({"alarm since step": float(alarm.since)} if alarm.fired else {})
+    told = {name: value for name, value in params.items() if name != "track"}
+    tracker, said = MlflowTracker(os.environ.get("MLFLOW_TRACKING_URI")), [str(alarm), course[-1].example]
+    return tracker.log_found(
+        "reward", f"reward-{params['reward']}", told, metrics, said, {"looks": pd.DataFrame(looks)}
+    )
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from undogmatic.api import Judgments, ScoreResult, ajudge, judge, score_text, score_texts
     from undogmatic.cli.checked import check
 
+__version__ = "0.1.0"
 __all__ = ["Judgments", "ScoreResult", "ajudge", "check", "judge", "score_text", "score_texts"]
 
 

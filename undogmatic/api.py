@@ -227,7 +227,7 @@ async def ajudge(
         RunStopped: A budget is full or the server is gone; answers that came are in the cache.
     """
     from undogmatic.config.build import build, settings
-    from undogmatic.datasets.base import on_scale
+    from undogmatic.datasets.labels import on_scale
     from undogmatic.engine.journal import Journals
     from undogmatic.engine.recipe import Recipe
 

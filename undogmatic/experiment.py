@@ -18,7 +18,7 @@ from undogmatic.analyses.plan import LEVEL, check_plan, of_plan, so_far
 from undogmatic.analyses.truth import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
-from undogmatic.datasets.base import on_scale
+from undogmatic.datasets.labels import OPTION, TEXTS, read_labels
 from undogmatic.engine.journal import Journals, unanswered
 from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
@@ -27,7 +27,7 @@ from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.readouts.decision import Rivals
 from undogmatic.records.records import Cost, Failure, Item, Judgment, digest, items_digest, turns
-from undogmatic.records.results import AnalysisResult, headline_of
+from undogmatic.records.results import AnalysisResult, Finding, headline_of
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
@@ -53,6 +53,10 @@ def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path
     """
     started, experiment = time.time(), Experiment(config, choices)
     experiment.tracker.check()
+    if experiment.assumed:
+        from undogmatic.report import terminal
+
+        terminal.show_assumed(experiment.assumed, TEXTS, experiment.chosen.report.language)
     items = items_digest(experiment.items)
     opened = (folder, experiment.identity, items, experiment.name, config, experiment.locked, experiment.redact)
     with held(folder), Manifest.open(*opened) as manifest:
@@ -73,6 +77,7 @@ class Experiment:
     Attributes:
         recipe, parts: How the items are judged, and what that builds.
         items: What is judged; of an optimisation its test split.
+        assumed, label_scale: What was assumed of the dataset's file, and the scale of its labels, if not the rubric's.
         search: The optimisation that comes first, if any.
         fit: What is fitted to the judgments in the end, if anything.
         choices: The option per group as the report and the tracker name it.
@@ -89,7 +94,9 @@ class Experiment:
         self.engine, self.tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
         optimizer = build(chosen.optimizer, "optimizer")
         self.fit = build(chosen.fit, "fit") if chosen.fit else None
-        loaded: list[Item] = self.dataset.load()
+        # A bad file ends the run before anything else is built.
+        loaded, self.label_scale, assumed = read_labels(self.dataset.load(), build(chosen.rubric, "rubric"))
+        self.assumed = [*(self.dataset.read if isinstance(self.dataset, datasets.Assumes) else ()), *assumed]
         items = loaded[: chosen.run.limit]
         self.recipe, self.repeats = Recipe(config), chosen.run.repeats
         if isinstance(self.dataset, datasets.Judged):
@@ -98,7 +105,7 @@ class Experiment:
         parts = self.parts = self.recipe.build()
         if parts.shown:
             items = [item for item in loaded if item.id not in parts.shown][: chosen.run.limit]
-        self.items, self.identity = on_scale(items, parts.rubric), parts.identity
+        self.items, self.identity = items, parts.identity
         self.choices = _described(choices, parts)
         groups = "model prompt judge" if "prompt" in self.choices else "judge" if parts.asks else "model"
         named = [*groups.split(), "dataset"]
@@ -196,6 +203,8 @@ def _check_scale(journals: Journals, rubric: Rubric, folder: Path) -> None:
 def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgments:
     """Take all items through the recipe, and keep their scores whatever happens."""
     parts, items, repeats, folder = recipe.build(), experiment.items, experiment.repeats, manifest.folder
+    if experiment.label_scale is not None:
+        manifest.data["label_scale"] = experiment.label_scale.model_dump(mode="json")
     manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
     journals = Journals(folder, parts.steps, experiment.redact)
     _check_scale(journals, parts.rubric, folder)
@@ -271,7 +280,15 @@ def _finished(
     parts, dataset, progress, several = judged.parts, experiment.dataset, judged.progress, len(judged.parts.judges) > 1
     with doing("comparing with earlier runs"):
         repeatability = manifest.compare(judged.frame, judged.judgments, parts.deterministic())
-    texts = [*texts_beside(dataset), *texts_beside(experiment.analysis), *(x for r in results for x in r.texts)]
+    assumed = list(experiment.assumed)
+    if assumed and any(r.verdict is not None and r.verdict.key.endswith("verdict_reversed") for r in results):
+        told = {
+            "high": f"{parts.rubric.maximum:g}",
+            "back": f"{OPTION}[{parts.rubric.maximum:g},{parts.rubric.minimum:g}]",
+        }
+        told = next((dict(finding.values) for finding in assumed if finding.key == "labels.assumed"), told)
+        assumed.append(Finding("labels.reversed", told))
+    texts = [TEXTS, *texts_beside(dataset), *texts_beside(experiment.analysis), *(x for r in results for x in r.texts)]
     models = [source.model for step in parts.judges for source in step.judge.readouts()]
     models += [model for step in parts.steps for model in step.models]
     steps = (step for judge in parts.judges for step in dict.fromkeys([judge, *map(judge.for_item, judged.items)]))
@@ -294,7 +311,10 @@ def _finished(
         seconds=time.time() - started,
         examples=len(experiment.parts.shown),
         elsewhere=not parts.asks,
+        unread=experiment.chosen.unread(parts.groups),
         repeatability=repeatability,
+        assumed=assumed,
+        label_scale=experiment.label_scale,
         programs=() if searched is None else (searched.before.whole(), searched.after.whole()),
         texts=list(dict.fromkeys(texts)),
         model_licences=list({str(model.licence): model.licence for model in models}.values()),

@@ -1,6 +1,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow
@@ -8,7 +9,8 @@ import pyarrow.parquet
 import pytest
 
 from tests.conftest import Patch
-from undogmatic.datasets.base import SubsetDataset, on_scale
+from undogmatic.datasets.base import SubsetDataset
+from undogmatic.datasets.labels import on_scale, read_labels
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
@@ -51,23 +53,6 @@ def test_options_that_are_none_are_named(tmp_path: Path, options: object) -> Non
 def test_missing_ids_become_line_numbers_and_blank_lines_are_skipped(tmp_path: Path) -> None:
     path = lines(tmp_path / "t.jsonl", {"text": "um"}, "", {"text": "dois"})
     assert [i.id for i in TextsDataset(path).load()] == ["1", "3"]
-
-
-@pytest.mark.parametrize(
-    ("header", "mark", "said"),
-    [
-        ("id;text", ";", "separated by semicolons ('id;text')"),
-        ('"id";"text"', ";", "separated by semicolons"),
-        ("\ufeffid\ttext", "\t", "separated by tabs ('id\\ttext')"),
-    ],
-)
-def test_a_csv_with_another_separator_is_told_apart(tmp_path: Path, header: str, mark: str, said: str) -> None:
-    (tmp_path / "x.csv").write_text(f"{header}\n1{mark}um, dois\n", encoding="utf-8")
-    with pytest.raises(DataError) as caught:
-        TextsDataset(str(tmp_path / "x.csv")).load()
-    assert said in str(caught.value)
-    assert "x.csv:1: no column `text`" in str(caught.value)
-    assert "separated by commas" in str(caught.value)
 
 
 def test_semicolons_inside_a_cell_are_text(tmp_path: Path) -> None:
@@ -113,24 +98,30 @@ class TestLabelScale:
     def ten(self, folder: Path, *labels: float) -> str:
         return lines(folder / "ten.jsonl", *({"text": f"t{n}", "label": label} for n, label in enumerate(labels)))
 
-    def test_labels_that_seem_to_be_on_another_scale_are_refused_with_both_ways_out(
-        self, tmp_path: Path, rubric: Rubric
-    ) -> None:
-        file = self.ten(tmp_path, *range(1, 11))
+    def test_a_scale_whose_ends_the_labels_do_not_reach_is_asked_for(self, tmp_path: Path, rubric: Rubric) -> None:
+        file = self.ten(tmp_path, *range(3, 9))
         with pytest.raises(DataError) as caught:
             on_scale(TextsDataset(file).load(), rubric)
         said = str(caught.value)
-        assert said.startswith(f"{file}: all 10 labels lie between 1 and 10, while rubric=toy runs from 0 to 100.")
+        assert said.startswith(f"{file}: all 6 labels lie between 3 and 8, while rubric=toy runs from 0 to 100.")
         assert "dataset.label_scale=[1,10]" in said
         assert "dataset.label_scale=[0,100]" in said
-        mapped = on_scale(TextsDataset(file, label_scale=(1, 10)).load(), rubric)
-        assert [item.label for item in mapped] == pytest.approx([100 * n / 9 for n in range(10)])
-        assert on_scale(mapped, rubric) == mapped
+
+    @pytest.mark.parametrize("declared", [(1, 10), "1-10", None])
+    def test_labels_are_mapped_from_the_scale_that_is_declared_or_reached(
+        self, tmp_path: Path, rubric: Rubric, declared: Any
+    ) -> None:
+        file = self.ten(tmp_path, *range(1, 11))
+        read = read_labels(TextsDataset(file, label_scale=declared).load(), rubric)
+        assert [item.label for item in read.items] == pytest.approx([100 * n / 9 for n in range(10)])
+        assert read.scale is not None and (read.scale.ends, read.scale.assumed) == ((1, 10), declared is None)
+        assert [finding.key for finding in read.notes][:1] == (["labels.assumed"] if declared is None else [])
+        assert on_scale(read.items, rubric) == read.items
         meant = on_scale(SubsetDataset(TextsDataset(file, label_scale=(0, 100)), 10).load(), rubric)
         assert sorted(item.label or 0 for item in meant) == list(range(1, 11))
         assert on_scale(meant, rubric) == meant
-        with pytest.raises(DataError, match="all 5 labels lie between 1 and 5"):
-            on_scale(TextsDataset(self.ten(tmp_path, 1, 2, 5, 4, 3)).load(), rubric)
+        turned = on_scale(TextsDataset(file, label_scale=(10, 1)).load(), rubric)
+        assert [item.label for item in turned] == pytest.approx([100 - 100 * n / 9 for n in range(10)])
 
     @pytest.mark.parametrize("labels", [range(1, 5), [0.0] * 12, [*range(1, 11), 10.5]])
     def test_few_labels_those_all_at_the_end_and_higher_ones_pass(
@@ -143,7 +134,7 @@ class TestLabelScale:
         with pytest.raises(DataError, match=r"ten\.jsonl:2, item '2': `label` is 11, outside the scale 1-10"):
             on_scale(TextsDataset(self.ten(tmp_path, 1, 11), label_scale=(1, 10)).load(), rubric)
 
-    @pytest.mark.parametrize("ends", [(10, 1), (5, 5), (0, float("inf")), (float("nan"), 1)])
+    @pytest.mark.parametrize("ends", [(5, 5), (0, float("inf")), (float("nan"), 1)])
     def test_a_scale_that_is_none_is_refused(self, tmp_path: Path, ends: tuple[float, float]) -> None:
         with pytest.raises(ConfigError, match=r"`dataset\.label_scale` is .*e\.g\. dataset\.label_scale=\[1,10\]"):
             TextsDataset(self.ten(tmp_path, 1), label_scale=ends)

@@ -73,7 +73,7 @@ def test_the_reason_is_the_rows_own_or_what_its_level_means(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("rows", "examples", "labels", "told"),
     [
-        (10, 6, None, "labels for 10 texts .* prompt.examples=5 takes fewer; model=qwen"),
+        (10, 6, None, r"labels for 10 texts .* \(\+\+prompt.examples=5\), or ask an instruction model.*model=qwen"),
         (16, 6, [""] * 16, "labels for 0 texts .* undogmatic label FILE"),
         (16, 6, [3] * 16, "all labels of .* are equal"),
     ],

@@ -39,7 +39,7 @@ def test_a_run_is_distilled_into_a_student_that_judges_the_next_run(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "student.safetensors"
-    main(["distill", str(run), "--out", str(out)])
+    main(["distill", str(run), "tracking=none", "--out", str(out)])
     said = capsys.readouterr().out
     assert "A student was fitted to 60 texts" in said and "patterns-1 (judge score)" in said
     assert "surface judge" in said and "TF-IDF" in said and f"model=distilled model.path={out}" in said
@@ -80,11 +80,11 @@ def test_a_table_of_verdicts_is_a_teacher_and_its_text_counts_once(tmp_path: Pat
     taught = lesson()
     table = pd.DataFrame({"id": range(90), "text": taught.texts, "judge_score": taught.scores, "human": taught.scores})
     table.to_csv(tmp_path / "verdicts.csv", index=False)
-    distil([str(tmp_path / "verdicts.csv")], tmp_path / "s.safetensors", [], None, "overall")
+    distil([str(tmp_path / "verdicts.csv")], tmp_path / "s.safetensors", ["tracking=none"], None, "overall")
     assert Student.load(tmp_path / "s.safetensors", cache=False).about.figures["teacher.spearman"] > 0.9
     table.assign(judge_score=table["judge_score"] * 3).drop(columns="human").to_csv(tmp_path / "wide.csv", index=False)
     with pytest.raises(DataError, match=r"wide.csv: the verdict \d+ is of another rubric; rubric=shame runs from 0"):
-        distil([str(tmp_path / "wide.csv")], tmp_path / "w.safetensors", [], None, "overall")
+        distil([str(tmp_path / "wide.csv")], tmp_path / "w.safetensors", ["tracking=none"], None, "overall")
     twice = together([taught, lesson()], None)
     assert len(twice.texts) == 90 and twice.scores.tolist() == taught.scores.tolist()
 
@@ -105,9 +105,9 @@ def test_what_cannot_be_distilled_is_said_in_one_message(run: Path, tmp_path: Pa
         (run, ["embeddings=hub", "embeddings.path=x"], r"sentence-transformers|cannot be loaded"),
     ):
         with pytest.raises((ConfigError, DataError), match=message):
-            distil([str(source)], out, words, None, "overall")
+            distil([str(source)], out, ["tracking=none", *words], None, "overall")
     with pytest.raises(ConfigError, match=r"nobody judged tone; it holds score on overall"):
-        distil([str(run)], out, [], None, "tone")
+        distil([str(run)], out, ["tracking=none"], None, "tone")
     with pytest.raises(ConfigError, match=r"a student is a .safetensors file"):
-        distil([str(run)], tmp_path / "student.pkl", [], None, "overall")
+        distil([str(run)], tmp_path / "student.pkl", ["tracking=none"], None, "overall")
     assert not out.exists()

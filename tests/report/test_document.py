@@ -85,10 +85,13 @@ def test_html_shows_hostile_text_acts_on_none_of_it_and_forbids_scripts_and_the_
     page = saved(hostile_document(), tmp_path)
     allowed = "html head meta title style body header main footer h1 h2 h3 p ul li div table thead tbody tr th td"
     assert set(page.tags) <= {*allowed.split(), "blockquote", "pre", "code"}
-    assert {name for name, _ in page.attributes} <= set("lang charset http-equiv content name class scope".split())
+    assert {name for name, _ in page.attributes} <= set(
+        "lang charset http-equiv content name class scope id tabindex role aria-label".split()
+    )
     assert [text for text in HOSTILE if visible(text) not in "".join(page.words)] == []
     policies = [value for name, value in page.attributes if name == "content" and value and "default-src" in value]
-    assert policies == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
+    style = document.by_hash((document.TEMPLATES / "report.css").read_text(encoding="utf-8"))
+    assert policies == [f"default-src 'none'; img-src data:; style-src '{style}'; base-uri 'none'; form-action 'none'"]
 
 
 def test_markdown_shows_hostile_text_and_acts_on_none_of_it(tmp_path: Path) -> None:

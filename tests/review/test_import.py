@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.review.conftest import MakeRun, by_hand, fill, line_rows, sheet_rows, sure
 from undogmatic.cli import main
-from undogmatic.datasets.base import on_scale
+from undogmatic.datasets.labels import on_scale
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item, Verdict

@@ -10,9 +10,9 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from undogmatic.cli import check, demo, describe, distill, doors, export, gate, label, rejudge, score
+from undogmatic.cli import check, completion, demo, describe, distill, doors, export, gate, init, label, rejudge, score
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.outside import brief, has_halves
 from undogmatic.safety.secrets import know_words
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with ending():
         parser = _parser()
         typed, rest = parser.parse_known_args(words)
-        typed.line = words
+        typed.line, typed.parser = words, parser
         # argparse takes no positional words after an option, but `--json model=gpt` is natural.
         stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(typed, "overrides")]
         if stray:
@@ -66,18 +66,34 @@ def _end(error: Exception, door: str, extra: str | None = None) -> NoReturn:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="undogmatic",
-        description="Tells you whether you may believe an LLM judge. Experiments: undogmatic run --help",
+        description="Tells you whether you may believe an LLM judge.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and what it runs on")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("run", help="run an experiment (undogmatic run --help)", add_help=False)
+    commands.add_parser("run", help="run an experiment (options: undogmatic run --help)", add_help=False)
     measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
     own = [importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door") for path in measured]
-    for door in (check, demo, gate, label, export, rejudge, score, describe, distill, *own, doors):
+    for door in (check, demo, init, gate, label, export, rejudge, score, describe, distill, *own, doors, completion):
         door.add(commands)
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose help has a line for each option; the terminal wraps what is too long for it."""
+
+    def __init__(self, *words: Any, **options: Any) -> None:
+        super().__init__(*words, **{"formatter_class": _Lines} | options)
+
+
+class _Lines(argparse.HelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=56)
+        self._action_max_length = 16  # as argparse forgets how far the names of commands are indented
+
+    def _split_lines(self, text: str, width: int) -> list[str]:  # no public way leads to a line for each option
+        return [" ".join(text.split())]
 
 
 class _Version(argparse.Action):

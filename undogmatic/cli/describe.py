@@ -51,7 +51,7 @@ def run(typed: argparse.Namespace) -> None:
     """Print the requests for the first item of the dataset."""
     from undogmatic.config.build import build, settings
     from undogmatic.config.door import compose_config
-    from undogmatic.datasets.base import on_scale
+    from undogmatic.datasets.labels import on_scale
     from undogmatic.engine.recipe import Recipe
     from undogmatic.models.http import without_keys
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import json
 import math
 import re
 import sys
 import traceback
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,8 @@ from undogmatic.records.wordings import languages
 from undogmatic.safety.outside import brief, has_halves, read_yaml
 from undogmatic.safety.secrets import learn
 
+OF_OTHERS = ("nli", "embeddings", "precedents")
+"""Groups of which a run has one by default, whether anything reads it or not."""
 LARGEST_SEED = 2**32 - 1  # What every generator of random numbers takes
 
 
@@ -115,6 +118,14 @@ class Settings(_Section):
     tracking: dict[str, Any]
     plan: Plan | None = None
     folders: tuple[str, ...] = ()  # the user's, for names used inside a group; set when the config is composed
+
+    def unread(self, asked: Set[str]) -> tuple[str, ...]:
+        """The keys that nothing reads: of OF_OTHERS what no part `asked` for, no fit reads and no group refers to (to
+        hold the same), and the summarizers of a run without steps."""
+        asked = asked | ({"embeddings"} if self.fit is not None else set())
+        others = json.dumps(self.model_dump(mode="json", exclude=set(OF_OTHERS)))
+        unread = [name for name in OF_OTHERS if name not in asked and json.dumps(getattr(self, name)) not in others]
+        return (*unread, *(() if self.steps else ("summarizer",)))
 
     @property
     def optimizes(self) -> bool:

@@ -5,7 +5,6 @@ then build callbacks, launcher and sweeper. What only tells of Hydra itself is l
 """
 
 import argparse
-import string
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +19,8 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf, flag_override
 from omegaconf.errors import MissingMandatoryValue
 
-from undogmatic.config import compose, groups
+from undogmatic.config import compose
+from undogmatic.config.listing import FLAGS, told
 from undogmatic.config.messages import combined, explain, typed_wrongly
 from undogmatic.config.project import permits
 from undogmatic.config.wall import HYDRA, resolved
@@ -75,14 +75,17 @@ def command(words: list[str], job: Job) -> None:
         )
     if typed.run + typed.multirun + (typed.cfg is not None) > 1:
         raise ConfigError("--run, --multirun and --cfg are given; give one of them.")
-    if typed.resolve and not (typed.cfg or typed.help):
-        raise ConfigError("--resolve belongs to --cfg or --help.")
+    if typed.resolve and not typed.cfg:
+        raise ConfigError("--resolve belongs to --cfg.")
+    if typed.help:
+        print(told([word for word in typed.overrides if "=" not in word], words))
+        return
     name, overrides = typed.config_name or PRIMARY, list(typed.overrides)
     with compose.opened(overrides, [typed.config_dir] if typed.config_dir is not None else (), "run") as loader:
-        if typed.help or typed.cfg:
+        if typed.cfg:
             config = loader.load_configuration(name, overrides, RunMode.RUN)
             HydraConfig.instance().set_config(config)
-            print(_help(config, typed.resolve) if typed.help else _shown(config, typed))
+            print(_shown(config, typed))
             return
         is_sweep = typed.multirun
         if not is_sweep and (name != PRIMARY or any("hydra.mode" in override for override in overrides)):
@@ -110,19 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     """Hydra's options; those that tell of Hydra alone never come here."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("overrides", nargs="*", help="KEY=VALUE overrides a value of the config (dots for nested keys)")
-    is_flag: dict[str, Any] = {"action": "store_true"}
-    for long, short, text, kind in (
-        ("--help", "-h", "this help", is_flag),
-        ("--run", "-r", "run a job (the default)", is_flag),
-        ("--multirun", "-m", "run a job for each combination of what is swept over", is_flag),
-        ("--resolve", None, "with --cfg: write references out", is_flag),
-        ("--cfg", "-c", "show the config instead of running", {"choices": ["job", HYDRA, "all"]}),
-        ("--package", "-p", "with --cfg: the part to show", {}),
-        ("--config-path", "-cp", "not of use here", {}),
-        ("--config-name", "-cn", "the file to begin with in place of config.yaml", {}),
-        ("--config-dir", "-cd", "a folder of config groups of your own", {}),
-        ("--experimental-rerun", None, "not of use here", {}),
-    ):
+    for long, short, text, takes in FLAGS:
+        kind: dict[str, Any] = {"action": "store_true"} if takes is None else {"choices": takes or None}
         parser.add_argument(*filter(None, (long, short)), help=text, **kind)
     return parser
 
@@ -181,16 +173,6 @@ def _without(config: DictConfig, what: str) -> DictConfig:
         with flag_override(config.hydra, ["struct", "readonly"], False):
             del config.hydra["hydra_help"], config.hydra["help"]
     return config
-
-
-def _help(config: DictConfig, resolve: bool) -> str:
-    flags = [f"{','.join(a.option_strings)} : {a.help}" for a in _parser()._actions if a.option_strings]
-    return string.Template(config.hydra.help.template).substitute(
-        FLAGS_HELP="\n".join(flags),
-        HYDRA_CONFIG_GROUPS="",
-        APP_CONFIG_GROUPS="".join(f"{group}: {', '.join(names)}\n" for group, names in sorted(groups.groups())),
-        CONFIG=OmegaConf.to_yaml(_without(config, "job"), resolve=resolve),
-    )
 
 
 def tells_of_hydra(words: Sequence[str]) -> bool:

@@ -28,7 +28,7 @@ def combined(words: Sequence[str]) -> list[str]:
             raise ConfigError(f"{word[:80]!r} is no text in UTF-8, so it cannot be a word of a command.")
         if max(word.count(bracket) for bracket in "[{(") > 500:
             raise ConfigError(f"`{_key(word)[:80]}` is given with more than 500 brackets; put it into a file.")
-    joined = list(words)
+    joined = list(map(_of_table, words))
     for n, word in enumerate(words):
         if word.partition("=")[0] != "analysis":
             continue
@@ -39,6 +39,18 @@ def combined(words: Sequence[str]) -> list[str]:
             folder, _, name = f"analysis/{option}".rpartition("/")
             ConfigStore.instance().store(name, node, group=folder)
     return joined
+
+
+def _of_table(word: str) -> str:
+    """A word about the columns of a table as Hydra takes it: names and labels with accents, spaces or signs are put
+    into quotes, and `dataset.columns`, whose keys hang on the rubric, takes new keys without a plus."""
+    key, mark, value = word.partition("=")
+    if not key.startswith(("dataset.columns.", "dataset.label_scale", "dataset.sheet")):
+        return word
+    if not re.search(r"[\"'${}\\]", value):
+        safe = re.compile(r"[\w./:+-]+", re.ASCII)
+        value = re.sub(r"[^\[\],]+", lambda part: part[0] if safe.fullmatch(part[0]) else f"'{part[0].strip()}'", value)
+    return f"{'++' if key.startswith('dataset.columns.') else ''}{key}{mark}{value}"
 
 
 def typed_wrongly(error: BaseException) -> bool:

@@ -13,7 +13,8 @@ from pydantic import Field, ValidationError
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import LONGEST_NAME, OVERALL, UNNAMED, Item, Judgment
-from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.records.results import Finding
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licence, Licensed
 from undogmatic.safety.outside import brief
 
@@ -33,6 +34,13 @@ class Judged(Protocol):
     """A dataset that brings the judgments of its items with it: nobody is asked."""
 
     def judgments(self, rubric: Rubric) -> list[Judgment]: ...
+
+
+@runtime_checkable
+class Assumes(Protocol):
+    """A dataset that says how it read its file, once it has: what it recognised and what it assumed."""
+
+    read: Sequence[Finding]
 
 
 def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
@@ -80,60 +88,6 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
             what = what[:1].lower() + (what[1:] if len(what) < 200 else f"{what[1:200]}...")
             what = f"`{short}` is {brief(problem['input'])}: {what}"
         raise DataError(f"{place}: {what}.") from None
-
-
-FEWEST_LABELS = 5  # With fewer, all labels may well lie in the lowest tenth of the scale they are on
-
-
-def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
-    """The items with their overall labels as numbers of the rubric's scale; a second call changes nothing. Raises
-    DataError for a label that is not on the scale, by its place and rater; or for labels that all seem to be on another
-    scale, where the dataset does not say which."""
-    scaled = []
-    for item in items:
-        labels, read = item.labels.get(OVERALL, {}), {}
-        for rater, value in labels.items():
-            try:
-                read[rater] = rubric.read(value, item.label_scale)
-            except ValueError as error:
-                whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
-                place = f"{item.place or 'dataset'}, item {brief(item.id)}"
-                why = f"{whose} {error}, the scale of rubric={rubric.name}"
-                raise DataError(f"{place}: {why}. Correct it, or choose the rubric it is on.") from None
-        ends = None if item.label_scale is None else (rubric.minimum, rubric.maximum)  # on this scale from now on
-        changed = {"labels": item.labels | {OVERALL: read}, "label_scale": ends}
-        scaled.append(item if read == labels else item.model_copy(update=changed))
-    for criterion in dict.fromkeys(name for item in scaled for name in item.labels):
-        unsaid = [item for item in scaled if item.labels.get(criterion)]
-        if len(unsaid) < FEWEST_LABELS or any(item.label_scale is not None for item in unsaid):
-            continue
-        numbers = [value for item in unsaid for value in item.labels[criterion].values() if not isinstance(value, str)]
-        file = (unsaid[0].place or "dataset").rpartition(":")[0] or "dataset"
-        check_scale(file, numbers, rubric, criterion, "labels", "dataset.label_scale={ends}")
-    return scaled
-
-
-def seem_rescaled(values: Sequence[float], rubric: Rubric, what: str = "labels") -> str | None:
-    """What is odd about numbers that all lie in the lowest tenth of a numeric scale, and not all on its end."""
-    low, high = rubric.minimum, rubric.maximum
-    if not isinstance(rubric.scale, NumericScale) or not values or not low < max(values) <= low + (high - low) / 10:
-        return None
-    whole = f"rubric={rubric.name} runs from {low:g} to {high:g}"
-    return f"all {len(values)} {what} lie between {min(values):g} and {max(values):g}, while {whole}."
-
-
-def check_scale(place: str, values: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str) -> None:
-    """Raise DataError where all numbers of a criterion seem to be on another scale, with the `option` that says so or
-    that they are meant as they are, and takes {ends}."""
-    if (odd := seem_rescaled(values, rubric, what if criterion == OVERALL else f"{what} of {criterion}")) is None:
-        return
-    low, tenth = rubric.minimum, (rubric.maximum - rubric.minimum) / 10
-    start = low + tenth / 10 if min(values) >= low + tenth / 10 else low
-    # The usual scales of raters end at 1, 5, 7 and 10; which one it is, only who made the file knows.
-    end = next(low + tenth * step / 10 for step in (1, 5, 7, 10) if max(values) <= low + tenth * step / 10)
-    other, same = (option.replace("{ends}", f"[{a:g},{b:g}]") for a, b in ((start, end), (low, rubric.maximum)))
-    way = f"If they are on another scale, give its ends, e.g. {other}: they are mapped linearly"
-    raise DataError(f"{place}: {odd} {way}. If they are meant as they are: {same}.")
 
 
 def unique(items: Iterable[tuple[str, Item]], source: str) -> list[Item]:

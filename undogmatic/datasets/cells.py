@@ -37,7 +37,7 @@ _REFUSES = re.compile(
     r"(i('m| am) sorry|sorry,|i (can ?not|can't|can’t|am unable|won't)|as an ai|unable to|nao posso|nao consigo"
     r"|desculpe|lamento|sinto muito|como (uma )?(ia|modelo)|refus|recus|declined).*"
 )
-_FORMULA = re.compile(r"=\s*[-+(A-Za-z$@].*", re.DOTALL)
+_FORMULA = re.compile(r"=\s*[-+(A-Za-z0-9$@].*", re.DOTALL)
 _DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([ t]\d{1,2}:\d{2}.*)?|\d{1,2}/\d{1,2}/\d{2,4}"
     r"|\d{1,2}[-/. ](jan|fe[bv]|mar|a[pb]r|ma[iy]|jun|jul|a[ug]g|ago|se[pt]t?|o[cu]t|nov|de[cz])[a-z]*([-/. ]\d{2,4})?"

@@ -78,10 +78,12 @@ def tokens(name: str) -> tuple[str, ...]:
 def find_columns(cells: pd.DataFrame, options: TableOptions, facts: Collection[str] = ()) -> Columns:
     """Give each column its role; `facts` are columns known to hold neither verdicts nor labels. Raises ConfigError
     naming the candidates where it is doubtful, and for an option that names no column."""
-    return _Search(cells, options, facts).columns()
+    return Search(cells, options, facts).columns()
 
 
-class _Search:
+class Search:
+    """What the columns of a table seem to hold, by name and by content."""
+
     def __init__(self, cells: pd.DataFrame, options: TableOptions, facts: Collection[str]) -> None:
         self.cells, self.options, self.facts = cells, options, facts
         self.names = {str(column): tokens(str(column)) for column in cells}

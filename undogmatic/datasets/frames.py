@@ -10,7 +10,6 @@ import hashlib
 import io
 import itertools
 import math
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,16 +19,24 @@ import pandas as pd
 
 from undogmatic.datasets.columns import NAMES, side_of, tokens
 from undogmatic.datasets.readers import find
-from undogmatic.datasets.rows import have, json_object, parquet_rows
+from undogmatic.datasets.rows import (
+    LARGEST,
+    MARKS,
+    SUFFIXES,
+    encoding_of,
+    have,
+    json_object,
+    json_records,
+    parquet_rows,
+    separator,
+)
+from undogmatic.datasets.sheets import is_workbook, read_sheet
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import Unreadable, brief, decoded, json_value, read_bytes
 
-LARGEST = 1_000_000_000
-"""Bytes of a file that is read at once, and what a workbook may unpack to."""
-MARKS = ",;\t|"
-FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx")
+FORMATS = SUFFIXES
 
 
 class Frame(NamedTuple):
@@ -52,9 +59,9 @@ class _Rows(NamedTuple):
     problems: list[Finding]
 
 
-def read_frame(source: str | Path | pd.DataFrame) -> Frame:
-    """Read a file, or take a data frame. Raises ConfigError where there is no such file or it is of no known format,
-    DataError where nothing in it can be read."""
+def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> Frame:
+    """Read a file (of a workbook a `sheet` or a range), or take a data frame. Raises
+    ConfigError where there is no such file or it is of no known format, DataError where nothing in it can be read."""
     if isinstance(source, pd.DataFrame) and "reader" in source.attrs:
         return _log(source.attrs["source"], source)
     if isinstance(source, pd.DataFrame):
@@ -70,7 +77,7 @@ def read_frame(source: str | Path | pd.DataFrame) -> Frame:
     if not path.is_file():
         raise ConfigError(f"{brief(str(source))} is a folder. Name a table: {', '.join(FORMATS)}.")
     raw = read_bytes(path, LARGEST)
-    rows = _rows(path, raw)
+    rows = _rows(path, raw, sheet)
     said = (rows.cells.notna() & (rows.cells != "")).to_numpy(dtype=bool).any(axis=1)
     if not said.any():
         faults = f" {len(rows.problems)} faults were found in it." if rows.problems else ""
@@ -114,13 +121,14 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     return Frame(name, _plain(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True)
 
 
-def _rows(path: Path, raw: bytes) -> _Rows:
+def _rows(path: Path, raw: bytes, sheet: str | None) -> _Rows:
     """What the file holds; its first bytes tell the format where they can, else its suffix does."""
     suffix = path.suffix.lower()
     if raw.startswith(b"PAR1"):
         return _records(parquet_rows(path), [])
-    if raw.startswith(b"PK\3\4"):
-        return _sheet(path, raw)
+    if is_workbook(raw):
+        found = read_sheet(path, raw, sheet, "--sheet ", LARGEST)
+        return _Rows(found.cells, found.lines, found.notes, [])
     text, notes = _text(path, raw)
     start = text.lstrip()[:1]
     if start == "[" or (suffix == ".json" and start == "{" and not _is_lines(text)):
@@ -134,18 +142,17 @@ def _rows(path: Path, raw: bytes) -> _Rows:
 
 def _text(path: Path, raw: bytes) -> tuple[str, list[Finding]]:
     """The text of a file, and what its encoding was, if not UTF-8."""
-    encoding = ""
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encoding = "utf-16"
-    elif b"\0" in raw[:1000]:
-        encoding = "utf-16-le" if raw[1:2] == b"\0" else "utf-16-be" if raw[:1] == b"\0" else ""
+    encoding, named = encoding_of(path), ""
     try:
-        text = raw.decode(encoding) if encoding else decoded(raw)
-        named = "UTF-16" if encoding else ""
+        if encoding == "utf-8":
+            text = decoded(raw)
+        else:
+            text = raw.decode(encoding, errors="replace" if encoding == "cp1252" else "strict")
+            named = "Windows-1252" if encoding == "cp1252" else "UTF-16"
+            if "\0" in text:
+                decoded(text.encode())
     except Unreadable as error:
-        if "NUL" in str(error):
-            raise DataError(error.at(str(path))) from None
-        text, named = raw.decode("cp1252", errors="replace"), "Windows-1252"
+        raise DataError(error.at(str(path))) from None
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: neither UTF-8 nor UTF-16 ({error.reason}). Save the file as UTF-8.") from None
     notes = [Finding("table.encoding", {"file": path.name, "encoding": named})] if named else []
@@ -165,8 +172,7 @@ def _csv(path: Path, text: str, notes: list[Finding]) -> _Rows:
     skipped = 0
     if text[:4].lower() == "sep=":  # a spreadsheet's own line
         text, skipped = text.partition("\n")[2], 1
-    first = text.lstrip("\n").split("\n", 1)[0]
-    mark = max(MARKS, key=first.count)
+    mark = separator(text.lstrip("\n")[:100_000].split("\n", 50)[:50], MARKS)
     problems: list[Finding] = []
     plain = {"sep": mark, "header": None, "dtype": object, "na_filter": False, "skip_blank_lines": False}
     try:
@@ -259,54 +265,12 @@ def _json(path: Path, text: str, notes: list[Finding]) -> _Rows:
         if isinstance(value, list):
             value = value[:-1]  # the row in which the file breaks off
         problems.append(Finding("table.half_file", {"place": error.at(str(path)).rstrip(".")}))
-    if isinstance(value, dict):
-        lists = [held for held in value.values() if isinstance(held, list) and held and isinstance(held[0], dict)]
-        columns = [held for held in value.values() if isinstance(held, list)]
-        if len(lists) == 1:
-            value = lists[0]
-        elif columns and len(columns) == len(value) and len({len(held) for held in columns}) == 1:
-            value = [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
-        else:
-            value = [value]
+    value = json_records(value)
     wrong = [n for n, row in enumerate(value, 1) if not isinstance(row, dict)]
     if wrong:
         problems.append(Finding("table.no_object", {"file": path.name, "n": len(wrong), "row": wrong[0]}))
     rows = _records(((n, row) for n, row in enumerate(value, 1) if isinstance(row, dict)), notes)
     return rows._replace(problems=problems)
-
-
-def _sheet(path: Path, raw: bytes) -> _Rows:
-    """The first sheet with rows of an XLSX workbook; formulas stay as they are written."""
-    try:
-        import openpyxl
-        from openpyxl.utils.exceptions import InvalidFileException
-    except ImportError:
-        way = "pip install 'undogmatic[xlsx]', or save the sheet as CSV"
-        raise ConfigError(f"{path}: reading a workbook needs openpyxl, which is not installed: {way}.") from None
-    try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as parts:
-            if sum(part.file_size for part in parts.infolist()) > LARGEST:
-                raise DataError(f"{path}: the workbook unpacks to more than {LARGEST:,} bytes. Save the sheet as CSV.")
-        book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True)
-        sheets = [(sheet.title, list(sheet.iter_rows(values_only=True))) for sheet in book.worksheets]
-        book.close()
-    except (InvalidFileException, KeyError, ValueError, TypeError, zipfile.BadZipFile, OSError) as error:
-        why = brief(str(error).splitlines()[0] if str(error) else type(error).__name__, 200).strip("'\"")
-        raise DataError(f"{path}: not a workbook that can be read ({why}). Save the sheet as CSV.") from None
-    full = [(title, rows) for title, rows in sheets if sum(any(cell is not None for cell in row) for row in rows) > 1]
-    if not full:
-        raise DataError(f"{path}: no sheet of the workbook holds rows below a line of column names.")
-    title, rows = full[0]
-    top = next(n for n, row in enumerate(rows) if any(cell is not None for cell in row))
-    grid = pd.DataFrame(rows, dtype=object).astype(object)
-    body = _headed(grid.where(grid.notna(), None), top)
-    others = [name for name, _ in full[1:]]
-    notes = (
-        [Finding("table.sheet", {"file": path.name, "sheet": title, "others": others, "n": len(others)})]
-        if others
-        else []
-    )
-    return _Rows(body, np.arange(len(body)) + top + 2, notes, [])
 
 
 def _records(rows: Iterator[tuple[int, Mapping[str, Any]]], notes: list[Finding]) -> _Rows:

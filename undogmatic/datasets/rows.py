@@ -1,24 +1,41 @@
-"""Reads the rows of data files (JSON Lines, CSV, Parquet), each with its line, and tells what a cell of them says."""
+"""Reads the rows of data files (CSV, workbooks, JSON, Parquet), each with its line, and tells what a cell says."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator
 
+from undogmatic.datasets import sheets
 from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_number, as_text
-from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, decoded, json_value, opened, read_lines, whole_lines
+from undogmatic.records.results import Finding
+from undogmatic.safety.outside import (
+    ROW_BYTES,
+    Unreadable,
+    brief,
+    decoded,
+    json_value,
+    opened,
+    read_bytes,
+    read_lines,
+    read_text,
+    whole_lines,
+)
+
+LARGEST = 1_000_000_000  # Bytes of a file that is read at once, and what a workbook may unpack to
+MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # What separates the cells of CSV
 
 ROW_LINES = 100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
 BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
@@ -45,6 +62,21 @@ def json_object(text: str, infinite: bool = False) -> dict[str, Any]:
     return value
 
 
+def json_records(value: Any) -> list[Any]:
+    """The rows in a JSON value: of a list, of the one list of objects in an object, or of an object of columns."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        return [value]
+    columns = [held for held in value.values() if isinstance(held, list)]
+    lists = [held for held in columns if held and isinstance(held[0], dict)]
+    if len(lists) == 1:
+        return list(lists[0])
+    if columns and len(columns) == len(value) and len({len(held) for held in columns}) == 1:
+        return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
+    return [value]
+
+
 def _check_keys(pairs: list[tuple[str, Any]]) -> None:
     if twice := [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]:
         raise Unreadable(f"not JSON that can be used (the key {brief(twice[0])} stands in it a second time)")
@@ -59,31 +91,88 @@ class Line(NamedTuple):
     mark: str
 
 
-def csv_rows(path: Path, marks: str = ",") -> Iterator[Line]:
-    """The rows of a CSV file (UTF-8, cells with line breaks in double quotes, any line ends), its header among them,
-    blank lines left out. Of the `marks` that may separate cells, the one that is most often in the first line does.
-    Raises DataError with file and line."""
+def encoding_of(path: Path) -> str:
+    """The encoding of a file of text: UTF-8, UTF-16, or else Windows-1252, in which spreadsheets write. Raises
+    DataError where it cannot be opened."""
+    with opened(path) as file:
+        head = file.read(1000)
+        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return "utf-16"
+        if b"\0" in head[:2]:
+            return "utf-16-be" if head[0] == 0 else "utf-16-le"
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            for part in chain((head,), iter(lambda: file.read(1_000_000), b"")):
+                decoder.decode(part)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return "cp1252"
+    return "utf-8"
+
+
+def separator(lines: Sequence[str], marks: Iterable[str]) -> str:
+    """Which of the marks separates the cells of CSV: the one that gives most lines as many cells as the first."""
+
+    def fits(mark: str) -> tuple[bool, bool, float, int]:
+        widths, whole = list[int](), True
+        try:
+            widths += (len(row) for row in csv.reader(lines, delimiter=mark, strict=True) if row)
+        except csv.Error as error:  # at the end of the lines a quote may be open
+            whole = "expected after" not in str(error)
+        first = widths[0] if widths else 0
+        return first > 1, whole, sum(width == first for width in widths) / max(1, len(widths)), first
+
+    before = csv.field_size_limit(ROW_BYTES)
+    try:
+        return max(marks, key=fits)
+    finally:
+        csv.field_size_limit(before)
+
+
+def csv_rows(path: Path, marks: Iterable[str] = ",") -> Iterator[Line]:
+    """The rows of a CSV file (cells with line breaks in double quotes, any line ends), its header among them, blank
+    lines left out; see `encoding_of` and `separator`. Raises DataError with file and line."""
     first, size, begun = 1, 0, 1
+    encoding = encoding_of(path)
+
+    def numbered(file: IO[bytes]) -> Iterator[tuple[int, str]]:
+        if encoding.startswith("utf-16"):
+            whole = io.TextIOWrapper(file, encoding, newline="")
+            try:
+                yield from enumerate(whole, 1)
+            finally:
+                whole.detach()
+            return
+        for number, raw in whole_lines(path, file, ROW_BYTES):
+            try:
+                yield number, decoded(raw if encoding == "utf-8" else raw.decode(encoding).encode())
+            except Unreadable as error:
+                raise DataError(f"{path}:{number}: {error}") from None
 
     def texts(file: IO[bytes]) -> Iterator[str]:
         nonlocal size, begun
-        for number, raw in whole_lines(path, file, ROW_BYTES):
-            size, begun = size + len(raw), number if begun < 0 else begun
-            if size > ROW_BYTES or number - begun > ROW_LINES:
-                most = f"{ROW_BYTES:,} bytes or {ROW_LINES:,} lines"
-                raise DataError(f"{path}:{first}: a row of more than {most}. Is a quote in it never closed?")
-            try:
-                text = decoded(raw)
-            except Unreadable as error:
-                raise DataError(f"{path}:{number}: {error}") from None
-            # As the csv module wants it: a lone \r ends a line too.
-            yield from io.StringIO(text, newline="") if "\r" in text.rstrip("\r\n") else (text,)
+        try:
+            for number, text in numbered(file):
+                size, begun = size + len(text), number if begun < 0 else begun
+                if size > ROW_BYTES or number - begun > ROW_LINES:
+                    most = f"{ROW_BYTES:,} bytes or {ROW_LINES:,} lines"
+                    raise DataError(f"{path}:{first}: a row of more than {most}. Is a quote in it never closed?")
+                # As the csv module wants it: a lone \r ends a line too.
+                yield from io.StringIO(text, newline="") if "\r" in text.rstrip("\r\n") else (text,)
+        except UnicodeDecodeError as error:
+            what = f"neither UTF-8 nor {'UTF-16' if encoding.startswith('utf-16') else 'Windows-1252'}"
+            raise DataError(f"{path}: {what} ({error.reason}). Save the file as UTF-8.") from None
 
     with opened(path) as file:
         lines = texts(file)
-        start = next(lines, "")
-        mark = max(marks, key=start.count)
-        reader = csv.reader(chain((start,), lines), delimiter=mark, strict=True)
+        start = []
+        for line in lines:
+            start.append(line)
+            if len(start) == 50 or size > 1_000_000:
+                break
+        mark = separator(start, marks)
+        size, begun = 0, 1
+        reader = csv.reader(chain(start, lines), delimiter=mark, strict=True)
         cells: list[str] | None = []
         while cells is not None:
             before = csv.field_size_limit(ROW_BYTES)  # of the process; texts are often longer than its usual limit
@@ -169,44 +258,83 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(shown) + (f", ... ({len(names):,})" if len(names) > most else "")
 
 
-SUFFIXES = (".jsonl", ".csv", ".parquet")
+SUFFIXES = (".csv", ".tsv", *sheets.KINDS, ".jsonl", ".json", ".parquet")
 TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0", "", "none", "nan")
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+Names = Annotated[
+    tuple[str, ...],
+    BeforeValidator(
+        lambda given: (given,) if isinstance(given, str) else given, json_schema_input_type=str | tuple[str, ...]
+    ),
+]
 """Columns, of which the first that a row has counts."""
 
 
 def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
     """The table that a user names under a `key`. Raises ConfigError where there is none, or it is of another kind."""
     file = existing_file(path, key, kinds)
-    if file.suffix not in kinds:
-        raise ConfigError(f"`{key}` is {brief(path)}; known formats: {', '.join(kinds)}. Save a sheet as CSV, UTF-8.")
+    if file.suffix.lower() not in kinds:
+        raise ConfigError(f"`{key}` is {brief(path)}; known formats: {', '.join(kinds)}.")
     return file
 
 
-def table_rows(path: Path, needed: Sequence[str] = (), commas: bool = True) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a table with their lines (of CSV those in which they end); its suffix, of SUFFIXES, tells the format.
-    CSV and Parquet must have the columns `needed`. With `commas`, only they may separate the cells of CSV (spreadsheets
-    take others where the comma is a decimal point), and empty cells that are not needed are left out. Raises DataError
-    naming file and line."""
-    if path.suffix != ".csv":
-        yield from json_lines(path) if path.suffix == ".jsonl" else parquet_rows(path, needed)
-        return
-    rows = csv_rows(path, ",;\t")
-    if (header := next(rows, None)) is None:
+def table_rows(
+    path: Path,
+    needed: Sequence[str] = (),
+    filled: bool = True,
+    sheet: str | None = None,
+    notes: list[Finding] | None = None,
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a table with their lines (of CSV those in which they end); of a workbook those of a `sheet` or a
+    range. CSV, Parquet and workbooks must have the columns `needed`. Where only `filled` cells are wanted, empty ones
+    that are not needed are left out. What was assumed is added to the `notes`. Raises DataError with file and line."""
+    notes = [] if notes is None else notes
+    with opened(path) as file:
+        head = file.read(8)
+    if head.startswith(b"PAR1") or path.suffix.lower() == ".parquet":
+        yield from parquet_rows(path, needed)
+    elif sheets.is_workbook(head):
+        found = sheets.read_sheet(path, read_bytes(path, LARGEST), sheet, "dataset.sheet=", LARGEST)
+        notes += found.notes
+        have(str(path), needed, list(found.cells.columns))
+        for line, row in zip(found.lines, found.cells.to_dict("records"), strict=True):
+            yield int(line), {str(k): v for k, v in row.items() if v is not None or not filled}
+    elif path.suffix.lower() == ".json":
+        for number, row in enumerate(json_records(read_text(path, LARGEST, json_value)), 1):
+            if not isinstance(row, dict):
+                raise DataError(f"{path}: its entry {number} is no object with named fields.")
+            yield number, row
+    elif path.suffix.lower() == ".jsonl":
+        yield from json_lines(path)
+    else:
+        yield from _csv_table(path, needed, filled, notes)
+
+
+def _csv_table(
+    path: Path, needed: Sequence[str], filled: bool, notes: list[Finding]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    if (encoding := encoding_of(path)) != "utf-8":
+        shown = "Windows-1252" if encoding == "cp1252" else "UTF-16"
+        notes.append(Finding("table.encoding", {"file": path.name, "encoding": shown}))
+    rows = csv_rows(path, MARKS)
+    header = next(rows, None)
+    if header is not None and header.cells[0].lower().startswith("sep="):  # a spreadsheet's own line
+        header = next(rows, None)
+    if header is None:
         among = f", among them `{needed[0]}`" if needed else ""
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
-    place, columns = f"{path}:{header.first}", header.cells
-    if commas and header.mark != ",":
-        name, lacks = "semicolons" if header.mark == ";" else "tabs", f"no column `{needed[0]}`; " if needed else ""
-        seems = f"the file seems to be separated by {name} ({brief(header.mark.join(columns))})"
-        way = "Save it as CSV separated by commas (in a spreadsheet: the field separator of the export), or as .jsonl."
-        raise DataError(f"{place}: {lacks}{seems}. {way}")
-    have(place, needed, columns)
+    columns = [name.strip() for name in header.cells]
+    have(f"{path}:{header.first}", needed, columns)
     for row in rows:
-        if len(row.cells) > len(columns):
+        if any(row.cells[len(columns) :]):
             raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
-        cells = dict(zip(columns, row.cells, strict=False))
-        yield row.last, {name: cell for name, cell in cells.items() if cell or not commas or name in needed}
+        if len(row.cells) == 1 < len(columns):
+            for mark, name in MARKS.items():
+                if mark != header.mark and len(next(csv.reader(row.cells, delimiter=mark), ())) == len(columns):
+                    what = f"this row is separated by {name}, and the first line by {MARKS[header.mark]}"
+                    raise DataError(f"{path}:{row.first}: {what}. Separate all cells of the file by one of them.")
+        if any(cell.strip() for cell in row.cells):
+            cells = dict(zip(columns, row.cells, strict=False))
+            yield row.last, {name: cell for name, cell in cells.items() if cell or not filled or name in needed}
 
 
 class Row(NamedTuple):

@@ -86,8 +86,8 @@ def find_scales(verdicts: Cells, labels: Cells, options: TableOptions, pairwise:
     kind = options.kind
     if kind == "pairwise" or (kind is None and pairwise):
         return _pairwise(verdicts, labels)
-    ends, order = _typed(options.scale, "--scale")
-    their_ends, their_order = _typed(options.human_scale, "--human-scale")
+    ends, order = typed_scale(options.scale, "--scale")
+    their_ends, their_order = typed_scale(options.human_scale, "--human-scale")
     if order and kind not in (None, "ordered", "unordered", "pass_fail"):
         raise ConfigError(f"--scale is {brief(options.scale)}, categories in their order, but --kind is {kind}.")
     if kind is None and (order or their_order):
@@ -111,7 +111,7 @@ def _kind(verdicts: Cells, labels: Cells, options: TableOptions) -> Kind:
         return "pass_fail"
     if is_two(verdicts) and is_two(labels):
         return "pass_fail"
-    if _order_of(both) is not None:
+    if order_of(both) is not None:
         return "ordered"
     return "unordered"
 
@@ -121,7 +121,7 @@ def is_two(cells: Cells) -> bool:
     return set(cells.distinct_words()) <= PASSES | FAILS | {"0", "1"}
 
 
-def _order_of(words: set[str]) -> Sequence[Sequence[str]] | None:
+def order_of(words: set[str]) -> Sequence[Sequence[str]] | None:
     """The known order that all the words are from, three at least or two of one that are not pass and fail."""
     for order in ORDERS:
         places = {place for place, names in enumerate(order) for name in names if name in words}
@@ -249,7 +249,7 @@ def _categories(
     if kind == "pass_fail":
         return _pass_fail(verdicts, labels, order, options)
     if words and given and not set(words) & set(given) and not (order and their_order):
-        known = _order_of(set(words) | set(given)) if kind == "ordered" else None
+        known = order_of(set(words) | set(given)) if kind == "ordered" else None
         if known is None:
             of_judge, of_people = (
                 "<".join(sorted(each, key=lambda word: number_of(word) or 0.0)) for each in (words, given)
@@ -271,7 +271,7 @@ def _categories(
                 )
             of_labels = {_key(name): float(place) for place, name in enumerate(their_order or order)}
             return Scales("ordered", None, tuple(names), of_verdicts, of_labels)
-        known = _order_of(set(words) | set(given))
+        known = order_of(set(words) | set(given))
         if known is not None:
             used = [[name for name in group if name in words or name in given] for group in known]
             used = [sorted(group, key=lambda n: -words.get(n, 0) - given.get(n, 0)) for group in used if group]
@@ -336,7 +336,7 @@ def _as_written(words: Sequence[str], *cells: Cells) -> list[str]:
     return [max(counted[word], key=lambda way: counted[word][way]) if word in counted else word for word in words]
 
 
-def _typed(scale: str | None, option: str) -> tuple[tuple[float, float] | None, list[str]]:
+def typed_scale(scale: str | None, option: str) -> tuple[tuple[float, float] | None, list[str]]:
     """The ends, or the ordered categories, that an option declares."""
     if scale is None:
         return None, []

@@ -1,18 +1,24 @@
-"""Reads a user's own items (JSON Lines, CSV, Parquet): what is judged and, optionally, id, condition, pair, labels.
+"""Reads the items of a table, whoever made it: what is judged and, optionally, id, condition, pair, group, labels.
 
 Finds labelled texts to fit something on, too: those that ship for a rubric, or a file of the user's.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, Protocol, runtime_checkable
 
+import pandas as pd
+
 from undogmatic.config.build import build
 from undogmatic.datasets.base import Dataset, make_item, unique
-from undogmatic.datasets.rows import table_file, table_rows
+from undogmatic.datasets.cells import EMPTY, NOT_APPLICABLE, read_cell
+from undogmatic.datasets.roles import find_roles
+from undogmatic.datasets.rows import Names, empty, table_file, table_rows
+from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import UNNAMED, Item
+from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
+from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 
@@ -22,43 +28,121 @@ _RATED = "label."  # `label.CRITERION` and `label.CRITERION.RATER` are columns o
 
 
 class TextsDataset:
-    """A file of items. Columns beyond the known ones are kept as metadata.
+    """A table of items (CSV, a workbook, JSON, Parquet). Columns beyond the known ones are kept as metadata.
 
     Known are id, condition, pair, parent, maker, label (one number or category), labels (criterion -> rater -> label),
     label.CRITERION and label.CRITERION.RATER, and what is judged: a column per input, or `inputs` with all of them. A
-    row without `id` gets its line number. Labels that look as if they were on another scale than is said are refused.
+    row without `id` gets its line number. With `columns` those that are called otherwise are recognised, and decimals
+    may have a comma. Labels that look as if they were on another scale than is said are not taken as they are.
     """
 
     name = "texts"
 
     def __init__(
         self,
-        path: str,  # its suffix tells the format
-        inputs: Sequence[str] = ("text",),  # the columns that are judged; usually those that the rubric shows
-        label_scale: tuple[float, float] | None = None,  # ends of the labels' scale; None is the rubric's own
+        path: str,
+        inputs: Sequence[str] = ("text",),  # what is judged; usually what the rubric shows
+        label_scale: str | tuple[float | str, ...] | None = None,  # [1,10], 1-10, [bad,good]; None: see `read_labels`
         key: str = "dataset.path",  # what the user set, for messages
-        optional: Sequence[str] = (),  # columns that are inputs in the rows that fill them
+        optional: Sequence[str] = (),  # inputs of the rows that fill them
+        columns: Mapping[str, Names | None] | None = None,  # what is in which; null: recognised. None: nothing is
+        sheet: str | None = None,  # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
     ) -> None:
-        if label_scale is not None and not 0 < label_scale[1] - label_scale[0] < math.inf:
-            way = "give the lowest and the highest label, e.g. dataset.label_scale=[1,10]"
-            raise ConfigError(f"`dataset.label_scale` is [{label_scale[0]:g},{label_scale[1]:g}]; {way}.")
         self.inputs, self.optional = tuple(name for name in inputs if name not in optional), tuple(optional)
-        self.path, self.label_scale = table_file(path, key), label_scale
-        self.about = self.path.name
+        self.path, self.label_scale = table_file(path, key), _scale(label_scale)
+        self.columns, self.sheet, self.about = columns, sheet, self.path.name
+        self.read: Sequence[Finding] = ()
 
     def load(self) -> list[Item]:
-        """The items in file order. Raises DataError naming file and line."""
-        rows = ((f"{self.path}:{number}", number, row) for number, row in table_rows(self.path, self.inputs))
+        """The items in file order. Raises DataError naming file and line, ConfigError where it is not clear what a
+        column says."""
+        notes: list[Finding] = []
+        rows = self._plain(notes) if self.columns is None else self._recognised(notes, self.columns)
         named = ((place, row if row.get("id") is not None else row | {"id": str(n)}) for place, n, row in rows)
-        read = ((place, item_of(place, row, self.inputs, self.label_scale, self.optional)) for place, row in named)
+        read = [(place, item_of(place, row, self.inputs, self.label_scale, self.optional)) for place, row in named]
+        self.read = notes
         return unique(read, str(self.path))
+
+    def _plain(self, notes: list[Finding]) -> Iterator[tuple[str, int, dict[str, Any]]]:
+        """The rows of a table whose columns have our names."""
+        for number, row in table_rows(self.path, self.inputs, sheet=self.sheet, notes=notes):
+            yield f"{self.path}:{number}", number, row
+
+    def _recognised(
+        self, notes: list[Finding], typed: Mapping[str, Names | None]
+    ) -> Iterator[tuple[str, int, dict[str, Any]]]:
+        """The rows with their columns under our names; rows that only differ in rater and label are one."""
+        rows = list(table_rows(self.path, filled=False, sheet=self.sheet, notes=notes))
+        names = list(dict.fromkeys(name for _, row in rows for name in row))
+        cells = pd.DataFrame({n: pd.Series([_flat(row.get(n)) for _, row in rows], dtype=object) for n in names})
+        nested = any(isinstance(row.get("inputs"), dict) for _, row in rows)
+        found = find_roles(cells, str(self.path), self.inputs, self.optional, typed, nested)
+        notes += found.notes
+        raters = found.columns.get("rater", ())
+        roles = {role: names for role, names in found.columns.items() if role not in ("label", "rater")}
+        merged: dict[Any, tuple[str, int, dict[str, Any]]] = {}
+        for number, row in rows:
+            place, cells_of = f"{self.path}:{number}", {k: v for k, v in row.items() if not empty(v)}
+            own: dict[str, Any] = {}
+            for role, columns in roles.items():
+                if filled := [name for name in columns if name in cells_of]:
+                    own[role] = cells_of.pop(filled[0])
+            who = next((str(cells_of.pop(name)) for name in raters if name in cells_of), UNNAMED)
+            labels = {name: _label(place, name, cells_of.pop(name, None)) for name in found.columns.get("label", ())}
+            said = {name if len(labels) > 1 else who: value for name, value in labels.items() if value is not None}
+            if said and "labels" not in cells_of:
+                own["labels"] = {OVERALL: said}
+            key = (own.get("id"), *(own.get(name) for name in self.inputs)) if raters else number
+            before = merged.get(key, ("", 0, {}))[2].get("labels", {}).get(OVERALL)
+            if before is not None and said and not said.keys() & before.keys():
+                before |= said
+            else:
+                merged[key if key not in merged else place] = place, number, cells_of | own
+        yield from merged.values()
+
+
+def _flat(cell: Any) -> Any:
+    """A cell as columns are recognised by it."""
+    return None if empty(cell) else cell if isinstance(cell, str | int | float) else str(cell)
+
+
+def _label(place: str, column: str, cell: Any) -> Any:
+    """What a person said in a cell: a number, a word or nothing. Raises DataError for what is none of them."""
+    if empty(cell) or isinstance(cell, bool | int | float):
+        return None if empty(cell) else cell
+    number, _, reason = read_cell(cell)
+    if reason in (EMPTY, NOT_APPLICABLE):
+        return None
+    if reason is not None:
+        way = "Write the label there, or leave the cell empty"
+        raise DataError(f"{place}: `{column}` is {brief(str(cell))}, which is no label but a {reason}. {way}.")
+    return str(cell).strip() if math.isnan(number) else number
+
+
+def _scale(given: Any) -> LabelScale | None:
+    """The scale that is declared for labels. Raises ConfigError."""
+    if given is None:
+        return None
+    try:
+        if isinstance(given, str):
+            ends, words = typed_scale(given, "`dataset.label_scale`")
+            return LabelScale(ends=ends, words=tuple(words))
+        if len(given) == 2 and not any(isinstance(end, str) for end in given):
+            return LabelScale(ends=given)
+        return LabelScale(words=tuple(map(str, given)))
+    except ValueError:
+        way = (
+            "what stands for the lowest score first, e.g. dataset.label_scale=[1,10] or dataset.label_scale=[bad,good]"
+        )
+        shown = f"[{','.join(map(str, given))}]" if isinstance(given, tuple | list) else brief(given)
+        raise ConfigError(f"`dataset.label_scale` is {shown}; give its ends or its words, {way}.") from None
 
 
 def item_of(
     place: str,
     row: Mapping[str, Any],
     inputs: Sequence[str],
-    label_scale: tuple[float, float] | None = None,
+    label_scale: LabelScale | None = None,
     optional: Sequence[str] = (),
 ) -> Item:
     """A row of a table as an item; other fields are its metadata. Raises DataError naming the place."""

@@ -12,8 +12,9 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.datasets.base import FEWEST_LABELS, check_scale, make_item
+from undogmatic.datasets.base import make_item
 from undogmatic.datasets.cells import OFF_SCALE
+from undogmatic.datasets.labels import FEWEST_LABELS, check_scale
 from undogmatic.datasets.rows import SUFFIXES, Names, Row, empty, listed, table_file, table_rows
 from undogmatic.datasets.table import read_table
 from undogmatic.errors import ConfigError, DataError
@@ -138,7 +139,7 @@ class VerdictsDataset:
         """The items that have a score, and what was said of them."""
         if self.recognised:
             return self._items_of_table(), {}
-        rows = [Row.of(file, line, cells) for file in self.files for line, cells in table_rows(file, commas=False)]
+        rows = [Row.of(file, line, cells) for file in self.files for line, cells in table_rows(file, filled=False)]
         quoted = self._quoted([row for row in rows if row.stem in self.quotes])
         facts: dict[str, dict[str, Any]] = {}
         labels: dict[str, dict[str, dict[str, Any]]] = {}
@@ -331,7 +332,11 @@ def _table_files(paths: Sequence[str]) -> list[Path]:
     for typed in paths:
         folder = Path(typed).expanduser()
         if folder.is_dir():
-            inside = sorted(each for each in folder.iterdir() if each.suffix in SUFFIXES and each.is_file())
+            inside = sorted(
+                each
+                for each in folder.iterdir()
+                if each.suffix in SUFFIXES and each.suffix != ".json" and each.is_file()
+            )
             if not inside:
                 kinds = ", ".join(SUFFIXES)
                 raise ConfigError(f"`dataset.path` is {typed!r}, a folder without a table ({kinds}). Name another.")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import Settings, build
-from undogmatic.datasets.base import on_scale
+from undogmatic.datasets.labels import on_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item
@@ -31,22 +31,24 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
         return Taken(prompt)
     if prompt.demonstrations or prompt.brings_program:
         what = f"`prompt.examples` is {prompt.examples}, and prompt={prompt.id} brings examples of its own"
-        raise ConfigError(f"{what}. Leave one of them out, e.g. prompt.examples=null.")
+        raise ConfigError(f"{what}. Leave one of them out, e.g. ++prompt.examples=null.")
     dataset = build(chosen.dataset, "dataset")
     items = on_scale(dataset.load(), rubric)
     fit = [item for item in items if item.label is not None and set(rubric.inputs) <= item.inputs.keys()]
     group = groups_of(items)
     apart = len({group[item.id] for item in fit})
-    least = 2 * prompt.examples
-    ways = "model=qwen prompt.examples=null asks an instruction model, which needs no examples"
-    if apart < least:
+    way = "or ask an instruction model, which needs no examples: model=qwen ++prompt.examples=null"
+    if apart < 2 * prompt.examples:
         what = f"`prompt.examples` is {prompt.examples}, and {dataset.about} has labels for {apart} texts that are"
-        fewer = f"prompt.examples={apart // 2} takes fewer" if apart >= 4 else "undogmatic label FILE labels more texts"
         why = "independent of one another; as many as are shown must be left to judge"
-        raise DataError(f"{what} {why}. {fewer}; {ways}.")
+        more = "Name a file with more labels (dataset=my dataset.path=FILE; undogmatic label FILE makes them)"
+        fewer = f"Take fewer (++prompt.examples={apart // 2})" if apart >= 4 else more
+        raise DataError(f"{what} {why}. {fewer}, {way}.")
     shown = _spread(fit, group, rubric, prompt.examples)
     if len({item.label for item in shown}) < 2:
-        raise DataError(f"all labels of {dataset.about} are equal, so no examples can show the scale. {ways}.")
+        raise DataError(
+            f"all labels of {dataset.about} are equal, so examples cannot show the scale. Label more, {way}."
+        )
     demonstrations = tuple(_demonstration(item, rubric, prompt.language) for item in shown)
     used = {group[item.id] for item in shown}
     ids = frozenset(item.id for item in items if group[item.id] in used)

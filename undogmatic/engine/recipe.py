@@ -12,7 +12,7 @@ import functools
 import inspect
 import itertools
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -50,6 +50,7 @@ class Parts(NamedTuple):
     steps: tuple[Step, ...] = ()  # what makes items from items, in their order; often nothing
     asks: bool = True  # False where the judgments were made elsewhere, and there is nobody to ask
     uses_own: bool = True  # whether a step or a judge asks the model that `model=` names
+    groups: Set[str] = frozenset()  # the run's groups besides these that a step or a judge asked for, e.g. `nli`
     shown: frozenset[str] = frozenset()  # ids of the dataset's items that the prompt shows as examples, or kin of these
 
     def asking(self) -> AbstractContextManager[None]:
@@ -120,8 +121,8 @@ class Recipe:
         steps, states = _steps(composer)
         judges = tuple(_judge_steps(composer, states))
         asked = composer.model() or Nobody(" + ".join(dict.fromkeys(step.provenance.model for step in judges)))
-        own = composer.uses_own
-        self._parts = Parts(rubric, prompt, asked, readout, judges, tuple(steps), uses_own=own, shown=shown)
+        facts: dict[str, Any] = {"uses_own": composer.uses_own, "groups": composer.groups, "shown": shown}
+        self._parts = Parts(rubric, prompt, asked, readout, judges, tuple(steps), **facts)
         return self._parts
 
     def __reduce__(self) -> tuple[type[Recipe], tuple[Mapping[str, Any]]]:
@@ -216,12 +217,13 @@ class Composer:
         self.models = {digest(chosen.model): model}
         self._asked = self._given = self.elsewise = False
         self.shared: dict[str, Any] = {}
+        self.groups: set[str] = set()
         self.places: list[dict[str, Any]] = []  # model, prompt and readout of every judge inside that has its own
 
     def with_prompt(self, prompt: Prompt) -> Composer:
         """A composer of the same judges with another prompt; it shares models and what asks nothing."""
         made = Composer(self.chosen, self.rubric, prompt, self.own, copy.deepcopy(self._unbound))
-        made.models, made.shared = self.models, self.shared
+        made.models, made.shared, made.groups = self.models, self.shared, self.groups
         made._given, made.elsewise = self.uses_own, True
         return made
 
@@ -304,6 +306,7 @@ class Composer:
         name the same, unless it asks something of the run."""
         group = kind.group
         node = getattr(self.chosen, group) if choice is None else self.written_out(group, choice, key)
+        self.groups |= {group} if choice is None else set()
         arguments, key = dict(node), f"{key}.{group}"
         wordings = arguments.pop("wordings", {})
         supplied = self._supplied(resolve(arguments.get("_target_"), key, kind), arguments, key, readout, wordings)

@@ -43,18 +43,22 @@ FEWEST_LABELS = 20
 """Fewest labels by people with which a student is compared."""
 MOST_COMPARED = 1500
 """Most texts that the surface judge is fitted to; of more, whole groups are drawn at random."""
+PARAMS = "rubric teacher embeddings_name method penalty n held_out intervals_of coverage".split()
+"""What the record of a run in MLflow has as parameters of the student."""
 TFIDF = 5
 """The kernel of `surface.kernels` that is TF-IDF of character n-grams."""
 
 
 def distil(sources: Sequence[str], out: Path, overrides: Sequence[str], judge: str | None, criterion: str) -> None:
-    """Fit a student to what a judge said in runs or tables, write it and print the report. Raises ConfigError or
-    DataError, and has written nothing then."""
+    """Fit a student to what a judge said in runs or tables, write it, print the report and log it (`tracking=`). Raises
+    ConfigError or DataError, and has written nothing then, unless it says that the student could not be logged."""
     if out.suffix != ".safetensors":
         raise ConfigError(f"`--out` is '{out}'; a student is a .safetensors file.")
     files.check_writable(out)  # before anything is read at length
     default = [] if any(word.startswith("embeddings=") for word in overrides) else ["embeddings=e5"]
     chosen = settings(compose_config([*default, *overrides]))
+    tracker = build(chosen.tracking, "tracking")
+    tracker.check()
     named = any(word.startswith("rubric") for word in overrides)
     rubric: Rubric | None = build(chosen.rubric, "rubric") if named else None
     lessons = []
@@ -65,8 +69,14 @@ def distil(sources: Sequence[str], out: Path, overrides: Sequence[str], judge: s
             lessons.append(of_table(source, rubric or build(chosen.rubric, "rubric"), judge, criterion))
     fit, result = taught(together(lessons, rubric), chosen)
     fit.student.save(out)
-    show(result, fit.lesson.rubric, chosen.report.language)
+    said = show(result, fit.lesson.rubric, chosen.report.language)
     print(f"written to {out}; use it with: model=distilled model.path={out}")
+    about = fit.student.about.model_dump(mode="json", include=set(PARAMS))
+    params = about | {"sources": " ".join(sources), "criterion": criterion, "seed": chosen.seed}
+    name = f"distill-{about['rubric']}-{about['embeddings_name']}"
+    where = tracker.log_found("distill", name, params, result.metrics, said, result.tables, [out])
+    if where is not None:
+        print(f"Tracking  {where}")
 
 
 def taught(lesson: Lesson, chosen: Settings) -> tuple[Fit, AnalysisResult]:
@@ -282,12 +292,14 @@ def _ends(estimate: Estimate, name: str) -> dict[str, Any]:
     return {name: estimate.value, f"{name}_interval": (estimate.low, estimate.high)}
 
 
-def show(result: AnalysisResult, rubric: Rubric, language: str = "en") -> None:
-    """Print the report: sentences, then tables."""
+def show(result: AnalysisResult, rubric: Rubric, language: str = "en") -> list[str]:
+    """Print the report: sentences, then tables. Returns the sentences."""
     from undogmatic.report.terminal import put
 
     words = Words(language, result.texts, rubric.wordings[language].unit if language in rubric.wordings else None)
-    put([words.say(finding) for finding in result.findings])
+    said = [words.say(finding) for finding in result.findings]
+    put(said)
     for name, frame in result.tables.items():
         for block in frame_blocks(frame.head(MOST_ROWS), words, result.name, name, Path()):
             put(table=block)  # type: ignore[arg-type]
+    return said

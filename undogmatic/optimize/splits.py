@@ -19,7 +19,7 @@ import numpy as np
 from undogmatic.analyses.independence import Group, groups
 from undogmatic.config.build import Settings, build
 from undogmatic.config.groups import named, plain
-from undogmatic.datasets.base import on_scale
+from undogmatic.datasets.labels import on_scale
 from undogmatic.datasets.tabular import labelled_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.metrics import BLOCK, METRICS, Metric, Terms, metric, units

@@ -104,7 +104,7 @@ def check_examples(model: Model, prompt: Prompt, rubric: Rubric, what: str) -> N
     fit = [f"prompt={name}" for name, node in shows if node.get("rubric") in (None, rubric.name)]
     advice = f"use one with examples for this rubric ({', '.join(fit[:3])})"
     if not fit:
-        advice = "add prompt.examples=8, and eight labelled rows of the dataset become examples and are not judged"
+        advice = "add ++prompt.examples=8, and eight labelled rows of the dataset become examples and are not judged"
     raise ConfigError(
         f"{model.name} is a base model: it answers with a {what} only after examples, and prompt={prompt.id} "
         f"shows none. Two ways lead on: {advice}; or ask an instruction model: model=qwen."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from undogmatic.config import groups
 from undogmatic.config.build import LARGEST_SEED, build, earlier_name
@@ -43,6 +43,9 @@ def language(code: str) -> FixedWords:
 class Demonstration(Record):
     """A worked example: what is judged and the answer it should get. `text` is short for one input of that name."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"required": ["score", "rationale"], "additionalProperties": {"type": "string"}}
+    )
     inputs: dict[str, Annotated[str, Field(min_length=1)]] = Field(min_length=1)
     score: float | str
     confidence: float = Field(default=90, ge=0, le=100)

@@ -151,6 +151,31 @@ Label = Annotated[float | Name, BeforeValidator(_label)]
 """What a person said: a number of the rubric's scale, or the name of a category."""
 
 
+class LabelScale(Record):
+    """The scale on which people gave labels, from what stands for the rubric's lowest score to what stands for its
+    highest: two `ends` (10 to 1 where 10 is the lowest) or `words`. `assumed`: nobody has declared it."""
+
+    ends: tuple[float, float] | None = None
+    words: tuple[str, ...] = ()
+    assumed: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> LabelScale:
+        if self.ends is not None and self.ends[0] == self.ends[1]:
+            raise ValueError("its two ends are the same")
+        if (self.ends is None) != (len(set(self.words)) > 1 and len(set(self.words)) == len(self.words)):
+            raise ValueError("it has two ends or at least two different words")
+        return self
+
+    def shown(self) -> str:
+        """The scale as an option takes it: [1,10] or [bad,good]."""
+        return f"[{','.join(self.words if self.ends is None else (f'{end:g}' for end in self.ends))}]"
+
+
+def _as_scale(given: Any) -> Any:
+    return {"ends": given} if isinstance(given, tuple | list) else given
+
+
 class Item(Record):
     """What is judged.
 
@@ -162,7 +187,7 @@ class Item(Record):
         labels: What people said: criterion -> rater -> number or category.
         parent, maker: Of an item made from another: that item's id, and what made it (a step and its model).
         place: Where it was read (file:line), for messages; it is no part of the item and enters no hash or file.
-        label_scale: Ends of the scale its labels were given on, where its dataset says so; no part of it either.
+        label_scale: The scale its labels were given on, where its dataset says so; no part of it either.
     """
 
     id: Name = Field(min_length=1)
@@ -174,7 +199,9 @@ class Item(Record):
     maker: Name | None = None
     metadata: Annotated[dict[str, Any], BeforeValidator(_as_json)] = Field(default_factory=dict)
     place: str | None = Field(default=None, exclude=True, repr=False)
-    label_scale: tuple[float, float] | None = Field(default=None, exclude=True, repr=False)
+    label_scale: Annotated[LabelScale | None, BeforeValidator(_as_scale)] = Field(
+        default=None, exclude=True, repr=False
+    )
 
     @model_validator(mode="before")
     @classmethod

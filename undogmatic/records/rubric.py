@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
-from undogmatic.records.records import Record
+from undogmatic.records.records import LabelScale, Record
 
 MOST_LEVELS = 11  # a numeric scale with so many values at most is offered to a model value by value
 FEW_LEVELS = 5  # Levels offered of a finer numeric scale without anchors, evenly spaced
@@ -348,15 +348,27 @@ class Rubric(Record):
     def interval(self, shares: tuple[float, float]) -> tuple[float, float]:
         return self.units(shares[0]), self.units(shares[1])
 
-    def read(self, raw: Any, ends: tuple[float, float] | None = None) -> float:
-        """A label, a number or a category's name, as a number of this scale; `ends` are those of another numeric scale
-        on which it was given, to be mapped linearly. Raises ValueError where it is on neither, or cannot be mapped."""
+    def read(self, raw: Any, own: LabelScale | None = None) -> float:
+        """A label, a number or a category's name, as a number of this scale; `own` is another scale on which it was
+        given, to be mapped linearly. Raises ValueError where it is on neither, or cannot be mapped."""
+        ends = None if own is None else own.ends
+        if own is not None and own.words:
+            return self._of_words(raw, own.words)
         if ends is None or ends == (self.minimum, self.maximum):
             return self.scale.read(raw)
         if not isinstance(self.scale, NumericScale):
             raise ValueError(f"is of a scale {ends[0]:g}-{ends[1]:g}, and cannot be mapped to {self.scale.span()}")
         if isinstance(raw, bool) or not isinstance(raw, int | float):
             raise ValueError(f"is {raw!r}, not a number on the scale {ends[0]:g}-{ends[1]:g}, mapped to that")
-        if not ends[0] <= raw <= ends[1]:
+        if not min(ends) <= raw <= max(ends):
             raise ValueError(f"is {raw:g}, outside the scale {ends[0]:g}-{ends[1]:g} that is mapped to that")
         return self.units((raw - ends[0]) / (ends[1] - ends[0]))
+
+    def _of_words(self, raw: Any, words: tuple[str, ...]) -> float:
+        """The number for one of these words, which go evenly from the lowest score to the highest."""
+        names = [word.strip().casefold() for word in words]
+        if (name := str(raw).strip().casefold()) not in names:
+            raise ValueError(f"is {raw!r}, not one of {' / '.join(words)}, mapped to that")
+        if not isinstance(self.scale, NumericScale) and len(names) != self.maximum + 1:
+            raise ValueError(f"is one of {len(names)} words, and cannot be mapped to {self.scale.span()}")
+        return self.units(names.index(name) / (len(names) - 1))

@@ -22,6 +22,7 @@ from undogmatic.report.document import Block, Bullets, Code, Document, Heading, 
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import Words, missing
+from undogmatic.report.workbench import bench_of, names_of
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
@@ -39,9 +40,10 @@ def write(run: FinishedRun) -> None:
     words = Words.of(run)
     date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
     lead = words.text("common.lead", name=run.name, date=date)
-    parts = (_verdict, what_was_run, scale, _notes, _results, items, prompt, licences, repeat)
+    parts = (_verdict, what_was_run, scale, _notes, _results, _bench, items, prompt, licences, repeat)
     blocks = [block for part in parts for block in part(run, words)]
-    save(Document(words.language, title(run, words), lead, blocks, words.text("common.offline_note")), run.folder)
+    foot, contents, names = words.text("bench.foot"), words.text("bench.contents"), names_of(run.items)
+    save(Document(words.language, title(run, words), lead, blocks, foot, contents, names), run.folder)
 
 
 def title(run: FinishedRun, words: Words) -> str:
@@ -137,6 +139,7 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
 def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.notes_title"))
     notes = [
+        *map(words.say, run.assumed),
         *order_notes(run, words),
         *asking_notes(run, words),
         *review_notes(run, words),
@@ -204,6 +207,11 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Paragraph(words.text("common.note.failures_more", more=len(failed) - MOST_FAILURES), "small")
 
 
+def _bench(run: FinishedRun, words: Words) -> Iterator[Block]:
+    yield Heading(words.text("bench.title"))
+    yield bench_of(run, words)
+
+
 def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The texts with the highest, lowest and least certain scores, and those marked for review; of an optimisation by
     the program that it came to, as in all analyses."""
@@ -266,7 +274,7 @@ def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, wor
     details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
     below = {"rationale": verdict.rationale, "issues": "; ".join(verdict.issues), "details": "; ".join(details)}
     lines = (f"{words.text(f'common.{key}')} {shorten(line)}" for key, line in below.items() if line)
-    return Quote(f"{name}{condition}: {'; '.join(facts)}", text, " ".join(lines) or None)
+    return Quote(f"{name}{condition}: {'; '.join(facts)}", text, " ".join(lines) or None, judgment.item_id)
 
 
 def shorten(text: str) -> str:

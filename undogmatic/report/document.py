@@ -6,15 +6,17 @@ script, in Markdown or in HTML.
 
 import base64
 import functools
+import hashlib
 import html as standard
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from undogmatic.safety import files
-from undogmatic.safety.outside import visible
+from undogmatic.safety.outside import read_text, visible
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
@@ -54,6 +56,8 @@ class Picture(NamedTuple):
     path: Path
     link: str
     caption: str
+    size: tuple[int, int] = (0, 0)  # pixels
+    marks: Sequence[tuple[int, int, str]] = ()  # where marks lie, in pixels, and of which item each is
 
     @property
     def data(self) -> str:
@@ -66,6 +70,7 @@ class Quote(NamedTuple):
     about: str
     text: str
     below: str | None = None
+    id: str = ""  # of the item that `about` begins with
 
 
 class Code(NamedTuple):
@@ -74,7 +79,17 @@ class Code(NamedTuple):
     text: str
 
 
-Block = Heading | Paragraph | Bullets | Table | Picture | Quote | Code
+class Bench(NamedTuple):
+    """A table of items that the page's script makes workable (`report.workbench`); without script it is a plain one."""
+
+    plain: Table
+    ids: Sequence[str]  # of the item in each row, to which the page's links lead
+    notes: Sequence[str]  # what is left out
+    packed: str  # all that the script reads, in base64
+    elsewhere: str  # a sentence in its place where there is no such table
+
+
+Block = Heading | Paragraph | Bullets | Table | Picture | Quote | Code | Bench
 
 
 class Document(NamedTuple):
@@ -85,6 +100,20 @@ class Document(NamedTuple):
     lead: str
     blocks: Sequence[Block] = ()
     foot: str = ""
+    contents: str = ""  # what its table of contents is called; "" if it has none
+    items: Mapping[str, str] = MappingProxyType({})
+    """Names (an item's, a pair's) that lead to a row of its table of items, and the item whose row it is."""
+
+    @property
+    def headings(self) -> list[tuple[str, str]]:
+        """The headings of level 2 and the places of the page at which they stand, for a table of contents."""
+        texts = [block.text for block in self.blocks if isinstance(block, Heading) and block.level == 2]
+        return [(f"part-{n}", text) for n, text in enumerate(texts, 1)]
+
+    @property
+    def working(self) -> bool:
+        """Whether there is something on the page for its script to do."""
+        return any(isinstance(block, Bench) for block in self.blocks)
 
 
 def save(document: Document, folder: Path) -> None:
@@ -95,8 +124,9 @@ def save(document: Document, folder: Path) -> None:
 
 def rendered(document: Document, name: str) -> str:
     """The text of the file `name`: "report.md" or "report.html"."""
-    template = _environment(WRITTEN[name], TEMPLATES).get_template(f"{name}.jinja")
-    return str(template.render(document=document))
+    environment = _environment(WRITTEN[name], TEMPLATES)
+    own = {key: _Escaped(read_text(path)) for key, path in _OWN.items()}
+    return str(environment.get_template(f"{name}.jinja").render(document=document, **own))
 
 
 def markdown(text: str) -> str:
@@ -114,19 +144,41 @@ def html(text: str) -> str:
     return standard.escape(visible(text), quote=True)
 
 
-def prose(text: str, escape: Callable[[str], str]) -> str:
+def prose(text: str, escape: Callable[[str], str], items: Mapping[str, str] = MappingProxyType({})) -> str:
     """A sentence of ours as `escape` writes it (`markdown` or `html`), what stands between backticks as code. Such a
-    name may be hostile, too: in code nothing is markup, and no HTML is left unescaped."""
+    name may be hostile, too: in code nothing is markup, and no HTML is left unescaped. Names of `items` lead there."""
     parts = _CODE.split(" ".join(visible(text).split()))
     for n, part in enumerate(parts):
         if n % 2:
-            parts[n] = f"`{part}`" if escape is markdown else f"<code>{escape(part)}</code>"
+            parts[n] = f"`{part}`" if escape is markdown else linked(part, items, f"<code>{escape(part)}</code>")
         else:  # the space between words and code, which Markdown strips
             before, after = part[: len(part) - len(part.lstrip())], part[len(part.rstrip()) :]
             parts[n] = before + escape(part.strip()) + after * bool(part.strip())
     return "".join(parts)
 
 
+def linked(text: str, items: Mapping[str, str], inside: str | None = None) -> str:
+    """A cell as HTML, `inside` where that is written already; a name of `items` leads to the row of its item."""
+    written = html(text) if inside is None else inside
+    return f'<a href="#{place(items[text])}">{written}</a>' if text in items else written
+
+
+def about(text: str, name: str, items: Mapping[str, str]) -> str:
+    """A line as HTML that may begin with the `name` of an item, which then leads to its row."""
+    return linked(name, items) + html(text.removeprefix(name)) if name and text.startswith(name) else html(text)
+
+
+def place(item: str) -> str:
+    """Where on the page an item's row stands, fit for an address."""
+    return quote(f"item-{visible(item)}", safe="")
+
+
+def by_hash(text: str) -> str:
+    """How a content policy names a script or style that stands on the page itself."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+_OWN = {"style": TEMPLATES / "report.css", "script": TEMPLATES / "report.js"}  # written into the page as they are
 _CODE = re.compile(r"`([^`\s](?:[^`]*[^`\s])?)`")
 WRITTEN: dict[str, Callable[[str], str]] = {"report.md": markdown, "report.html": html}
 
@@ -148,15 +200,21 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
     options: dict[str, Any] = dict.fromkeys(("trim_blocks", "lstrip_blocks", "keep_trailing_newline"), True)
     options |= {"undefined": jinja2.StrictUndefined, "finalize": _only_escaped}
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), **options)
-    writers: dict[str, Callable[[str], str]] = {
+    writers: dict[str, Callable[..., str]] = {
         "e": escape,
-        "prose": functools.partial(prose, escape=escape),
+        "prose": lambda text, items=MappingProxyType({}): prose(text, escape, items),
         "fence": fence,
         "raw": visible,
+        "linked": linked,
+        "about": about,
+        "place": place,
+        "anchor": lambda item: html(f"item-{item}"),
+        "hash": by_hash,
+        "packed": lambda text: re.sub(r"[^\w+/=]", "", text),
     }
     writers["url"] = lambda text: text if text.startswith("data:image/png;base64,") else quote(text)
     for name, write in writers.items():
-        environment.filters[name] = functools.partial(lambda write, text: _Escaped(write(text)), write)
+        environment.filters[name] = functools.partial(lambda write, *given: _Escaped(write(*given)), write)
     environment.filters["kind"] = lambda block: type(block).__name__
     return environment
 

@@ -8,6 +8,7 @@ from undogmatic.report.document import Block, Bullets, Code, Document, Heading, 
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
+from undogmatic.report.workbench import bench_of_sweep, names_of
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
 
@@ -19,7 +20,11 @@ def write(sweep: SweepResult, folder: Path) -> None:
     """Write `report.md`, `report.html` and `figures/` of a sweep into `folder`."""
     words = Words.of(sweep)
     question, blocks = words.text("common.sweep_question", jobs=sweep.count), list(_blocks(sweep, words, folder))
-    save(Document(words.language, question, sweep.name, blocks, words.text("common.offline_note")), folder)
+    if sweep.scores.empty:
+        save(Document(words.language, question, sweep.name, blocks, words.text("common.offline_note")), folder)
+    else:
+        told = words.text("bench.foot"), words.text("bench.contents"), names_of(sweep.items)
+        save(Document(words.language, question, sweep.name, blocks, *told), folder)
 
 
 def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Table | None:
@@ -71,6 +76,10 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     if sweep.figures:
         yield Heading(words.text("common.figures_title"))
         yield from pictures(sweep.figures, words, "sweep", sweep.rubric, folder)
+
+    if not sweep.scores.empty:
+        yield Heading(words.text("bench.title"))
+        yield bench_of_sweep(sweep, words)
 
     yield Heading(words.text("common.repeat_title"))
     noted = RunFolder(sweep.folder)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from undogmatic.records.results import Finding
 from undogmatic.report.document import Table
 from undogmatic.report.words import Words
 from undogmatic.runs.folder import METRICS, SCORES
@@ -39,6 +40,12 @@ def show(run: FinishedRun, where: str | None) -> None:
     notes.append(" ".join(repeatability_notes(run, words)))
     paths = {"report": run.folder / "report.html", "scores": run.folder / SCORES, "metrics": run.folder / METRICS}
     _print(words, verdicts(run, words), key_figures(run.results, words), ["", *notes, ""], paths, where)
+
+
+def show_assumed(assumed: Sequence[Finding], texts: Path, language: str) -> None:
+    """Print to stdout what was assumed of the dataset's file, before anything is judged."""
+    words = Words(language, [texts])
+    put([*map(words.say, assumed), ""])
 
 
 def show_sweep(sweep: SweepResult, where: str | None) -> None:

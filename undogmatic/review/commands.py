@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from undogmatic.datasets.base import seem_rescaled
+from undogmatic.datasets.labels import seem_rescaled
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Label
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment

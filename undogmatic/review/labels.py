@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from undogmatic.datasets.base import seem_rescaled
+from undogmatic.datasets.labels import seem_rescaled
 from undogmatic.datasets.rows import Line, csv_rows, empty, json_lines, listed, table_file
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import Filled, Label
-from undogmatic.records.records import OVERALL, Item, first_problem
+from undogmatic.records.records import OVERALL, Item, LabelScale, first_problem
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.runs.folder import read_records
 from undogmatic.safety import files
@@ -226,7 +226,7 @@ def _label(
     if item not in items:
         wrong.append(f"the item {brief(item)} is not one of the {len(items)} that this run judged.")
     try:
-        label = rubric.read(value, scale)
+        label = rubric.read(value, None if scale is None else LabelScale(ends=scale))
     except ValueError as error:
         hint = "" if scale is not None else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
         wrong.append(f"`label` {str(error)[:300]} of rubric={rubric.name}.{hint if isinstance(value, float) else ''}")

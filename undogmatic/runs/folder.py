@@ -252,7 +252,7 @@ class RunFolder:
         """The items as the run judged them: loaded again from where it was started, and what its steps made of them.
         Raises ConfigError or DataError where the dataset is gone, or no longer what was judged."""
         from undogmatic.config.build import build
-        from undogmatic.datasets.base import on_scale
+        from undogmatic.datasets.labels import on_scale
         from undogmatic.records.records import Failure, Made, items_digest
 
         node, limit = self.section("dataset"), self.section("run").get("limit")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from undogmatic.records.records import Cost, Item, Judgment, text_mark
+from undogmatic.records.records import Cost, Item, Judgment, LabelScale, text_mark
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licence
@@ -81,11 +81,14 @@ class FinishedRun:
     started: float
     seconds: float
     repeatability: Repeatability
+    assumed: Sequence[Finding] = ()  # of the dataset's file: what was recognised and assumed
+    label_scale: LabelScale | None = None  # on which people gave the labels, where it is not the rubric's
     texts: Sequence[Path] = ()  # files with the words of its dataset and analyses
     model_licences: Sequence[Licence | None] = (None,)  # of its models, each once; None for one that says nothing
     data_licence: Licence | None = None
     examples: int = 0  # rows of its dataset that are not judged, as the prompt shows them, or kin of these, as examples
     elsewhere: bool = False  # the judgments were made elsewhere, and nobody was asked
+    unread: Sequence[str] = ()  # groups of the config that nothing in the run reads, e.g. "nli"
     programs: Sequence[Mapping[str, Any]] = ()  # of an optimisation: what it began with, and what it came to
 
     @cached_property
@@ -150,6 +153,12 @@ class SweepResult:
     rubric: Rubric | None = None  # of the first job with a result
     texts: Sequence[Path] = ()  # files with the words of the sweep and of the jobs' analyses
     verdicts: int = 1
+    scores: pd.DataFrame = field(default_factory=pd.DataFrame)  # of each item (row) by each job (its name), best first
+    numbers: Mapping[str, int] = field(default_factory=dict)  # of the jobs by name
+    items: Sequence[Item] = ()  # what the jobs judged, where it could be read again
+    unread: str = ""  # why it could not
+    redacted: bool = False  # the jobs' folders hold no judged text
+    margin: float | None = None  # from which difference on scores matter, where all jobs have the same
 
     @property
     def count(self) -> int:

@@ -13,8 +13,11 @@ from undogmatic.analyses.compared import DESCRIBED
 from undogmatic.analyses.costs import per_item
 from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
 from undogmatic.analyses.variance import Divided, VarianceAnalysis, of_scores
+from undogmatic.errors import UndogmaticError
+from undogmatic.records.records import Item
 from undogmatic.records.results import Finding, Telling
 from undogmatic.records.wordings import texts_beside
+from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats import agreement, means, review
 from undogmatic.stats.compare import NOISE, front, letter_display, twins
@@ -99,6 +102,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         comparisons=tests.iloc[order].reset_index(drop=True),
         agreement=agreed,
         verdicts=len(first),
+        **_matrix(folder, finished, [name for name in table["name"] if name in finished], sweep),
         findings=[*tell.findings, *divided.findings],
         figures=tell.figures,
         tables={name: frame for name, frame in further.items() if len(frame)},
@@ -106,6 +110,22 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         rubric=rubrics[0] if len({rubric.name for rubric in rubrics}) == 1 else None,
         texts=[OWN_TEXTS, *texts_beside(VarianceAnalysis), *map(Path, of_jobs)],
     )
+
+
+def _matrix(folder: Path, jobs: Mapping[str, Job], ranked: Sequence[str], sweep: Sweep) -> dict[str, Any]:
+    """What each finished job gave each item, and the items of the jobs."""
+    items: dict[str, Item] = {}
+    known: dict[str, Any] = {"numbers": {name: jobs[name].number for name in ranked}}
+    for number in {str(job.facts.get("dataset_digest")): job.number for job in jobs.values()}.values():
+        try:
+            items |= {item.id: item for item in RunFolder(folder / str(number)).items()}
+        except UndogmaticError as error:
+            known["unread"] = str(error)
+    if ranked:
+        known["scores"] = pd.concat({name: jobs[name].scores["score"] for name in ranked}, axis="columns", sort=False)
+    margins = {margin.value for margin in sweep.margins.values()}
+    known |= {"items": [*items.values()], "margin": margins.pop() if len(margins) == 1 else None}
+    return known | {"redacted": any(job.facts.get("redact") for job in jobs.values())}
 
 
 def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:

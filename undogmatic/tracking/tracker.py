@@ -6,8 +6,7 @@ import json
 import math
 import os
 import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,8 +23,9 @@ from undogmatic.runs.progress import doing
 from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data
+from undogmatic.tracking.figures import ENDS, LONGEST_KEY, cut, figures, log_metrics, log_params, params, telling
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
-from undogmatic.tracking.store import AT_ONCE, Store, check_store, check_uri, database, default_uri, opened
+from undogmatic.tracking.store import Store, check_store, check_uri, database, default_uri, opened
 from undogmatic.tracking.traces import log_traces, mark_of
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ PLAN = "plan.json"  # in a run's folder: the plan that was locked
 NOTE = "mlflow.json"  # in a run's folder: where it was logged
 PROGRAMS = ("program.json", "baseline.json", "splits.json", "optimisation.json")
 FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json", *PROGRAMS, "figures", "tables")
+NOTE_TAG = "mlflow.note.content"  # what MLflow shows as a run's description
 QUOTING = ("report.html", "report.md", "judgments.jsonl", *PROGRAMS[:2])  # they hold judged texts
-LONGEST_PARAM, LONGEST_TAG, LONGEST_KEY, LONGEST_DIGEST = 6000, 5000, 250, 36  # characters, MLflow's limits
+LONGEST_TAG, LONGEST_DIGEST = 5000, 36  # characters, MLflow's limits
 TABLE = (
     "item_id judge criterion pair_id condition label repeat score raw_score low high confidence uncertainty "
     "is_uncertain revised_score usd seconds error"
@@ -51,10 +52,10 @@ class NoTracker:
     def __init__(self, redact: bool = False) -> None:
         self.redact = redact
 
-    def log(self, *_: Any) -> None:
+    def log(self, *_: Any, **__: Any) -> None:
         """Do nothing: there is no store that could be wrong, no parent run, and a plan's hash is in the folder."""
 
-    check = lock = open_sweep = close_sweep = log
+    check = lock = open_sweep = close_sweep = log_found = log
 
 
 class MlflowTracker:
@@ -115,15 +116,19 @@ class MlflowTracker:
             note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             log_params(store, run_id, params(run))
-            log_metrics(store, run_id, compared(run))
+            log_metrics(store, run_id, telling(run))
             store.client.log_table(run_id, table(run), "judgments.json")
-            _log_folder(store, run_id, run.folder, [n for n in FILES if not (self.redact and n in QUOTING)])
+            store.client.log_table(run_id, figures(run.metrics), "results.json")
+            students = sorted(file.name for file in run.folder.glob("*.safetensors"))
+            kept_files = [name for name in FILES if not (self.redact and name in QUOTING)]
+            _log_folder(store, run_id, run.folder, [*kept_files, *students])
             if self.redact:
                 lines = "".join(f"{j.model_dump_json()}\n" for j in run.judgments)
                 store.client.log_text(run_id, lines, "judgments.jsonl")
             config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
             store.client.log_text(run_id, config, "config.yaml")
-            store.client.log_text(run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt")
+            if run.uses_prompt:
+                store.client.log_text(run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt")
             log_dataset(store, run_id, run)
             log_prompt(store, run_id, run)
             log_programs(store, run_id, run)
@@ -173,6 +178,39 @@ class MlflowTracker:
                         store.client.log_dict(run_id, json.loads(table.to_json(orient="split")), f"{name}.json")
                 _log_folder(store, run_id, result.folder, [*FILES[:2], "figures"])
             store.client.set_terminated(run_id, status)
+            return where(store, run_id)
+
+    def log_found(
+        self,
+        kind: str,
+        name: str,
+        params: Mapping[str, Any],
+        metrics: Mapping[str, float | Sequence[float]],
+        said: Sequence[str],
+        tables: Mapping[str, pd.DataFrame] | None = None,
+        made: Sequence[Path] = (),
+    ) -> str:
+        """Log what was found outside a run of the pipeline, e.g. by `undogmatic distill`, as a run of its own.
+
+        Args:
+            kind: What found it; a tag. name: Of the run.
+            params, metrics: A metric of several values is drawn over its steps; ends of intervals go to a table.
+            said: The sentences that tell what was found; the run's description.
+            tables: Artifacts, by name. made: Files that are artifacts.
+        Returns:
+            How to look at it, one line.
+        """
+        with opened(self.uri, self.experiment, "What was found was written and printed.") as store:
+            tags = {"undogmatic.kind": kind, "mlflow.source.name": "undogmatic", NOTE_TAG: "\n\n".join(said)}
+            run_id = str(store.client.create_run(store.experiment_id, run_name=name, tags=tags).info.run_id)
+            log_params(store, run_id, {k: str(v) for k, v in scrub_data(dict(params)).items()})
+            log_metrics(store, run_id, {name: v for name, v in metrics.items() if not name.endswith(ENDS)})
+            last = {name: v for name, v in metrics.items() if isinstance(v, int | float)}
+            for file, frame in {"results": figures(last), **(tables or {})}.items():
+                store.client.log_table(run_id, frame.astype(object).where(frame.notna(), None), f"{file}.json")
+            for path in made:
+                store.client.log_artifact(run_id, str(path))
+            store.client.set_terminated(run_id)
             return where(store, run_id)
 
 
@@ -235,39 +273,6 @@ def tags(run: FinishedRun) -> dict[str, str]:
     return {k: cut(v, LONGEST_TAG) for k, v in tags.items()}
 
 
-def params(run: FinishedRun) -> dict[str, str]:
-    """The choice per group under the group's name, and every value of the config under its dotted key; not the wordings
-    of rubric and judges, which are in the logged config."""
-    config = json.dumps(scrub_data(dict(run.config)))
-    unworded = json.loads(config, object_pairs_hook=lambda pairs: {k: v for k, v in pairs if k != "wordings"})
-    return dict(run.choices) | dict(_flat(unworded))
-
-
-def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    for key, value in config.items():
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def cut(value: str, most: int) -> str:
-    """The value, or its beginning and a mark that says how long it was."""
-    if len(value) <= most:
-        return value
-    mark = f" ... [cut: {len(value)} characters]"
-    return value[: most - len(mark)] + mark
-
-
-def log_params(store: Store, run_id: str, params: Mapping[str, str]) -> None:
-    """Log parameters; values beyond MLflow's limit are cut visibly."""
-    from mlflow.entities import Param
-
-    entities = [Param(plain_key(k), cut(v, LONGEST_PARAM)) for k, v in params.items()]
-    for start in range(0, len(entities), AT_ONCE):
-        store.client.log_batch(run_id, params=entities[start : start + AT_ONCE])
-
-
 def run_name(run: FinishedRun) -> str:
     """The run's name; of a job of a sweep what sets it apart, so that MLflow's pages can tell the jobs apart."""
     parent = os.environ.get(SWEEP_FOLDER)
@@ -279,33 +284,6 @@ def run_name(run: FinishedRun) -> str:
     words = [word.partition("=") for word in of_job if not word.startswith(("run.resume=", "run.limit=null"))]
     told = [f"{key.rpartition('.')[2]}={value}" for key, _, value in words]
     return cut(str(scrub_data(" ".join(told))), LONGEST_KEY) or run.name
-
-
-def compared(run: FinishedRun) -> dict[str, float]:
-    """The metrics of a run in the order in which MLflow's comparison of runs begins with them.
-
-    First the headline of the run with its limits, then those of the other analyses, each under its own name: a column
-    that held a share for one run and a correlation for another would be compared, and must not be. Which one sums the
-    run up is its tag `undogmatic.headline`.
-    """
-    headlines = [f"{headline_of(run.results)}{end}" for end in ("", "_low", "_high")]
-    headlines += [r.full(r.headline) for r in run.results if r.headline is not None]
-    return {h: run.metrics[h] for h in headlines if h in run.metrics} | dict(run.metrics)
-
-
-def rounded(value: float) -> float:
-    """Four digits that count, for axes and tables; whole numbers as they are. metrics.json keeps them all."""
-    if not math.isfinite(value) or value == round(value):
-        return value
-    return round(value, max(0, 3 - math.floor(math.log10(abs(value)))))
-
-
-def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float]) -> None:
-    """Log metrics under their own names, rounded."""
-    from mlflow.entities import Metric
-
-    now = int(time.time() * 1000)
-    store.client.log_batch(run_id, metrics=[Metric(plain_key(k), rounded(v), now, 0) for k, v in metrics.items()])
 
 
 def table(run: FinishedRun) -> pd.DataFrame:
@@ -333,8 +311,3 @@ def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
     table, name = pd.DataFrame(rows, columns=["item_id", "condition", "label"]), run.choices.get("dataset", "dataset")
     entity = from_pandas(table, name=name, digest=run.dataset_digest[:LONGEST_DIGEST])._to_mlflow_entity()
     store.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])
-
-
-def plain_key(key: str) -> str:
-    """A key that MLflow takes: letters, digits, and _ - . / or space; at most LONGEST_KEY."""
-    return re.sub(r"[^\w\-. /]", "_", key)[:LONGEST_KEY]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from undogmatic.safety.outside import brief
 TEXTS = (".txt", ".md")
 COLUMN = "columns."
 SETTINGS = ("precedents.path", "precedents.grammar", f"precedents.{COLUMN}NAME")
-"""Named as they are for a run."""
+TRACKING = "tracking=mlflow"
+"""Named as they are for a run; nothing is logged without the last."""
 
 
 def add(commands: Any) -> None:
@@ -23,7 +25,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("precedents", help="look up the precedents that texts cite")
     kinds = "a table (CSV, JSON Lines, Parquet, XLSX) or a text (.txt, .md); -: standard input"
     parser.add_argument("file", metavar="FILE", help=kinds)
-    own = f"your own table of precedents or grammar: {', '.join(SETTINGS)}"
+    own = f"your own table of precedents or grammar: {', '.join(SETTINGS)}; to log what is found: {TRACKING}"
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=own)
     parser.add_argument("--text", metavar="C", action="append", help="the column of the texts; several count as one")
     parser.add_argument("--item", metavar="C", help="the column of the texts' ids")
@@ -41,13 +43,21 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.report.terminal import put
     from undogmatic.report.words import Words
 
-    lookup = Precedents(**_settings(typed.overrides))
+    tracker = _tracker() if TRACKING in typed.overrides else None
+    lookup = Precedents(**_settings([word for word in typed.overrides if word != TRACKING]))
     about = {"path": str(lookup.path), **lookup.about}
     texts, problems = _texts(typed.file, typed.text, typed.item)
     found = {item: lookup.look_up(text) for item, text in texts.items()}
     words = Words(typed.language, [*texts_beside(PrecedentsAnalysis), Path(table.__file__).with_suffix(".texts.yaml")])
     faults = [words.say(problem) for problem in problems]
     said = {item: [words.say(one.told) for one in cited] for item, cited in found.items()}
+    telling = told(found, lookup.about)
+    summary = [*map(words.say, telling.findings), *faults]
+    where = None
+    if tracker is not None:
+        params = {"file": typed.file, "table": lookup.path.name, "entries": lookup.about["n"]}
+        name = f"precedents-{Path(typed.file).name}"
+        where = tracker.log_found("precedents", name, params, telling.metrics, summary, telling.tables)
     if typed.json:
         rows = []
         for item, cited in found.items():
@@ -57,11 +67,24 @@ def run(typed: argparse.Namespace) -> None:
             rows.append({"item": item, "precedents": each})
         total = counts([one for cited in found.values() for one in cited])
         result = {"table": about, "counts": total, "texts": rows, "problems": faults}
-        print(json.dumps(result, ensure_ascii=False, indent=2))
+        print(json.dumps(result | ({"tracking": where} if where else {}), ensure_ascii=False, indent=2))
         return
     lines = [f"{item}  {line}" if len(texts) > 1 else line for item, sentences in said.items() for line in sentences]
-    summary = map(words.say, told(found, lookup.about).findings)
-    put([*(lines or [words.text("precedents.nothing")]), "", *summary, *faults])
+    put([*(lines or [words.text("precedents.nothing")]), "", *summary])
+    if where is not None:
+        print(f"Tracking  {where}")
+
+
+def _tracker() -> Any:
+    """What logs to MLflow, found as a run finds it. Raises ModuleNotFoundError, ConfigError."""
+    from undogmatic.config.build import build
+    from undogmatic.safety.extras import needs
+
+    needs("mlflow")
+    store = os.environ.get("MLFLOW_TRACKING_URI")
+    tracker = build({"_target_": "undogmatic.tracking.MlflowTracker", "uri": store}, "tracking")
+    tracker.check()
+    return tracker
 
 
 def _settings(typed: Sequence[str]) -> dict[str, Any]:
@@ -69,7 +92,9 @@ def _settings(typed: Sequence[str]) -> dict[str, Any]:
     for word in typed:
         key, mark, value = word.removeprefix("precedents.").partition("=")
         if not mark or not word.startswith("precedents.") or not key.startswith((COLUMN, "path", "grammar")):
-            raise ConfigError(f"{brief(word)} is no setting. There are: {', '.join(SETTINGS)}, each as KEY=VALUE.")
+            raise ConfigError(
+                f"{brief(word)} is no setting. There are: {', '.join((*SETTINGS, TRACKING))}, each as KEY=VALUE."
+            )
         if key.startswith(COLUMN):
             settings["columns"][key.removeprefix(COLUMN)] = value
         else:

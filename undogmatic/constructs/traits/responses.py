@@ -1,12 +1,12 @@
-"""Reads responses of assistants: a user's file of questions and answers, or the labelled ones that ship."""
+"""Reads responses of assistants: a user's table of questions and answers, or the labelled ones that ship."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from undogmatic.datasets.base import existing_file, make_item, unique
-from undogmatic.datasets.rows import Names, empty, json_lines, listed, table_file
-from undogmatic.datasets.tabular import item_of, table_rows
+from undogmatic.datasets.rows import Names, json_lines, listed
+from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import UNNAMED, Item
 from undogmatic.records.wordings import Licence
@@ -23,50 +23,24 @@ _LICENCE = {
 }
 
 
-class ResponsesDataset:
-    """A user's questions and responses: JSON Lines, CSV or Parquet, a row per response.
-
-    Columns beyond those named and those of any table of texts (id, label, group, ...) are kept as metadata.
-
-    Args:
-        path: The file; its suffix tells the format.
-        columns: Input -> the columns that may hold it, of which the first that a row fills counts; inputs are
-            `response`, which every row must fill, and `question` and `scenario`, which it may.
-        label_scale: The ends of the scale on which the labels were given; None is the rubric's own.
-    """
+class ResponsesDataset(TextsDataset):
+    """A user's questions and responses, a row per response: only the response must be there."""
 
     name = "responses"
 
-    def __init__(self, path: str, columns: dict[str, Names], label_scale: tuple[float, float] | None = None) -> None:
-        unknown = sorted(columns.keys() - set(INPUTS))
-        if unknown or RESPONSE not in columns:
-            what = f"names {brief(unknown[0])}" if unknown else f"lacks `{RESPONSE}`"
-            keys = f"its keys are {', '.join(INPUTS)}, each with names of columns"
-            raise ConfigError(f"`dataset.columns` {what}; {keys}.")
-        self.path = table_file(path, "dataset.path")
-        self.columns, self.label_scale, self.about = columns, label_scale, self.path.name
+    def __init__(
+        self,
+        path: str,
+        columns: dict[str, Names | None],
+        label_scale: str | tuple[float | str, ...] | None = None,
+        sheet: str | None = None,
+    ) -> None:
+        super().__init__(path, (RESPONSE,), label_scale, optional=INPUTS[:2], columns=columns, sheet=sheet)
 
     def load(self) -> list[Item]:
-        """The items in file order. Raises DataError naming file and line."""
-        return unique(self._items(), str(self.path))
-
-    def _items(self) -> Iterator[tuple[str, Item]]:
-        for number, row in table_rows(self.path, ()):
-            place, texts = f"{self.path}:{number}", {}
-            others = row | ({} if row.get("id") is not None else {"id": str(number)})
-            for name in INPUTS:
-                if filled := [column for column in self.columns.get(name, ()) if not empty(others.get(column))]:
-                    texts[name] = others.pop(filled[0])
-            if RESPONSE not in texts and not isinstance(row.get("inputs"), dict):
-                names = ", ".join(self.columns[RESPONSE])
-                raise DataError(
-                    f"{place}: no response. One of these columns must hold it: {names}; the row has: "
-                    f"{listed(list(row))}. Another name: dataset.columns.response=[NAME]."
-                )
-            for name, text in texts.items():
-                if not isinstance(text, str):
-                    raise DataError(f"{place}: the {name} is {brief(text)} ({type(text).__name__}); it must be a text.")
-            yield place, item_of(place, others | texts, (), self.label_scale, INPUTS)
+        """The items in file order, their inputs in the order of reading. Raises DataError naming file and line."""
+        kept = ((item, {name: item.inputs[name] for name in INPUTS if name in item.inputs}) for item in super().load())
+        return [item.model_copy(update={"inputs": inputs | item.inputs}) for item, inputs in kept]
 
 
 class LabelledResponsesDataset:

@@ -1,0 +1,108 @@
+"""Measures reports in a headless Chromium: size, time until the table stands, frames per second, width, accessibility.
+
+    python -m benchmarks.report_page                     made runs of 138 and of 10,000 items
+    python -m benchmarks.report_page --axe axe.min.js REPORT.html ...   reports that are there, and what axe-core says
+
+Frames per second are those of the page's own clock: while nothing moves, which says what the machine can do, and while
+the table is scrolled by a third of its height with every frame.
+axe-core (npm pack axe-core) is not part of the project; without it the column `axe` is empty.
+"""
+
+import argparse
+import asyncio
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.browser import browsing
+
+SCROLL = """
+new Promise(done => {
+  const pane = STILL ? document.body : document.querySelector('.window'), began = performance.now(), times = [];
+  const step = now => {
+    times.push(now);
+    pane.scrollTop = (pane.scrollTop + pane.clientHeight / 3) % (pane.scrollHeight - pane.clientHeight);
+    if (now - began < 2000) requestAnimationFrame(step);
+    else done({ rate: 1000 * (times.length - 1) / (times.at(-1) - times[0]),
+                worst: Math.max(...times.slice(1).map((t, n) => t - times[n])) });
+  };
+  requestAnimationFrame(step);
+})
+"""
+AXE = "axe.run().then(told => told.violations.map(v => `${v.id} (${v.nodes.length}: ${v.nodes[0].html.slice(0, 90)})`))"
+
+
+async def measure(page: Path, axe: str | None) -> dict[str, Any]:
+    """The figures of one page."""
+    began = time.perf_counter()
+    async with browsing(page.resolve().as_uri()) as browser:
+        await browser.until("document.readyState === 'complete' && !document.querySelector('#bench:empty')")
+        told: dict[str, Any] = {"MB": page.stat().st_size / 1e6, "shown after s": time.perf_counter() - began}
+        if await browser.js("!!document.querySelector('.window')"):
+            for name, still in (("frames still", "true"), ("frames scrolled", "false")):
+                counted = await browser.js(SCROLL.replace("STILL", still))
+                told |= {name: counted["rate"], f"{name}, longest ms": counted["worst"]}
+        for name, width, dark in (("wide", 1280, False), ("dark", 1280, True), ("narrow", 390, False)):
+            await browser.size(width, dark=dark)
+            told[f"over {width} px"] = await browser.js("document.documentElement.scrollWidth - innerWidth > 0")
+            if axe is not None:
+                await browser.js(f"{axe}; 0")
+                await browser.js("document.querySelector('.window .row:nth-child(2)')?.click()")
+                told[f"axe {name}"] = await browser.js(AXE)
+        told["errors"] = [e for e in browser.events if e.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown")]
+    return told
+
+
+def made_run(folder: Path, n: int) -> Path:
+    """The report of a run over `n` made texts of about a thousand characters, with labels, pairs and exchanges."""
+    from tests.report.conftest import judge, shame, verdict
+    from undogmatic.analyses.base import tabulate
+    from undogmatic.records.records import Call, Item
+    from undogmatic.report import contents
+    from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability
+    from undogmatic.safety.paths import conf_folder
+
+    rng, words = random.Random(0), (conf_folder() / "rubric" / "shame.yaml").read_text("utf-8").split()
+    items, judgments = [], []
+    for k in range(n):
+        text = " ".join(rng.choices(words, k=150))
+        items.append(
+            Item(id=f"item-{k}", text=text, pair=f"pair-{k // 2}", condition="ab"[k % 2], label=rng.randint(0, 100))
+        )
+        reason = " ".join(rng.choices(words, k=30))
+        sent = {"messages": [{"role": "system", "content": " ".join(words)}, {"role": "user", "content": text}]}
+        call = Call(model="m", request=sent, reply={"score": rng.random(), "reason": reason})
+        own = judge(items[-1], verdict(rng.uniform(0, 100), reason, uncertainty=rng.choice(["low", "high"])))
+        judgments.append(own.model_copy(update={"calls": (call,)}))
+    run = FinishedRun(
+        name="made", folder=folder, language="en", config={"seed": 0}, rubric=shame(), items=items, judgments=judgments,
+        choices=dict.fromkeys("model prompt judge readout dataset analysis".split(), "made"), identity="0" * 64,
+        frame=tabulate(items, judgments, 1), results=[], prompt_id="made", prompt_hash="0" * 64,
+        metrics=dict.fromkeys("judged failed calls calls_cached input_tokens output_tokens".split(), 0.0),
+        asked=[Asked("r", "m", "p", True, "Rate.")], fitted=0, model_name="m", dataset_digest="0" * 64, versions={},
+        started=0.0, seconds=1.0, repeatability=Repeatability(None, None, None, 0.0, True),
+    )  # fmt: skip
+    contents.write(run)
+    return folder / "report.html"
+
+
+def main() -> None:
+    """Print the figures of each report, one line each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("reports", nargs="*", type=Path)
+    parser.add_argument("--axe", type=Path, help="axe.min.js of axe-core")
+    typed = parser.parse_args()
+    axe = None if typed.axe is None else typed.axe.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        for page in typed.reports or [made_run(Path(folder) / str(n), n) for n in (138, 10_000)]:
+            print(f"\n{page}")
+            for name, value in asyncio.run(measure(page, axe)).items():
+                print(f"  {name:28} {np.round(value, 2) if isinstance(value, float) else value}")
+
+
+if __name__ == "__main__":
+    main()

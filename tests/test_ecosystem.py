@@ -1,0 +1,93 @@
+"""What stands at the root for other tools and for those who arrive: it agrees with the code."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import undogmatic
+from benchmarks.skill import questions, skill
+from tests.conftest import environment
+from undogmatic.safety.paths import conf_folder
+
+ROOT = conf_folder().parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def test_the_version_stands_in_one_place_and_is_told_by_what_cannot_read_it() -> None:
+    assert "version" in PROJECT["project"]["dynamic"]
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "undogmatic/__init__.py"
+    assert yaml.safe_load(page("CITATION.cff"))["version"] == undogmatic.__version__
+    assert f"## {undogmatic.__version__}\n" in page("CHANGELOG.md")
+
+
+def test_the_changelog_names_every_command() -> None:
+    listed = subprocess.run(
+        [sys.executable, "-m", "undogmatic.cli", "completion", "--words", ""],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    commands = {line.split("\t")[0] for line in listed.splitlines()} - {"ui", "pairs"}  # of the run, and of the data
+    assert {"check", "run", "distill"} <= commands
+    assert {name for name in commands if f"undogmatic {name}" not in page("CHANGELOG.md")} == set()
+
+
+def test_the_skill_holds_the_questions_of_readme_and_no_other_command() -> None:
+    assert len(questions(page("README.md"))) > 20
+    assert page("SKILL.md") == skill(page("README.md")), "python -m benchmarks.skill writes it again"
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "SKILL.md"])
+def test_every_link_leads_to_a_file(name: str) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page(name))
+    assert [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()] == []
+
+
+def test_the_image_holds_what_the_installation_needs_and_runs_the_main_job() -> None:
+    steps = [line.split(maxsplit=1) for line in page("Dockerfile").splitlines() if re.match(r"[A-Z]+ ", line)]
+    copied = [path for kind, rest in steps if kind == "COPY" for path in rest.split()[:-1]]
+    asked = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*asked["packages"], *asked["force-include"], "pyproject.toml", PROJECT["project"]["readme"], "LICENSE"}
+    assert set(copied) == needed
+    kept = {line[1:] for line in page(".dockerignore").splitlines() if line.startswith("!")}
+    assert kept == needed and all((ROOT / path).exists() for path in copied)
+    assert [rest for kind, rest in steps if kind in ("ENTRYPOINT", "CMD")] == ['["undogmatic"]', '["run"]']
+
+
+def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to_the_version(tmp_path: Path) -> None:
+    flow = yaml.safe_load(page(".github/workflows/release.yml"))
+    build, publish = flow["jobs"]["build"], flow["jobs"]["publish"]
+    assert publish["permissions"] == {"id-token": "write"} and publish["needs"] == "build"
+    assert "secrets." not in page(".github/workflows/release.yml")
+    told = {step["name"]: step["run"] for step in build["steps"] if "name" in step}
+    assert told["Test"] == ".ci/run"
+    for tag, status in ((f"v{undogmatic.__version__}", 0), ("v9.9.9", 1)):
+        assert (
+            subprocess.run(["bash", "-c", told["Hold the tag to the version"]], cwd=ROOT, env={"TAG": tag}).returncode
+            == status
+        )
+    (tmp_path / "pyproject.toml").write_text(page("pyproject.toml"))
+    subprocess.run(
+        shlex.split(told["Name the repository"].replace("$GITHUB_REPOSITORY", "some/where")), cwd=tmp_path, check=True
+    )
+    urls = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]["urls"]
+    assert all(url.startswith("https://github.com/some/where") for url in urls.values())
+
+
+def test_what_is_checked_before_a_commit_is_what_ci_checks() -> None:
+    hooks = yaml.safe_load(page(".pre-commit-config.yaml"))["repos"][0]["hooks"]
+    told = [hook["entry"].replace(" --force-exclude", "") for hook in hooks]
+    assert told == ["ruff format", "ruff check", "mypy undogmatic"]
+    for hook in told:
+        assert hook in page(".ci/run") and hook in page("CONTRIBUTING.md")

@@ -1,0 +1,174 @@
+"""Puts the labels of people on the scale of the rubric, and says what had to be assumed for that.
+
+A scale is assumed only where the values leave no doubt; where they do, the error shows the guess and the option that
+settles it. Labels are never reversed unless that is typed.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from undogmatic.datasets.cells import fold
+from undogmatic.datasets.scales import FAILS, PASSES, ROUND_ENDS, order_of
+from undogmatic.errors import DataError
+from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
+from undogmatic.records.results import Finding
+from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.safety.outside import brief
+
+FEWEST_LABELS = 5  # With fewer, all labels may well lie in the lowest tenth of the scale they are on
+TEXTS = Path(__file__).with_name("table.texts.yaml")
+"""The words of what is assumed of labels and of tables."""
+OPTION = "dataset.label_scale="
+
+
+def _option(scale: LabelScale) -> str:
+    """How a scale is typed in a shell."""
+    typed = OPTION + scale.shown()
+    return f"'{typed}'" if re.search(r"[\s<>|&;()!]", typed) else typed
+
+
+class Labelled(NamedTuple):
+    """Items with their overall labels on the rubric's scale, the labels' own scale where it is another one, and what
+    was assumed."""
+
+    items: list[Item]
+    scale: LabelScale | None
+    notes: tuple[Finding, ...]
+
+
+def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
+    """The items of `read_labels`."""
+    return read_labels(items, rubric).items
+
+
+def read_labels(items: Iterable[Item], rubric: Rubric) -> Labelled:
+    """Read the overall labels of the items as numbers of the rubric's scale; a second call changes nothing. Raises
+    DataError for a label that is not on the scale, by its place and rater; or for labels that all seem to be on another
+    scale, where neither the dataset nor the values say which."""
+    given, scaled = list(items), []
+    assumed, notes = _assumed(given, rubric)
+    ends = LabelScale(ends=(rubric.minimum, rubric.maximum))  # on this scale from now on
+    for item in given:
+        labels, read, own = item.labels.get(OVERALL, {}), {}, item.label_scale or assumed
+        for rater, value in labels.items():
+            try:
+                read[rater] = rubric.read(value, own)
+            except ValueError as error:
+                whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
+                place = f"{item.place or 'dataset'}, item {brief(item.id)}"
+                why = f"{whose} {error}, the scale of rubric={rubric.name}"
+                way = (
+                    f"Correct it, choose the rubric it is on, or give the scale of the labels: {OPTION}[LOWEST,HIGHEST]"
+                )
+                raise DataError(f"{place}: {why}. {way}.") from None
+        changed = {"labels": item.labels | {OVERALL: read}, "label_scale": None if own is None else ends}
+        scaled.append(item if read == labels else item.model_copy(update=changed))
+    for criterion in dict.fromkeys(name for item in scaled for name in item.labels):
+        unsaid = [item for item in scaled if item.labels.get(criterion)]
+        if len(unsaid) < FEWEST_LABELS or any(item.label_scale is not None for item in unsaid):
+            continue
+        numbers = [value for item in unsaid for value in item.labels[criterion].values() if not isinstance(value, str)]
+        check_scale(_file(unsaid), numbers, rubric, criterion, "labels", f"{OPTION}{{ends}}")
+    declared = next((item.label_scale for item in given if item.labels.get(OVERALL) and item.label_scale), None)
+    own = assumed or declared
+    return Labelled(scaled, None if own is None or own.ends == ends.ends else own, tuple(notes))
+
+
+def _file(items: Sequence[Item]) -> str:
+    """The file of the items, as messages name it."""
+    return (items[0].place or "dataset").rpartition(":")[0] or "dataset"
+
+
+def _assumed(items: Sequence[Item], rubric: Rubric) -> tuple[LabelScale | None, list[Finding]]:
+    """The scale of the overall labels of which none was declared, and what is said of it; None where it is the rubric's
+    own. Raises DataError where labels are words, and which of them stands for a high score is not clear."""
+    unsaid = [item for item in items if item.labels.get(OVERALL) and item.label_scale is None]
+    values = [value for item in unsaid for value in item.labels[OVERALL].values()]
+    words = {value for value in values if isinstance(value, str)}
+    numbers = [value for value in values if not isinstance(value, str)]
+    found: LabelScale | None = None
+    if words and not numbers:
+        found = _of_words(words, rubric, _file(unsaid))
+    elif numbers and not words and isinstance(rubric.scale, NumericScale) and len(unsaid) >= FEWEST_LABELS:
+        found = _of_numbers(numbers, rubric)
+    if found is None:
+        return None, []
+    low, high = (found.words[0], found.words[-1]) if found.ends is None else (f"{end:g}" for end in found.ends)
+    back = found.model_copy(update={"ends": found.ends and found.ends[::-1], "words": found.words[::-1]})
+    ends = {"lowest": rubric.scale.write(rubric.minimum), "highest": rubric.scale.write(rubric.maximum)}
+    told = {"low": low, "high": high, "same": _option(found), "back": _option(back), **ends}
+    notes = [Finding("labels.assumed", told | {"rubric": rubric.name, "n": len(values)})]
+    if rubric.direction == "higher_is_worse":
+        notes.append(Finding("labels.worse", told))
+    return found, notes
+
+
+def _of_numbers(values: Sequence[float], rubric: Rubric) -> LabelScale | None:
+    """The usual scale whose two ends the values reach, at least nearly, where they cannot be on the rubric's own."""
+    if all(map(rubric.contains, values)) and seem_rescaled(values, rubric) is None:
+        return None
+    low, high = min(values), max(values)
+    for start, end in ROUND_ENDS:
+        near = (end - start) / 10
+        few = end in (3.0, 4.0) and len(set(values)) != end - start + 1  # rare, and part of one with more levels
+        if start <= low <= start + near and end - near <= high <= end and not few:
+            return LabelScale(ends=(start, end), assumed=True)
+    return None
+
+
+def _of_words(words: set[str], rubric: Rubric, file: str) -> LabelScale | None:
+    """The order of words that stand for scores. Raises DataError where it is not known, or may be either way."""
+    written = {fold(word): word for word in sorted(words)}
+    by_order = order_of(set(written)) or ()
+    places = [[written[name] for name in names if name in written] for names in by_order]
+    if not places and written.keys() <= PASSES | FAILS:
+        places = [[written[name] for name in written if name in known] for known in (FAILS, PASSES)]
+    order = [names[0] for names in places if names]
+    clear = len(order) == len(words) > 1
+    if not isinstance(rubric.scale, NumericScale):
+        names = [fold(name) for name in rubric.scale.categories]
+        if written.keys() <= {*names, "true", "false"} or not (clear and len(names) == len(order) == 2):
+            return None
+        if names[0] in PASSES and names[1] in FAILS:
+            order.reverse()
+        elif not (names[0] in FAILS and names[1] in PASSES):
+            return None
+        return LabelScale(words=tuple(order), assumed=True)
+    if clear and rubric.direction == "higher_is_better":
+        return LabelScale(words=tuple(order), assumed=True)
+    shown = order if clear else [*list(written.values())[:7]]
+    what = f"the labels are words ({', '.join(shown)}), and the scores of rubric={rubric.name} are numbers"
+    why = (
+        "a high score is the bad end there, so it is not clear which word stands for it"
+        if clear
+        else "their order is unknown"
+    )
+    shown = shown if len(shown) > 1 else [*shown, "..."]
+    ways = " or ".join(_option(LabelScale(words=tuple(names))) for names in (shown, shown[::-1]))
+    way = f"Give them in order, what stands for the lowest score first: {ways}"
+    raise DataError(f"{file}: {what}; {why}. {way}.")
+
+
+def seem_rescaled(values: Sequence[float], rubric: Rubric, what: str = "labels") -> str | None:
+    """What is odd about numbers that all lie in the lowest tenth of a numeric scale, and not all on its end."""
+    low, high = rubric.minimum, rubric.maximum
+    if not isinstance(rubric.scale, NumericScale) or not values or not low < max(values) <= low + (high - low) / 10:
+        return None
+    whole = f"rubric={rubric.name} runs from {low:g} to {high:g}"
+    return f"all {len(values)} {what} lie between {min(values):g} and {max(values):g}, while {whole}."
+
+
+def check_scale(place: str, values: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str) -> None:
+    """Raise DataError where all numbers of a criterion seem to be on another scale, with the `option` that says so or
+    that they are meant as they are, and takes {ends}."""
+    if (odd := seem_rescaled(values, rubric, what if criterion == OVERALL else f"{what} of {criterion}")) is None:
+        return
+    low, tenth = rubric.minimum, (rubric.maximum - rubric.minimum) / 10
+    start = low + tenth / 10 if min(values) >= low + tenth / 10 else low
+    # The usual scales of raters end at 1, 5, 7 and 10; which one it is, only who made the file knows.
+    end = next(low + tenth * step / 10 for step in (1, 5, 7, 10) if max(values) <= low + tenth * step / 10)
+    other, same = (option.replace("{ends}", f"[{a:g},{b:g}]") for a, b in ((start, end), (low, rubric.maximum)))
+    way = f"If they are on another scale, give its ends, e.g. {other}: they are mapped linearly"
+    raise DataError(f"{place}: {odd} {way}. If they are meant as they are: {same}.")

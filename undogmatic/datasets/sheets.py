@@ -1,0 +1,241 @@
+"""Reads a sheet of a workbook (XLSX, ODS, XLS) as cells under one line of column names.
+
+What a formula came to is read, where the workbook holds it. A sheet with two tables, or with heads in two lines, is
+refused with the range that settles it.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.datasets.cells import fold, number_of
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.results import Finding
+from undogmatic.safety.extras import needs
+from undogmatic.safety.outside import brief
+
+KINDS = (".xlsx", ".ods", ".xls")
+_ZIP, _OLE = b"PK\3\4", b"\xd0\xcf\x11\xe0"
+_RANGE = re.compile(r"(?:(.+)!)?\$?([A-Za-z]{1,3})\$?(\d+):\$?([A-Za-z]{1,3})\$?(\d+)")
+
+
+class Sheet(NamedTuple):
+    """The cells of a sheet by column name (None where one is empty), the line of each row, and what was assumed."""
+
+    cells: pd.DataFrame
+    lines: np.ndarray
+    notes: list[Finding]
+
+
+def is_workbook(head: bytes) -> bool:
+    """Whether a file that begins so is a workbook."""
+    return head.startswith((_ZIP, _OLE))
+
+
+def read_sheet(path: Path, raw: bytes, where: str | None, option: str, largest: int) -> Sheet:
+    """Read the first sheet with rows, or `where`: a sheet's name, a range (A1:C40) or both (NAME!A1:C40); `option` is
+    how the user types that. Raises ConfigError for what is not there, DataError where it is not clear what to read."""
+    books, notes = _sheets(path, raw, largest), list[Finding]()
+    name, left, right, first, last = _place(where, [title for title, _ in books], option)
+    full = [(title, rows) for title, rows in books if name in (None, title) and sum(map(_any, rows)) > 1]
+    if not full:
+        raise DataError(f"{path}: no sheet of the workbook holds rows below a line of column names.")
+    title, rows = full[0]
+    if others := [other for other, _ in full[1:]]:
+        values = {"file": path.name, "sheet": title, "others": others, "n": len(others), "option": option}
+        notes.append(Finding("table.sheet", values))
+    grid = pd.DataFrame(rows, dtype=object).astype(object)
+    grid = grid.where(grid.notna() & (grid != ""), None).iloc[first:last, left:right].map(_whole)
+    grid = grid[grid.notna().any(axis=1).cummax()]
+    head = _head(grid, path, notes)
+    grid = grid.iloc[head:]
+    _check_one_table(grid, path, title if len(books) > 1 else "", option)
+    names = ["" if cell is None else str(cell).strip() for cell in grid.iloc[0]]
+    body = grid.iloc[1:]
+    body = body[body.notna().any(axis=1)]
+    kept = [n for n, named in enumerate(names) if named or body.iloc[:, n].notna().any()]
+    body = body.iloc[:, kept]
+    lines = body.index.to_numpy(dtype=int) + 1
+    body.columns = pd.Index([names[n] or f"column {n + 1}" for n in kept])
+    return Sheet(body.reset_index(drop=True), lines, notes)
+
+
+def _whole(cell: Any) -> Any:
+    """A cell with a whole number as an integer: some programs hold every number as a float."""
+    return int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else cell
+
+
+def _any(row: Sequence[Any]) -> bool:
+    return any(cell is not None and cell != "" for cell in row)
+
+
+def _sheets(path: Path, raw: bytes, largest: int) -> list[tuple[str, list[Sequence[Any]]]]:
+    """The sheets by name, each with its rows."""
+    try:
+        if raw.startswith(_ZIP):
+            with zipfile.ZipFile(io.BytesIO(raw)) as parts:
+                if sum(part.file_size for part in parts.infolist()) > largest:
+                    what = f"the workbook unpacks to more than {largest:,} bytes"
+                    raise DataError(f"{path}: {what}. Save the sheet as CSV.")
+                is_xlsx = "[Content_Types].xml" in parts.namelist()
+            if is_xlsx:
+                return _of_openpyxl(raw)
+        return _of_calamine(raw)
+    except ModuleNotFoundError as missing:
+        name = (missing.name or "").partition(".")[0]
+        way = "pip install 'undogmatic[sheets]', or save the sheet as CSV"
+        raise ConfigError(f"{path}: reading a workbook needs {name}, which is not installed: {way}.") from None
+    except (KeyError, ValueError, TypeError, zipfile.BadZipFile, OSError) as error:
+        why = brief(str(error).splitlines()[0] if str(error) else type(error).__name__, 200).strip("'\"")
+        raise DataError(f"{path}: not a workbook that can be read ({why}). Save the sheet as CSV.") from None
+
+
+def _of_openpyxl(raw: bytes) -> list[tuple[str, list[Sequence[Any]]]]:
+    needs("openpyxl")
+    import openpyxl
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    def sheets(values: bool) -> list[tuple[str, list[Sequence[Any]]]]:
+        book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=values)
+        found = [(sheet.title, list[Sequence[Any]](sheet.iter_rows(values_only=True))) for sheet in book.worksheets]
+        book.close()
+        return found
+
+    try:
+        written = sheets(False)
+        if not any(_is_formula(cell) for _, rows in written for row in rows for cell in row):
+            return written
+        return [
+            (
+                title,
+                [
+                    [v if v is not None or not _is_formula(w) else w for v, w in zip(*each, strict=True)]
+                    for each in both
+                ],
+            )
+            for (title, rows), (_, known) in zip(written, sheets(True), strict=True)
+            if (both := list(zip(known, rows, strict=True))) is not None
+        ]
+    except InvalidFileException as error:
+        raise ValueError(str(error)) from None
+
+
+def _is_formula(cell: Any) -> bool:
+    return isinstance(cell, str) and cell.startswith("=")
+
+
+def _of_calamine(raw: bytes) -> list[tuple[str, list[Sequence[Any]]]]:
+    needs("python_calamine")
+    import python_calamine
+
+    try:
+        book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
+        return [(name, book.get_sheet_by_name(name).to_python(skip_empty_area=False)) for name in book.sheet_names]
+    except python_calamine.CalamineError as error:
+        raise ValueError(str(error)) from None
+
+
+def _place(
+    where: str | None, titles: Sequence[str], option: str
+) -> tuple[str | None, int, int | None, int, int | None]:
+    """The sheet that is meant, and the first column and the end of the columns, and of the rows, counted from 0."""
+    if where is None:
+        return None, 0, None, 0, None
+    found = None if where in titles else _RANGE.fullmatch(where)
+    name = where if found is None else found[1]
+    if name is not None and name not in titles:
+        way = "Name one of them, a range (A1:C40), or both (NAME!A1:C40)"
+        raise ConfigError(f"{option} is {brief(where)}, which is no sheet. Sheets: {', '.join(titles)}. {way}.")
+    if found is None:
+        return name, 0, None, 0, None
+    (left, right), (first, last) = sorted(map(_column, found.group(2, 4))), sorted(map(int, found.group(3, 5)))
+    return name, left, right + 1, max(first - 1, 0), last
+
+
+def _column(letters: str) -> int:
+    """The place of a column by its letters, counted from 0."""
+    place = 0
+    for letter in letters.upper():
+        place = place * 26 + ord(letter) - ord("A") + 1
+    return place - 1
+
+
+def _letters(place: int) -> str:
+    return (_letters(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)
+
+
+def _head(grid: pd.DataFrame, path: Path, notes: list[Finding]) -> int:
+    """The place of the row with the column names: below a title, which is one cell above a row of several."""
+    filled = grid.notna().sum(axis=1).to_numpy()
+    later = np.flatnonzero(filled[1:])
+    if len(filled) > 1 and filled[0] == 1 and len(later) and filled[later[0] + 1] > 1:
+        head = int(later[0]) + 1
+        line = int(grid.index[head]) + 1
+        notes.append(
+            Finding(
+                "table.sheet_title", {"file": path.name, "title": str(grid.iloc[0].dropna().iloc[0])[:40], "line": line}
+            )
+        )
+        return head
+    return 0
+
+
+def _check_one_table(grid: pd.DataFrame, path: Path, title: str, option: str) -> None:
+    """Raise DataError where below or beside the first table there seems to be another, or its heads take two lines."""
+    filled = grid.notna().to_numpy()
+    top, sheet = int(grid.index[0]), f"{title}!" if title else ""
+
+    def told(what: str, rows: tuple[int, int], columns: tuple[int, int]) -> DataError:
+        (first, last), (left, right) = rows, (int(grid.columns[n]) for n in columns)
+        span = f"{sheet}{_letters(left)}{top + first + 1}:{_letters(right)}{top + last + 1}"
+        shown = span if re.fullmatch(r"[\w:]+", span) else f"'{span}'"
+        return DataError(f"{path}: {what}. Name the range of one table: {option}{shown}.")
+
+    columns = np.flatnonzero(filled.any(axis=0))
+    left, right = int(columns[0]), int(columns[-1])
+    bottom = int(np.flatnonzero(filled.any(axis=1))[-1])
+    gaps = [n for n in range(left, right) if not filled[:, n].any()]
+    if gaps:
+        beside = filled[:, gaps[0] + 1 :].any(axis=1)
+        ends = [int(np.flatnonzero(part)[-1]) for part in (filled[:, : gaps[0]].any(axis=1), beside)]
+        if ends[0] != ends[1]:
+            what = f"beside an empty column there is another table, of {ends[1]} rows, while the first has {ends[0]}"
+            raise told(what, (0, ends[0]), (left, gaps[0] - 1))
+    empty = np.flatnonzero(~filled[: bottom + 1].any(axis=1))
+    if len(empty):
+        after = int(np.flatnonzero(filled[empty[0] :].any(axis=1))[0] + empty[0])
+        above, below = filled[1 : empty[0]].any(axis=0), filled[after:].any(axis=0)
+        names = {fold(str(cell)) for cell in grid.iloc[0].dropna()}
+        again = {fold(str(cell)) for cell in grid.iloc[after].dropna()} & names
+        if again or (below != above).any() or _is_text_above_numbers(grid, after):
+            cells = ", ".join(brief(str(cell), 30) for cell in grid.iloc[after].dropna()[:4])
+            what = f"line {top + after + 1}, below an empty line, seems to begin another table, or totals ({cells})"
+            raise told(what, (0, int(empty[0]) - 1), (left, right))
+    unnamed = [n for n in range(left, right + 1) if not filled[0, n] and filled[1:, n].any()]
+    second = grid.iloc[1] if len(grid) > 1 else None
+    if second is not None and any(isinstance(second.iloc[n], str) for n in unnamed):
+        lacking = (filled[0] & ~filled[1]).any()
+        if lacking or any(_is_text_above_numbers(grid.iloc[:, [n]], 1) for n in unnamed):
+            heads = ", ".join(str(cell) for cell in grid.iloc[0].dropna()[:4])
+            under = ", ".join(str(cell) for cell in second.dropna()[:4])
+            what = f"the column names seem to take two lines, as merged cells do ({heads}; below: {under})"
+            way = "Give each column one name in one line, or leave the first line out"
+            raise told(f"{what}. {way}", (1, bottom), (left, right))
+
+
+def _is_text_above_numbers(grid: pd.DataFrame, row: int) -> bool:
+    """Whether a row holds text where most cells of that column are numbers."""
+    for n in range(grid.shape[1]):
+        cell, others = grid.iloc[row, n], grid.iloc[1:, n].drop(grid.index[row], errors="ignore").dropna()
+        numbers = sum(not isinstance(each, str) or number_of(each.strip()) is not None for each in others)
+        if isinstance(cell, str) and number_of(cell.strip()) is None and numbers > 0.7 * max(len(others), 1):
+            return True
+    return False

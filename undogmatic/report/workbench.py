@@ -1,0 +1,349 @@
+"""Makes the table of all items that a report is worked with: a row per item and judge, what it opens to, the orders in
+which they can be read, and what was left out of a large run. Subtracts labels from scores; computes nothing else."""
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from undogmatic.records.records import OVERALL, Call, Item, Judgment, Verdict
+from undogmatic.records.rubric import Rubric
+from undogmatic.report.document import Bench, Table, place
+from undogmatic.report.words import NOTHING, Words, missing
+from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.safety.outside import visible
+from undogmatic.safety.secrets import redacted
+
+MOST = 10_000  # rows; of more, half are those that come first in the order, half are taken at even steps of the rest
+EXCERPT = 300  # characters of a text in its row
+PACKED, PLAIN = (300_000, 480), (150_000, 480)
+"""Bytes that the packed rows may take, and characters of texts in the table for readers without script: in any report,
+and in addition for each row."""
+LEVELS = ("low", "medium", "high")
+"""Levels of doubt, from least to most."""
+
+
+class Column(NamedTuple):
+    """`kind`: "id", "text", "mark" (of few values, by which one filters), "number", "interval" (sorted by its width),
+    "error" (sorted by its size, written with its sign) or "heat" (coloured by its place on the scale)."""
+
+    title: str
+    kind: str
+    digits: int = 0
+    order: Sequence[str] = ()  # of marks: the values from least to most
+
+
+class Part(NamedTuple):
+    """One thing that a row opens to; `kind`: "input" (compared with that of the other texts of its pair), "said" or
+    "raw" (an exchange with a model) or "link" (the text is an address)."""
+
+    title: str
+    text: str
+    kind: str = "said"
+
+
+class Row(NamedTuple):
+    """An item, or one judgment of it; `cells` as the columns have them, an interval as a pair."""
+
+    id: str
+    cells: Sequence[Any]
+    parts: Sequence[Part]
+    pair: str | None = None
+
+
+class View(NamedTuple):
+    """An order in which the rows can be read: by a column (None: as in the data), from its least value or its most."""
+
+    title: str
+    column: int | None = None
+    down: bool = True
+
+
+def bench_of(run: FinishedRun, words: Words) -> Bench:
+    """The table of a run: first what is furthest from its label; without labels, what is doubted most."""
+    judged = {judgment.key: judgment for judgment in run.judgments}
+    frame = run.frame[run.frame["repeat"] == 0].to_dict("records")
+    repeats = range(int(run.frame["repeat"].max()) + 1)
+    known = [[judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats] for r in frame]
+    columns = _columns(frame, [each[0] for each in known], run, words)
+    cells, items = zip(*columns.values(), strict=True), {item.id: item for item in run.items}
+    heads = {key: _column(key, values, words) for key, values in columns.items()}
+    rows = []
+    for row, own, judgments in zip(frame, cells, known, strict=True):
+        item = items[row["item_id"]]
+        inputs = inputs_of(item, run.rubric, words, run.settings.redacted)
+        said = _said(item, row["criterion"], [judgment for judgment in judgments if judgment], words)
+        parts = [*inputs, *said]
+        rows.append(Row(item.id, own, parts, item.pair))
+    places = {key: n for n, key in enumerate(heads)}
+    orders = [("furthest", "error", True), ("doubtful", "doubt", True), ("unsure", "confidence", False)]
+    orders += [("highest", "score", True), ("lowest", "score", False)]
+    views = [View(words.text(f"bench.view_{name}"), places[key], down) for name, key, down in orders if key in places]
+    views.append(View(words.text("bench.view_data")))
+    return bench([*heads.values()], rows, views, words, words.text("bench.caption", n=len(rows)), "judgments.jsonl")
+
+
+def bench_of_sweep(sweep: SweepResult, words: Words) -> Bench:
+    """The table of a sweep: a row for each item, a column for each job, first where the jobs are furthest apart."""
+    matrix, items = sweep.scores, {item.id: item for item in sweep.items}
+    told: dict[str, list[Any]] = {"item": list(matrix.index), "text": [], "label": [], "spread": []}
+    rows: list[tuple[str, list[Part], str | None]] = []
+    for name in matrix.index:
+        item, scores = items.get(name), matrix.loc[name].dropna()
+        parts = [] if item is None else inputs_of(item, sweep.rubric, words, sweep.redacted)
+        told["text"].append(_cut(" ".join(parts[0].text.split()) if parts else "", EXCERPT))
+        told["label"].append(None if item is None else item.label)
+        told["spread"].append(float(scores.max() - scores.min()) if len(scores) > 1 else None)
+        parts += [] if item is None else people_of(item, OVERALL, words)
+        parts += [Part(job, f"{sweep.numbers[job]}/report.html#{place(name)}", "link") for job in scores.index]
+        rows.append((name, parts, None if item is None else item.pair))
+    told = {key: cells for key, cells in told.items() if key in ("item", "text") or any(v is not None for v in cells)}
+    heads = {key: _column(key, values, words) for key, values in told.items()}
+    values = {job: [None if missing(v) else float(v) for v in matrix[job]] for job in matrix.columns}
+    digits = digits_of([v for own in values.values() for v in own])
+    columns = [*heads.values(), *(Column(job, "heat", digits) for job in values)]
+    cells = zip(*told.values(), *values.values(), strict=True)
+    made = [Row(name, own, parts, pair) for (name, parts, pair), own in zip(rows, cells, strict=True)]
+    views = [View(words.text("bench.view_data"))]
+    if "spread" in told:
+        views.insert(0, View(words.text("bench.view_apart"), [*told].index("spread")))
+    known = [v for own in values.values() for v in own if v is not None]
+    ends = (min(known), max(known)) if sweep.rubric is None else (sweep.rubric.minimum, sweep.rubric.maximum)
+    heat = {"low": ends[0], "high": ends[1], "margin": sweep.margin}
+    notes = [words.text("bench.colour", margin=sweep.margin)] if sweep.margin is not None and len(values) > 1 else []
+    notes += [words.text("bench.unread", why=sweep.unread)] if sweep.unread else []
+    block = bench(columns, made, views, words, words.text("bench.caption_sweep", n=len(rows)), "judgments.jsonl", heat)
+    return block._replace(notes=[*notes, *block.notes])
+
+
+def bench(
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    views: Sequence[View],
+    words: Words,
+    caption: str,
+    whole: str,  # the file in which stands whole what is cut here
+    heat: Mapping[str, float | None]
+    | None = None,  # `low` and `high` of the scale, and the `margin` from which jobs differ
+) -> Bench:
+    """The block: rows in the order of the first view, packed for the script, and plain for readers without it."""
+    ordered = _in_order(rows, views[0], columns)
+    kept, notes = _sampled(ordered), []
+    if len(kept) < len(rows):
+        counts = {"shown": len(kept), "total": len(rows), "first": MOST // 2, "order": views[0].title}
+        notes.append(words.text("bench.sampled", **counts))
+    told = {key: words.text(f"bench.{key}") for key in _TOLD} | {"caption": caption, "nothing": NOTHING}
+    told["rows"] = words.text("bench.rows", shown="{shown}", total="{total}")
+    told |= {"decimal": words.text("common.decimal_mark"), "comma": words.text("common.interval_separator")}
+    fixed = {"words": told, "columns": [c._asdict() for c in columns], "views": [v._asdict() for v in views]}
+    packed, longest = _packed(fixed | {"heat": heat}, kept)
+    if any(len(part.text) > longest for _, row in kept for part in row.parts):
+        notes.append(words.text("bench.cut", length=longest, file=whole))
+    texts = ["\n\n".join(part.text for part in row.parts if part.kind == "input") for _, row in kept]
+    most = fair_length([*map(len, texts)], PLAIN[0] + PLAIN[1] * len(kept))
+    at, plain = [column.kind for column in columns].index("text"), []
+    for (_, row), text in zip(kept, texts, strict=True):
+        written = [_written(value, column, words) for value, column in zip(row.cells, columns, strict=True)]
+        plain.append([*written[:at], _cut(text, most), *written[at + 1 :]])
+    numeric = [column.kind in ("number", "error", "heat") for column in columns]
+    table = Table([column.title for column in columns], plain, numeric, caption)
+    first = {row.id: n for n, (_, row) in reversed([*enumerate(kept)])}  # an id stands on the page once
+    ids = [row.id if first[row.id] == n else "" for n, (_, row) in enumerate(kept)]
+    return Bench(table, ids, notes, packed, words.text("bench.elsewhere"))
+
+
+_TOLD = ("search", "all", "order", "clear", "raw", "differ", "none", "reports", "more_like", "less_like")
+"""What the script itself says."""
+
+
+def names_of(items: Sequence[Item]) -> dict[str, str]:
+    """The names that lead to an item's row, and the item: its own id, and that of a pair to the first item of it."""
+    pairs = {item.pair: item.id for item in reversed(items) if item.pair is not None}
+    return pairs | {item.id: item.id for item in items}
+
+
+def fair_length(lengths: Sequence[int], budget: int) -> int:
+    """The length to which texts of these `lengths` are cut, so that all together keep to a budget; that of the longest
+    where nothing need be cut."""
+    for n, length in enumerate(ordered := sorted(lengths)):
+        if length * (len(ordered) - n) > budget:
+            return max(1, budget // (len(ordered) - n))
+        budget -= length
+    return max(lengths, default=0)
+
+
+def digits_of(values: Sequence[float | None]) -> int:
+    """With how many decimals numbers of one scale are written: none where all are whole, else by the largest."""
+    known = [abs(value) for value in values if value is not None]
+    if all(value.is_integer() for value in known):
+        return 0
+    return 1 if max(known) >= 10 else 2 if max(known) > 1 else 3
+
+
+def inputs_of(item: Item, rubric: Rubric | None, words: Words, hidden: bool) -> list[Part]:
+    """What was judged, under the rubric's headings; a hash of it where texts are `hidden`."""
+    text = words.text("bench.text")
+    if hidden:
+        return [Part(text, redacted(item.text), "input")]
+    headings = getattr(rubric and rubric.wordings.get(words.language), "headings", {})
+    one = len(item.inputs) == 1
+    return [Part(text if one else headings.get(name, name), own, "input") for name, own in item.inputs.items()]
+
+
+def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
+    """What people said of an item, by rater."""
+    given = {k: v if isinstance(v, str) else words.number(v, "g") for k, v in item.labels.get(criterion, {}).items()}
+    if given:
+        yield Part(words.text("bench.labels"), "\n".join(f"{rater}: {value}" for rater, value in given.items()))
+
+
+def _columns(
+    rows: Sequence[Mapping[Any, Any]], judgments: Sequence[Judgment | None], run: FinishedRun, words: Words
+) -> dict[str, list[Any]]:
+    """The cells of the columns that say something, by name."""
+
+    def number(key: str) -> list[float | None]:
+        return [None if missing(row[key]) else float(row[key]) for row in rows]
+
+    def marks(key: str, section: str) -> list[str | None]:
+        values = (row[key] for row in rows)
+        return [None if missing(v) else words.find(f"common.{section}{v}") or str(v) for v in values]
+
+    hidden, texts = run.settings.redacted, {item.id: item.text for item in run.items}
+    shown = {name: redacted(text) if hidden else " ".join(text.split()) for name, text in texts.items()}
+    score, label = number("score"), number("label")
+    outcomes = [judgment and judgment.outcome for judgment in judgments]
+    columns: dict[str, list[Any]] = {
+        "item": [row["item_id"] for row in rows],
+        "text": [_cut(shown[row["item_id"]], EXCERPT) for row in rows],
+        "judge": [run.parts[row["judge"], row["criterion"]] or None for row in rows],
+        "condition": [None if missing(row["condition"]) else words.value(row["condition"]) for row in rows],
+        "score": score,
+        "category": marks("category", "names."),
+        "interval": [None if a is None else (a, b) for a, b in zip(number("low"), number("high"), strict=True)],
+        "label": label,
+        "error": [None if a is None or b is None else a - b for a, b in zip(score, label, strict=True)],
+        "doubt": marks("uncertainty", "level_"),
+        "confidence": number("confidence"),
+        "issues": ["; ".join(each.issues) or None if isinstance(each, Verdict) else None for each in outcomes],
+        "review": [words.text("common.yes") if row["review"] else None for row in rows],
+        "failed": marks("error", "failure."),
+    }
+    return {key: values for key, values in columns.items() if any(value is not None for value in values)}
+
+
+def _column(key: str, values: Sequence[Any], words: Words) -> Column:
+    kinds = {"item": "id", "text": "text", "issues": "text", "interval": "interval", "error": "error"}
+    kinds |= dict.fromkeys(("score", "label", "confidence", "spread"), "number")
+    kind, order = kinds.get(key, "mark"), [words.text(f"common.level_{level}") for level in LEVELS]
+    flat = [end for value in values if value is not None for end in (value if kind == "interval" else [value])]
+    digits = 0 if key == "confidence" or kind in ("id", "text", "mark") else digits_of(flat)
+    return Column(words.text(f"bench.{key}"), kind, digits, order if key == "doubt" else ())
+
+
+def _said(item: Item, criterion: str, judgments: Sequence[Judgment], words: Words) -> Iterator[Part]:
+    """What judge and people said of an item, and the exchange with the model."""
+    for judgment in judgments:
+        told = _of_outcome(judgment, words)
+        if judgment.repeat:
+            yield Part(words.text("bench.repeat", n=judgment.repeat + 1), "\n".join(told.values()))
+        else:
+            yield from (Part(words.text(f"bench.{key}"), text) for key, text in told.items())
+    yield from people_of(item, criterion, words)
+    for judgment in judgments:
+        for call in judgment.calls:
+            yield from _exchanged(call, words)
+
+
+def _of_outcome(judgment: Judgment, words: Words) -> dict[str, str]:
+    outcome = judgment.outcome
+    if not isinstance(outcome, Verdict):
+        told = {"message": outcome.message, "reply": outcome.raw}
+    else:
+        spread = outcome.distribution
+        chances = zip(spread.values, spread.probabilities, strict=True) if spread is not None else ()
+        levels = [f"{words.number(v, 'g')}: {words.number(p, '.0%')}" for v, p in chances if p >= 0.005]
+        details = (f"{k}: {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in outcome.details.items())
+        score = words.number(outcome.score) if outcome.category is None else outcome.category
+        told = {"score": score if judgment.repeat else None, "rationale": outcome.rationale}
+        told |= {"issues": "\n".join(outcome.issues), "distribution": "; ".join(levels), "details": "\n".join(details)}
+    return {key: text for key, text in told.items() if text}
+
+
+def _exchanged(call: Call, words: Words) -> Iterator[Part]:
+    """One exchange with a model: the messages that were sent, and what came back."""
+    messages = call.request.get("messages")
+    if isinstance(messages, list) and all(isinstance(each, dict) for each in messages):
+        sent = "\n\n".join(f"[{each.get('role')}]\n{_plain(each.get('content'))}" for each in messages)
+    else:
+        sent = _plain(call.request)
+    yield Part(words.text("bench.sent", model=call.model), sent, "raw")
+    yield Part(words.text("bench.reply"), _plain(call.reply) if call.error is None else call.error, "raw")
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def _in_order(rows: Sequence[Row], view: View, columns: Sequence[Column]) -> list[tuple[int, Row]]:
+    """The rows with their places in the data, as the view orders them; what has no value comes last."""
+    numbered = list(enumerate(rows))
+    if view.column is None:
+        return numbered
+    column, sign = columns[view.column], -1 if view.down else 1
+
+    def place(each: tuple[int, Row]) -> tuple[bool, float]:
+        value = each[1].cells[view.column or 0]
+        if value is None:
+            return True, 0.0
+        if column.kind == "mark":
+            value = column.order.index(value) if value in column.order else -1
+        return False, sign * (abs(value) if column.kind == "error" else value)
+
+    return sorted(numbered, key=place)
+
+
+def _sampled(ordered: list[tuple[int, Row]]) -> list[tuple[int, Row]]:
+    if len(ordered) <= MOST:
+        return ordered
+    first, rest = ordered[: MOST // 2], ordered[MOST // 2 :]
+    return first + [rest[n * len(rest) // (MOST // 2)] for n in range(MOST // 2)]
+
+
+def _packed(fixed: Mapping[str, Any], rows: Sequence[tuple[int, Row]]) -> tuple[str, int]:
+    """The rows with `fixed` as JSON, packed by gzip and written in base64, so that no text in them can be markup; what
+    rows open to is cut until all keeps to PACKED. With that, the length to which it was cut."""
+    lengths = [len(part.text) for _, row in rows for part in row.parts]
+    budget = sum(lengths)
+    while True:
+        longest = fair_length(lengths, budget)
+        written = [
+            {
+                "n": number,
+                "id": row.id,
+                "pair": row.pair,
+                "cells": [visible(cell) if isinstance(cell, str) else cell for cell in row.cells],
+                "parts": [(visible(title), visible(_cut(text, longest)), kind) for title, text, kind in row.parts],
+            }
+            for number, row in rows
+        ]
+        plain = json.dumps({**fixed, "rows": written}, ensure_ascii=False, separators=(",", ":"))
+        packed = base64.b64encode(gzip.compress(plain.encode("utf-8", "replace"), 6, mtime=0)).decode()
+        if len(packed) <= PACKED[0] + PACKED[1] * len(rows) or longest <= EXCERPT:
+            return packed, longest
+        budget = int(budget * min(0.8, (PACKED[0] + PACKED[1] * len(rows)) / len(packed)))
+
+
+def _written(value: Any, column: Column, words: Words) -> str:
+    """A cell of the plain table."""
+    if value is None:
+        return NOTHING if column.kind not in ("mark", "text") else ""
+    if column.kind in ("id", "text", "mark"):
+        return str(value)
+    sign = "+" if column.kind == "error" else ""
+    return words.number(value, f"{sign}.{column.digits}f")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most].rstrip() + "…"

@@ -1,0 +1,128 @@
+"""Chooses what MLflow shows of a run: its few telling metrics, all its figures in one table, and the parameters that
+were set."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from undogmatic.records.results import AnalysisResult, headline_of
+from undogmatic.safety.secrets import scrub_data
+from undogmatic.tracking.store import AT_ONCE, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from undogmatic.runs.outcome import FinishedRun
+
+LONGEST_PARAM, LONGEST_KEY = 6000, 250  # characters, MLflow's limits
+OF_THE_RUN = ("judged", "failed", "usd", "judging_seconds")
+MOST_ALONE, MOST_EACH = 6, 3
+"""How many metrics a run's only analysis with a headline shows at most, and each of several."""
+ENDS = ("_low", "_high")
+
+
+def params(run: FinishedRun) -> dict[str, str]:
+    """The choice per group under the group's name, and every value that is set under its dotted key.
+
+    Left out is what tells nothing of the run: what nothing in it reads, classes (the choice names them), wordings (they
+    are in the logged config), where it is logged, what is empty, and names that stand for themselves. A group to which
+    others refer stands once, under its own name.
+    """
+    untold = {*run.unread, *(() if run.uses_prompt else ["prompt"]), "tracking", "wordings"}
+    config = scrub_data({name: node for name, node in run.config.items() if name not in untold})
+    once = [config[name] for name in run.choices if isinstance(config.get(name), Mapping)]
+    values = {k: v for name, node in config.items() for k, v in _flat({name: node}, [o for o in once if o is not node])}
+    return {name: chosen for name, chosen in run.choices.items() if name not in untold} | values
+
+
+def _flat(config: Mapping[str, Any], others: Sequence[Any] = (), prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in config.items():
+        if key in ("_target_", "wordings") or value in (None, [], {}) or value in others or value == key:
+            continue
+        if isinstance(value, Mapping):
+            yield from _flat(value, others, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def cut(value: str, most: int) -> str:
+    """The value, or its beginning and a mark that says how long it was."""
+    if len(value) <= most:
+        return value
+    mark = f" ... [cut: {len(value)} characters]"
+    return value[: most - len(mark)] + mark
+
+
+def log_params(store: Store, run_id: str, params: Mapping[str, str]) -> None:
+    """Log parameters; values beyond MLflow's limit are cut visibly."""
+    from mlflow.entities import Param
+
+    entities = [Param(plain_key(k), cut(v, LONGEST_PARAM)) for k, v in params.items()]
+    for start in range(0, len(entities), AT_ONCE):
+        store.client.log_batch(run_id, params=entities[start : start + AT_ONCE])
+
+
+def telling(run: FinishedRun) -> dict[str, float]:
+    """The metrics of a run that MLflow draws and compares: the run's headline first, then by analysis its headline and
+    what has an interval, then what it cost. All others are in the table of figures.
+
+    Each stands under its own name: a column that held a share for one run and a correlation for another would be
+    compared, and must not be. Which one sums the run up is its tag `undogmatic.headline`.
+    """
+    first = headline_of(run.results)
+    names = [] if first is None else [first]
+    summed_up = [result for result in run.results if result.headline is not None]
+    for result in summed_up or run.results:
+        most = MOST_ALONE if len(summed_up) < 2 else MOST_EACH
+        names += [result.full(name) for name in _key_metrics(result)[:most]]
+    return {name: run.metrics[name] for name in (*names, *OF_THE_RUN) if name in run.metrics}
+
+
+def _key_metrics(result: AnalysisResult) -> list[str]:
+    plain = [name for name in result.metrics if name.count(".") == 1 and not name.endswith(ENDS)]
+    if result.headline is None:
+        return plain
+    return list(dict.fromkeys([result.headline, *(name for name in plain if f"{name}_low" in result.metrics)]))
+
+
+def rounded(value: float) -> float:
+    """Four digits that count, for axes and tables; whole numbers as they are. metrics.json keeps them all."""
+    if not math.isfinite(value) or value == round(value):
+        return value
+    return round(value, max(0, 3 - math.floor(math.log10(abs(value)))))
+
+
+def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float | Sequence[float]]) -> None:
+    """Log metrics under their own names, rounded; of several values each is one of a step."""
+    from mlflow.entities import Metric
+
+    now = int(time.time() * 1000)
+    courses = {k: [v] if isinstance(v, int | float) else v for k, v in metrics.items()}
+    entities = [Metric(plain_key(k), rounded(v), now, n) for k, course in courses.items() for n, v in enumerate(course)]
+    for start in range(0, len(entities), 10 * AT_ONCE):
+        store.client.log_batch(run_id, metrics=entities[start : start + 10 * AT_ONCE])
+
+
+def figures(metrics: Mapping[str, float]) -> pd.DataFrame:
+    """All metrics as a table, a row each, with the ends of their intervals beside them."""
+    import pandas as pd
+
+    rows = []
+    for name in (name for name in metrics if not (name.endswith(ENDS) and name.rpartition("_")[0] in metrics)):
+        ends = (metrics.get(f"{name}{end}") for end in ENDS)
+        rows.append(
+            [name, *(None if v is None or not math.isfinite(v) else rounded(v) for v in (metrics[name], *ends))]
+        )
+    return (
+        pd.DataFrame(rows, columns=["metric", "value", "low", "high"]).astype(object).where(lambda t: t.notna(), None)
+    )
+
+
+def plain_key(key: str) -> str:
+    """A key that MLflow takes: letters, digits, and _ - . / or space; at most LONGEST_KEY."""
+    return re.sub(r"[^\w\-. /]", "_", key)[:LONGEST_KEY]
