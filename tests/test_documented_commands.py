@@ -113,6 +113,13 @@ WHY_NOT = {
     ],
     "serves pages until it is stopped; tests/test_cli.py": ["undogmatic ui"],
     "tests/test_cli.py": ["python -m undogmatic.run --help"],
+    "tests/test_site.py, tests/cli/test_init.py": [
+        "undogmatic init",
+        'undogmatic init --rubric "how polite is the answer" --scale 1-5 --inputs question,answer',
+        "undogmatic run experiment=polite",
+        "undogmatic run experiment=polite model=fake model.kind=length",
+    ],
+    "a page that serves until it is stopped": ["undogmatic label my/polite.csv"],
     "asks the embedded model for minutes; tests/fit": [
         "undogmatic calibrate readout=logprobs ...",
         "undogmatic calibrate --data",
