@@ -1,22 +1,25 @@
 """How good a student of the shipped probe is, on which embeddings, and how fast.
 
-    python -m benchmarks.distill            development texts, one author left out at a time; nothing of the test texts
+    python -m benchmarks.distill            development texts, a quarter of the authors left out at a time
     python -m benchmarks.distill --test     students of all development texts on the test texts, and speeds
 
-The teacher is the probe's run on the same texts. On development texts it is in sample, on test texts it is not. The
-last rows of the first compare a probe on mixed embeddings with one on the states alone, both fitted to people's labels
-without copies. Vectors are read once and kept in the cache; states take as long as the probe. `--write` keeps the table
-in benchmarks/results/distill.csv.
+The teacher of the first is a probe that was fitted without the author in question, as are the student and the probes
+on other embeddings, which are fitted to people's labels without copies. The teacher of the second is the shipped probe.
+Vectors are read once and kept in the cache; states take as long as the probe. `--write` keeps the table in
+benchmarks/results/distill.csv.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import resource
+import json
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +31,27 @@ from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset
 from undogmatic.engine.recipe import judged
-from undogmatic.fit.probe import fold_codes, held_out_raw
-from undogmatic.fit.student import Fit, Lesson, Method, fit_student
+from undogmatic.fit.probe import fit_regression, fold_codes
+from undogmatic.fit.student import Lesson, Method, alike, fit_student, learn
 from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.models.distilled import Student, embeddings_of
-from undogmatic.models.embeddings import Embeddings
+from undogmatic.models.embeddings import Embeddings, MixedEmbeddings, StatesEmbeddings
 from undogmatic.readouts.probe import fitting_probe, shipped_probe, text_features
 from undogmatic.records.records import Item
 from undogmatic.safety.paths import cache_folder
+from undogmatic.stats.jackknife import LeftOut, difference
 from undogmatic.stats.paired import share_in_direction
-from undogmatic.stats.ranking import mean_absolute_error, spearman_interval
+from undogmatic.stats.ranking import mean_absolute_error, spearman_interval, weighted_rank_correlation
 
 RESULTS = Path(__file__).parent / "results" / "distill.csv"
-NAMES = ("letters", "e5", "states", "mixed")
+NAMES = {name: [f"embeddings={name}"] for name in ("letters", "minilm", "e5", "shallow", "states", "mixed")}
+NAMES["shallow, 4 blocks"] = ["embeddings=shallow", "embeddings.parts.0.blocks=[4]"]
+COLD_RATE = "texts per second, from cold"
 METHODS: tuple[Method, ...] = ("kernel ridge",)
 """The kind that cross-validation on the development texts prefers to ridge and elastic net on all of these embeddings:
 rank correlation with the teacher .79 against .76 on letters, .78 against .72 on E5, .88 against .83 on
 the states and on both."""
-COLD = 12
+COLD = 24
 Row = dict[str, Any]
 
 
@@ -59,9 +65,8 @@ def lesson_of(items: Sequence[Item]) -> Lesson:
 
 def opened(name: str, cache: bool = True) -> tuple[Embeddings, dict[str, Any]]:
     """Embeddings by their name in conf/embeddings, on the disk's cache or without it."""
-    threads = ["embeddings.threads=1"] if name == "states" else []
-    node = settings(compose_config([f"embeddings={name}", *threads])).embeddings
-    made = embeddings_of(node, "embeddings")
+    node = settings(compose_config(NAMES[name])).embeddings
+    made = one_thread(embeddings_of(node, "embeddings"))
     made.connect(Gateway(ReplyCache(cache_folder() / "replies") if cache else None))
     return made, node
 
@@ -99,63 +104,113 @@ def figures(who: str, split: str, scores: np.ndarray, lesson: Lesson) -> list[Ro
 
 
 def development(names: Sequence[str]) -> list[Row]:
-    """Held-out figures of students on each embeddings, and of probes on mixed states."""
+    """Students of probes that did not see the texts either: what a student of the shipped probe may reach on others."""
     lesson = lesson_of(DevelopmentDataset().load())
-    rows = figures("teacher", "development", lesson.scores, lesson)
-    vectors = {}
-    for name in names:
-        embeddings, node = opened(name)
-        fit = fit_student(lesson, embeddings, node, METHODS)
-        about = fit.student.about
-        print(f"{name}: {about.method}, penalty {about.penalty:g}, held out by {about.held_out}", flush=True)
-        rows += figures(f"student on {name}", "development", fit.scores, lesson)
-        vectors[name] = embeddings.vectors(lesson.texts).astype(np.float64)
-    folds = fold_codes(lesson.items)[0]
-    for name in {"states", "mixed"} & vectors.keys():
-        raw = held_out_raw(vectors[name], lesson.labels, folds)
-        orders = [
-            row for row in figures(f"probe on {name}", "development", raw, lesson) if "error" not in row["figure"]
-        ]
-        rows += [row for row in orders if "teacher" not in row["figure"]]
-    return rows
+    vectors = {name: opened(name)[0] for name in {*names, "states"}}
+    read = {name: (made.vectors(lesson.texts), alike(made.widths(lesson.texts[0]))) for name, made in vectors.items()}
+    folds = fold_codes(lesson.items)[0] % 4
+    whos = ["teacher", *(f"student on {name}" for name in names)]
+    whos += [f"probe on {name}" for name in names if name in ("states", "mixed")]
+    told = {who: np.empty(len(folds)) for who in whos}
+    for out in (folds == fold for fold in np.unique(folds)):
+        teacher = fit_regression(read["states"][0][~out], lesson.labels[~out]).raw(read["states"][0])
+        told["teacher"][out] = teacher[out]
+        for who in whos[1:]:
+            (of, divisors), truth = (
+                read[who.partition(" on ")[2]],
+                lesson.labels if who.startswith("probe") else teacher,
+            )
+            told[who][out] = learn(of[~out], truth[~out], folds[~out], "kernel ridge", divisors)[0].raw(of[out])
+    held_out = replace(lesson, scores=told["teacher"])
+    rows = [row for who, scores in told.items() for row in figures(who, "development", scores, held_out)]
+    return [row for row in rows if "error" not in row["figure"]]
 
 
 def test(names: Sequence[str]) -> list[Row]:
-    """Students of all development texts on the test texts, and their speeds."""
+    """Students of all development texts on the test texts, and their speeds beside the probe's."""
     taught = lesson_of(DevelopmentDataset().load())
     parts: Any = ["labelled", "adversarial", "controls", "theses", "pairs"]
     asked = lesson_of(CuratedDataset(parts=parts, split="test").load())
     rows = figures("teacher", "test", asked.scores, asked)
+    before = measured("probe")
     for name in names:
         embeddings, node = opened(name)
         fit = fit_student(taught, embeddings, node, METHODS)
-        placed = fit.student.placed(asked.texts)
-        rows += figures(f"student on {name}", "test", placed.scores, asked)
+        placed, who = fit.student.placed(asked.texts), f"student on {name}"
+        rows += figures(who, "test", placed.scores, asked)
+        rows.append(beside_the_probe(who, placed.scores, asked))
         known = np.isfinite(asked.labels)
         inside = ((placed.limits[0] <= asked.labels) & (asked.labels <= placed.limits[1]))[known].mean()
-        rows.append(_row(f"student on {name}", "coverage of people's labels by the 90 % interval", float(inside)))
-        rows += speeds(name, fit, asked.texts)
-    return [*rows, *speed_of_probe(asked.texts)]
+        rows.append(_row(who, "coverage of people's labels by the 90 % interval", float(inside)))
+        with tempfile.TemporaryDirectory() as folder:
+            fit.student.save(path := Path(folder) / "student.safetensors")
+            found, after = measured(str(path)), measured("probe")
+        probes = (before[COLD_RATE] + after[COLD_RATE]) / 2
+        found |= {"times the probe's texts per second in the same minutes, from cold": found[COLD_RATE] / probes}
+        rows += [_row(who, figure, value) for figure, value in found.items()]
+        rows += [_row("probe", figure, value) for figure, value in after.items()]
+        before = after
+    return rows
 
 
-def speeds(name: str, fit: Fit, texts: Sequence[str]) -> list[Row]:
-    """Texts per second of the processor (one thread): from the cache on disk, and from cold."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "student.safetensors"
-        fit.student.save(path)
-        student = Student.load(path)
-        cached = _rate(student.score, texts)
-        cold = Student.load(path, cache=False)
-        cold.score(texts[:1])  # loads the model
-        found = {"cached on disk": cached, "from cold": _rate(cold.score, texts[1 : COLD + 1])}
-        found["in memory"] = _rate(student.score, texts)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    rows = [_row(f"student on {name}", f"texts per second, {what}", value) for what, value in found.items()]
-    return [*rows, _row(f"student on {name}", "peak memory of the process so far, MB", peak)]
+def beside_the_probe(who: str, scores: np.ndarray, asked: Lesson) -> Row:
+    """The student's rank correlation with people less the probe's, over groups of the labelled texts."""
+    groups = groups_of(asked.items)
+    own = [n for n, item in enumerate(asked.items) if item.metadata["part"] not in ("pairs", "theses")]
+    names = [groups[asked.items[n].id] for n in own]
+    sides = [
+        LeftOut(np.column_stack([said[own], asked.labels[own]]), weighted_rank_correlation(None), rng, names)
+        for said, rng in ((scores, np.random.default_rng(0)), (asked.scores, np.random.default_rng(0)))
+    ]
+    found = difference(sides[0], sides[1])
+    row = {"figure": "Spearman with people, labelled texts, less the probe's", "n": len(own)}
+    return {"who": who, "split": "test"} | row | {"value": found.value, "low": found.low, "high": found.high}
 
 
-def speed_of_probe(texts: Sequence[str]) -> list[Row]:
-    """The same of the probe, from cold."""
+def measured(who: str) -> dict[str, float]:
+    """Speed and memory of the probe, or of the student in a file, in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.distill", "--speed", who]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def speed(who: str) -> dict[str, float]:
+    """Texts per second of the processor from cold, with one thread and the model loaded; memory; and, of a student,
+    the rate with the vectors on the disk's cache and in memory."""
+    texts = [item.text for item in CuratedDataset(parts=["labelled", "pairs"], split="test").load()]
+    some = texts[:: len(texts) // COLD]
+    score = probe_score() if who == "probe" else alone(who, cache=False)
+    score(texts[1:2])  # loads the model
+    found = {COLD_RATE: _rate(score, some)}
+    status = dict(
+        line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines()
+    )  # without its parent's
+    found["memory of the process at most, MB"] = int(status["VmHWM"].split()[0]) / 1024
+    if who != "probe":
+        alone(who, cache=True)(texts)
+        again = alone(who, cache=True)
+        found["texts per second, vectors on disk"] = _rate(again, texts)
+        found["texts per second, vectors in memory"] = _rate(again, texts)
+    return found
+
+
+def one_thread(made: Embeddings) -> Embeddings:
+    """The embeddings, whose embedded model reads with one thread."""
+    for part in made.parts if isinstance(made, MixedEmbeddings) else [made]:
+        if isinstance(part, StatesEmbeddings):
+            part.model.threads = 1
+    return made
+
+
+def alone(path: str, cache: bool) -> Any:
+    """A function that scores texts by the student in a file, with one thread."""
+    student = Student.load(path, cache)
+    one_thread(student.embeddings)
+    return student.score
+
+
+def probe_score() -> Any:
+    """A function that scores texts by the shipped probe, without a cache."""
     chosen = settings(compose_config(["model=local", "model.threads=1"]))
     model = build(chosen.model, "model")
     rubric = build(chosen.rubric, "rubric")
@@ -169,8 +224,7 @@ def speed_of_probe(texts: Sequence[str]) -> list[Row]:
 
         asyncio.run(read())
 
-    score(texts[:1])
-    return [_row("probe", "texts per second, from cold", _rate(score, texts[1 : COLD + 1]))]
+    return score
 
 
 def _rate(work: Any, texts: Sequence[str]) -> float:
@@ -187,9 +241,13 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--test", action="store_true", help="the test texts and the speeds")
-    parser.add_argument("--on", nargs="+", choices=NAMES, default=NAMES, help="embeddings (default: all)")
+    parser.add_argument("--on", nargs="+", choices=NAMES, default=list(NAMES), help="embeddings (default: all)")
+    parser.add_argument("--speed", metavar="FILE", help="of one student, or of the word probe, as JSON")
     parser.add_argument("--write", action="store_true", help=f"keep them in {RESULTS.name}")
     typed = parser.parse_args()
+    if typed.speed:
+        print(json.dumps(speed(typed.speed)))
+        return
     table = pd.DataFrame((test if typed.test else development)(typed.on))
     print(table.round(4).to_string(index=False))
     if typed.write:

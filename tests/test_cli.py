@@ -52,7 +52,7 @@ def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: Capture) -> None
         (["score", "x", "model=nope"], "`model` has no option 'nope'"),
         (["score", "  ", "model=patterns"], "`text` is empty"),
         (["score", "notas.csv"], "looks like a file's name. To score what is in it: undogmatic score --file notas.csv"),
-        (["score", "notas.xlsx"], "save it as .jsonl, .csv, .parquet or .txt first"),
+        (["score", "notas.docx"], "save it as .csv, .tsv, .xlsx, .ods, .xls, .jsonl, .json, .parquet or .txt first"),
         (["score", "."], "is the name of a folder"),
         (["score", "model=gpt"], 'Put the text first: undogmatic score "text" model=gpt'),
         (["score", "--input", "text=notas.txt"], "To judge what is in the file: --input text=@notas.txt"),

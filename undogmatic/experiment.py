@@ -323,12 +323,13 @@ def _finished(
 
 
 def _report(finished: FinishedRun, tracker: Any) -> None:
-    from undogmatic.report import contents, terminal
+    from undogmatic.report import contents, kept, terminal
 
     files.write(finished.folder / METRICS, json.dumps(dict(finished.metrics), indent=2, sort_keys=True) + "\n")
     for result in finished.results:
         if result.items is not None:
             files.write(finished.folder / f"items_{result.full(result.name)}.csv", files.csv(result.items))
+    kept.keep(finished)
     with doing("writing the report"):
         contents.write(finished)
     where = None

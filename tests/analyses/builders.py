@@ -59,11 +59,11 @@ class Told:
         return [self.numbers[name] for name in names.split()]
 
     def sentences(self) -> list[str]:
-        """The verdict in both languages; it begins with how it leaves the claim."""
-        begins = {"supported": ["Supported", "Confirmado"], "refuted": ["Not supported", "Não confirmado"]}
-        begins |= {"undecided": ["Undecided", "Em aberto"]}
-        said = [words_of(language).say(self.result.verdict) for language in ("en", "pt")]
-        assert [sentence.partition(": ")[0] for sentence in said] == begins[self.standing or ""]
+        """The verdict in both languages; it begins with its answer, which is as the claim is left."""
+        begins = {"supported": [["Yes", "Sim"]], "refuted": [["No", "Não"]]}
+        begins |= {"undecided": [["Undecided", "Em aberto"], ["Not yet", "Ainda não"]]}
+        said = [words_of(language).answered(self.result.verdict) for language in ("en", "pt")]
+        assert [sentence.partition(". ")[0] for sentence in said] in begins[self.standing or ""]
         return said
 
 

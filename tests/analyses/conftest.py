@@ -14,6 +14,8 @@ from undogmatic.report.figures import caption
 from undogmatic.report.words import Words
 
 PACKAGE = Path(undogmatic.__file__).parent
+COMMANDS = {"again", "other", "doubt", "fresh", "margined", "label"}
+"""What `next_` wordings name besides the values of their verdict (`report/answers.py:commands`)."""
 SHIPPED = sorted(PACKAGE.rglob("*.texts.yaml"))
 """All words that lie beside their modules."""
 
@@ -37,7 +39,8 @@ def words_of(language: str) -> Words:
 def in_words(result: AnalysisResult) -> dict[str, Finding]:
     """The findings and the verdict of a result by key, each of them put into words in both languages on the way.
 
-    A wording must use exactly the values that the finding brings: one more is an error, one less says too little.
+    A wording, with what follows it, must use exactly the values that the finding brings: one more is an error, one less
+    says too little.
     Captions, columns and metrics must have words too.
     """
     everything = [*result.findings, *([result.verdict] if result.verdict is not None else [])]
@@ -45,7 +48,8 @@ def in_words(result: AnalysisResult) -> dict[str, Finding]:
         for finding in everything:
             wording = words.find(finding.key)
             assert words.say(finding) and wording is not None
-            assert placeholders(wording) == set(finding.values), f"{finding.key} in {words.language}.yaml"
+            below = placeholders(words.find(finding.key.replace(".verdict_", ".next_")) or "") - COMMANDS
+            assert placeholders(wording) | below == set(finding.values), f"{finding.key} in {words.language}.yaml"
         _names(result, words)
     return {finding.key: finding for finding in everything}
 

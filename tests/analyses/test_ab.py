@@ -351,21 +351,21 @@ class TestVerdicts:
         settings = PairSettings(1, Margin(10, "rubric", 100))
         found = PairEvidence(match(judged, (T, B), (H,)), settings, np.random.default_rng(0))
         rule = next(rule for rule in AB.rules if rule.key == key)
-        finding = Ruling(AB, rule, rule.key, rule.standing, found, ("surface_as_good", "hybrid_open")).finding
+        finding = Ruling(AB, rule, rule.key, None, found, ("surface_as_good", "hybrid_open")).finding
         for words in map(words_of, ("en", "pt")):
             wording = words.find(finding.key)
-            assert wording is not None and placeholders(wording) == set(finding.values)
+            assert wording is not None and placeholders(wording) == set(finding.values), key
             assert "also_" not in words.say(finding)
 
     def test_the_sentence_names_direction_margin_and_who_set_it(self) -> None:
         words = Words("en", SHIPPED, units="points", strict=True)
         sentence = words.say(deserved("supported").result.verdict)
-        assert "“authority only” scores 30.4 points higher than “explained only”" in sentence
-        assert "95% interval [27.7, 33.1], wholly beyond the margin of 10 points of the rubric" in sentence
+        assert "scores “authority only” 30.4 points higher than “explained only”" in sentence
+        assert "95% interval [27.7, 33.1]), which is clearly more than the margin of 10 points that" in sentence
         own = analyse(sides(30), configured("ab", margin=5.0), texts=neutral())
-        assert "the margin of 5 points of analysis.margin" in words.say(own.result.verdict)
+        assert "the margin of 5 points (analysis.margin)" in words.say(own.result.verdict)
         unset = words.say(case("supported", margin=None).result.verdict)
-        assert "a tenth of the scale; rubric.margin or analysis.margin sets one" in unset
+        assert "a tenth of the scale, because nobody set another" in unset
 
     def test_on_a_scale_where_high_is_good(self) -> None:
         result = case("supported", sides=mirrored(sides(30)), direction="higher_is_better")

@@ -14,7 +14,7 @@ from undogmatic.analyses.pairs import match
 from undogmatic.analyses.rivals import PairSettings, Rival
 from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import Margin
-from undogmatic.records.results import Standing
+from undogmatic.records.results import ANSWERS, Standing
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.estimate import Estimate, Outcome
 
@@ -131,8 +131,15 @@ def test_the_gravest_reason_leads_and_the_others_follow() -> None:
 
 
 def test_only_what_refutes_leads_to_a_refutation() -> None:
-    standings = [rule.standing for rule in AB.rules if rule.against]
-    assert standings == sorted(standings, key=lambda standing: standing != "refuted")
+    leaves = [rule.leaves for rule in AB.rules if rule.against]
+    assert leaves == sorted(leaves, key=lambda each: each != "refuted")
+
+
+def test_what_others_may_explain_is_not_yet_and_what_is_too_few_is_undecided() -> None:
+    answers = {rule.key: ANSWERS[rule.leaves] for rule in AB.rules}
+    assert (answers["surface_as_good"], answers["hybrid_few"], answers["inconsistent"]) == ("not_yet",) * 3
+    assert (answers["too_few"], answers["open"], answers["missing"]) == ("undecided",) * 3
+    assert (answers["supported"], answers["reversed"]) == ("yes", "no")
 
 
 def test_failures_withhold_a_verdict_that_they_could_turn() -> None:

@@ -55,7 +55,7 @@ def wordings() -> set[str]:
         for path in FOLDER.glob("*.texts.yaml")
         for section, texts in read(path)["en"].items()
         for key in texts
-        if key not in NOT_FINDINGS and not key.startswith(("caption_", "table_"))
+        if key not in NOT_FINDINGS and not key.startswith(("caption_", "table_", "next_"))
     }
 
 

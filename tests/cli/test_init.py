@@ -45,6 +45,7 @@ def test_what_is_written_is_complete_and_composes(tmp_path: Path, capsys: Captur
     made = Experiment(*composed([*words.split(), "model.api_base=http://127.0.0.1:9/v1"], ()))
     assert len(rows()) == 24 and len(made.items) == 16
     assert len(made.parts.prompt.demonstrations) == 8
+    assert made.name == "polite-made-up-rows"  # reports begin with it
     assert made.parts.rubric.inputs == ("question", "answer")
 
 
@@ -125,6 +126,7 @@ def test_a_project_that_is_there_and_a_table_of_ones_own_are_used(capsys: Captur
     init(*POLITE, "--data", "my.csv", "--name", "kind")
     assert not Path("my").exists() and not Path("kind.csv").exists()
     config, choices = composed(["experiment=kind"], ())
+    assert config["run"]["name"] is None
     assert config["dataset"]["path"] == "my.csv" and choices["rubric"] == "kind"
     assert "my.csv is yours and stays as it is" in capsys.readouterr().out
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 import zipfile
 from collections.abc import Sequence
@@ -12,12 +13,13 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from tests.conftest import put
+from tests.conftest import Capture, Patch, put
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.labels import TEXTS, Labelled, read_labels
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
+from undogmatic.experiment import run_experiment
 from undogmatic.report.words import Words
 
 GRADES = [1.0, 2.5, 4.0, 6.5, 8.0, 10.0]
@@ -187,3 +189,25 @@ def test_what_is_doubtful_is_shown_with_the_option_that_settles_it(name: str, co
     with pytest.raises(UndogmaticError) as caught:
         read(name, content)
     assert said in str(caught.value)
+
+
+def run(folder: Path, *words: str) -> None:
+    config = compose_config(["model=patterns", "tracking=none", "dataset=my", "dataset.path=a.csv", *words])
+    run_experiment(config, {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "my"}, folder)
+
+
+def test_one_command_judges_a_sheet_and_says_first_what_it_assumed(tmp_path: Path, capsys: Capture) -> None:
+    Path("a.csv").write_bytes(table(encoding="cp1252"))
+    run(tmp_path / "out", "report.language=pt", "analysis=none")
+    first, second, third, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("a.csv não está em UTF-8") and "label = `nota`" in second and "[1,10]" in third
+    assert "Colunas reconhecidas: text = `texto`" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    known = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))
+    assert known["label_scale"] == {"ends": [1.0, 10.0], "words": [], "assumed": True}
+
+
+def test_a_bad_file_is_told_before_anything_is_built(tmp_path: Path, monkeypatch: Patch) -> None:
+    Path("a.csv").write_bytes(table().replace(b"4,0", b"quatro"))
+    monkeypatch.setattr("undogmatic.engine.recipe.Recipe.build", lambda _: pytest.fail("a judge was built"))
+    with pytest.raises(DataError, match=r"a\.csv:4, item '4': `label` is 'quatro', not a number"):
+        run(tmp_path / "out")

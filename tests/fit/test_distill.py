@@ -39,7 +39,7 @@ def test_a_run_is_distilled_into_a_student_that_judges_the_next_run(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "student.safetensors"
-    main(["distill", str(run), "tracking=none", "--out", str(out)])
+    main(["distill", str(run), "embeddings=e5", "tracking=none", "--out", str(out)])
     said = capsys.readouterr().out
     assert "A student was fitted to 60 texts" in said and "patterns-1 (judge score)" in said
     assert "surface judge" in said and "TF-IDF" in said and f"model=distilled model.path={out}" in said
@@ -54,7 +54,7 @@ def test_a_run_is_distilled_into_a_student_that_judges_the_next_run(
 
 
 def test_a_run_with_a_fit_holds_its_student_and_reports_it(tmp_path: Path) -> None:
-    folder = made(tmp_path / "run", "fit=student", "report.language=pt")
+    folder = made(tmp_path / "run", "fit=student", "embeddings=e5", "report.language=pt")
     assert Student.load(folder / "student.safetensors", cache=False).about.n == 60
     figures = json.loads((folder / "metrics.json").read_text())
     assert {"student.teacher_spearman", "student.teacher_spearman_low", "student.coverage"} <= figures.keys()
@@ -80,7 +80,13 @@ def test_a_table_of_verdicts_is_a_teacher_and_its_text_counts_once(tmp_path: Pat
     taught = lesson()
     table = pd.DataFrame({"id": range(90), "text": taught.texts, "judge_score": taught.scores, "human": taught.scores})
     table.to_csv(tmp_path / "verdicts.csv", index=False)
-    distil([str(tmp_path / "verdicts.csv")], tmp_path / "s.safetensors", ["tracking=none"], None, "overall")
+    distil(
+        [str(tmp_path / "verdicts.csv")],
+        tmp_path / "s.safetensors",
+        ["embeddings=e5", "tracking=none"],
+        None,
+        "overall",
+    )
     assert Student.load(tmp_path / "s.safetensors", cache=False).about.figures["teacher.spearman"] > 0.9
     table.assign(judge_score=table["judge_score"] * 3).drop(columns="human").to_csv(tmp_path / "wide.csv", index=False)
     with pytest.raises(DataError, match=r"wide.csv: the verdict \d+ is of another rubric; rubric=shame runs from 0"):

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import PROMPT, RUBRIC, reading_of
 from undogmatic.errors import ConfigError, DataError, UnfitInput
-from undogmatic.fit.student import METHODS, Fit, Lesson, Method, choose, fit_student, solve
+from undogmatic.fit.student import METHODS, Fit, Lesson, Method, alike, choose, fit_student, learn, solve
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.models.distilled import DistilledModel, Student
@@ -162,6 +162,7 @@ def test_vectors_are_read_once_kept_on_disk_and_stand_side_by_side(
     both = MixedEmbeddings([first, later])
     assert both.vectors(["aa"]).shape == (1, 2 * vectors.shape[1])
     assert np.linalg.norm(both.vectors(["aa"])) == pytest.approx(1)
+    assert MixedEmbeddings([both, first]).widths("aa") == 3 * [vectors.shape[1]]
     assert both.digest != first.digest == later.digest != E5Embeddings("passage: ").digest
     cache.close()
 
@@ -178,6 +179,20 @@ def test_ridge_is_least_squares_without_a_penalty_and_the_kind_that_orders_best_
     assert np.abs(net[0, 0]) > 8 and net[1, :5] == pytest.approx(np.zeros(5), abs=1e-9)
     curved = rng.normal(size=(120, 2))
     assert choose(curved, curved[:, 0] ** 2, np.arange(120) % 6, METHODS)[0] == "kernel ridge"  # no line follows it
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_of_embeddings_side_by_side_the_wide_ones_do_not_drown_the_narrow_ones(method: Method) -> None:
+    rng = np.random.default_rng(4)
+    vectors = np.hstack([rng.normal(size=(160, 2)), rng.normal(size=(160, 200))])
+    scores, new = 50 + 10 * vectors[:, 0], np.arange(160) >= 120
+    orders = {
+        name: np.corrcoef(
+            learn(vectors[~new], scores[~new], np.arange(120) % 4, method, divisors)[0].raw(vectors[new]), scores[new]
+        )[0, 1]
+        for name, divisors in {"alike": alike([2, 200]), "as they are": alike([202])}.items()
+    }
+    assert orders["alike"] > max(0.9, orders["as they are"])
 
 
 @pytest.mark.parametrize("method", ["ridge", "elastic net", "kernel ridge"])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from tests.report.conftest import shame
 from undogmatic.constructs.shame.curated import CuratedDataset
@@ -62,6 +63,23 @@ def test_a_figure_is_drawn_and_its_caption_counts(kind: str, language: str, tmp_
     width, _ = struct.unpack(">II", head[16:])
     assert head.startswith(b"\x89PNG") and width == 1080
     assert f"(n = {n}" in figures.caption(figure, words, "trial")
+
+
+@pytest.mark.parametrize(
+    ("kind", "marks"), [("box", 5), ("slope", 6), ("scatter", 3), ("bland_altman", 2), ("calibration", 4)]
+)
+def test_the_page_knows_where_each_item_is_drawn(kind: str, marks: int, tmp_path: Path) -> None:
+    data, n = DATA[kind]
+    named = FigureData("it", kind, data | {"ids": [f"i{k}" for k in range(n)]})
+    size, places = figures.draw(named, Words("en"), "trial", shame(), tmp_path / "it.png")
+    picture = np.asarray(Image.open(tmp_path / "it.png").convert("L"))
+    assert (
+        picture.shape == size[::-1]
+        and len(places) == marks
+        and {name for *_, name in places} == {f"i{k}" for k in range(n)}
+    )
+    assert [picture[y - 2 : y + 3, x - 2 : x + 3].min() < 225 for x, y, _ in places] == [True] * marks
+    assert figures.draw(FigureData("it", kind, data), Words("en"), "trial", shame(), tmp_path / "it.png")[1] == []
 
 
 @pytest.mark.parametrize("kind", DATA)

@@ -87,23 +87,23 @@ EARLIER = Path("outputs/x")
     [
         ({}, ["unknown: no price is known for this model"]),  # and not 0
         ({}, ["under its provider's terms", "the user's own"]),  # where no licence is declared
-        ({"asked": [asked()]}, ["Avalie o texto.", "all prompt variants of a language give the same scores"]),
+        ({"asked": [asked()]}, ["Avalie o texto.", "changing the prompt changes nothing"]),
         (
             {"asked": [asked(uses_prompt=True)]},
-            ["Avalie o texto.", "The prompt variant anchored_pt reaches the model."],
+            ["Avalie o texto.", "The model sees the prompt “anchored_pt”."],
         ),
         (
             {"asked": [asked(), asked("Argue against it.", readout="logprobs", uses_prompt=True)]},
-            ["Avalie o texto.", "Argue against it.", "for some of the questions only, not with readout probe"],
+            ["Avalie o texto.", "Argue against it.", "in some questions only (not with readout=probe)"],
         ),
-        ({}, ["no earlier finished run", "No answer came from the cache", "temperature 0"]),
+        ({}, ["the first run with these settings", "No answer came from the cache", "not draw its answer"]),
         (
             {"repeatability": Repeatability(EARLIER, True, 0.0, 1.0, True)},
-            ["identical to those of the earlier run outputs/x", "100% of"],
+            ["the same as in the earlier run outputs/x", "100% of"],
         ),
         (
             {"repeatability": Repeatability(EARLIER, False, 3.25, 0.0, False)},
-            ["differ from", "by up to 3.25 points", "samples"],
+            ["differ from", "by up to 3.25 points", "draws its answer at random"],
         ),
     ],
 )
@@ -155,7 +155,7 @@ def test_texts_worth_reading_are_the_extreme_and_the_uncertain(finished: Build) 
     outcomes = [(Item(id=name, text=f"text of {name}", label=7), verdict(score)) for name, score in scores.items()]
     markdown, _ = written(finished(outcomes))
     part = markdown.split("## Texts worth reading yourself")[1].split("## The prompt")[0]
-    highest, lowest, uncertain = re.split(r"### (?:Lowest|Least).*", part)
+    highest, lowest, uncertain = re.split(r"### (?:Lowest|Most doubt).*", part)
     assert "text of top" in highest and "text of bottom" in lowest
     assert "text of unsure" in lowest + uncertain
     assert "confidence" in highest and "human label 7.0" in highest
@@ -196,14 +196,14 @@ def test_terminal_says_verdict_numbers_readout_and_paths_and_no_markup_of_a_find
     assert "\x1b" not in out
     assert {
         "Pairs in order 94% [80%, 99%]",
-        "16 judged, none failed",
-        "Readout: probe (resolved from readout=auto).",
+        "Does local tell the two sorts apart?",
         # The working directory is above the folder, so the path is as one would type it.
         "Report outputs/2026-01-02/03-04-05/report.html",
         "Scores outputs/2026-01-02/03-04-05/scores.csv",
         "Tracking mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db",
     } <= set(lines)
-    assert any(line.startswith("Repeatability: there is no earlier") for line in lines)
+    assert any(line.startswith("16 judged, none failed. Method: probe (chosen automatically).") for line in lines)
+    assert len(out.splitlines()) <= 25
     hostile = dataclasses.replace(trial_result(), verdict=Finding("trial.none", {"x": "[bold]\x1b[31m[/] :smile:"}))
     terminal.show(finished(results=[hostile]), None)
     out = capsys.readouterr().out
@@ -215,7 +215,7 @@ def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepR
     (swept.folder / "multirun.yaml").write_text("hydra:\n  overrides:\n    task: ['model=local,tfidf,gpt']\n")
     sweep.write(swept, swept.folder)
     page, shown = page_of(swept.folder)
-    assert "Em quais de 3 combinações" in shown
+    assert "Uma destas 3 combinações é a melhor" in shown
     assert re.search(r"1 local \w+ 97% \[90%; 100%\]", shown) and re.search(r"2 gpt \w+ — ", shown)
     assert "gpt-a model=gpt needs OPENAI_API_KEY <script>" in shown and "script" not in page.tags
     assert "local-a tfidf-a 6,5 1,0 12,0 32 0,012 0,012" in shown
@@ -253,12 +253,12 @@ def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys
     doubtful = verdict(40.0, uncertainty="high", review=True, issues=issues, details=details)
     run = finished([(Item(id="a", text="x"), sure), (Item(id="b", text="y"), doubtful)], [])
     _, shown = written(run)
-    note = "1 high, 0 medium, 1 low, 0 without a level. Marked for review: 1 (undogmatic review export"
-    assert note in shown and "uncertainty high" in shown and "compelling critic" in shown
+    note = "in 1 judgments, medium in 0, low in 1, not known in 0. 1 is marked for people to look at: undogmatic review"
+    assert note in shown and "doubt high" in shown and "compelling critic" in shown
     assert "Issues: major (logical): begs the question What the judge answered besides: critique_strength 0.7" in shown
     terminal.show(run, None)
     assert note in capsys.readouterr().out
-    assert "Marked for review:" not in written(finished())[1]
+    assert "marked for people" not in written(finished())[1]
 
 
 MODULE = """

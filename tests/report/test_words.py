@@ -172,7 +172,7 @@ def test_one_and_many(n: int, said: str) -> None:
 
 def test_a_value_is_written_as_its_metric_is_and_as_the_name_of_its_column_says() -> None:
     say = Words("pt", [TRIAL, *texts_beside(AbAnalysis)], strict=True).say
-    for metric, shown in (("ab.share_expected", "97% [90%; 100%]"), ("ab.auc", "0,970 [0,900; 1,000]")):
+    for metric, shown in (("ab.share_expected", "97% [90%; 100%]"), ("ab.auc", "0,97 [0,90; 1,00]")):
         assert say(Finding("trial.best", {"metric": metric, "value": 0.97, "interval": (0.9, 1.0)})) == shown
     cells = [("ab.share_expected", 0.5), ("p_holm", 0.00001), ("n", 12345.0), ("score", 7.0)]
     assert [Words("en").cell(*cell) for cell in cells] == ["50%", "< 0.001", "12,345", "7.0"]

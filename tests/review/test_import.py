@@ -105,8 +105,8 @@ class TestImport:
             ("a.jsonl", '{"item_id": "i0"}\n', r"a\.jsonl:1: the field `label` is missing"),
             ("a.jsonl", '{"item_id": "i0", "label": true}\n', r"a\.jsonl:1: `label` is True"),
             ("a.jsonl", "{", r"a\.jsonl:1: not JSON"),
-            ("a.xlsx", "x", "Save a sheet as CSV"),
-            ("a.csv", "item_id,label,comment\ni0,50,só\n", "not UTF-8"),
+            ("a.xlsx", "x", r"known formats: \.csv, \.jsonl"),
+            ("a.csv", "item_id,label,comment\ni0,50,\x81\n", "neither UTF-8 nor Windows-1252"),
         ],
     )
     def test_a_file_that_cannot_be_read_is_named(self, run: str, name: str, content: str, said: str) -> None:

@@ -121,14 +121,7 @@ class AbAnalysis(Limited):
             table = pd.DataFrame({"pair_id": first.index, "group": units(first)} | scored)
             table["difference"] = table[treatment] - table[baseline]
             tell.tables["pairs"] = table.sort_values("difference", kind="stable").reset_index(drop=True)
-        judged.draw(tell, scores, "box", "histogram")
-        if len(first) < FEWEST_DRAWN:
-            tell.findings.append(too_few("slope", len(first)))
-        else:
-            lines = list(zip(numbers(second, "score").tolist(), numbers(first, "score").tolist(), strict=True))
-            tell.draw(
-                "slope", "slope", pairs=lines, y_label="score", left=baseline, right=treatment, limits=judged.scale
-            )
+        _draw(tell, judged, pairs, treatment, baseline)
         return [tell.result(*ruling.decided, headline="ab.share_expected" if len(first) else None)]
 
     def matched(self, judged: LongTable) -> Pairs:
@@ -336,6 +329,23 @@ def _filled(judged: LongTable, pairs: Pairs) -> list[Pairs]:
     treatment scores on the expected side of all others, and most for it."""
     treatment, ends = next(iter(pairs.sides)), (judged.rubric.minimum, judged.rubric.maximum)[:: judged.sign]
     return [pairs.filled(treatment, *ends), pairs.filled(treatment, *ends[::-1])]
+
+
+def _draw(tell: Telling, judged: LongTable, pairs: Pairs, treatment: str, baseline: str) -> None:
+    """Scores by condition, and a line for each pair."""
+    sides = {c: side.dropna(subset="score") for c, side in pairs.sides.items()}
+    scores, ids = (
+        {c: numbers(side, "score") for c, side in sides.items()},
+        {c: [*s["item_id"]] for c, s in sides.items()},
+    )
+    judged.draw(tell, scores, "box", "histogram", ids=ids)
+    first, second = pairs.between(treatment, baseline)
+    if len(first) < FEWEST_DRAWN:
+        tell.findings.append(too_few("slope", len(first)))
+        return
+    lines = list(zip(numbers(second, "score").tolist(), numbers(first, "score").tolist(), strict=True))
+    ends = {"left": baseline, "right": treatment, "y_label": "score", "limits": judged.scale}
+    tell.draw("slope", "slope", pairs=lines, ids=list(first.index), **ends)
 
 
 def _ruled(judged: LongTable, e: PairEvidence, rng: Rng) -> Ruling:

@@ -150,9 +150,14 @@ class LongTable:
             self.known_surface.check()
 
     def draw(
-        self, tell: Telling, groups: Mapping[str, NDArray[np.float64]], *kinds: Literal["box", "histogram"]
+        self,
+        tell: Telling,
+        groups: Mapping[str, NDArray[np.float64]],
+        *kinds: Literal["box", "histogram"],
+        ids: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """Draw box plot or histogram of scores by group; a finding names what is too small to be drawn."""
+        """Draw box plot or histogram of scores by group; a finding names what is too small to be drawn. `ids` are the
+        items of the scores."""
         drawn = {name: scores.tolist() for name, scores in groups.items() if scores.size >= FEWEST_DRAWN}
         if not drawn:
             present = max((scores.size for scores in groups.values()), default=0)
@@ -161,6 +166,7 @@ class LongTable:
         for kind in kinds:
             edges = {"bins": np.linspace(*self.scale, 21).tolist()}
             axis = {"y_label": "score"} if kind == "box" else edges | {"x_label": "score"}
+            axis |= {"ids": [each for name in drawn for each in ids[name]]} if kind == "box" and ids else {}
             tell.draw(kind, kind, groups=drawn, **axis, limits=self.scale)
         if small := [name for name in groups if name not in drawn]:
             tell.say("analyses.groups_not_drawn", groups=small, needed=FEWEST_DRAWN)

@@ -115,7 +115,8 @@ class ControlsAnalysis(Limited):
         evidence.needed = [one.n_needed for _, one in held if one.outcome == "open"]
         evidence.weakest = min((share.low for share in shares.values()), default=None)
         ruling, _ = beyond_surface(verdict(CONTROLS, evidence), judged, [self.worst], list(areas), self.level, rng)
-        judged.draw(tell, {c: judged.scores(c) for c in conditions}, "box")
+        ids = {c: judged.scored().query("condition == @c")["item_id"].tolist() for c in conditions}
+        judged.draw(tell, {c: judged.scores(c) for c in conditions}, "box", ids=ids)
         if rows:
             data = columns(bands, labels="condition", values="share_in_band", low="share_low", high="share_high")
             tell.draw("bands", "bars", **data, y_label="share")

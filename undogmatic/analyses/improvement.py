@@ -130,7 +130,7 @@ def improvement(
         tell.say("detectable", values)
     if values["left_out"]:
         tell.say("left_out", values)
-    sentence = Finding(f"improvement.verdict_{ruling.key}", values)
+    sentence = Finding(f"improvement.verdict_{ruling.key}", values, ruling.finding.answer)
     headline, texts = (
         None if gain is None else "improvement.gain",
         (Path(__file__).with_name("improvement.texts.yaml"),),

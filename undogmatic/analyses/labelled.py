@@ -89,9 +89,10 @@ class LabelledAnalysis(Limited):
                 worst_first = table.sort_values("mae", ascending=False, kind="stable")
                 tell.tables[f"by_{name}"] = worst_first.rename_axis(name).reset_index()
         if self._intervals(tell, rows):
-            sentence = Finding("labelled.verdict_promise", {"verdict": sentence} | dict(tell.findings[-1].values))
+            values = {"verdict": sentence} | dict(tell.findings[-1].values)
+            sentence = Finding("labelled.verdict_promise", values, sentence.answer)
         if len(rows) >= FEWEST_DRAWN:
-            data = columns(rows, x="label", y="score")
+            data = columns(rows, x="label", y="score", ids="item_id")
             data |= columns(rows, groups="condition") if rows["condition"].notna().all() else {}
             tell.draw(
                 "scatter", "scatter", **data, x_label="label", y_label="score", identity=True, limits=judged.scale
@@ -151,7 +152,7 @@ class LabelledAnalysis(Limited):
         order = {"spearman_before": raw["spearman"], "spearman_after": calibrated["spearman"]}
         tell.say("calibrated", order, n=raw["n"], before=raw["mae"], after=calibrated["mae"])
         if len(both) >= FEWEST_DRAWN:
-            data = columns(both, raw="raw_score", calibrated="score", label="label")
+            data = columns(both, raw="raw_score", calibrated="score", label="label", ids="item_id")
             tell.draw("calibration", "calibration", **data, limits=judged.scale)
 
     def _evidence(self, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator) -> SimpleNamespace:

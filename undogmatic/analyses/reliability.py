@@ -151,7 +151,7 @@ class ReliabilityAnalysis(Limited):
                     tell.number(row[key], key, b)
                 name = f"bland_altman_{len(tell.figures) + 1}" if tell.figures else "bland_altman"
                 data = {"a": a, "b": b, "mean": both.mean(axis=1).tolist(), "difference": (x - y).tolist()}
-                data |= {key: row[key] for key in ("bias", "lower", "upper")}
+                data |= {key: row[key] for key in ("bias", "lower", "upper")} | {"ids": both.index.tolist()}
                 tell.draw(name, "bland_altman", **data, y_label=f"{a} − {b}")
         tell.tables["agreement"] = pd.DataFrame(rows)
         return self._together(tell, judged, scores, groups)

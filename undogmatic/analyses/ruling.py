@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from undogmatic.records.results import Finding, Standing
+from undogmatic.records.results import ANSWERS, Finding, Leaves, Standing
 from undogmatic.stats.surface import KERNELS
 
 
@@ -31,7 +31,7 @@ class Rule(NamedTuple):
 
     Attributes:
         key: Of its wording, behind the prefix of the table.
-        standing: How it leaves the claim; None where no claim is tested.
+        leaves: How it leaves the claim, a standing or "not_yet" (see `Leaves`); None where no claim is tested.
         when: Whether it applies to the evidence; the rules before it do not.
         says: What its sentence names, by attributes of the evidence: `n`, or `n=judged.n`, or
             `interval=mean.low,mean.high` for a pair of them; or what makes the values from the evidence.
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
     """
 
     key: str
-    standing: Standing | None
+    leaves: Leaves | None
     when: Callable[[Any], object]
     says: str | Callable[[Any], Mapping[str, Any]] = ""
     adds: Mapping[str, Any] = {}
@@ -82,7 +82,7 @@ class Ruling(NamedTuple):
                 values[name] = attrgetter(*(path or name).split(","))(self.evidence)
         if self.rule.against:
             values |= {"alone": 0 if self.others else 1, "also": [f"also_{other}" for other in self.others]}
-        return Finding(f"{self.rules.prefix}{self.key}", values)
+        return Finding(f"{self.rules.prefix}{self.key}", values, ANSWERS[self.rule.leaves])
 
     def again(self, **changes: Any) -> "Ruling":
         """The verdict by the same rules on changed evidence."""
@@ -96,7 +96,8 @@ def verdict(rules: Rules, evidence: Any) -> Ruling:
     applying = (rule for rule in rules.rules if rule.when(evidence))
     first = next(applying)  # the last rule always applies
     others = tuple(rule.key for rule in applying if rule.against) if first.against else ()
-    return Ruling(rules, first, first.key, first.standing, evidence, others)
+    standing = "undecided" if first.leaves == "not_yet" else first.leaves
+    return Ruling(rules, first, first.key, standing, evidence, others)
 
 
 def always(evidence: Any) -> bool:
@@ -111,9 +112,9 @@ def _is(attribute: str, value: str) -> Callable[[Any], bool]:
 
 _SURFACE = (
     Rule("surface_explains", "refuted", _is("surface", "surface_explains")),
-    Rule("surface_as_good", "undecided", _is("surface", "surface_as_good")),
-    Rule("surface_open", "undecided", _is("surface", "open")),
-    Rule("no_texts", "undecided", _is("surface", "no_texts")),
+    Rule("surface_as_good", "not_yet", _is("surface", "surface_as_good")),
+    Rule("surface_open", "not_yet", _is("surface", "open")),
+    Rule("no_texts", "not_yet", _is("surface", "no_texts")),
 )
 
 CONTROLS = Rules("controls.verdict_", (
@@ -140,13 +141,13 @@ ADVERSARIAL = Rules("adversarial.verdict_", (
 _SIDES = "treatment baseline expected"
 _SIZE = f"{_SIDES} difference=difference.estimate.value interval=difference.estimate.interval level"
 _MARGIN = "margin=margin.value source"
-_INNER = f"{_SIDES} {_MARGIN} difference=difference.estimate.value interval=difference.inner level=inner_level"
+_INNER = f"{_SIZE} {_MARGIN}"  # the interval that the table has, too, not the narrower one of the two one-sided tests
 _OVER = f"{_SIZE} hybrid over=over.claim.estimate.value margin=margin.value"
 _OUTER = f"{_OVER} over_interval=over.claim.estimate.interval over_level=level"
 
 
-def _reason(key: str, standing: Standing, when: Callable[[Any], object], says: str = _SIZE) -> Rule:
-    return Rule(key, standing, when, says, against=True)
+def _reason(key: str, leaves: Leaves, when: Callable[[Any], object], says: str = _SIZE) -> Rule:
+    return Rule(key, leaves, when, says, against=True)
 
 
 AB = Rules("ab.verdict_", (
@@ -174,18 +175,18 @@ AB = Rules("ab.verdict_", (
     _reason("reads_citation", "refuted", _is("by_hybrid", "reads_citation"),
             f"{_OVER} over_interval=over.claim.inner over_level=inner_level"),
     _reason("confounded", "refuted", _is("length", "confounded")),
-    _reason("surface_as_good", "undecided", _is("surface", "surface_as_good"),
+    _reason("surface_as_good", "not_yet", _is("surface", "surface_as_good"),
             f"{_SIZE} share=main.share.estimate.value n=n_pairs surface=rival.share.value"),
-    _reason("citation_first", "undecided", _is("by_hybrid", "citation_first"), _OUTER),
-    _reason("inseparable", "undecided", _is("length", "inseparable")),
-    _reason("surface_open", "undecided", _is("surface", "open")),
-    _reason("no_texts", "undecided", _is("surface", "no_texts")),
-    _reason("length_open", "undecided", _is("length", "open")),
-    _reason("hybrid_few", "undecided", _is("by_hybrid", "hybrid_few"),
+    _reason("citation_first", "not_yet", _is("by_hybrid", "citation_first"), _OUTER),
+    _reason("inseparable", "not_yet", _is("length", "inseparable")),
+    _reason("surface_open", "not_yet", _is("surface", "open")),
+    _reason("no_texts", "not_yet", _is("surface", "no_texts")),
+    _reason("length_open", "not_yet", _is("length", "open")),
+    _reason("hybrid_few", "not_yet", _is("by_hybrid", "hybrid_few"),
             f"{_SIZE} hybrid groups=hybrid_groups needed=fewest"),
-    _reason("hybrid_open", "undecided", _is("by_hybrid", "hybrid_open"), _OUTER),
-    _reason("hybrid_surface", "undecided", _is("by_hybrid", "hybrid_surface"), f"{_SIZE} hybrid"),
-    _reason("inconsistent", "undecided", lambda e: e.inconsistent, f"{_SIZE} share=main.share.estimate.value n=n_pairs "
+    _reason("hybrid_open", "not_yet", _is("by_hybrid", "hybrid_open"), _OUTER),
+    _reason("hybrid_surface", "not_yet", _is("by_hybrid", "hybrid_surface"), f"{_SIZE} hybrid"),
+    _reason("inconsistent", "not_yet", lambda e: e.inconsistent, f"{_SIZE} share=main.share.estimate.value n=n_pairs "
             "ties=main.share.n_ties balance_interval=main.balance.estimate.interval "
             "balance_level=main.balance.estimate.level p=main.test.p_value against=main.against"),
     Rule("supported", "supported", always, f"{_SIZE} {_MARGIN} share=main.share.estimate.value n=n_pairs "
@@ -213,10 +214,10 @@ LABELLED = Rules("labelled.verdict_", (
     Rule("open", "undecided", lambda e: e.held.outcome == "open",
          f"{_FOLLOWS} order error groups=n_groups needed=held.n_needed"),
     Rule("surface_explains", "refuted", _is("surface", "surface_explains"), f"{_FOLLOWS} order small"),
-    Rule("surface_as_good", "undecided", _is("surface", "surface_as_good"),
+    Rule("surface_as_good", "not_yet", _is("surface", "surface_as_good"),
          f"{_FOLLOWS} order surface=rival.correlation"),
-    Rule("surface_open", "undecided", _is("surface", "open"), f"{_FOLLOWS} order"),
-    Rule("no_texts", "undecided", _is("surface", "no_texts"), f"{_FOLLOWS} order"),
+    Rule("surface_open", "not_yet", _is("surface", "open"), f"{_FOLLOWS} order"),
+    Rule("no_texts", "not_yet", _is("surface", "no_texts"), f"{_FOLLOWS} order"),
     Rule("order", "supported", lambda e: e.size != "size_shown", f"{_FOLLOWS} order size counts"),
     Rule("order_and_size", "supported", always, f"{_FOLLOWS} order margin=margin.value counts "
          "gain=gain.judged.estimate.value gain_interval=gain.judged.estimate.interval"),
@@ -245,12 +246,12 @@ CALIBRATION = Rules("calibration.verdict_", (
     Rule("function", "refuted", lambda e: e.beyond is not None and e.beyond.function,
          f"{_GAIN} share=beyond.share_of_score"),
     Rule("unclear", "undecided", lambda e: e.gain.low <= 0, _GAIN),
-    Rule("few", "undecided", lambda e: e.beyond is None, f"{_GAIN} few"),
+    Rule("few", "not_yet", lambda e: e.beyond is None, f"{_GAIN} few"),
     Rule("error_of_score", "refuted", lambda e: math.isnan(e.beyond.estimate.value), _GAIN),
     Rule("score_alone", "refuted", lambda e: e.beyond.estimate.high < BARELY and not e.beyond.estimate.low > 0,
          _BEYOND),
-    Rule("undecided", "undecided", lambda e: not e.beyond.estimate.low > 0 and e.beyond.units_needed is None, _BEYOND),
-    Rule("undecided_needed", "undecided", lambda e: not e.beyond.estimate.low > 0,
+    Rule("undecided", "not_yet", lambda e: not e.beyond.estimate.low > 0 and e.beyond.units_needed is None, _BEYOND),
+    Rule("undecided_needed", "not_yet", lambda e: not e.beyond.estimate.low > 0,
          f"{_BEYOND} needed=beyond.units_needed"),
     Rule("failed", "undecided", lambda e: e.worst is not None and not e.worst.holds,
          f"{_GAIN} failed=worst.n worst=worst.gain.value worst_interval=worst.gain.interval"),
@@ -262,8 +263,7 @@ CONFORMAL = Rules("conformal.verdict_", (
     Rule("refused", "undecided", lambda e: not e.split, "n needed"),
     Rule("broken", "refuted", lambda e: e.band_low is not None and e.coverage < e.band_low,
          f"{_COVERAGE} interval=low,high"),
-    Rule("holds", "supported", lambda e: e.promise.outcome == "within",
-         f"{_COVERAGE} margin interval=promise.inner"),
+    Rule("holds", "supported", lambda e: e.promise.outcome == "within", f"{_COVERAGE} margin interval=promise.inner"),
     Rule("open", "undecided", always, f"{_COVERAGE} margin interval=low,high needed=more"),
 ))  # fmt: skip
 
@@ -289,7 +289,7 @@ FEW_LABELS = Rules("few_labels.verdict_", (
 _MOVED = ("n=worst.n moved=worst.judged.estimate.value interval=worst.judged.estimate.interval level "
           "margin=margin.value")  # fmt: skip
 REPEATS = Rules("reliability.verdict_", (
-    Rule("cached", "undecided", lambda e: e.all_cached, "n=n_cached"),
+    Rule("cached", "not_yet", lambda e: e.all_cached, "n=n_cached"),
     Rule("repeat_few", "undecided", lambda e: e.least.judged is None, "n=least.n groups=least.n_groups needed=few"),
     Rule("repeat_no_margin", "undecided", lambda e: not e.margin.equivalence, "margin=margin.value"),
     Rule("repeat_constant", "undecided", lambda e: e.constant, "n=least.n"),
@@ -347,7 +347,7 @@ CHECK = Rules("check.verdict_", (
     Rule("no_verdicts", "undecided", lambda e: not e.judged, "judge"),
     Rule("no_labels", "undecided", lambda e: not e.labelled, "judge"),
     Rule("nothing_common", "undecided", lambda e: not e.agreement.n, "judge judged labelled"),
-    Rule("identical", "undecided", lambda e: e.agreement.identical and e.raters == 1, "judge n=agreement.n"),
+    Rule("identical", "not_yet", lambda e: e.agreement.identical and e.raters == 1, "judge n=agreement.n"),
     Rule("constant", "refuted", lambda e: e.agreement.constant, "judge n=agreement.n"),
     Rule("one_class", "undecided", lambda e: e.agreement.one_class, "judge n=agreement.n"),
     Rule("first", "refuted", lambda e: e.takes_first,
@@ -358,15 +358,15 @@ CHECK = Rules("check.verdict_", (
     Rule("coin", "refuted", lambda e: e.estimate.low <= 0 and e.estimate.high < e.least, _AGREES),
     Rule("coin_open", "undecided", lambda e: e.estimate.low <= 0, _AGREES),
     Rule("below", "refuted", lambda e: e.estimate.high < e.least, f"{_AGREES} least default"),
-    Rule("column", "undecided", lambda e: e.rival.outcome == "column", f"{_AGREES} what=rival.what"),
-    Rule("surface", "undecided", lambda e: e.rival.outcome == "as_good", _AGREES),
-    Rule("follows", "undecided", lambda e: e.rival.outcome == "follows", _AGREES),
+    Rule("column", "not_yet", lambda e: e.rival.outcome == "column", f"{_AGREES} what=rival.what"),
+    Rule("surface", "not_yet", lambda e: e.rival.outcome == "as_good", _AGREES),
+    Rule("follows", "not_yet", lambda e: e.rival.outcome == "follows", _AGREES),
     Rule("open", "undecided", lambda e: e.estimate.low <= e.least, f"{_AGREES} least default"),
     Rule("missing", "undecided", lambda e: e.estimate.worst_low <= e.least, "judge agrees missing=agreement.missing"),
-    Rule("order", "undecided", lambda e: e.one_order, _AGREES),
-    Rule("no_texts", "undecided", lambda e: e.rival.outcome == "no_texts", _AGREES),
-    Rule("few_texts", "undecided", lambda e: e.rival.outcome in ("few", "rare"), _AGREES),
-    Rule("reason", "undecided", lambda e: e.reason is not None, f"{_AGREES} reason"),
+    Rule("order", "not_yet", lambda e: e.one_order, _AGREES),
+    Rule("no_texts", "not_yet", lambda e: e.rival.outcome == "no_texts", _AGREES),
+    Rule("few_texts", "not_yet", lambda e: e.rival.outcome in ("few", "rare"), _AGREES),
+    Rule("reason", "not_yet", lambda e: e.reason is not None, f"{_AGREES} reason"),
     Rule("limited", "supported", lambda e: e.limits, "judge agrees limits"),
     Rule("believed", "supported", always, _AGREES),
 ))  # fmt: skip
@@ -403,7 +403,7 @@ GATE = Rules("gate.verdict_", (
 ))  # fmt: skip
 """Does a trust card, or a run, pass a gate (`analyses/gate.py`)? What is void says nothing of the judge at all."""
 
-SEEN = Rules("units.verdict_", (Rule("seen", "undecided", always, "seen texts"),))
+SEEN = Rules("units.verdict_", (Rule("seen", "not_yet", always, "seen texts"),))
 """In place of a verdict that supports a judge by texts that it has seen."""
 FAILED = Rules("units.verdict_", (
     Rule("failed", "undecided", always,

@@ -12,7 +12,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from undogmatic.cli import check, completion, demo, describe, distill, doors, export, gate, init, label, rejudge, score
+from undogmatic.cli import (
+    check,
+    completion,
+    demo,
+    describe,
+    distill,
+    doors,
+    export,
+    gate,
+    init,
+    label,
+    rejudge,
+    report,
+    score,
+)
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.outside import brief, has_halves
 from undogmatic.safety.secrets import know_words
@@ -75,7 +89,23 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="run an experiment (options: undogmatic run --help)", add_help=False)
     measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
     own = [importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door") for path in measured]
-    for door in (check, demo, init, gate, label, export, rejudge, score, describe, distill, *own, doors, completion):
+    doors_of = (
+        check,
+        demo,
+        init,
+        gate,
+        label,
+        export,
+        report,
+        rejudge,
+        score,
+        describe,
+        distill,
+        *own,
+        doors,
+        completion,
+    )
+    for door in doors_of:
         door.add(commands)
     return parser
 

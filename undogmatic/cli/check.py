@@ -30,6 +30,7 @@ READING = {
     "scale": "the scale of the verdicts, e.g. 1-5, or the categories: 'poor<fair<good'",
     "human_scale": "the scale of the labels, where it is another",
     "labels": "how the labelled items were chosen: all, random, by-verdict or probabilities:COLUMN",
+    "sheet": "of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)",
     "choices": "whether a choice numbers the two outputs as given or as shown",
     "passes": "the category that passes",
 }
@@ -50,7 +51,9 @@ def add(commands: Any) -> None:
     """Add the command."""
 
     parser = commands.add_parser("check", help="whether to believe a judge whose verdicts are in a file")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="CSV, JSON Lines, Parquet or XLSX; or another's log")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="CSV, XLSX, ODS, JSON Lines or Parquet; or another's log"
+    )
     parser.add_argument("--against", action="append", metavar="OLD", help="an earlier file: what has changed since?")
     add_reading(parser)
     setting = parser.add_argument_group("what is asked")

@@ -59,7 +59,7 @@ def run(typed: argparse.Namespace) -> None:
     chosen = settings(config)
     with without_keys():
         parts = Recipe(config).build()
-    items = on_scale(build(chosen.dataset, "dataset").load()[: chosen.run.limit], parts.rubric)
+    items = on_scale(build(chosen.dataset, "dataset").load(), parts.rubric)[: chosen.run.limit]
     requests, item = made_first(parts, items[0])
     if item is not None:
         requests += [sent for step in parts.judges for sent in described(parts, step.for_item(item).judge, item)]

@@ -13,7 +13,7 @@ from undogmatic.errors import ConfigError
 def add(commands: Any) -> None:
     """Add the command."""
     distill = commands.add_parser("distill", help="fit a small, fast student to what a judge said in a run or a table")
-    what = "folders of runs, tables of verdicts with texts; and config overrides, e.g. embeddings=mixed"
+    what = "folders of runs, tables of verdicts with texts; and config overrides, e.g. embeddings=e5"
     distill.add_argument("overrides", nargs="+", metavar="RUN|FILE|KEY=VALUE", help=what)
     distill.add_argument("--out", default="student.safetensors", help="where to save it (default: student.safetensors)")
     distill.add_argument("--judge", help="whose scores, where there are several judges")

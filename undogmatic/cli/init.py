@@ -84,6 +84,7 @@ def _init(typed: argparse.Namespace) -> None:
     made = _files(rubric, typed.language, conf, table, words)
     if typed.data is None:
         made[table] = _rows(rubric, typed.language)
+        made[conf / "experiment" / f"{rubric.name}.yaml"] += words.text("init.made_up", name=rubric.name)
     if place.folder is None:
         made[Path("undogmatic.toml")] = words.text("init.project")
     if (there := [str(path) for path in made if path.exists()]) and not typed.force:

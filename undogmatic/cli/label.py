@@ -14,7 +14,7 @@ from undogmatic.safety.outside import brief, visible
 def add(commands: Any) -> None:
     """Add the command."""
     label = commands.add_parser("label", help="label the items of a file in the browser, blind to what the judge said")
-    label.add_argument("file", metavar="FILE", help="the table with the texts (CSV, JSON Lines, JSON, Parquet, XLSX)")
+    label.add_argument("file", metavar="FILE", help="the table with the texts (CSV, XLSX, ODS, JSON Lines, Parquet)")
     label.add_argument(
         "--scale", help="1-5, 0..100 (any number between), bad<ok<good or pass,fail (default: pass,fail)"
     )

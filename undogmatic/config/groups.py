@@ -151,10 +151,14 @@ def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
         raise ConfigError(f"`{key}` is {name!r}, whose file cannot be used: {str(error).splitlines()[0]}.") from None
 
 
-def plain(group: str, name: str, key: str, composed: bool = False) -> dict[str, Any]:
-    """`named` where no config is at hand, in the folders last searched; its references stay as they are written. With
-    `composed` it is what the file itself says, also of one with a `defaults` list."""
-    return OmegaConf.to_container(_loaded(group, name, key, _latest, composed))  # type: ignore[return-value]
+def plain(group: str, name: str, key: str) -> dict[str, Any]:
+    """`named` where no config is at hand, in the folders last searched; its references stay as they are written."""
+    return OmegaConf.to_container(_loaded(group, name, key, _latest))  # type: ignore[return-value]
+
+
+def file_of(group: str, name: str) -> Path:
+    """The file of an option, in the folders last searched or in conf/."""
+    return next(source._file(f"{group}/{name}") for source in _sources(_latest) if source.is_config(f"{group}/{name}"))
 
 
 def language_of_prompt(*, _parent_: Any) -> str:

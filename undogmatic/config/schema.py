@@ -18,15 +18,16 @@ from pydantic.errors import PydanticUserError
 from undogmatic.config import groups
 from undogmatic.config.build import Settings, _parameters, resolve
 from undogmatic.config.compose import opened
+from undogmatic.config.project import folders
 from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import YAML_BYTES, read_text
-from undogmatic.safety.paths import conf_folder
 
 WHOLE = ("experiment", "arm")  # groups whose files set keys of the whole config
 OF_A_JUDGE = ("prompt", "model", "readout")  # that a judge may have of its own, beside its words
 SUPPLIED = ("Asker", "Readout", "Rubric", "Prompt")  # what a run hands to a constructor, so that it is no key
 REFERENCE = {"type": "string", "pattern": r"^(\$\{.*|\?\?\?)$"}
 PACKAGES = {"type": "array", "description": "Files of groups that this one begins with."}
+_TARGET = re.compile(r"^_target_: *[\"']?([\w.]+\.\w+)", re.MULTILINE)
 _BESIDE = re.compile(r"^ *(\w+): *[^#\n]*# +(.+)$", re.MULTILINE)
 _ARGUMENT = re.compile(r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8,}.+)*)", re.MULTILINE)
 
@@ -39,6 +40,7 @@ def every_group() -> list[str]:
 def schema(group: str) -> dict[str, Any]:
     """The JSON Schema of a file in `conf/GROUP/`. Raises ConfigError for a group that does not exist."""
     with opened():
+        groups.search([str(folder) for folder in folders()])
         if group not in (known := every_group()):
             raise ConfigError(f"there is no group {group!r}. Groups: {', '.join(known)}.")
         made = _whole(known) if group in WHOLE else _of_classes(group)
@@ -60,12 +62,9 @@ def _targets(group: str) -> dict[str, dict[str, str]]:
     """The classes that the files of a group build, by their dotted names, with what the files' comments say of keys."""
     found: dict[str, dict[str, str]] = {}
     for name in _options(group):
-        target = groups.plain(group, name, group, composed=True).get("_target_")
-        if not isinstance(target, str) or "." not in target:
-            continue
-        file = conf_folder() / group / f"{name}.yaml"
-        told = dict(_BESIDE.findall(read_text(file, YAML_BYTES))) if file.is_file() else {}
-        found[target] = told | found.get(target, {})
+        text = read_text(groups.file_of(group, name), YAML_BYTES)
+        if target := _TARGET.search(text):  # none where the file goes on from another
+            found[target[1]] = dict(_BESIDE.findall(text)) | found.get(target[1], {})
     return found
 
 

@@ -43,6 +43,7 @@ class TableOptions(Record):
             where two outputs are compared; of items several, separated by commas; or the name of one criterion.
         kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories "bad<ok<good".
         labels: How the labelled items were chosen: unknown, all, random, by-verdict, probabilities:COLUMN.
+        sheet: Of a workbook: the sheet, a range or both.
         choices: Whether a pairwise choice numbers outputs in the given order or as they were shown.
         passes: Which category is "pass".
     """
@@ -63,6 +64,7 @@ class TableOptions(Record):
     scale: str | None = None
     human_scale: str | None = None
     labels: str = "unknown"
+    sheet: str | None = None
     choices: Literal["given", "shown"] | None = None
     passes: str | None = None
 

@@ -65,7 +65,7 @@ def read_table(
     if not given:
         raise ConfigError("no file is named; name a table of verdicts.")
     selection, probability = _selection(options.labels)
-    return _Builder([read_frame(source) for source in given], options, selection, probability).table()
+    return _Builder([read_frame(source, options.sheet) for source in given], options, selection, probability).table()
 
 
 def _selection(labels: str) -> tuple[Selection, str | None]:

@@ -27,7 +27,8 @@ class Taken(NamedTuple):
 def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
     """Fill the prompt with `prompt.examples` rows of the run's dataset; without that key it stays as it is. The same
     rows give the same examples, wherever they stand in the file. Raises ConfigError and DataError with the way out."""
-    if prompt.examples is None or prompt.language not in rubric.wordings:  # the second is told by `Prompt.check`
+    fits = prompt.language in rubric.wordings and prompt.rubric in (None, rubric.name)
+    if prompt.examples is None or not fits:  # `Prompt.check` says what does not fit
         return Taken(prompt)
     if prompt.demonstrations or prompt.brings_program:
         what = f"`prompt.examples` is {prompt.examples}, and prompt={prompt.id} brings examples of its own"

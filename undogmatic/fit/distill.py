@@ -55,7 +55,7 @@ def distil(sources: Sequence[str], out: Path, overrides: Sequence[str], judge: s
     if out.suffix != ".safetensors":
         raise ConfigError(f"`--out` is '{out}'; a student is a .safetensors file.")
     files.check_writable(out)  # before anything is read at length
-    default = [] if any(word.startswith("embeddings=") for word in overrides) else ["embeddings=e5"]
+    default = [] if any(word.startswith("embeddings=") for word in overrides) else ["embeddings=shallow"]
     chosen = settings(compose_config([*default, *overrides]))
     tracker = build(chosen.tracking, "tracking")
     tracker.check()

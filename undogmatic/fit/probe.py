@@ -41,7 +41,14 @@ DOUBT = 2.0  # taken from the log odds that a piece belongs to the text
 Read = TypeVar("Read")
 
 
-def fit_regression(features: np.ndarray, labels: np.ndarray, copies: np.ndarray | None = None) -> Regression:
+def fit_regression(
+    features: np.ndarray,
+    labels: np.ndarray,
+    copies: np.ndarray | None = None,
+    penalty: float = PENALTY,
+    components: int = COMPONENTS,
+    divisors: np.ndarray | float = 1.0,
+) -> Regression:
     """Kernel ridge regression of "the label lies above the threshold", for thresholds at the labels' quantiles.
 
     Thresholds, because labels crowd at both ends of a scale: squared error on the scale itself would spend the model on
@@ -52,38 +59,43 @@ def fit_regression(features: np.ndarray, labels: np.ndarray, copies: np.ndarray 
         labels: Shape (n,).
         copies: Features of a copy of each text with other text put into it, shape (n, n_features), fitted with the same
             labels.
+        penalty: Added to the kernel's diagonal, whose entries are 1.
+        components: How many main directions.
+        divisors: The standardised features are divided by these, shape (n_features,): where two families of features
+            are to count alike, by the root of how many each has.
     """
     if copies is not None:
         features, labels = np.vstack([features, copies]), np.tile(labels, 2)
     features = np.asarray(features, dtype=np.float64)
     n = len(features)
-    mean, scale = features.mean(axis=0), features.std(axis=0) + 1e-6
+    mean, scale = features.mean(axis=0), (features.std(axis=0) + 1e-6) * divisors
     standard = (features - mean) / scale
     # Directions from the Gram matrix: there are fewer texts than features.
-    values, vectors = linalg.eigh(standard @ standard.T, subset_by_index=(max(0, n - COMPONENTS), n - 1))
+    values, vectors = linalg.eigh(standard @ standard.T, subset_by_index=(max(0, n - components), n - 1))
     kept = [k for k in np.argsort(-values) if values[k] > 1e-8 * values[-1]]
-    components = (vectors[:, kept] / np.sqrt(values[kept])).T @ standard
+    directions = (vectors[:, kept] / np.sqrt(values[kept])).T @ standard
     # Rounded before the weights are fitted, so that the weights belong to what the file holds.
-    components = components.astype(np.float16)
-    supports = (standard @ components.astype(np.float64).T).astype(np.float16)
+    directions = directions.astype(np.float16)
+    supports = (standard @ directions.astype(np.float64).T).astype(np.float16)
     rows = supports.astype(np.float64)
     decay = DECAY / float((rows**2).sum(axis=1).mean())
     places = (np.arange(THRESHOLDS) + 0.5) / THRESHOLDS
     above = (labels[:, None] > np.quantile(labels, places, method="inverted_cdf")).astype(np.float64)
     bias = above.mean(axis=0)
-    dual = np.linalg.solve(kernel(rows, rows, decay) + PENALTY * np.eye(n), above - bias)
-    return Regression(mean, scale, components, supports, dual, bias, np.array([decay]), np.array([STEEPNESS]))
+    dual = np.linalg.solve(kernel(rows, rows, decay) + penalty * np.eye(n), above - bias)
+    return Regression(mean, scale, directions, supports, dual, bias, np.array([decay]), np.array([STEEPNESS]))
 
 
 def held_out_raw(
-    features: np.ndarray, labels: np.ndarray, folds: np.ndarray, copies: np.ndarray | None = None
+    features: np.ndarray, labels: np.ndarray, folds: np.ndarray, copies: np.ndarray | None = None, **options: Any
 ) -> np.ndarray:
-    """Raw score of every text by a fit (`fit_regression`) that has not seen its fold, nor the copies of its texts;
-    `folds` has one code per text, shape (n,)."""
+    """Raw score of every text by a fit (`fit_regression`, which has the options) that has not seen its fold, nor the
+    copies of its texts; `folds` has one code per text, shape (n,)."""
     raw = np.empty(len(labels))
     for fold in np.unique(folds):
         inside = folds == fold
-        fitted = fit_regression(features[~inside], labels[~inside], None if copies is None else copies[~inside])
+        beside = None if copies is None else copies[~inside]
+        fitted = fit_regression(features[~inside], labels[~inside], beside, **options)
         raw[inside] = fitted.raw(features[inside])
     return raw
 

@@ -17,7 +17,7 @@ from scipy import linalg, stats
 
 from undogmatic.analyses.independence import groups_of
 from undogmatic.errors import DataError
-from undogmatic.fit.probe import COVERAGE, PENALTY, calibrate, fit_regression, fold_codes, held_out, held_out_raw
+from undogmatic.fit.probe import COVERAGE, calibrate, fit_regression, fold_codes, held_out, held_out_raw
 from undogmatic.models.distilled import FORMAT, About, Linear, Student
 from undogmatic.models.embeddings import Embeddings
 from undogmatic.models.fitted import Regression, rubric_digest
@@ -29,6 +29,8 @@ Method = Literal["ridge", "elastic net", "kernel ridge"]
 LEAST = 50
 LEAST_LABELS = 50
 """So many labels by people are needed for intervals that cover people's labels; with fewer they cover the teacher."""
+KERNEL_PENALTY, KERNEL_DIRECTIONS = 0.1, 1024
+"""Of kernel ridge. Runs of letters lie in many directions: with 256 of them their student is worse."""
 DIRECTIONS = 384
 """Main directions of the embeddings that are fitted on; of 2,900 numbers these lose nothing (benchmarks/distill.py)."""
 RIDGE = tuple(np.logspace(-3, 2, 11).tolist())
@@ -101,18 +103,20 @@ def fit_student(
         for item, name in zip(lesson.items, names, strict=True)
     ]
     folds, how, _ = fold_codes(own)
+    divisors = alike(embeddings.widths(lesson.texts[0]))
     people = lesson.labels if np.isfinite(lesson.labels).sum() >= LEAST_LABELS else None
     ends = lesson.rubric.minimum, lesson.rubric.maximum
     with threadpool_limits(1):  # sums in another order give other last bits, and a file should be reproducible
         others = [folds != fold for fold in np.unique(folds)]
         votes = list(methods)
         if len(methods) > 1:
-            votes = [choose(vectors[kept], lesson.scores[kept], folds[kept], methods)[0] for kept in others]
+            votes = [choose(vectors[kept], lesson.scores[kept], folds[kept], methods, divisors)[0] for kept in others]
         method = max(dict.fromkeys(votes), key=votes.count)
         raw = np.empty(len(vectors))
         for kept in others:
-            raw[~kept] = learn(vectors[kept], lesson.scores[kept], folds[kept], method)[0].raw(vectors[~kept])
-        regression, penalty = learn(vectors, lesson.scores, folds, method)
+            learnt, _ = learn(vectors[kept], lesson.scores[kept], folds[kept], method, divisors)
+            raw[~kept] = learnt.raw(vectors[~kept])
+        regression, penalty = learn(vectors, lesson.scores, folds, method, divisors)
     scores, (low, high) = held_out(raw, lesson.scores, folds, ends, people)
     about = About(
         format=FORMAT,
@@ -140,15 +144,24 @@ def fit_student(
     return Fit(student, lesson, names, scores, np.stack([low, high]))
 
 
-def choose(vectors: Array, scores: Array, folds: Index, methods: Sequence[Method]) -> tuple[Method, float]:
+def alike(widths: Sequence[int]) -> Array:
+    """What the standardised numbers of a vector are divided by, so that embeddings side by side count alike, however
+    many numbers each of them has. Shape (width,)."""
+    each = np.repeat(widths, widths)
+    return np.asarray(np.sqrt(each / np.mean(widths)))
+
+
+def choose(
+    vectors: Array, scores: Array, folds: Index, methods: Sequence[Method], divisors: Array | float = 1.0
+) -> tuple[Method, float]:
     """Kind and penalty by which texts are ordered best when their fold is left out: the highest rank correlation with
     their scores. Vectors of shape (n, width); one code per text in `folds`, some of which are left out together."""
     folds = np.unique(folds, return_inverse=True)[1] % MOST_FOLDS
-    mean, to_rows = _directions(vectors)
+    mean, to_rows = _directions(vectors, divisors)
     rows, told = (vectors - mean) @ to_rows, dict[tuple[Method, float], Array]()
     for method in methods:
         if method == "kernel ridge":
-            told[method, PENALTY] = held_out_raw(vectors, scores, folds)
+            told[method, KERNEL_PENALTY] = held_out_raw(vectors, scores, folds, **_kernel(divisors))
             continue
         found = np.empty((len(scores), len(PENALTIES[method])))
         for fold in np.unique(folds):
@@ -162,15 +175,21 @@ def choose(vectors: Array, scores: Array, folds: Index, methods: Sequence[Method
     return list(told)[int(np.argmax(orders))]
 
 
-def learn(vectors: Array, scores: Array, folds: Index, method: Method) -> tuple[Linear | Regression, float]:
+def learn(
+    vectors: Array, scores: Array, folds: Index, method: Method, divisors: Array | float = 1.0
+) -> tuple[Linear | Regression, float]:
     """The regression of this kind, and its penalty, chosen by `choose`."""
     if method == "kernel ridge":
-        return fit_regression(vectors, scores), PENALTY
-    penalty = choose(vectors, scores, folds, [method])[1]
-    mean, to_rows = _directions(vectors)
+        return fit_regression(vectors, scores, **_kernel(divisors)), KERNEL_PENALTY
+    penalty = choose(vectors, scores, folds, [method], divisors)[1]
+    mean, to_rows = _directions(vectors, divisors)
     (found,) = solve((vectors - mean) @ to_rows, scores, method, [penalty])
     weights = to_rows @ found[:-1]
     return Linear(weights, np.array([found[-1] - mean @ weights])), penalty
+
+
+def _kernel(divisors: Array | float) -> dict[str, Any]:
+    return {"penalty": KERNEL_PENALTY, "components": KERNEL_DIRECTIONS, "divisors": divisors}
 
 
 def solve(rows: Array, scores: Array, method: Method, penalties: Sequence[float]) -> Array:
@@ -192,10 +211,10 @@ def solve(rows: Array, scores: Array, method: Method, penalties: Sequence[float]
     return np.column_stack([weights, centre - weights @ middle])
 
 
-def _directions(vectors: Array) -> tuple[Array, Array]:
+def _directions(vectors: Array, divisors: Array | float) -> tuple[Array, Array]:
     """The mean of vectors, and the matrix that brings a vector less this mean into main directions, standardised first:
     shapes (width,) and (width, n_directions). Nothing is known of scores here, so nothing of them can leak."""
-    mean, scale = vectors.mean(axis=0), vectors.std(axis=0) + 1e-9
+    mean, scale = vectors.mean(axis=0), (vectors.std(axis=0) + 1e-9) * divisors
     standard = (vectors - mean) / scale
     n, width = standard.shape
     product = standard @ standard.T if n < width else standard.T @ standard

@@ -76,14 +76,23 @@ class Embeddings(Model):
                 self._kept.update(self._found(new))
             return np.stack([self._kept[text] for text in texts])
 
+    def widths(self, text: str) -> list[int]:
+        """How many numbers of a vector belong together: all, or those of each of several embeddings side by side."""
+        return [self.vectors([text]).shape[1]]
+
     def _found(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The vectors of texts that are not in memory: from the cache, and read where it has none."""
         if (cache := self.cache) is None:
             return dict(zip(texts, self.read(texts), strict=True))
         own = self.digest
         keys = {text: hashlib.sha256(f"vector {own} {text}".encode()).hexdigest() for text in texts}
-        held = {text: cache.get(key, _vector) for text, key in keys.items()}
-        found = {text: _vector(reply.data) for text, reply in held.items() if reply is not None}
+        found: dict[str, NDArray[np.float32]] = {}
+
+        def keep(text: str, data: Any) -> None:
+            found[text] = _vector(data)
+
+        for text, key in keys.items():
+            cache.get(key, functools.partial(keep, text))
         lacking = [text for text in texts if text not in found]
         for start in range(0, len(lacking), AT_ONCE):
             some = lacking[start : start + AT_ONCE]
@@ -293,6 +302,9 @@ class MixedEmbeddings(Embeddings):
     def connect(self, gateway: Gateway) -> None:
         for part in self.parts:
             part.connect(gateway)
+
+    def widths(self, text: str) -> list[int]:
+        return [width for part in self.parts for width in part.widths(text)]
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return _unit(np.hstack([part.vectors(texts) for part in self.parts]))

@@ -128,9 +128,9 @@ class Llama:
         states, or the tokens do not fit the context."""
         names = [f"l_out-{block - 1}" for block in blocks]
         self._wanted, self._last = dict.fromkeys(names), f"l_out-{max(blocks) - 1}"
-        self._c.llama_memory_clear(self._memory, True)
-        try:
-            status = self._decode(tokens, every=True)
+        self._c.llama_memory_clear(self._memory, False)
+        try:  # asked for every token's output, which only the last block needs, llama.cpp lays out 110 MB of logits
+            status = self._decode(tokens, every=max(blocks) == self.blocks)
             states = [rows for name in names if (rows := self._wanted[name]) is not None and len(rows) == len(tokens)]
         finally:  # or the next pass would end where this one should have
             self._wanted, self._last = {}, ""

@@ -100,7 +100,8 @@ def check_examples(model: Model, prompt: Prompt, rubric: Rubric, what: str) -> N
     if not model.base or prompt.shown():
         return
     nodes = ((name, groups.plain("prompt", name, "prompt")) for name in groups.options("prompt"))
-    shows = [(name, node) for name, node in nodes if node.get("demonstrations") or node.get("shipped")]
+    shown = ("demonstrations", "shipped", "examples")
+    shows = [(name, node) for name, node in nodes if any(node.get(key) for key in shown)]
     fit = [f"prompt={name}" for name, node in shows if node.get("rubric") in (None, rubric.name)]
     advice = f"use one with examples for this rubric ({', '.join(fit[:3])})"
     if not fit:

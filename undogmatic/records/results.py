@@ -17,13 +17,23 @@ Standing = Literal["supported", "refuted", "undecided"]
 """The claim holds, it is shown not to hold (or not to hold by itself), or these data cannot tell."""
 STANDINGS: tuple[Standing, ...] = ("refuted", "undecided", "supported")  # the worst first
 
+Leaves = Literal["supported", "refuted", "undecided", "not_yet"]
+"""A standing; "not_yet" is undecided because another explanation is not excluded, or a needed condition not shown."""
+Answer = Literal["yes", "not_yet", "no", "undecided"]
+ANSWERS: Mapping[str | None, Answer | None] = {
+    "supported": "yes", "refuted": "no", "not_yet": "not_yet", "undecided": "undecided", None: None
+}  # fmt: skip
+"""A verdict in one word, by how it leaves the claim."""
+
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of the report: the key of its wording (see `undogmatic.records.wordings`) and the values for it."""
+    """A sentence of the report: the key of its wording (see `undogmatic.records.wordings`) and the values for it. That
+    of a verdict has its `answer` in one word, which `analyses/ruling.py` decides."""
 
     key: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    answer: Answer | None = None
 
 
 @dataclass(frozen=True)

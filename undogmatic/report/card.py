@@ -77,7 +77,7 @@ def _card(
         criterion=each.criterion,
         use=stated or derived,
         standing=each.standing,
-        answer=words.say(each.verdict),
+        answer=words.answered(each.verdict),
         rival=words.say(each.rival),
         figures=each.told.figures,
         limits=tuple(dict.fromkeys(words.say(n.finding) for n in notes if n.weight <= Weight.LIMITS)),

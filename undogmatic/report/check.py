@@ -65,7 +65,7 @@ def sentences(told: Told, words: Words, of: JudgeCheck | None = None) -> Sentenc
 def first_line(result: CheckResult, words: Words) -> str:
     """The answer: that of the judge, or how many of several may be believed."""
     if len(result.judges) == 1:
-        return words.say(result.judges[0].verdict)
+        return words.answered(result.judges[0].verdict)
     counts = {standing: sum(each.standing == standing for each in result.judges) for standing in STANDINGS}
     return words.text("checked.several" if result.judges else "checked.none", n=len(result.judges), **counts)
 
@@ -212,7 +212,7 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
     for number, each in enumerate(result.judges):
         if several:
             yield Heading(name_of(result.table, each.judge, each.criterion))
-            yield Paragraph(words.say(each.verdict), "verdict")
+            yield Paragraph(words.answered(each.verdict), "verdict")
         yield Paragraph(words.say(each.rival))
         before = f"{number}_" if several else ""
         yield from _told(each.told, words, folder, before, level=3 if several else 2, of=each)
@@ -277,7 +277,7 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
 
     judges = [
         {"judge": each.judge, "criterion": each.criterion, "standing": each.standing, "key": each.verdict.key}
-        | {"answer": words.say(each.verdict), "rival": words.say(each.rival), "n": each.n, "groups": each.groups}
+        | {"answer": words.answered(each.verdict), "rival": words.say(each.rival), "n": each.n, "groups": each.groups}
         | ({} if each.settle is None else {"settle": words.say(each.settle)})
         | told(each.told)
         for each in result.judges

@@ -1,29 +1,25 @@
 """Composes the report of a run in reading order: verdict, what was run, notes, results, texts, prompt, repetition."""
 
-import itertools
-import shlex
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from undogmatic.analyses.improvement import AFTER
-from undogmatic.analyses.plan import NAME as PLAN
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult, FigureData
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED
 from undogmatic.records.wordings import FALLBACK
-from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Quote, Table, save
+from undogmatic.report.answers import answers, command, exploratory, typed
+from undogmatic.report.document import Block, Bullets, Code, Document, Fold, Heading, Paragraph, Quote, Table, save
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import Words, missing
 from undogmatic.report.workbench import bench_of, names_of
-from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
@@ -40,7 +36,7 @@ def write(run: FinishedRun) -> None:
     words = Words.of(run)
     date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
     lead = words.text("common.lead", name=run.name, date=date)
-    parts = (_verdict, what_was_run, scale, _notes, _results, _bench, items, prompt, licences, repeat)
+    parts = (_verdict, scale, _notes, _results, _bench, items, _made)
     blocks = [block for part in parts for block in part(run, words)]
     foot, contents, names = words.text("bench.foot"), words.text("bench.contents"), names_of(run.items)
     save(Document(words.language, title(run, words), lead, blocks, foot, contents, names), run.folder)
@@ -50,17 +46,6 @@ def title(run: FinishedRun, words: Words) -> str:
     """The run's question: that of its first analysis with one (`<analysis>.question`), else a general one."""
     keys = (f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None)
     return words.text(next(keys, "common.question"), model=run.choices["model"], rubric=run.rubric.name)
-
-
-def verdicts(run: FinishedRun, words: Words) -> list[str]:
-    """The verdict sentence of every analysis that gives one; one sentence if none does."""
-    sentences = []
-    for result in run.results:
-        if result.verdict is not None:
-            before = f"{result.part}: " if result.part else ""
-            after = f" {words.text('common.exploratory')}" if _exploratory(result, run) else ""
-            sentences.append(f"{before}{words.say(result.verdict)}{after}")
-    return sentences or [words.text("common.no_verdict")]
 
 
 def asking_notes(run: FinishedRun, words: Words) -> list[str]:
@@ -113,27 +98,42 @@ def order_notes(run: FinishedRun, words: Words) -> list[str]:
     return notes
 
 
+def repeated(run: FinishedRun, words: Words) -> list[str]:
+    """How the scores compare with those of an earlier run, where there is one and nobody else made them."""
+    scores = run.repeatability
+    if run.elsewhere or scores.identical is None:
+        return []
+    key = "repeat_identical" if scores.identical else "repeat_differs"
+    return [words.text(f"common.note.{key}", earlier=str(scores.earlier), difference=scores.max_difference)]
+
+
 def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
     """How the scores compare with an earlier run, what the cache answered, and whether the readout samples; nothing of
     scores that were made elsewhere."""
     if run.elsewhere:
         return []
-    scores = run.repeatability
-    key = "first" if scores.identical is None else "identical" if scores.identical else "differs"
-    notes = [words.text(f"common.note.repeat_{key}", earlier=str(scores.earlier), difference=scores.max_difference)]
-    notes.append(words.text(f"common.note.repeat_{'cached' if scores.cached > 0 else 'fresh'}", cached=scores.cached))
-    return [*notes, words.text("common.note.deterministic" if scores.deterministic else "common.note.sampled")]
+    scores, text = run.repeatability, words.text
+    notes = repeated(run, words) or [text("common.note.repeat_first")]
+    notes.append(text(f"common.note.repeat_{'cached' if scores.cached > 0 else 'fresh'}", cached=scores.cached))
+    return [*notes, text("common.note.deterministic" if scores.deterministic else "common.note.sampled")]
 
 
 def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
-    yield Heading(words.text("common.verdict"))
-    for sentence in verdicts(run, words):
-        yield Paragraph(sentence, "verdict")
+    for said in answers(run, words) or [words.text("common.no_verdict")]:
+        yield Paragraph(said, "verdict") if isinstance(said, str) else said
     if (counts := counted(run, words))["failed"]:
         yield Paragraph(words.text("common.failures_alert", **counts), "alert")
+    if first := _first_figure(run):
+        yield from pictures([first[1]], words, first[0].name, run.rubric, run.folder, first[0].full(""))
     if keys := key_figures(run.results, words):
         yield Heading(words.text("common.headline_title"), level=3)
         yield keys
+
+
+def _first_figure(run: FinishedRun) -> tuple[AnalysisResult, FigureData] | None:
+    """The picture under the verdict: the first of the first analysis with a verdict that draws one."""
+    drawing = [result for result in run.results if result.figures and result.verdict is not None]
+    return (drawing[0], drawing[0].figures[0]) if drawing else None
 
 
 def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -162,12 +162,14 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
     for result in run.results:
         heading = words.find(f"{result.name}.title") or result.name
         heading = f"{heading}: {result.part}" if result.part else heading
-        yield Heading(words.text("common.exploratory_title", title=heading) if _exploratory(result, run) else heading)
+        yield Heading(words.text("common.exploratory_title", title=heading) if exploratory(result, run) else heading)
         if result.verdict is not None and several:
-            yield Paragraph(words.say(result.verdict))
+            yield Paragraph(words.answered(result.verdict))
         if result.findings:
             yield Bullets([words.say(finding) for finding in result.findings])
-        yield from pictures(result.figures, words, result.name, run.rubric, run.folder, result.full(""))
+        first = _first_figure(run)
+        below = [figure for figure in result.figures if first is None or figure is not first[1]]
+        yield from pictures(below, words, result.name, run.rubric, run.folder, result.full(""))
         for name, frame in result.tables.items():
             yield from frame_blocks(frame, words, result.name, name, run.folder, result.full(""))
     if not any(result.figures for result in run.results):
@@ -177,10 +179,6 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
         groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
         drawn = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
         yield from pictures([drawn] if groups else [], words, "common", run.rubric, run.folder)
-
-
-def _exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
-    return run.settings.planned and result.name != PLAN
 
 
 def counted(run: FinishedRun, words: Words) -> dict[str, Any]:
@@ -367,32 +365,17 @@ def licences(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 
 def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """The command that repeats the run: as Hydra noted it, without `run.resume`, or made from the choices."""
-    noted = RunFolder(run.folder)
-    if exact := noted.has(OVERRIDES):
-        overrides = [*folders_of(noted, HYDRA), *noted.overrides]
-    else:
-        asked: dict[str, Any] = {k: v for k, v in run.choices.items() if k != "experiment"}
-        asked |= {"readout": "auto"} if run.settings.automatic else {}
-        asked |= {"seed": run.settings.seed, "report.language": run.language, "run.repeats": run.settings.repeats}
-        asked |= {} if run.settings.limit is None else {"run.limit": run.settings.limit}
-        overrides = [f"{k}={v}" for k, v in asked.items()]
+    """The command that repeats the run: as Hydra noted it, or made from the choices."""
+    overrides, exact = typed(run)
     yield Heading(words.text("common.repeat_title"))
     yield Paragraph(words.text("common.repeat_exact" if exact else "common.repeat_from_choices"))
     yield Code(command(overrides))
     yield Paragraph(words.text("common.repeat_files"), "small")
 
 
-def folders_of(folder: RunFolder, name: str) -> list[str]:
-    """The words that named further folders of config on the command line, from what Hydra noted of itself."""
-    keys = (("runtime", "config_sources"), ("overrides", "hydra"))
-    sources, typed = (known if isinstance(known := folder.noted(name, "hydra", *key), list) else [] for key in keys)
-    typed_sources = [s for s in sources if isinstance(s, dict) and s.get("provider") == "command-line"]
-    named = [("--config-dir", str(as_typed(Path(str(source.get("path")))))) for source in typed_sources]
-    searched = [str(o) for o in typed if str(o).lstrip("+").startswith("hydra.searchpath=")]
-    return [*itertools.chain.from_iterable(named), *searched]
-
-
-def command(overrides: Sequence[str]) -> str:
-    """The shell command with these overrides."""
-    return " ".join(["python -m undogmatic.run", *(shlex.quote(o) for o in overrides)])
+def _made(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """Where the numbers come from, folded: what was run with its versions and hashes, prompt, licences, command."""
+    yield Fold(words.text("common.made_title"))
+    for part in (what_was_run, prompt, licences, repeat):
+        yield from part(run, words)
+    yield Fold()

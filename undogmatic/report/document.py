@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from undogmatic.records.results import Answer
 from undogmatic.safety import files
 from undogmatic.safety.outside import read_text, visible
 
@@ -33,6 +34,34 @@ class Paragraph(NamedTuple):
 
     text: str
     tone: str = "plain"
+
+
+MARKS: Mapping[Answer, str] = {"yes": "✓", "not_yet": "◐", "no": "✗", "undecided": "?"}
+"""The shape of each answer, for readers and screens without colour."""
+
+
+class Answered(NamedTuple):
+    """A verdict: its answer and that in a word, its sentence, what stands below it, and which of several it is."""
+
+    answer: Answer
+    word: str
+    text: str
+    below: Sequence[str] = ()
+    about: str = ""
+
+    @property
+    def mark(self) -> str:
+        """The shape of the answer."""
+        return MARKS[self.answer]
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.word}. {self.text}" if self.about else f"{self.word}. {self.text}"
+
+
+class Fold(NamedTuple):
+    """Where a part begins that is folded under its title; without a title, where it ends."""
+
+    text: str = ""
 
 
 class Bullets(NamedTuple):
@@ -89,7 +118,7 @@ class Bench(NamedTuple):
     elsewhere: str  # a sentence in its place where there is no such table
 
 
-Block = Heading | Paragraph | Bullets | Table | Picture | Quote | Code | Bench
+Block = Heading | Answered | Fold | Paragraph | Bullets | Table | Picture | Quote | Code | Bench
 
 
 class Document(NamedTuple):

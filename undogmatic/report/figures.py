@@ -7,7 +7,8 @@ in `data`. `kind` is the name of one of the functions below that are listed in D
 
 `?` marks an optional key. Lists may be arrays, numbers are plain floats in the unit of the axis. `low` and `high` are
 ends of intervals, not lengths of whiskers. Every kind also takes `limits?: (low, high)`, the ends of the axis of
-scores. A NaN in `matrix`, `low` or `high` is drawn as nothing; elsewhere analyses leave failed items out.
+scores; kinds with a mark per item or pair take `ids?: list[str]`, its name in the order of the marks, by which the page
+leads to its row. A NaN in `matrix`, `low` or `high` is drawn as nothing; elsewhere analyses leave failed items out.
 
 Axis labels and names (`*_label`, `label`, groups, labels, rows, columns, left, right) are words such as "score",
 "control" or "ab.mean_difference": `report.words.Words` translates them (`<analysis>.names`, the dataset's `names`,
@@ -16,6 +17,7 @@ Axis labels and names (`*_label`, `label`, groups, labels, rows, columns, left, 
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
@@ -46,12 +48,15 @@ INK = "#222222"
 SCORES = ("score", "raw_score", "label")
 WIDTH = 7.2  # inches, 1080 pixels
 MANY = 500  # More lines than these are drawn fainter
+MOST_MARKS = 1000  # that lead to their items; of more, every second, third, ...
 _LONGEST_NAME = 56
 
 
-def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, path: Path) -> None:
-    """Draw `figure` as a PNG at `path`; the rubric's scale bounds the axes of scores. Raises ValueError for an unknown
-    kind and for a key that `data` lacks."""
+def draw(
+    figure: FigureData, words: Words, section: str, rubric: Rubric | None, path: Path
+) -> tuple[tuple[int, int], list[tuple[int, int, str]]]:
+    """Draw `figure` as a PNG at `path`; the rubric's scale bounds the axes of scores. Returns its size, and where on it
+    is which item, in pixels. Raises ValueError for an unknown kind and for a key that `data` lacks."""
     if figure.kind not in KINDS:
         raise ValueError(f"figure {figure.name!r} has kind {figure.kind!r}; there are: {', '.join(KINDS)}")
     try:
@@ -63,6 +68,10 @@ def draw(figure: FigureData, words: Words, section: str, rubric: Rubric | None, 
     layout.execute(pen.drawn)
     pen.drawn.set_layout_engine(None)  # else all is laid out once more
     write_bytes(path, as_png(pen.drawn))
+    width, height = round(pen.drawn.bbox.width), round(pen.drawn.bbox.height)
+    few = pen.marks[:: 1 + len(pen.marks) // MOST_MARKS]
+    places = [(ax.transData.transform((x, y)), name) for ax, x, y, name in few]
+    return (width, height), [(round(x), round(height - y), name) for (x, y), name in places]
 
 
 def pictures(
@@ -79,8 +88,8 @@ def pictures(
         if size(figure) == 0:
             yield Paragraph(words.text("figures.empty", name=figure.name), "small")
         else:
-            draw(figure, words, section, rubric, folder / link)
-            yield Picture(folder / link, link, caption(figure, words, section))
+            shown = draw(figure, words, section, rubric, folder / link)
+            yield Picture(folder / link, link, caption(figure, words, section), *shown)
 
 
 def as_png(figure: Figure) -> bytes:
@@ -138,6 +147,7 @@ class Pen:
 
     def __init__(self, words: Words, section: str, rubric: Rubric | None) -> None:
         self.words, self.section = words, section
+        self.marks: list[tuple[Axes, float, float, str]] = []  # where it drew which item
         self.scale = (rubric.minimum, rubric.maximum) if rubric is not None else None
 
     def figure(self, height: float, columns: int = 1, rows: int = 1, **options: Any) -> np.ndarray:
@@ -154,6 +164,10 @@ class Pen:
             for axis in (ax.xaxis, ax.yaxis):
                 axis.set_major_formatter(self.ticks())
         return axes
+
+    def note(self, data: Data, ax: Axes, x: Iterable[float], y: Iterable[float]) -> None:
+        """Note of which item, if `data` says so, each mark on the axes is."""
+        self.marks += zip(itertools.repeat(ax), x, y, data.get("ids") or ())
 
     def plot(self, height: float) -> Any:
         return self.figure(height)[0, 0]
@@ -235,7 +249,7 @@ def box(data: Data, pen: Pen) -> None:
     from matplotlib.colors import to_rgba
 
     groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
-    lying = len(groups) > 4
+    lying, ids = len(groups) > 4, iter(data.get("ids") or ())
     ax = pen.plot(max(3.6, 0.62 * len(groups) + 1.2) if lying else 4.4)
     across, along = (ax.vlines, ax.hlines) if lying else (ax.hlines, ax.vlines)
     for place, values in enumerate(groups.values()):
@@ -250,6 +264,7 @@ def box(data: Data, pen: Pen) -> None:
             across(stats[end], place - 0.12, place + 0.12, color=GREY, linewidth=1.1)
         across(stats["med"], place - 0.25, place + 0.25, color=INK, linewidth=2)
         marks = (values, place + _spread(values))
+        pen.note({"ids": list(itertools.islice(ids, len(values)))}, ax, *marks[:: 1 if lying else -1])
         ax.plot(*marks[:: 1 if lying else -1], "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
     names = [pen.group(name, len(values), None if lying else len(groups)) for name, values in groups.items()]
     pen.name(ax, names, data["y_label"], data.get("limits"), lying)
@@ -272,6 +287,8 @@ def slope(data: Data, pen: Pen) -> None:
     ax = pen.plot(5.0)
     pairs = np.array(data["pairs"], dtype=float).reshape(-1, 2)
     rise = np.sign(pairs[:, 1] - pairs[:, 0])
+    for side in (0, 1):
+        pen.note(data, ax, itertools.repeat(side), pairs[:, side])
     looks = {"falls": (-1, VERMILLION, "-o"), "rises": (1, BLUE, "-s"), "ties": (0, GREY, ":D")}
     for key, (sign, colour, style) in looks.items():
         chosen = pairs[rise == sign]
@@ -397,6 +414,7 @@ def scatter(data: Data, pen: Pen) -> None:
         labels?: list[str] (one per point, beside it), identity?: bool (draws y = x)"""
     ax = pen.plot(5.0)
     x, y = np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)
+    pen.note(data, ax, x, y)
     groups = data.get("groups")
     if groups is None or len(set(groups)) > len(PALETTE):
         groups = [None] * len(x)  # more groups than colours could not be told apart
@@ -419,6 +437,7 @@ def bland_altman(data: Data, pen: Pen) -> None:
     """Difference against mean of two measurements, with bias and limits of agreement.
     data: mean, difference: list[float], bias, lower, upper: float, x_label?, y_label?"""
     ax = pen.plot(4.6)
+    pen.note(data, ax, data["mean"], data["difference"])
     ax.plot(data["mean"], data["difference"], "o", color=BLUE, markersize=5, alpha=0.6, markeredgewidth=0)
     for key, style in (("upper", "--"), ("bias", "-"), ("lower", "--")):
         value = float(data[key])
@@ -435,6 +454,7 @@ def calibration(data: Data, pen: Pen) -> None:
     data: raw, calibrated, label: list[float] (one per item)"""
     axes = pen.figure(4.2, columns=2, sharey=True)
     for ax, key, title in zip(axes[0], ("raw", "calibrated"), ("before", "after"), strict=True):
+        pen.note(data, ax, data[key], data["label"])
         ax.plot(data[key], data["label"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0)
         ax.set_title(pen.text(title), fontsize=11, color=INK, loc="left")
         pen.label(ax, x="score", limits=data.get("limits"))

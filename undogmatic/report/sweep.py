@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from undogmatic.report.contents import command, folders_of, shorten
-from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, save
+from undogmatic.report.answers import command, folders_of
+from undogmatic.report.contents import shorten
+from undogmatic.report.document import Answered, Block, Bullets, Code, Document, Heading, Paragraph, Table, save
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
@@ -19,12 +20,28 @@ MOST_JOBS = 12  # on the terminal; the report has all
 def write(sweep: SweepResult, folder: Path) -> None:
     """Write `report.md`, `report.html` and `figures/` of a sweep into `folder`."""
     words = Words.of(sweep)
-    question, blocks = words.text("common.sweep_question", jobs=sweep.count), list(_blocks(sweep, words, folder))
-    if sweep.scores.empty:
-        save(Document(words.language, question, sweep.name, blocks, words.text("common.offline_note")), folder)
-    else:
-        told = words.text("bench.foot"), words.text("bench.contents"), names_of(sweep.items)
-        save(Document(words.language, question, sweep.name, blocks, *told), folder)
+    blocks = list(_blocks(sweep, words, folder))
+    foot, contents = words.text("common.offline_note"), ""
+    if not sweep.scores.empty:
+        foot, contents = words.text("bench.foot"), words.text("bench.contents")
+    save(
+        Document(words.language, title(sweep, words), sweep.name, blocks, foot, contents, names_of(sweep.items)), folder
+    )
+
+
+def title(sweep: SweepResult, words: Words) -> str:
+    """What a sweep asks."""
+    return words.text("common.sweep_question", jobs=sweep.count)
+
+
+def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
+    """The verdicts of a sweep, one per criterion; a sentence where nothing is claimed."""
+    said: list[Answered | str] = []
+    for finding in sweep.findings[: sweep.verdicts]:
+        sentence, answer = words.say(finding), finding.answer
+        word = "" if answer is None else words.text(f"common.answer.{answer}")
+        said.append(sentence if answer is None else Answered(answer, word, sentence))
+    return said or [words.text("common.no_verdict")]
 
 
 def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Table | None:
@@ -47,21 +64,21 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
 
 
 def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
-    yield Heading(words.text("common.verdict"))
-    sentences = [words.say(finding) for finding in sweep.findings]
-    for sentence in sentences[: sweep.verdicts] or [words.text("common.no_verdict")]:
-        yield Paragraph(sentence, "verdict")
+    for said in answers(sweep, words):
+        yield Paragraph(said, "verdict") if isinstance(said, str) else said
     if sweep.failed:
         yield Paragraph(words.text("common.sweep_failures_alert", failed=len(sweep.failed), jobs=sweep.count), "alert")
-    if len(sentences) > sweep.verdicts:
-        yield Bullets(sentences[sweep.verdicts :])
+    if sweep.figures:
+        yield from pictures(sweep.figures[:1], words, "sweep", sweep.rubric, folder)
+    if others := [words.say(finding) for finding in sweep.findings[sweep.verdicts :]]:
+        yield Bullets(others)
 
     yield Heading(words.text("common.leaderboard_title"))
     yield leaderboard(sweep, words) or Paragraph(words.text("terminal.no_leaderboard"))
     shown = {*sweep.choices, "status", "standing", "headline", "low", "high"}
-    others = sweep.jobs[[c for c in sweep.jobs.columns if c not in shown]]
-    if len(others.columns) > 2:
-        yield from frame_blocks(others, words, "sweep", "jobs", folder)
+    further = sweep.jobs[[c for c in sweep.jobs.columns if c not in shown]]
+    if len(further.columns) > 2:
+        yield from frame_blocks(further, words, "sweep", "jobs", folder)
     yield Paragraph(words.text("common.not_applicable"), "small")
     if sweep.failed:
         yield Heading(words.text("common.sweep_failed_title"))
@@ -73,9 +90,9 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     for name, frame, title in titled:
         yield Heading(words.text(title))
         yield from frame_blocks(frame, words, "sweep", name, folder)
-    if sweep.figures:
+    if sweep.figures[1:]:
         yield Heading(words.text("common.figures_title"))
-        yield from pictures(sweep.figures, words, "sweep", sweep.rubric, folder)
+        yield from pictures(sweep.figures[1:], words, "sweep", sweep.rubric, folder)
 
     if not sweep.scores.empty:
         yield Heading(words.text("bench.title"))

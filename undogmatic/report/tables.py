@@ -17,11 +17,11 @@ MOST_KEY_FIGURES = 6
 _TELLING = ("margin", "before", "after")  # Metrics without an interval that are shown beside the headline
 
 
-def key_figures(results: Sequence[AnalysisResult], words: Words) -> Table | None:
+def key_figures(results: Sequence[AnalysisResult], words: Words, most: int = MOST_KEY_FIGURES) -> Table | None:
     """The metrics that sum a run up, in a table: the headline, the margin it is held against, then those with an
     interval. None where no analysis has a headline. An interval is a pair of metrics `<name>_low`, `<name>_high`.
-    Breakdowns by condition and metrics without a label are left to metrics.json; a headline never is. Several analyses
-    get fewer figures each, named after them."""
+    Breakdowns by condition and metrics without a label are left to metrics.json; a headline never is. At
+    most `most` of one analysis; several get fewer figures each, named after them."""
     with_headline = [r for r in results if r.headline is not None]
     several = len(with_headline) > 1
     rows = []
@@ -34,10 +34,9 @@ def key_figures(results: Sequence[AnalysisResult], words: Words) -> Table | None
         before = ""
         if several and (title := words.find(f"{result.name}.title")) is not None:
             before = f"{title} ({result.part}): " if result.part else f"{title}: "
-        for metric in kept[: 3 if several else MOST_KEY_FIGURES]:
+        for metric in kept[: min(3, most) if several else most]:
             ends = (metrics.get(f"{metric}_low"), metrics.get(f"{metric}_high"))
-            sizes = [abs(v) for v in (metrics[metric], *ends) if v is not None and not missing(v)]
-            spec = spec_for(metric, max(sizes, default=0.0))
+            spec = words.metric_spec(metric, metrics[metric], *ends)
             interval = "" if ends == (None, None) else words.number(ends, spec)
             rows.append((before + (words.metric(metric) or metric), words.number(metrics[metric], spec), interval))
     headers = [words.text(f"common.{key}") for key in ("metric", "value", "interval")]

@@ -1,12 +1,15 @@
-"""The end of a run on the terminal: verdict, a short table, notes and paths. Plain text where there is no terminal."""
+"""Prints how a run ended: what was asked, the answer, a short table, notes and paths.
+
+Plain text where there is no terminal; of a usual run at most 25 lines, since the report has the rest.
+"""
 
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.records.results import Finding
-from undogmatic.report.document import Table
+from undogmatic.records.results import Answer, Finding
+from undogmatic.report.document import Answered, Table
 from undogmatic.report.words import Words
 from undogmatic.runs.folder import METRICS, SCORES
 from undogmatic.runs.outcome import FinishedRun, SweepResult
@@ -14,32 +17,43 @@ from undogmatic.safety.command import as_typed
 from undogmatic.safety.outside import visible
 
 PLAIN_WIDTH = 120
+PLAIN_MARKS: Mapping[Answer, str] = {"yes": "+", "not_yet": "~", "no": "x", "undecided": "?"}  # on old terminals
+
+
+STYLES: Mapping[Answer, str] = {
+    "yes": "bold green",
+    "not_yet": "bold yellow",
+    "no": "bold red",
+    "undecided": "bold blue",
+}
+FIGURES = 3  # of the key figures; the report has more
 
 
 def show(run: FinishedRun, where: str | None) -> None:
     """Print to stdout how a run ended whose report is written already; `where` says how to open the tracking UI."""
-    from undogmatic.report.contents import (
-        asking_notes,
-        counted,
-        order_notes,
-        repeatability_notes,
-        review_notes,
-        verdicts,
-    )
+    from undogmatic.report.answers import answers
+    from undogmatic.report.contents import asking_notes, counted, order_notes, repeated, review_notes, title
     from undogmatic.report.tables import key_figures
 
     words = Words.of(run)
     counts = counted(run, words)
-    notes = [words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)]
-    notes += order_notes(run, words)
-    whole = run.uses_prompt and not any(way.without for way in run.asked)
-    notes += asking_notes(run, words)[: 1 if whole else None]
-    notes += review_notes(run, words)
+    judged = words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)
+    notes = [" ".join([judged, *asking_notes(run, words)])]
+    notes += [words.say(finding) for finding in run.assumed if finding.key == "labels.reversed"]
+    notes += [*order_notes(run, words), *review_notes(run, words), *repeated(run, words)]
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
-    notes.append(" ".join(repeatability_notes(run, words)))
     paths = {"report": run.folder / "report.html", "scores": run.folder / SCORES, "metrics": run.folder / METRICS}
-    _print(words, verdicts(run, words), key_figures(run.results, words), ["", *notes, ""], paths, where)
+    said = answers(run, words) or [words.text("common.no_verdict")]
+    _print(
+        words,
+        title(run, words),
+        said,
+        key_figures(run.results, words, FIGURES),
+        [*(note.replace("`", "") for note in notes), ""],
+        paths,
+        where,
+    )
 
 
 def show_assumed(assumed: Sequence[Finding], texts: Path, language: str) -> None:
@@ -50,7 +64,7 @@ def show_assumed(assumed: Sequence[Finding], texts: Path, language: str) -> None
 
 def show_sweep(sweep: SweepResult, where: str | None) -> None:
     """Print how a sweep ended to stdout: verdict, leaderboard, failed jobs, paths."""
-    from undogmatic.report.sweep import MOST_JOBS, leaderboard
+    from undogmatic.report.sweep import MOST_JOBS, answers, leaderboard, title
 
     words = Words.of(sweep)
     table, lines = leaderboard(sweep, words, MOST_JOBS), [""]
@@ -58,27 +72,52 @@ def show_sweep(sweep: SweepResult, where: str | None) -> None:
         lines.insert(0, words.text("terminal.leaderboard_cut", shown=len(table.rows), jobs=len(sweep.jobs)))
     lines.append(words.text("terminal.sweep_jobs", jobs=sweep.count, failed=len(sweep.failed)))
     lines += [*(f"  {job}: {message}" for job, message in sweep.failed), ""]
-    sentences = [words.say(finding) for finding in sweep.findings[: sweep.verdicts]]
-    _print(words, sentences, table, lines, {"report": sweep.folder / "report.html"}, where)
+    paths = {"report": sweep.folder / "report.html"}
+    _print(words, title(sweep, words), answers(sweep, words), table, lines, paths, where)
 
 
 def _print(
-    words: Words, sentences: list[str], table: Table | None, lines: list[str], paths: dict[str, Path], where: str | None
+    words: Words,
+    title: str,
+    said: Sequence[Answered | str],
+    table: Table | None,
+    lines: list[str],
+    paths: dict[str, Path],
+    where: str | None,
 ) -> None:
-    put(["", *sentences], style="bold")
+    put(["", title], style="bold")
+    for each in said:
+        put_answer(each) if isinstance(each, Answered) else put([each])
     put(lines, table)
     named = {key: str(as_typed(path)) for key, path in paths.items()} | ({} if where is None else {"tracking": where})
     put_paths({words.text(f"terminal.{key}"): path for key, path in named.items()})
 
 
-def put(lines: Sequence[str] = (), table: Table | None = None, style: str | None = None) -> None:
-    """Print a table and then lines as they are: nothing in them is markup, and control characters do nothing."""
-    from rich.console import Console
+def put_answer(said: Answered) -> None:
+    """Print a verdict: its shape and word, in colour where there is colour, its sentence and what stands below it."""
     from rich.text import Text
 
-    plain = not sys.stdout.isatty()
-    width = PLAIN_WIDTH if plain else None
-    console = Console(file=sys.stdout, highlight=False, width=width, emoji=False, markup=False)
+    encoding = sys.stdout.encoding or "utf-8"
+    mark = said.mark if said.mark.encode(encoding, "ignore") else PLAIN_MARKS[said.answer]
+    about = f"{said.about}: " if said.about else ""
+    line = Text(f"{mark} ") + Text(f"{said.word}.", STYLES[said.answer]) + Text(f" {visible(about + said.text)}")
+    console = _console()
+    console.print(line, soft_wrap=not sys.stdout.isatty())
+    put([line.replace("`", "") for line in said.below])
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else PLAIN_WIDTH
+    return Console(file=sys.stdout, highlight=False, width=width, emoji=False, markup=False)
+
+
+def put(lines: Sequence[str] = (), table: Table | None = None, style: str | None = None) -> None:
+    """Print a table and then lines as they are: nothing in them is markup, and control characters do nothing."""
+    from rich.text import Text
+
+    plain, console = not sys.stdout.isatty(), _console()
     if table is not None:
         from rich import box
         from rich.table import Table as RichTable

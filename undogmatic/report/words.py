@@ -16,6 +16,7 @@ from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
 
 NOTHING = "—"
+WIDE = 20  # a scale on which one decimal of a score is enough
 _A_JUDGE = re.compile(r"(?i)(?:judge|juiz|juíza|juiza)( \(.*\))?")  # with a criterion
 _ONLY_WORDS = re.compile(r"([^\W\d_]+(?: [^\W\d_]+)*)( \(.*\))?")
 
@@ -43,8 +44,9 @@ class Words:
         texts: Iterable[Path] = (),  # of what the report speaks of: analyses, dataset, sweep
         units: str | None = None,  # None: the general word
         strict: bool = False,
+        decimals: int = 1,  # of a score
     ) -> None:
-        self.language, self.strict = language, strict
+        self.language, self.strict, self.decimals = language, strict, decimals
         files = [*texts, *texts_beside(Finding)]
         self._sources = [
             source
@@ -59,14 +61,19 @@ class Words:
     def of(cls, outcome: FinishedRun | SweepResult) -> Words:
         rubric, language = outcome.rubric, outcome.language
         wording = rubric.wordings.get(language) if rubric is not None else None
-        return cls(language, outcome.texts, wording.unit if wording is not None else None)
+        span = 100.0 if rubric is None else abs(rubric.maximum - rubric.minimum)
+        decimals = 1 if span >= WIDE else 2 if span >= 1 else 3
+        return cls(language, outcome.texts, wording.unit if wording is not None else None, decimals=decimals)
 
     def find(self, key: str) -> str | None:
         """The wording under a dotted key (`ab.verdict_supported` is `verdict_supported` of section `ab`), or None."""
-        found = next((text for source in self._sources if (text := _lookup(source, key)) is not None), None)
+        found = self._found(key)
         if found is None or "{units}" not in found:
             return found
         return (found if self.units else found.replace(" {units}", "")).replace("{units}", self.units)
+
+    def _found(self, key: str) -> str | None:
+        return next((text for source in self._sources if (text := _lookup(source, key)) is not None), None)
 
     def text(self, key: str, **values: Any) -> str:
         """One of the report's own wordings. Raises MissingWording."""
@@ -88,6 +95,11 @@ class Words:
                 raise
             values = ", ".join(f"{k} = {self.number(v)}" for k, v in finding.values.items())
             return f"[{finding.key}] {values}".rstrip()
+
+    def answered(self, finding: Finding) -> str:
+        """A verdict with its answer in one word before it: "Not yet. The judge ranks ..."."""
+        word = "" if finding.answer is None else f"{self.text(f'common.answer.{finding.answer}')}. "
+        return word + self.say(finding)
 
     def name(self, word: str, section: str | None = None) -> str:
         """A condition, metric or column inside a sentence; what has no translation stays as it is, visibly."""
@@ -120,6 +132,19 @@ class Words:
             if label is None and (known := self.metric(head)) is not None:
                 label = f"{known}, {self.name(tail, analysis)}"
         return label
+
+    def metric_spec(self, word: str, *values: float | None) -> str:
+        """How a metric and the ends of its interval are written, all alike: as scores are where its label names their
+        unit, else as its name says, else with two decimals, or as many as its size asks for."""
+        analysis, _, rest = word.partition(".")
+        label = self._found(f"metrics.{word}") or self._found(f"{analysis}.metrics.{rest}")
+        present = [float(value) for value in values if value is not None and not missing(value)]
+        largest, whole = max(map(abs, present), default=0.0), all(value.is_integer() for value in present)
+        if label is not None and "{units}" in label:
+            return "d" if whole else "u"
+        return named_spec(word, largest, whole) or (
+            ".2f" if 0.05 <= largest < 10 and not whole else spec_for("", largest)
+        )
 
     def _value(self, word: str, section: str | None) -> str | None:
         for key in (f"{section}.names", "names", "common.names"):
@@ -176,6 +201,8 @@ class Words:
         if spec in ("p", "bare_p"):
             shown = "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
             return self.localise(shown if spec == "p" else shown.removeprefix("p ").removeprefix("= "))
+        if spec == "u":
+            spec = f".{self.decimals}f"
         if math.isinf(value):
             return "−∞" if value < 0 else "∞"
         if spec == "":
@@ -267,8 +294,7 @@ class _Formatter(string.Formatter):
             format_spec = _inside(list(value), self.values[format_spec.removeprefix("within ")])
         if format_spec.startswith("as "):
             ends = list(value) if isinstance(value, Iterable) else [value]
-            largest = max((abs(v) for v in ends if not missing(v)), default=0.0)
-            return self.words.number(value, spec_for(str(self.values[format_spec[3:]]), largest))
+            return self.words.number(value, self.words.metric_spec(str(self.values[format_spec[3:]]), *ends))
         if "|" in format_spec:
             one, _, many = format_spec.partition("|")
             return one if value == 1 else many

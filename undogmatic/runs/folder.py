@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", "Judgment", "Made", "Label")
 MANIFEST, SWEEP_MANIFEST, PROGRAM = "run.json", "sweep.json", "program.json"
 JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
+RESULTS = "results.json"  # what the report tells beyond these
 COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
 
 WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that was stopped
@@ -116,7 +117,7 @@ class RunFolder:
         if not self.has(name):
             return {}
         try:
-            content = json_value(read_text(self.path / name), infinite=name == METRICS)
+            content = json_value(read_text(self.path / name), infinite=name in (METRICS, RESULTS))
         except (DataError, Unreadable) as error:
             raise self._damaged(name, error) from None
         if not isinstance(content, dict):
@@ -259,7 +260,7 @@ class RunFolder:
         # The folder from which the run was started, to which its relative paths refer; here, if that one is gone.
         start = self.noted(HYDRA, "hydra", "runtime", "cwd")
         with contextlib.chdir(start if isinstance(start, str) and start and os.path.isdir(start) else "."):
-            items = on_scale(build(node, "dataset").load()[:limit], self.rubric)
+            items = on_scale(build(node, "dataset").load(), self.rubric)[:limit]
         if items_digest(items) != self.facts.get("dataset_digest"):
             what = f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed"
             why = "since it was judged, so its texts may not be what the judge saw"

@@ -42,6 +42,10 @@ class Asked:
     without: tuple[str, ...] = ()  # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
 
 
+SETTINGS = ("seed", "run", "dataset", "readout", "tracking", "plan")
+"""The parts of a config that `FinishedRun.settings` reads."""
+
+
 class RunSettings(NamedTuple):
     """What was asked of a run besides its choices."""
 

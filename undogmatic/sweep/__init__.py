@@ -107,6 +107,20 @@ def _stopping() -> Iterator[None]:
         raise SystemExit(status) from None
 
 
+def again(folder: Path, language: str | None) -> Any:
+    """What a sweep yielded, read from its folder once more; its report to be in its own language if none is given."""
+    from undogmatic.sweep.compare import compare
+
+    noted = RunFolder(folder)
+    jobs = sorted((path for path in folder.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+    if noted.sweep is None or not jobs:
+        raise ConfigError(
+            f"{noted.named} holds no job of a sweep yet. Continue it: its command with run.resume={folder}"
+        )
+    own = language or str(RunFolder(jobs[0]).section("report")["language"])
+    return compare(folder, _name(noted.sweep["overrides"]), own)
+
+
 def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
     """Compare the jobs, write and log the report, and print it."""
     from undogmatic.report import sweep as report

@@ -258,7 +258,9 @@ def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame
         tell.draw("agreement", "heatmap", matrix=square.tolist(), rows=names, columns=names, label="correlation")
     if len(sweep.pairs) == 1 and not sweep.pairs[0].identical:
         a, b, limits = sweep.pairs[0].a, sweep.pairs[0].b, agreed.iloc[0]
-        pairs = {"mean": ((a + b) / 2).tolist(), "difference": (a - b).tolist()}
+        both = [sweep.jobs[name].scores["score"] for name in (sweep.pairs[0].left, sweep.pairs[0].right)]
+        ids = pd.concat(both, axis="columns").reindex(both[0].index).dropna().index.tolist()
+        pairs = {"mean": ((a + b) / 2).tolist(), "difference": (a - b).tolist(), "ids": ids}
         ends = {key: float(limits[key]) for key in ("bias", "lower", "upper")}
         tell.draw("bland_altman", "bland_altman", **pairs, **ends, x_label="mean_of_two", y_label="difference")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
-from undogmatic.records.results import Finding, Telling
+from undogmatic.records.results import ANSWERS, Finding, Telling
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.compare import apart, flattery
 from undogmatic.stats.estimate import Estimate
@@ -34,7 +34,7 @@ LEAD = Rules("sweep.verdict_", (
     Rule("untested", "undecided", lambda e: e.untested, lambda e: e.naming(e.untested)),
     Rule("mixed", "refuted", lambda e: e.shown("worse"), lambda e: e.naming(e.shown("worse"))),
     Rule("equal", "refuted", lambda e: e.shown("equal") and not e.open, lambda e: e.naming(e.shown("equal"))),
-    Rule("seen", "undecided", lambda e: e.seen and not e.open, f"{_LEADS} seen"),
+    Rule("seen", "not_yet", lambda e: e.seen and not e.open, f"{_LEADS} seen"),
     Rule("clear_margin", "supported", lambda e: e.margin is not None and not e.open, f"{_LEADS} measure margin size"),
     Rule("clear", "supported", lambda e: not e.open, f"{_LEADS} measure size"),
     Rule("open_needed", "undecided", lambda e: e.needed and e.margin is not None, lambda e: e.naming(e.open)),
@@ -47,7 +47,7 @@ _TRIAL = "value=trial.value interval=trial.interval"
 _TESTED = f"best metric test=test.value test_interval=test.interval texts=test.n n {_TRIAL}"
 SEARCH = Rules("search.verdict_", (
     Rule("none", "undecided", lambda e: e.best is None, "n=n_trials"),
-    Rule("untested", "undecided", lambda e: e.test is None, f"best n metric {_TRIAL}"),
+    Rule("untested", "not_yet", lambda e: e.test is None, f"best n metric {_TRIAL}"),
     Rule("refuted", "refuted", lambda e: e.standing == "refuted", f"{_TESTED} analyses"),
     Rule("undecided", "undecided", lambda e: e.standing == "undecided", f"{_TESTED} analyses"),
     Rule("supported", "supported", lambda e: e.standing == "supported", f"{_TESTED} analyses"),
@@ -81,11 +81,12 @@ def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
     standing, analyses = worst(job.standings)
     values = {field: getattr(lead, field) for field in _LEADS.split()} | {"analyses": analyses}
     if of_several and lead.jobs == 1 and standing is not None:  # it leads nothing
-        return [Finding(f"sweep.verdict_alone_{standing}", values)]
+        return [Finding(f"sweep.verdict_alone_{standing}", values, ANSWERS[standing])]
     if standing not in (None, "supported"):
         twins = set(lead.ranked["name"]) - set(lead.distinct)
         counts = Counter(sweep.jobs[name].standing for name in lead.finished["name"] if name not in twins)
-        findings.insert(0, Finding(f"sweep.verdict_best_{standing}", values | {s: counts[s] for s in STANDINGS}))
+        values |= {each: counts[each] for each in STANDINGS}
+        findings.insert(0, Finding(f"sweep.verdict_best_{standing}", values, ANSWERS[standing]))
     if len(lead.names) > 1 and lead.n > 1:
         findings.append(Finding("sweep.twins", {"names": named(lead.names)}))
     return findings

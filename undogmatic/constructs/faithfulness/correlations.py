@@ -459,6 +459,7 @@ class LengthBiasAnalysis(OfComposite):
         tell.number(max(there, key=lambda r: abs(r.value), default=None), "largest")
         if len(shown := voices.stack().dropna()):
             marks = {"x": [float(words[item]) for item, _ in shown.index], "y": shown.astype(float).tolist()}
+            marks["ids"] = [item for item, _ in shown.index]
             groups = [str(judge) for _, judge in shown.index]
             tell.draw("words", "scatter", **marks, groups=groups, x_label="words", y_label="score")
         biased = [judge for judge, r in plain.items() if r.against(self.bound) in ("beyond", "against")]

@@ -145,6 +145,7 @@ class GatingAnalysis(Limited):
             e.outcome = limits.hold(e.found, self.order).outcome
         if e.n > 2:
             groups = {"groups": done["condition"].tolist()} if done["condition"].notna().all() else {}
+            groups |= {"ids": done["item_id"].tolist()}
             points = {"x": done[F1].tolist(), "y": done["score"].tolist(), "x_label": "f1", "y_label": "score"}
             tell.draw(f"scatter_{judge}", "scatter", **points, **groups)
         return e

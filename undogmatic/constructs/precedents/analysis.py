@@ -10,27 +10,34 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import LongTable, Unsuited
+from undogmatic.constructs.precedents.describes import SAYINGS, Measured
 from undogmatic.constructs.precedents.table import OUTCOMES, LookedUp, Precedents
+from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 
 
 @dataclass(frozen=True)
 class PrecedentsAnalysis:
-    """Citations by outcome and by text. Whether a text describes what a precedent decided is not examined.
+    """Citations by outcome and by text, and whether the texts describe what was decided, where words tell that.
 
     Args:
         lookup: The grammar of citations and the table.
         required: Whether a dataset that cites nothing is told of, too; else it does not suit the analysis.
+        redact: Whether the report may name nothing that a text names: counts alone.
     """
 
     name: ClassVar[str] = "precedents"
     long: ClassVar[bool] = True
     lookup: Precedents
     required: bool = True
+    redact: bool = False
 
     def check(self, judged: LongTable) -> None:
-        """Raises Unsuited where no text cites anything and that is not `required`; DataError for a wrong table."""
+        """Raises Unsuited where no text cites anything and that is not `required`; ConfigError, DataError."""
         _ = self.lookup.entries
+        if self.lookup.describes == "judge":
+            way = "Give words, or ask one by `undogmatic precedents FILE precedents.describes=judge model=...`"
+            raise ConfigError(f"`precedents.describes` is judge, and an analysis asks no judge. {way}.")
         if not self.required and not any(map(self.lookup.look_up, _texts(judged).values())):
             raise Unsuited(f"analysis={self.name} looks up what texts cite, and none here cites a precedent.")
 
@@ -38,7 +45,7 @@ class PrecedentsAnalysis:
         """One result without headline."""
         found = {item: self.lookup.look_up(text) for item, text in _texts(judged).items()}
         items = pd.DataFrame([{"item_id": item} | counts(cited) for item, cited in found.items()])
-        return [told(found, self.lookup.about).result(items=items)]
+        return [told(found, self.lookup.about, self.lookup.reliability, self.redact).result(items=items)]
 
 
 def _texts(judged: LongTable) -> dict[str, str]:
@@ -48,19 +55,35 @@ def _texts(judged: LongTable) -> dict[str, str]:
 
 
 def counts(cited: Sequence[LookedUp]) -> dict[str, int]:
-    """How many citations there are, and how many of each outcome."""
-    return {"citations": len(cited)} | {name: sum(one.outcome == name for one in cited) for name in OUTCOMES}
+    """How many citations there are, and how many of each outcome and of what is said of them, where that is known."""
+    total = {"citations": len(cited)} | {name: sum(one.outcome == name for one in cited) for name in OUTCOMES}
+    said = [one.described.saying for one in cited if one.described]
+    return total | ({name: said.count(name) for name in SAYINGS} if said else {})
 
 
-def told(found: Mapping[str, Sequence[LookedUp]], about: Mapping[str, Any]) -> Telling:
-    """What is told of the citations of each text: counts, a table of texts, and one of what was not simply found."""
+def told(
+    found: Mapping[str, Sequence[LookedUp]],
+    about: Mapping[str, Any],
+    known: Measured | None = None,
+    redact: bool = False,
+) -> Telling:
+    """What is told of the citations of each text; `known`: how often what is said of precedents is right, if it is."""
     tell, citing = Telling("precedents"), {item: cited for item, cited in found.items() if cited}
     total = {"texts": len(found), "citing": len(citing)} | counts([one for cited in citing.values() for one in cited])
     for name, n in total.items():
         tell.number(float(n), name)
-    tell.say("summary", total)
+    tell.say("summary", {name: n for name, n in total.items() if name not in SAYINGS})
     tell.say(*(("table", about) if about["date"] else ("table_undated", {"n": about["n"]})))
-    tell.say("not_examined")
+    if known is None:
+        tell.say("not_examined")
+    else:
+        tell.number(known.right, "share_right")
+        if known.useful:
+            tell.say("described", {name: total.get(name, 0) for name in SAYINGS})
+        tell.say(known.told.key, known.told.values)
+    if redact:
+        tell.say("redacted")
+        return tell
     leans = [{"item_id": item, "leans_on": "; ".join(one.shown for one in cited)} for item, cited in citing.items()]
     doubtful = [
         {
@@ -70,9 +93,12 @@ def told(found: Mapping[str, Sequence[LookedUp]], about: Mapping[str, Any]) -> T
             "entries": "; ".join(e.shown for e in one.entries),
         }
         | {"status": one.told.values.get("status", ""), "note": one.told.values.get("note", "").removeprefix(": ")}
+        | ({"said": one.described.saying, "like": one.described.like} if one.described else {})
         for item, cited in citing.items()
         for one in cited
-        if one.outcome != "found"
+        if one.outcome != "found" or (one.described and one.described.saying == "otherwise")
     ]
-    tell.tables |= {name: pd.DataFrame(rows) for name, rows in (("leans", leans), ("doubtful", doubtful)) if rows}
+    tell.tables |= {
+        name: pd.DataFrame(rows).fillna("") for name, rows in (("leans", leans), ("doubtful", doubtful)) if rows
+    }
     return tell

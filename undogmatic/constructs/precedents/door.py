@@ -14,8 +14,8 @@ from undogmatic.records.wordings import languages
 from undogmatic.safety.outside import brief
 
 TEXTS = (".txt", ".md")
-COLUMN = "columns."
-SETTINGS = ("precedents.path", "precedents.grammar", f"precedents.{COLUMN}NAME")
+COLUMN, DESCRIBES = "columns.", "precedents.describes"
+SETTINGS = ("precedents.path", "precedents.grammar", f"precedents.{COLUMN}NAME", DESCRIBES)
 TRACKING = "tracking=mlflow"
 """Named as they are for a run; nothing is logged without the last."""
 
@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("precedents", help="look up the precedents that texts cite")
     kinds = "a table (CSV, JSON Lines, Parquet, XLSX) or a text (.txt, .md); -: standard input"
     parser.add_argument("file", metavar="FILE", help=kinds)
-    own = f"your own table of precedents or grammar: {', '.join(SETTINGS)}; to log what is found: {TRACKING}"
+    own = f"{', '.join(SETTINGS)} (words or judge; with judge also its model, as for a run); to log it: {TRACKING}"
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=own)
     parser.add_argument("--text", metavar="C", action="append", help="the column of the texts; several count as one")
     parser.add_argument("--item", metavar="C", help="the column of the texts' ids")
@@ -44,14 +44,22 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.report.words import Words
 
     tracker = _tracker() if TRACKING in typed.overrides else None
-    lookup = Precedents(**_settings([word for word in typed.overrides if word != TRACKING]))
+    chosen, others = _settings([word for word in typed.overrides if word != TRACKING])
+    lookup = Precedents(**chosen)
     about = {"path": str(lookup.path), **lookup.about}
     texts, problems = _texts(typed.file, typed.text, typed.item)
-    found = {item: lookup.look_up(text) for item, text in texts.items()}
+    found, known = {item: lookup.look_up(text) for item, text in texts.items()}, lookup.reliability
+    if lookup.describes == "judge":
+        from undogmatic.constructs.precedents.asking import ask
+
+        found, known = ask(found, others)
     words = Words(typed.language, [*texts_beside(PrecedentsAnalysis), Path(table.__file__).with_suffix(".texts.yaml")])
     faults = [words.say(problem) for problem in problems]
-    said = {item: [words.say(one.told) for one in cited] for item, cited in found.items()}
-    telling = told(found, lookup.about)
+    said = {
+        item: [" ".join(words.say(each.told) for each in (one, one.described) if each) for one in cited]
+        for item, cited in found.items()
+    }
+    telling = told(found, lookup.about, known)
     summary = [*map(words.say, telling.findings), *faults]
     where = None
     if tracker is not None:
@@ -61,12 +69,16 @@ def run(typed: argparse.Namespace) -> None:
     if typed.json:
         rows = []
         for item, cited in found.items():
-            facts = ({"cited": one.shown, "outcome": one.outcome, **one.citation._asdict()} for one in cited)
-            entries = ([entry.cells for entry in one.entries] for one in cited)
-            each = [f | {"sentence": s, "entries": e} for f, s, e in zip(facts, said[item], entries, strict=True)]
+            each = [
+                {"cited": one.shown, "outcome": one.outcome, **one.citation._asdict()}
+                | {"described": one.described and one.described._asdict(), "sentence": sentence}
+                | {"entries": [entry.cells for entry in one.entries]}
+                for one, sentence in zip(cited, said[item], strict=True)
+            ]
             rows.append({"item": item, "precedents": each})
         total = counts([one for cited in found.values() for one in cited])
-        result = {"table": about, "counts": total, "texts": rows, "problems": faults}
+        told_of_it = None if known is None else known.right.row("right") | {"by": known.by, "always": known.always}
+        result = {"table": about, "counts": total, "describes": told_of_it, "texts": rows, "problems": faults}
         print(json.dumps(result | ({"tracking": where} if where else {}), ensure_ascii=False, indent=2))
         return
     lines = [f"{item}  {line}" if len(texts) > 1 else line for item, sentences in said.items() for line in sentences]
@@ -87,19 +99,24 @@ def _tracker() -> Any:
     return tracker
 
 
-def _settings(typed: Sequence[str]) -> dict[str, Any]:
-    settings: dict[str, Any] = {"columns": {}}
+def _settings(typed: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """The settings of the table, and those of the judge, where one is asked."""
+    settings, others = dict[str, Any](columns={}), list[str]()
     for word in typed:
-        key, mark, value = word.removeprefix("precedents.").partition("=")
-        if not mark or not word.startswith("precedents.") or not key.startswith((COLUMN, "path", "grammar")):
-            raise ConfigError(
-                f"{brief(word)} is no setting. There are: {', '.join((*SETTINGS, TRACKING))}, each as KEY=VALUE."
+        key, mark, value = word.partition("=")
+        own, name = key.startswith("precedents."), key.removeprefix("precedents.")
+        if not (mark and (key in SETTINGS or name.startswith(COLUMN) if own else f"{DESCRIBES}=judge" in typed)):
+            there = (
+                f"{', '.join((*SETTINGS, TRACKING))}, each as KEY=VALUE; with {DESCRIBES}=judge also those of a judge"
             )
-        if key.startswith(COLUMN):
-            settings["columns"][key.removeprefix(COLUMN)] = value
+            raise ConfigError(f"{brief(word)} is no setting. There are: {there}.")
+        if not own:
+            others.append(word)
+        elif name.startswith(COLUMN):
+            settings["columns"][name.removeprefix(COLUMN)] = value
         else:
-            settings[key] = value
-    return settings
+            settings[name] = value
+    return settings, others
 
 
 def _texts(file: str, columns: Sequence[str] | None, item: str | None) -> tuple[dict[str, str], Sequence[Any]]:

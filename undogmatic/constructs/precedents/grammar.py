@@ -126,8 +126,7 @@ class _Shapes(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         piece = _folded(chr(code))
-        shape = self[code] = piece if code == 32 or (len(piece) == 1 and piece not in " \n") else "\0"
-        return shape
+        return self.setdefault(code, piece if code == 32 or (len(piece) == 1 and piece not in " \n") else "\0")
 
 
 _SHAPES, _PLAIN = _Shapes(), re.compile(r"[^\0 ]+(?: [^\0 ]+)*")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
+from undogmatic.constructs.precedents import describes as describing
 from undogmatic.constructs.precedents.grammar import Citation, Grammar
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.rows import empty, listed, table_file, table_rows
@@ -37,13 +38,22 @@ class Entry:
 
 @dataclass(frozen=True)
 class LookedUp:
-    """A citation, what came of looking it up, the entries that it was found as, and what is said of it."""
+    """A citation, what came of looking it up, the entries that it was found as, and what is said of it; where it was
+    asked for, what stands around each mention, and what the text tells of the precedent (None: not examined)."""
 
     citation: Citation
     shown: str
     outcome: Outcome
     entries: tuple[Entry, ...]
     told: Finding
+    passages: tuple[str, ...] = ()
+    described: describing.Described | None = None
+
+    @property
+    def decided(self) -> list[Entry]:
+        """The entries of which the table says what they decided, where it has the citation as it is."""
+        own = () if self.outcome == "other_court" else self.entries
+        return [entry for entry in own if entry.cells.get("holding")]
 
 
 class Precedents:
@@ -53,11 +63,20 @@ class Precedents:
         grammar: A YAML file that says how citations are written; None: that of Brazilian courts.
         path: A table (CSV, JSON Lines, Parquet) with the columns FIELDS; None: the one that ships.
         columns: What they are called in that table, where it has names of its own: {number: nr}.
+        describes: By what to tell whether a text describes what a precedent decided; None: that is not examined. A
+            judge is asked later (`asking.ask`).
     """
 
     def __init__(
-        self, grammar: str | None = None, path: str | None = None, columns: Mapping[str, str] | None = None
+        self,
+        grammar: str | None = None,
+        path: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        describes: describing.By | None = None,
     ) -> None:
+        if describes not in (None, *(ways := get_args(describing.By))):
+            raise ConfigError(f"`precedents.describes` is {brief(describes)}; it may be: {', '.join(ways)}.")
+        self.describes = describes
         if grammar is not None and path is None:
             raise ConfigError("`precedents.grammar` is a file of yours; name its table too: precedents.path=FILE.")
         own = None if grammar is None else existing_file(grammar, "precedents.grammar", (".yaml", ".yml"))
@@ -70,10 +89,36 @@ class Precedents:
 
     def look_up(self, text: str) -> list[LookedUp]:
         """Every precedent that a text cites, once, in the order in which they come."""
-        once: dict[tuple[str, str, str | None, str | None], Citation] = {}
-        for one in self.grammar.citations(text):
-            once.setdefault((one.kind, one.number, one.series, one.court), one)
-        return [self._looked_up(one) for one in once.values()]
+        once: dict[tuple[str, str, str | None, str | None], list[int]] = defaultdict(list)
+        cited = self.grammar.citations(text)
+        for n, one in enumerate(cited):
+            once[(one.kind, one.number, one.series, one.court)].append(n)
+        found = [self._looked_up(cited[mentions[0]]) for mentions in once.values()]
+        if self.describes is None:
+            return found
+        around, known = describing.passages(text, cited), {entry.shown for one in found for entry in one.entries}
+        names, told = describing.stems(" ".join(one.words for one in cited)), list[LookedUp]()
+        for its, mentions in zip(found, once.values(), strict=True):
+            texts, own = tuple(around[n] for n in mentions), {entry.shown for entry in its.decided}
+            said = self.holdings.said(texts, own, known, names) if own and self.describes == "words" else None
+            told.append(replace(its, passages=texts, described=said))
+        return told
+
+    @cached_property
+    def reliability(self) -> describing.Measured | None:
+        """How often comparing words is right about the passages that ship, of the precedents that ship."""
+        if self.describes != "words":
+            return None
+        look_up = Precedents(describes="words").look_up
+        return describing.measure("words", lambda row: next(one.described for one in look_up(row["passage"])))
+
+    @cached_property
+    def holdings(self) -> describing.Holdings:
+        """What the entries decided, to compare texts with."""
+        entries = (entry for entries in self.entries.values() for entry in entries)
+        return describing.Holdings(
+            {entry.shown: entry.cells["holding"] for entry in entries if "holding" in entry.cells}
+        )
 
     @cached_property
     def entries(self) -> dict[tuple[str, str], list[Entry]]:

@@ -6,22 +6,22 @@
   if (contents) contents.open = matchMedia("(min-width: 64rem)").matches;
   const place = document.getElementById("bench"), packed = document.getElementById("bench-data");
   if (!place) return;
-  if (!globalThis.DecompressionStream) {  // a browser of before 2023 gets what those without script get
-    const plain = new DOMParser().parseFromString(document.querySelector("noscript").textContent, "text/html");
-    place.append(...plain.body.children);
-    return;
-  }
-  const bytes = Uint8Array.from(atob(packed.textContent), letter => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const { words, columns, rows, views, heat } = await new Response(stream).json();
-  packed.remove();
-
   const make = (tag, attributes = {}, ...inside) => {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) if (value !== null) made.setAttribute(name, value);
     made.append(...inside);
     return made;
   };
+  const plain = () =>  // what is read without script: for print, and for browsers of before 2023
+    new DOMParser().parseFromString(document.querySelector("noscript").textContent, "text/html").body.children;
+  addEventListener("beforeprint", () => place.append(make("div", { class: "printed" }, ...plain())));
+  addEventListener("afterprint", () => place.querySelector(".printed")?.remove());
+  if (!globalThis.DecompressionStream) return place.append(...plain());
+  const bytes = Uint8Array.from(atob(packed.textContent), letter => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const { words, columns, rows, views, heat } = await new Response(stream).json();
+  packed.remove();
+
   const fill = (sentence, values) => sentence.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
   const number = (value, digits) => {
     const written = value.toFixed(digits);
@@ -181,9 +181,9 @@
     while (low < up) { const middle = (low + up) >> 1; if (offset(middle + 1) <= top) low = middle + 1; else up = middle; }
     return low;
   };
-  const draw = (anew, all = false) => {
-    const begin = all ? 0 : Math.max(0, Math.floor(at(pane.scrollTop) / 10) * 10 - 10);
-    const end = all ? shown.length : Math.min(shown.length, Math.ceil(at(pane.scrollTop + pane.clientHeight) / 10) * 10 + 10);
+  const draw = anew => {
+    const begin = Math.max(0, Math.floor(at(pane.scrollTop) / 10) * 10 - 10);
+    const end = Math.min(shown.length, Math.ceil(at(pane.scrollTop + pane.clientHeight) / 10) * 10 + 10);
     if (!anew && drawn === `${begin} ${end}`) return;
     drawn = `${begin} ${end}`;
     const focused = document.activeElement;
@@ -194,7 +194,7 @@
     let next = body.firstChild;
     for (const each of wanted) if (each === next) next = next.nextSibling; else body.insertBefore(each, next);
     if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
-    for (const row of all ? [] : shown.slice(begin, end)) if (opened.has(row)) opened.set(row, row.detail.getBoundingClientRect().height);
+    for (const row of shown.slice(begin, end)) if (opened.has(row)) opened.set(row, row.detail.getBoundingClientRect().height);
     above.rows[0].cells[0].style.cssText = `height: ${offset(begin)}px; padding: 0; border: 0`;
     below.rows[0].cells[0].style.cssText = `height: ${offset(shown.length) - offset(end)}px; padding: 0; border: 0`;
     above.hidden = !begin;
@@ -232,8 +232,6 @@
   const measure = () => { const line = body.querySelector(".row"); if (line) high = line.getBoundingClientRect().height; draw(true); };
   addEventListener("hashchange", lead);
   addEventListener("resize", measure);
-  addEventListener("beforeprint", () => draw(true, true));
-  addEventListener("afterprint", () => draw(true));
   choose();
   measure();
   lead();

@@ -1,0 +1,64 @@
+"""A report made again: what its results came to stays what it was, and what hinders it is said."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from omegaconf import OmegaConf
+
+from tests.conftest import Capture, Patch
+from tests.report.conftest import trial_result
+from tests.test_experiment import CHOICES
+from undogmatic.cli import main
+from undogmatic.config.door import compose_config
+from undogmatic.experiment import run_experiment
+from undogmatic.records.results import Finding
+from undogmatic.report import kept
+
+
+def test_results_are_read_back_as_they_were() -> None:
+    table = pd.DataFrame(
+        {"n": np.array([1, 2]), "interval": [(0.5, np.nan), None], "mean": [np.nan, 2.5]}, index=["a", "b"]
+    )
+    nested = Finding("trial.none", {"said": [Finding("trial.plain", {"difference": np.float64(2)})], "p": np.nan})
+    own = dataclasses.replace(
+        trial_result(), tables={"t": table.rename_axis("name")}, verdict=nested, texts=(Path("a.yaml"),), part="x"
+    )
+    read = kept._result(json.loads(json.dumps(kept._of_result(own))))
+    pd.testing.assert_frame_equal(read.tables["t"], own.tables["t"].reset_index(), check_dtype=False)
+    assert read.tables["t"]["interval"].map(type).tolist()[0] is tuple
+    assert read.verdict is not None and read.verdict.values["said"] == [Finding("trial.plain", {"difference": 2.0})]
+    assert np.isnan(read.verdict.values["p"]) and read.metrics == own.metrics and read.findings == own.findings
+    drawn, before = read.figures[0], own.figures[0]
+    assert (drawn.name, drawn.kind) == (before.name, before.kind)
+    assert drawn.data["pairs"] == [list(pair) for pair in before.data["pairs"]]
+    assert (read.part, read.headline, read.texts) == ("x", own.headline, [Path("a.yaml")])
+
+
+def test_a_report_is_made_again_the_same_or_in_another_language(
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    config, folder = (
+        compose_config(["model=patterns", "tracking=none", "run.limit=8"]),
+        tmp_path / "run",
+    )
+    run_experiment(config, CHOICES, folder)
+    (folder / ".hydra").mkdir()
+    OmegaConf.save(OmegaConf.create(config), folder / ".hydra" / "config.yaml")
+    files = [folder / name for name in ("report.html", "report.md")]
+    before = [file.read_text(encoding="utf-8") for file in files]
+    capsys.readouterr()
+    main(["report", str(folder), "--format", "md"])
+    assert capsys.readouterr().out == f"{folder / 'report.md'}\n"
+    assert [file.read_text(encoding="utf-8") for file in files] == before
+    main(["report", str(folder), "--language", "pt"])
+    assert '<h2 id="part-1">Veredito' in files[0].read_text(encoding="utf-8")
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    for words, said in ((["--format", "pdf"], "needs Chromium, and there is none"), ([], "has no results.json")):
+        with pytest.raises(SystemExit):
+            main(["report", str(folder), *words])
+        assert said in capsys.readouterr().err
+        (folder / "results.json").unlink(missing_ok=True)

@@ -1,0 +1,69 @@
+"""Holds `undogmatic report`: makes the report of a run or a sweep again, from what lies in its folder."""
+
+import argparse
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from undogmatic.errors import ConfigError
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge", "chrome")
+SECONDS = 600  # after which a browser that prints is given up
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    from undogmatic.records.wordings import languages
+
+    parser = commands.add_parser("report", help="make the report of a run or a sweep again, without judging")
+    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run, or of a sweep")
+    forms = "what is written (default: html); pdf is printed by Chromium"
+    parser.add_argument("--format", choices=("html", "md", "pdf"), default="html", help=forms)
+    parser.add_argument("--language", choices=languages(), help="language of the report (default: the run's own)")
+    parser.set_defaults(run=run, extra="run")
+
+
+def run(typed: argparse.Namespace) -> None:
+    """Write the report into the folder, and say where it is."""
+    from undogmatic.report import contents, kept
+    from undogmatic.report import sweep as sweeps
+    from undogmatic.runs.folder import RunFolder
+    from undogmatic.safety.outside import visible
+
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    folder = RunFolder(Path(typed.run_folder))
+    page = folder.path / "report.html"
+    if typed.format == "pdf" and browser is None:
+        way = f"Install Chromium (Debian, Ubuntu: apt install chromium), or open {page} in any browser and print it"
+        raise ConfigError(f"--format is 'pdf', which needs Chromium, and there is none on the path. {way} to a file.")
+    if folder.sweep is not None:
+        from undogmatic.sweep import again
+
+        made = again(folder.path, typed.language)
+        sweeps.write(made, folder.path)
+    else:
+        contents.write(kept.remade(RunFolder.open(typed.run_folder, "RUN"), typed.language))
+    path = page.with_suffix(f".{typed.format}")
+    if browser is not None and typed.format == "pdf":
+        _print(browser, page, path)
+    print(visible(str(path)))
+
+
+def _print(browser: str, page: Path, path: Path) -> None:
+    """Have the browser print the page to a file. Raises ConfigError where it does not."""
+    options = ["--headless", "--disable-gpu", "--no-pdf-header-footer", f"--print-to-pdf={path.resolve()}"]
+    options += ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # root may have none
+    path.unlink(missing_ok=True)
+    try:
+        told = subprocess.run(
+            [browser, *options, page.resolve().as_uri()], capture_output=True, timeout=SECONDS, check=False
+        )
+        why = told.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["it says nothing"]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = [str(error)]
+    if not path.is_file():
+        raise ConfigError(
+            f"{browser} printed nothing ({why[0]:.200}). Open {page} in a browser and print it to a file."
+        )

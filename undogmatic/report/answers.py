@@ -1,0 +1,113 @@
+"""Says what a run answers: each verdict in one word and one sentence, what would change it, and what to do next.
+
+`analyses/ruling.py` decides the answers. The step that follows is a wording: `next_<rule>` of the analysis, else
+`next.<rule>` of the report, else `next.<answer>`. Its commands are those of this run with one thing changed.
+"""
+
+import itertools
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from undogmatic.analyses.plan import NAME as PLAN
+from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.report.document import Answered
+from undogmatic.report.words import MissingWording, Words
+from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
+from undogmatic.runs.outcome import FinishedRun
+from undogmatic.safety.command import as_typed
+
+OTHERS = {"local": "patterns"}
+"""Which model to try after which; after any other, the embedded one, which needs no key."""
+
+
+def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
+    """The verdict of every analysis that gives one, as a sentence where it answers nothing; none if none does."""
+    ruled = [result for result in run.results if result.verdict is not None]
+    said: list[Answered | str] = []
+    for result in ruled:
+        finding = result.verdict
+        assert finding is not None
+        sentence = words.say(finding)
+        if exploratory(result, run):
+            sentence += f" {words.text('common.exploratory')}"
+        about = words.find(f"{result.name}.title") or result.name if len({r.name for r in ruled}) > 1 else ""
+        about = ": ".join(filter(None, (about, result.part)))
+        if finding.answer is None:
+            said.append(f"{about}: {sentence}" if about else sentence)
+        else:
+            word = words.text(f"common.answer.{finding.answer}")
+            said.append(Answered(finding.answer, word, sentence, following(run, finding, words), about))
+    return said
+
+
+def verdicts(run: FinishedRun, words: Words) -> list[str]:
+    """The answer and the sentence of every verdict; one sentence if there is none."""
+    return list(map(str, answers(run, words))) or [words.text("common.no_verdict")]
+
+
+def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
+    """What would change a verdict and what to do next, in words: one line each."""
+    section, _, key = finding.key.partition(".verdict_")
+    wanted = (f"{section}.next_{key}", f"next.{key}", f"next.{finding.answer}")
+    found = next((each for each in wanted if words.find(each) is not None), None)
+    if found is None:
+        return []
+    try:
+        return words.text(found, **{**finding.values, **commands(run)}).split("\n")
+    except MissingWording:
+        return []
+
+
+def commands(run: FinishedRun) -> dict[str, str]:
+    """The commands that may come next, by name."""
+    other = OTHERS.get(run.choices.get("model", ""), "local")
+    return {
+        "again": again(run),
+        "other": again(run, model=other, readout=None),
+        "doubt": again(run, analysis="calibration"),
+        "fresh": again(run, **{"engine.cache": "false"}),
+        "margined": again(run, **{"++rubric.margin": f"{(run.rubric.maximum - run.rubric.minimum) / 20:g}"}),
+        "label": f"undogmatic review export {shlex.quote(str(as_typed(run.folder)))} --all",
+    }
+
+
+def again(run: FinishedRun, **changes: str | None) -> str:
+    """The command of this run with some choices changed; None leaves a choice out."""
+    overrides, _ = typed(run)
+    kept = [each for each in overrides if each.partition("=")[0].lstrip("+~") not in (*changes, "hydra.run.dir")]
+    return command([*kept, *(f"{key}={value}" for key, value in changes.items() if value is not None)])
+
+
+def typed(run: FinishedRun) -> tuple[list[str], bool]:
+    """The overrides of the run's command, without `run.resume`, and whether they are as Hydra noted them; else they
+    are made from the choices."""
+    noted = RunFolder(run.folder)
+    if noted.has(OVERRIDES):
+        return [*folders_of(noted, HYDRA), *noted.overrides], True
+    asked: dict[str, Any] = {k: v for k, v in run.choices.items() if k != "experiment"}
+    asked |= {"readout": "auto"} if run.settings.automatic else {}
+    asked |= {"seed": run.settings.seed, "report.language": run.language, "run.repeats": run.settings.repeats}
+    asked |= {} if run.settings.limit is None else {"run.limit": run.settings.limit}
+    return [f"{k}={v}" for k, v in asked.items()], False
+
+
+def folders_of(folder: RunFolder, name: str) -> list[str]:
+    """The words that named further folders of config on the command line, from what Hydra noted of itself."""
+    keys = (("runtime", "config_sources"), ("overrides", "hydra"))
+    sources, words = (known if isinstance(known := folder.noted(name, "hydra", *key), list) else [] for key in keys)
+    typed_sources = [s for s in sources if isinstance(s, dict) and s.get("provider") == "command-line"]
+    named = [("--config-dir", str(as_typed(Path(str(source.get("path")))))) for source in typed_sources]
+    searched = [str(o) for o in words if str(o).lstrip("+").startswith("hydra.searchpath=")]
+    return [*itertools.chain.from_iterable(named), *searched]
+
+
+def command(overrides: Sequence[str]) -> str:
+    """The shell command with these overrides."""
+    return " ".join(["python -m undogmatic.run", *(shlex.quote(o) for o in overrides)])
+
+
+def exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
+    """Whether a plan was locked before the run and this is no part of it."""
+    return run.settings.planned and result.name != PLAN

@@ -1,0 +1,120 @@
+"""Keeps what a run's report tells beyond the judgments (results.json), and reads a run back, so that its report can be
+made again without judging or analysing."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses.base import tabulate
+from undogmatic.errors import ConfigError
+from undogmatic.records.records import LabelScale
+from undogmatic.records.results import AnalysisResult, FigureData, Finding
+from undogmatic.report.words import missing
+from undogmatic.runs.folder import RESULTS, RunFolder
+from undogmatic.runs.outcome import SETTINGS, Asked, FinishedRun, Repeatability
+from undogmatic.safety import files
+
+_AS_THEY_ARE = "name language choices identity prompt_id prompt_hash fitted model_name dataset_digest versions".split()
+_AS_THEY_ARE += "started seconds model_licences data_licence elsewhere programs".split()
+_FINDING, _FRAME = "$finding", "$frame"
+
+
+def keep(run: FinishedRun) -> None:
+    """Write results.json into the run's folder."""
+    judged_by = run.frame[["judge", "criterion"]].drop_duplicates().to_numpy().tolist()
+    repeats = int(run.frame["repeat"].max()) + 1
+    told: dict[str, Any] = {name: _plain(getattr(run, name)) for name in _AS_THEY_ARE}
+    told |= {"asked": [asdict(each) for each in run.asked]}
+    told |= {"repeatability": _plain(asdict(run.repeatability)), "texts": [*map(str, run.texts)]}
+    told |= {"items": [item.id for item in run.items], "judged_by": judged_by, "repeats": repeats}
+    told |= {"gaps": len(run.frame) == len(run.items) * repeats * len(judged_by)}
+    told |= {"config": {name: _plain(run.config.get(name)) for name in SETTINGS}}
+    told |= {"results": [_of_result(result) for result in run.results], "assumed": _plain(run.assumed)}
+    told |= {"label_scale": run.label_scale and run.label_scale.model_dump(mode="json")}
+    files.write(run.folder / RESULTS, json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def remade(folder: RunFolder, language: str | None = None) -> FinishedRun:
+    """The run as it was when it ended, its report to be in another language where one is given. Raises ConfigError for
+    a run without results.json, DataError where the items are no longer what was judged, or a file is damaged."""
+    if not folder.has(RESULTS):
+        way = f"Its own command with run.resume={folder.path} makes both anew, without asking again what was answered"
+        raise ConfigError(f"{folder.named}, which has no {RESULTS}: an earlier version made it. {way}.")
+    told = folder.json(RESULTS)
+    known = {item.id: item for item in folder.items()}
+    items = [known[name] for name in told["items"]]
+    pairs = [(judge, criterion) for judge, criterion in told["judged_by"]]
+    judgments = {judgment.key: judgment for judgment in folder.judgments}
+    ordered = [
+        judgments[key]
+        for repeat in range(told["repeats"])
+        for item in items
+        for pair in pairs
+        if (key := (item.id, *pair, repeat)) in judgments
+    ]
+    compared = Repeatability(**told["repeatability"])
+    return FinishedRun(
+        **{name: told[name] for name in _AS_THEY_ARE} | {"language": language or told["language"]},
+        folder=folder.path,
+        config=told["config"],
+        rubric=folder.rubric,
+        items=items,
+        judgments=ordered,
+        frame=tabulate(items, ordered, told["repeats"], pairs, told["gaps"]),
+        results=[_result(each) for each in told["results"]],
+        metrics=folder.metrics,
+        asked=[Asked(**each | {"without": tuple(each["without"])}) for each in told["asked"]],
+        repeatability=replace(compared, earlier=compared.earlier and Path(compared.earlier)),
+        texts=[*map(Path, told["texts"])],
+        assumed=_whole(told.get("assumed", [])),
+        label_scale=LabelScale(**told["label_scale"]) if told.get("label_scale") else None,
+    )
+
+
+def _of_result(result: AnalysisResult) -> dict[str, Any]:
+    named = "name metrics tables findings verdict standing headline texts part relative".split()
+    whole = {name: _plain(getattr(result, name)) for name in named}
+    return whole | {"figures": [(figure.name, figure.kind, _plain(figure.data)) for figure in result.figures]}
+
+
+def _result(told: Mapping[str, Any]) -> AnalysisResult:
+    whole = {name: _whole(value) for name, value in told.items()}
+    figures = [FigureData(name, kind, data) for name, kind, data in whole["figures"]]
+    return AnalysisResult(**whole | {"figures": figures, "texts": [*map(Path, whole["texts"])]})
+
+
+def _plain(value: Any) -> Any:
+    """A value of a result as JSON has it; tables and findings under a name of their own."""
+    if isinstance(value, Finding):
+        return {_FINDING: value.key, "values": _plain(value.values)}
+    if isinstance(value, pd.DataFrame):
+        frame = value if isinstance(value.index, pd.RangeIndex) else value.reset_index()
+        rows = [_plain(row) for row in frame.itertuples(index=False, name=None)]
+        return {_FRAME: [str(column) for column in frame.columns], "rows": rows}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray | pd.Series | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(inner) for inner in value]
+    known = value is None or isinstance(value, bool | int | float | str)
+    return value if known else None if missing(value) else str(value)
+
+
+def _whole(value: Any) -> Any:
+    """What `_plain` made JSON of; a pair in a table, which is an interval, is a tuple again."""
+    if isinstance(value, list):
+        return [_whole(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    if _FINDING in value:
+        return Finding(value[_FINDING], _whole(value["values"]))
+    if _FRAME in value:
+        rows = [[tuple(cell) if isinstance(cell, list) else cell for cell in row] for row in value["rows"]]
+        return pd.DataFrame(rows, columns=value[_FRAME])
+    return {key: _whole(inner) for key, inner in value.items()}
