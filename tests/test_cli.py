@@ -75,23 +75,56 @@ def test_version_names_what_it_runs_on(capsys: Capture) -> None:
     assert "undogmatic" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["model=nope"], "`model` has no option 'nope' (you typed model=nope)"),
-        (["+typo=1", "model=patterns"], "`typo` is not a known key"),
-        (["dataset=texts", "dataset.path=none.jsonl", "model=patterns"], "which does not exist"),
-        (["model=patterns", "hydra.job_logging.root.level=NOPE"], "Unknown level: 'NOPE'"),
-        (["model=patterns", "++judge._target_=undogmatic.judges.base.Judge"], "only says what such a class must"),
-        (["++model._target_=undogmatic.models.base.Model"], "only says what such a class must be able to do"),
-        (["++dataset._target_=undogmatic.datasets.base.Dataset", "model=patterns"], "only says what such a class must"),
-    ],
-)
-def test_a_run_with_a_mistake_ends_without_a_traceback(tmp_path: Path, words: list[str], said: str) -> None:
-    done = typed("undogmatic.run", *words, folder=tmp_path)
-    printed = done.stdout + done.stderr
-    assert (done.returncode, "Traceback" in printed) == (2, False), printed
-    assert said in printed
+MISTAKES = {
+    "model=nope": "`model` has no option 'nope' (you typed model=nope)",
+    "+typo=1 model=patterns": "`typo` is not a known key",
+    "dataset=texts dataset.path=none.jsonl model=patterns": "which does not exist",
+    "dataset=texts dataset.path=broken.jsonl model=patterns": "broken.jsonl:1: not JSON",
+    "dataset=texts model=patterns": "`dataset.path` is required",
+    "model=patterns hydra.job_logging.root.level=NOPE": "Unknown level: 'NOPE'",
+    "model=patterns ++judge._target_=undogmatic.judges.base.Judge": "only says what such a class must",
+    "++model._target_=undogmatic.models.base.Model": "only says what such a class must be able to do",
+    "++dataset._target_=undogmatic.datasets.base.Dataset model=patterns": "only says what such a class must",
+    "-m model=nope,patterns": "`model` has no option 'nope' (you typed model=nope,patterns)",
+    "-m model=patterns model.typo=1,2": "`model.typo` is not a known key",
+    "-m model=patterns,tfidf dataset=texts dataset.path=none.jsonl": "which does not exist",
+    "-m model=patterns,tfidf dataset=texts": "`dataset.path` is required",
+}
+Refused = dict[str, tuple[int, str, list[str]]]
+AT_ONCE = """
+import os, sys
+import dspy, mlflow, sklearn.linear_model  # once for all
+from undogmatic import experiment, run
+for n, words in enumerate(sys.argv[1:]):
+    if (child := os.fork()) == 0:
+        os.chdir(str(n))
+        out = os.open("../%d.txt" % n, os.O_WRONLY | os.O_CREAT)
+        os.dup2(out, 1), os.dup2(out, 2)
+        sys.argv[1:] = words.split()
+        run.main()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> Refused:
+    """Of each of MISTAKES the status, what was printed, and what the command left in its folder."""
+    folder = tmp_path_factory.mktemp("refused")
+    for n in range(len(MISTAKES)):
+        put(folder / str(n) / "broken.jsonl", "no JSON")
+    line = [sys.executable, "-c", AT_ONCE, *MISTAKES]
+    done = subprocess.run(line, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300, check=True)
+    left = [[path.name for path in (folder / str(n)).iterdir()] for n in range(len(MISTAKES))]
+    said = [(folder / f"{n}.txt").read_text("utf-8") for n in range(len(MISTAKES))]
+    return dict(zip(MISTAKES, zip(map(int, done.stdout.split()), said, left, strict=True), strict=True))
+
+
+@pytest.mark.xdist_group("refused")
+@pytest.mark.parametrize("words", MISTAKES)
+def test_a_run_with_a_mistake_ends_without_a_traceback_and_leaves_nothing(words: str, refused: Refused) -> None:
+    status, printed, left = refused[words]
+    assert (status, "Traceback" in printed, left) == (2, False, ["broken.jsonl"]), printed
+    assert MISTAKES[words] in printed
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -201,9 +234,8 @@ def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_3(stub
     for more, status in (([], 3), (["engine.max_failures=1", "run.resume=out"], 0)):
         done = typed("undogmatic.cli", *words, *more, folder=tmp_path)
         assert done.returncode == status, done.stderr
-        first = next(line for line in done.stdout.splitlines() if line.strip())
-        assert first.startswith("Undecided: 8 of 12 judgments failed (67%)") == (status == 3), first
-        assert ("the model refused (8)" in first) == (status == 3)
+        assert ("Undecided. 8 of 12 judgments failed (67%)" in done.stdout) == (status == 3), done.stdout
+        assert ("the model refused (8)" in done.stdout) == (status == 3)
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "finished"
     assert (tmp_path / "out" / "report.html").is_file()
 

@@ -37,8 +37,8 @@ class TestOfPlan:
         result = found(made, **INTERVAL)
         assert shown(result) == ["supported", "undecided", "refuted"]
         assert result.standing == "refuted"
-        said = Words("en", result.texts, strict=True).say(result.verdict)  # type: ignore[arg-type]
-        assert said.startswith("Not supported:")
+        said = Words("en", result.texts, strict=True).answered(result.verdict)  # type: ignore[arg-type]
+        assert said.startswith("No. ")
 
     def test_the_interval_and_its_p_value_agree_at_the_limit(self) -> None:
         row = found(plan({"test": "ab.x", "differs": 12}), **INTERVAL).tables["hypotheses"].iloc[0]

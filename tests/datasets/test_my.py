@@ -191,9 +191,12 @@ def test_what_is_doubtful_is_shown_with_the_option_that_settles_it(name: str, co
     assert said in str(caught.value)
 
 
+CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "my", "analysis": "none"}
+
+
 def run(folder: Path, *words: str) -> None:
     config = compose_config(["model=patterns", "tracking=none", "dataset=my", "dataset.path=a.csv", *words])
-    run_experiment(config, {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "my"}, folder)
+    run_experiment(config, CHOICES, folder)
 
 
 def test_one_command_judges_a_sheet_and_says_first_what_it_assumed(tmp_path: Path, capsys: Capture) -> None:

@@ -10,13 +10,15 @@ import pytest
 from omegaconf import OmegaConf
 
 from tests.conftest import Capture, Patch
-from tests.report.conftest import trial_result
+from tests.report.conftest import Build, trial_result, verdict
 from tests.test_experiment import CHOICES
 from undogmatic.cli import main
 from undogmatic.config.door import compose_config
 from undogmatic.experiment import run_experiment
+from undogmatic.records.records import Item, LabelScale
 from undogmatic.records.results import Finding
 from undogmatic.report import kept
+from undogmatic.runs.folder import RunFolder
 
 
 def test_results_are_read_back_as_they_were() -> None:
@@ -38,6 +40,18 @@ def test_results_are_read_back_as_they_were() -> None:
     assert (read.part, read.headline, read.texts) == ("x", own.headline, [Path("a.yaml")])
 
 
+def test_what_was_assumed_of_a_file_is_read_back(finished: Build, monkeypatch: Patch, tmp_path: Path) -> None:
+    scale, assumed = LabelScale(ends=(1, 10)), (Finding("columns.assumed", {"column": "nota"}),)
+    run = finished([(Item(id=k, text=k), verdict(50.0)) for k in "ab"], label_scale=scale, assumed=assumed, examples=3)
+    kept.keep(run)
+    for name, value in {"items": lambda self: [*run.items], "rubric": run.rubric, "judgments": run.judgments}.items():
+        monkeypatch.setattr(RunFolder, name, value)
+    again = kept.remade(RunFolder(run.folder), "pt")
+    assert (again.label_scale, [*again.assumed], again.examples, again.language) == (scale, [*assumed], 3, "pt")
+    pd.testing.assert_frame_equal(again.frame, run.frame)
+    assert again.settings == run.settings and again.repeatability == run.repeatability and again.asked == run.asked
+
+
 def test_a_report_is_made_again_the_same_or_in_another_language(
     tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
@@ -55,7 +69,12 @@ def test_a_report_is_made_again_the_same_or_in_another_language(
     assert capsys.readouterr().out == f"{folder / 'report.md'}\n"
     assert [file.read_text(encoding="utf-8") for file in files] == before
     main(["report", str(folder), "--language", "pt"])
-    assert '<h2 id="part-1">Veredito' in files[0].read_text(encoding="utf-8")
+    assert "Pode-se confiar" in files[0].read_text(encoding="utf-8")
+    whole = (folder / "results.json").read_text(encoding="utf-8")
+    (folder / "results.json").write_text(whole.replace('"asked":', '"was_asked":'))
+    with pytest.raises(SystemExit):
+        main(["report", str(folder)])
+    assert "its results.json cannot be read (KeyError: 'asked')" in capsys.readouterr().err
     monkeypatch.setattr("shutil.which", lambda name: None)
     for words, said in ((["--format", "pdf"], "needs Chromium, and there is none"), ([], "has no results.json")):
         with pytest.raises(SystemExit):

@@ -89,7 +89,8 @@ class TestMlflow:
         noted(logged, **note)
         assert "tracking.traces=0" in export(logged, "d")
         assert all(Path(f"{name}.csv").is_file() for name in "abcd")
-        assert self.traces(logged) == {("i1", "0"): []}
+        (said_of_it,) = self.traces(logged)[("i1", "0")]  # as it was logged with the run
+        assert (said_of_it.name, said_of_it.metadata or {}) == ("judge_score", {})
 
     def test_a_label_given_as_feedback_is_updated_as_such(self, logged: str) -> None:
         export(logged)

@@ -3,10 +3,12 @@
 import io
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from tests.conftest import Capture, Patch
+from undogmatic.records.records import Judgment
 from undogmatic.runs import progress
 from undogmatic.runs.progress import doing
 
@@ -64,3 +66,18 @@ def test_on_a_terminal_there_is_one_live_line(monkeypatch: Patch) -> None:
         time.sleep(0.3)
     assert "drawing [bold]figures" in terminal.getvalue()
     assert "\x1b[2K" in terminal.getvalue()[-60:]  # the line is taken away
+
+
+def test_without_a_terminal_a_line_says_how_far_it_is_how_fast_and_how_long_the_rest_takes(
+    capsys: Capture, monkeypatch: Patch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
+    parts = SimpleNamespace(judges=[SimpleNamespace(name="j")], prompted=False, uses_own=False, steps=[], asks=True)
+    parts.model = SimpleNamespace(name="m")
+    judgment = Judgment.model_construct(outcome=None, cost=SimpleNamespace(calls=1, cached=0))
+    with progress.Progress("run", 1000, parts, kept=100) as shown:
+        for _ in range(22):
+            now[0] += 0.5
+            shown.step(judgment)
+    assert "  121 of 1000 done, 2.0 a second, 7 min 20 s left\n" in capsys.readouterr().err

@@ -94,10 +94,10 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("jobs", "facts", "verdict", "measure", "told"),
         [
-            ([WEAK, STRONG], {}, "clear_margin", "pair_difference", "b leads"),
+            ([WEAK, STRONG], {}, "clear_margin", "pair_difference", "b ranks first"),
             ([WEAK, STRONG], {"seen": [0, 12]}, "seen", None, ""),  # the leader was fitted to the texts
             ([WEAK, STRONG], {"seen": [12, 0]}, "clear_margin", None, ""),
-            (ALIKE, {}, "equal", None, "shown to be as good: less than 10 "),
+            (ALIKE, {}, "equal", None, "is as good, within 10 "),
             ([RIGHT, WRONG], {}, "mixed", "absolute_error", ""),
             ([(scored(90, 10, seed=n), 1.0) for n in range(2)], {}, "tied", None, ""),
             ([WEAK, STRONG], {"headline": None}, "no_headline", None, ""),
@@ -139,7 +139,7 @@ class TestComparisons:
         assert lead.key == "sweep.verdict_clear_margin", keys(result)
         assert lead.values["best"] == "strict, good = kind, good" and lead.values["n"] == 2
         assert "sweep.twins" in keys(result)[: result.verdicts]
-        assert "strict, good = kind, good leads the 2 judges" in said(result)
+        assert "strict, good = kind, good ranks first of 2 judges" in said(result)
 
     def test_identical_jobs_are_called_so_and_are_no_test(self, tmp_path: Path) -> None:
         same, facts = (scored(90, 10), 1.0), {"choices": {"readout": "probe"}}
@@ -231,7 +231,7 @@ class TestCallback:
         assert manifest is not None
         assert (manifest["status"], manifest["overrides"]) == ("finished", ["model=a,b"])
         assert (tmp_path / "report.html").is_file()
-        assert "a leads" in capsys.readouterr().out
+        assert "a ranks first" in capsys.readouterr().out
 
     def test_a_sweep_is_continued_only_by_its_own_command(
         self, tmp_path: Path, capsys: Capture, monkeypatch: Patch

@@ -128,7 +128,7 @@ def test_the_best_judge_that_is_not_believed_is_named_so_first(tmp_path: Path, s
     result = swept(tmp_path, {"ab": "supported", "controls": standing}, {"ab": "supported", "controls": "supported"})
     assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.verdict_clear_margin"]
     assert result.verdicts == 2 and result.findings[0].values["analyses"] == ["controls"]
-    assert "1 of 2 judges support them: b." in said(result)
+    assert "1 of 2 judges can be trusted by their own answer: b." in said(result)
     assert result.jobs["standing"].tolist() == [standing, "supported"]
 
 
@@ -136,7 +136,7 @@ def test_a_judge_that_is_supported_or_makes_no_claim_needs_no_word_and_nobody_ma
     result = swept(tmp_path / "a", {"ab": "supported"}, {"ab": "refuted"})
     assert result.verdicts == 1 and "sweep.none_supported" not in keys(result)
     nobody = swept(tmp_path / "b", {"ab": "refuted"}, {"ab": "undecided"})
-    assert "The own verdict of none of the 2 judges supports it." in said(nobody)
+    assert "No judge of 2 can be trusted by its own answer." in said(nobody)
     result = swept(tmp_path / "c", None, None)
     assert result.verdicts == 1 and "standing" not in result.jobs
     assert "verdict_clear" in keys(result)[0] and "too good on average" in said(result)
@@ -189,17 +189,12 @@ OTHERS = (
 ).split()
 
 
-def test_all_that_a_sweep_can_say_has_words_and_a_verdict_begins_as_one() -> None:
-    words = read(OWN_TEXTS)
-    begins = {"en": ("Supported: ", "Not supported: ", "Undecided: ")}
-    begins["pt"] = ("Confirmado: ", "Não confirmado: ", "Em aberto: ")
-    for language, sections in words.items():
+def test_all_that_a_sweep_can_say_has_words() -> None:
+    for sections in read(OWN_TEXTS).values():
         section = sections["sweep"]
         sentences = {key for key in section if not key.startswith(("table_", "title", "caption_")) and key != "names"}
         expected = {f"verdict_{key}" for key in SAID} | {*OTHERS}
         assert sentences == expected
-        verdicts = [section[key] for key in expected if key.startswith("verdict_")]
-        assert all(text.startswith(begins[language]) for text in verdicts)
 
 
 ARMS = list("ABCDEF")

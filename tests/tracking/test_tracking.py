@@ -153,7 +153,10 @@ class TestTraces:
         assert run.data.tags["undogmatic.traces"] == "3 of 3"
         traces = {t.info.tags["item"]: t for t in traces_of(client, run.info.run_id)}
         judged, failed = traces["item-1"], traces["item-2"]
-        assert judged.info.tags["score"] == "10.0"
+        assert judged.info.response_preview == "10. porque o texto que ninguém de fora deve ler 1"
+        assert judged.info.request_preview == f"{SECRET_TEXT} 1"
+        assert [(one.name, one.value) for one in judged.info.assessments] == [("judge_score", 10.0)]
+        assert [one.error.error_code for one in failed.info.assessments] == ["unparseable"]
         assert judged.info.request_time == 1_800_000_001_000
         root, call = judged.data.spans
         assert root.inputs["text"] == f"{SECRET_TEXT} 1"
@@ -179,14 +182,14 @@ class TestPrompts:
     def test_one_version_per_content_and_a_deleted_one_hides_none_after_it(self, finished: Make, client: Any) -> None:
         for folder, text in (("a", "Judge."), ("b", "Judge."), ("c", "Judge otherwise.")):
             MlflowTracker().log(finished(folder=folder, asked=[asked(text, uses_prompt=True)]))
-        assert client.get_prompt_version("shame-anchored_pt", 1).template == "Judge."
-        assert client.get_prompt_version("shame-anchored_pt", 2).template == "Judge otherwise."
+        assert client.get_prompt_version("shame-anchored_pt-score-probe", 1).template == "Judge."
+        assert client.get_prompt_version("shame-anchored_pt-score-probe", 2).template == "Judge otherwise."
         experiment = client.get_experiment_by_name("undogmatic").experiment_id
         linked = [run.data.tags["undogmatic.prompt"] for run in client.search_runs([experiment])]
-        assert sorted(linked) == [f"shame-anchored_pt, version {n}" for n in (1, 1, 2)]
-        client.delete_prompt_version("shame-anchored_pt", "1")
+        assert sorted(linked) == [f"shame-anchored_pt-score-probe, version {n}" for n in (1, 1, 2)]
+        client.delete_prompt_version("shame-anchored_pt-score-probe", "1")
         MlflowTracker().log(finished(folder="d", asked=[asked("Judge otherwise.", uses_prompt=True)]))
-        assert [version.version for version in client.search_prompt_versions("shame-anchored_pt")] == [2]
+        assert [version.version for version in client.search_prompt_versions("shame-anchored_pt-score-probe")] == [2]
 
     def test_a_prompt_that_no_model_saw_is_not_registered(self, finished: Make, client: Any) -> None:
         MlflowTracker().log(finished(asked=[asked("Judge.")]))
@@ -223,8 +226,7 @@ class TestSweep:
         run = only_run(client)
         assert parent in str(said) and run.info.status == "FAILED"
         assert run.data.params == {"model": "a,b"}
-        best = {"best.ab.share": 0.9, "best.ab.share_low": 0.8, "best.ab.share_high": 1.0}
-        assert run.data.metrics == {"sweep.jobs": 2, "sweep.failed": 1, **best}
+        assert run.data.metrics == {"sweep.jobs": 2, "sweep.failed": 1, "best.ab.share": 0.9}
         assert {f.path for f in client.list_artifacts(parent)} == {"report.md", "jobs.json"}
 
     def test_an_interrupted_sweep_goes_on_with_its_parent(self, client: Any, tmp_path: Path) -> None:

@@ -120,10 +120,13 @@ def _import(typed: argparse.Namespace) -> None:
 def serve(uri: str | None, port: int, host: str) -> None:
     """Become MLflow's server on a tracking store (None: `mlruns/mlflow.db` in the current folder); Ctrl-C ends it. A
     host that is not this machine's own lets others read every logged text. Raises ConfigError as `server_command`."""
+    from undogmatic.tracking.store import pages
+
     command, environment = server_command(uri, port, host)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     print(f"Starting MLflow, which takes some ten seconds. Then open http://{shown}:{port}  (Ctrl-C ends it)")
-    print("Runs side by side, with charts: switch to `Model training` at the top left.", flush=True)
+    links = (f"  {what}: http://{shown}:{port}/{page}" for what, page in pages(uri).items())
+    print(visible("\n".join(links)), flush=True)
     os.execve(command[0], command, environment)
 
 
@@ -131,7 +134,7 @@ def server_command(uri: str | None, port: int, host: str) -> tuple[list[str], di
     """The command that serves the store, and the environment that keeps it offline and small. Raises ConfigError where
     there is no such store, where it is a server already, or where the port is taken."""
     from undogmatic.safety.extras import needs
-    from undogmatic.tracking.store import check_uri, database, default_uri, prepare_environment
+    from undogmatic.tracking.store import check_uri, database, default_uri, prepare_environment, repair
 
     needs("mlflow")
     store = uri if uri is not None else default_uri()
@@ -142,6 +145,8 @@ def server_command(uri: str | None, port: int, host: str) -> tuple[list[str], di
     if file is not None and not file.is_file():
         way = "go to the folder in which you did, or name the store: undogmatic ui --uri sqlite:///FILE.db"
         raise ConfigError(f"There is no store at {file} yet. Run an experiment first (undogmatic run), {way}")
+    if file is not None:
+        repair(file)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -5,6 +5,7 @@ then build callbacks, launcher and sweeper. What only tells of Hydra itself is l
 """
 
 import argparse
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -121,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, job: Job) -> None:
     """Run the sweeper that the checked config names: ours, an extension's, Hydra's or a plugin's."""
+    callbacks: Any = context.callbacks
     words: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
     shown = loader.shown(config)
     # Whoever writes this file finds it there, readable by its owner alone.
@@ -130,7 +132,18 @@ def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, jo
         sweeper.setup(hydra_context=context, task_function=job, config=shown)
     else:
         sweeper = Plugins.instance().instantiate_sweeper(config=shown, hydra_context=context, task_function=job)
-    sweeper.validate_batch_is_legal = loader.looking()(sweeper.validate_batch_is_legal)  # type: ignore[method-assign]
+    compose_all, begin = (
+        loader.looking()(sweeper.validate_batch_is_legal),
+        functools.cache(callbacks.on_jobs_composed),
+    )
+
+    def check(batch: Any) -> None:
+        compose_all(batch)
+        begin(config=config)
+
+    sweeper.validate_batch_is_legal = check  # type: ignore[method-assign]
+    if permits(str(shown.hydra.sweeper._target_)):  # a search composes its jobs one by one
+        begin(config=config)
     sweeper.sweep(arguments=words)
 
 
@@ -144,7 +157,7 @@ class Callbacks(list[Any]):
         def notify(**facts: Any) -> None:
             for callback in reversed(self) if event.endswith("_end") else self:
                 try:
-                    getattr(callback, event)(**facts)
+                    getattr(callback, event, lambda **_: None)(**facts)
                 except Exception as error:  # as Hydra has it; ours end the command by SystemExit
                     name = type(callback).__name__
                     warnings.warn(f"Callback {name}.{event} raised {type(error).__name__}: {error}", stacklevel=2)

@@ -24,6 +24,7 @@ ANSWERS: Mapping[str | None, Answer | None] = {
     "supported": "yes", "refuted": "no", "not_yet": "not_yet", "undecided": "undecided", None: None
 }  # fmt: skip
 """A verdict in one word, by how it leaves the claim."""
+GRAVITY: tuple[Answer, ...] = ("no", "not_yet", "undecided", "yes")  # of several answers the first of these counts
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.analyses.plan import NAME as PLAN
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import GRAVITY, AnalysisResult, Finding
 from undogmatic.report.document import Answered
 from undogmatic.report.words import MissingWording, Words
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
@@ -20,6 +20,8 @@ from undogmatic.safety.command import as_typed
 
 OTHERS = {"local": "patterns"}
 """Which model to try after which; after any other, the embedded one, which needs no key."""
+
+LEFT_OUT = ("hydra.run.dir", "run.limit")  # of the command that comes next
 
 
 def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
@@ -39,7 +41,21 @@ def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
         else:
             word = words.text(f"common.answer.{finding.answer}")
             said.append(Answered(finding.answer, word, sentence, following(run, finding, words), about))
-    return said
+    counted = [each for each in said if isinstance(each, Answered)]
+    if len(counted) < 2 or any(result.part or result.relative for result in ruled):
+        return said
+    return [
+        _together(counted, words),
+        *(each._replace(below=()) if isinstance(each, Answered) else each for each in said),
+    ]
+
+
+def _together(said: Sequence[Answered], words: Words) -> Answered:
+    """The answer of several analyses of one judge together: the gravest, with what follows it."""
+    worst = min(said, key=lambda each: GRAVITY.index(each.answer))
+    counts = {answer: sum(each.answer == answer for each in said) for answer in GRAVITY}
+    sentence = words.text("common.together", n=len(said), about=worst.about, **counts)
+    return Answered(worst.answer, worst.word, sentence, worst.below)
 
 
 def verdicts(run: FinishedRun, words: Words) -> list[str]:
@@ -62,21 +78,24 @@ def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
 
 def commands(run: FinishedRun) -> dict[str, str]:
     """The commands that may come next, by name."""
+    folder = str(as_typed(run.folder))
     other = OTHERS.get(run.choices.get("model", ""), "local")
     return {
         "again": again(run),
         "other": again(run, model=other, readout=None),
         "doubt": again(run, analysis="calibration"),
+        "alone": again(run, analysis="escalation"),
         "fresh": again(run, **{"engine.cache": "false"}),
         "margined": again(run, **{"++rubric.margin": f"{(run.rubric.maximum - run.rubric.minimum) / 20:g}"}),
-        "label": f"undogmatic review export {shlex.quote(str(as_typed(run.folder)))} --all",
+        "handed": again(run, judge="selective", **{"judge.rules.guaranteed.run": folder}),
+        "label": f"undogmatic review export {shlex.quote(folder)} --all",
     }
 
 
 def again(run: FinishedRun, **changes: str | None) -> str:
     """The command of this run with some choices changed; None leaves a choice out."""
     overrides, _ = typed(run)
-    kept = [each for each in overrides if each.partition("=")[0].lstrip("+~") not in (*changes, "hydra.run.dir")]
+    kept = [each for each in overrides if each.partition("=")[0].lstrip("+~") not in (*changes, *LEFT_OUT)]
     return command([*kept, *(f"{key}={value}" for key, value in changes.items() if value is not None)])
 
 

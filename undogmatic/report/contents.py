@@ -48,6 +48,11 @@ def title(run: FinishedRun, words: Words) -> str:
     return words.text(next(keys, "common.question"), model=run.choices["model"], rubric=run.rubric.name)
 
 
+def scale_notes(words: Words) -> list[str]:
+    """Say on which scale sentences and key figures are, where people gave labels on one of their own."""
+    return [] if words.own is None else [words.text("common.note.own_scale", **words.own._asdict())]
+
+
 def asking_notes(run: FinishedRun, words: Words) -> list[str]:
     """How models were asked: which readout was used and what the prompt reaches; or that nobody was."""
     if run.elsewhere:
@@ -126,7 +131,7 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
     if first := _first_figure(run):
         yield from pictures([first[1]], words, first[0].name, run.rubric, run.folder, first[0].full(""))
     if keys := key_figures(run.results, words):
-        yield Heading(words.text("common.headline_title"), level=3)
+        yield Heading(words.text("common.headline_title"))
         yield keys
 
 
@@ -140,6 +145,7 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.notes_title"))
     notes = [
         *map(words.say, run.assumed),
+        *scale_notes(words),
         *order_notes(run, words),
         *asking_notes(run, words),
         *review_notes(run, words),
@@ -211,12 +217,14 @@ def _bench(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 
 def items(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """The texts with the highest, lowest and least certain scores, and those marked for review; of an optimisation by
-    the program that it came to, as in all analyses."""
+    """The texts furthest from their label, with the highest, lowest and least certain scores, and those marked for
+    review; of an optimisation by the program that it came to, as in all analyses."""
     first = run.frame[(run.frame["repeat"] == 0) & run.frame["error"].isna()]
     first = first[first["judge"] == AFTER] if run.programs else first
     unsure = first.sort_values("confidence", kind="stable")
+    gaps = (first["score"] - first["label"]).abs().dropna().sort_values(ascending=False, kind="stable")
     lists: dict[str, pd.DataFrame] = {
+        "furthest": first.loc[gaps.index],
         "highest": first.sort_values("score", ascending=False, kind="stable"),
         "lowest": first.sort_values("score", kind="stable"),
         "uncertain": unsure[unsure["confidence"].notna()],
@@ -322,7 +330,7 @@ def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
     language = words.language if words.language in rubric.wordings else next(iter(rubric.wordings))
     wording, scale = rubric.wordings[language], rubric.scale
     direction = [words.text(f"common.{rubric.direction}")] if rubric.direction is not None else []
-    yield Heading(words.text("common.rubric_title"), level=3)
+    yield Heading(words.text("common.rubric_title"))
     yield Paragraph(" ".join([wording.definition.strip(), *direction]))
     yield Paragraph(words.text("common.rubric_question", question=wording.question.strip()))
     if len(rubric.inputs) > 1:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from undogmatic.records.results import Answer
+from undogmatic.report.words import glossary
 from undogmatic.safety import files
 from undogmatic.safety.outside import read_text, visible
 
@@ -154,7 +155,8 @@ def save(document: Document, folder: Path) -> None:
 def rendered(document: Document, name: str) -> str:
     """The text of the file `name`: "report.md" or "report.html"."""
     environment = _environment(WRITTEN[name], TEMPLATES)
-    own = {key: _Escaped(read_text(path)) for key, path in _OWN.items()}
+    own: dict[str, Any] = {key: _Escaped(read_text(path)) for key, path in _OWN.items()}
+    own["terms"] = glossary(document.language)
     return str(environment.get_template(f"{name}.jinja").render(document=document, **own))
 
 
@@ -190,6 +192,24 @@ def linked(text: str, items: Mapping[str, str], inside: str | None = None) -> st
     """A cell as HTML, `inside` where that is written already; a name of `items` leads to the row of its item."""
     written = html(text) if inside is None else inside
     return f'<a href="#{place(items[text])}">{written}</a>' if text in items else written
+
+
+def defined(written: str, terms: Mapping[str, str]) -> str:
+    """HTML in which the first of each of the `terms` shows its meaning under the mouse or the finger, without script;
+    what is a link, code or markup stays as it is."""
+    if not terms:
+        return written
+    longest = "|".join(re.escape(html(term)) for term in sorted(terms, key=len, reverse=True))
+    meanings, seen = {html(term).casefold(): html(meaning) for term, meaning in terms.items()}, set[str]()
+
+    def mark(found: re.Match[str]) -> str:
+        term = found[2]
+        if term is None or term.casefold() in seen:
+            return found[0]
+        seen.add(term.casefold())
+        return f'<abbr tabindex="0" title="{meanings[term.casefold()]}">{term}</abbr>'
+
+    return re.sub(rf"(?i)(<a .*?</a>|<code>.*?</code>|<[^>]*>|&\w+;)|(?<![\w=])({longest})(?![\w=])", mark, written)
 
 
 def about(text: str, name: str, items: Mapping[str, str]) -> str:
@@ -236,6 +256,7 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
         "raw": visible,
         "linked": linked,
         "about": about,
+        "defined": defined,
         "place": place,
         "anchor": lambda item: html(f"item-{item}"),
         "hash": by_hash,

@@ -3,7 +3,7 @@ made again without judging or analysing."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import tabulate
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import LabelScale
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
 from undogmatic.report.words import missing
@@ -19,8 +19,8 @@ from undogmatic.runs.folder import RESULTS, RunFolder
 from undogmatic.runs.outcome import SETTINGS, Asked, FinishedRun, Repeatability
 from undogmatic.safety import files
 
-_AS_THEY_ARE = "name language choices identity prompt_id prompt_hash fitted model_name dataset_digest versions".split()
-_AS_THEY_ARE += "started seconds model_licences data_licence elsewhere programs".split()
+_ELSEWHERE = "folder rubric judgments frame metrics items results config asked repeatability texts label_scale".split()
+_AS_THEY_ARE = [field.name for field in fields(FinishedRun) if field.name not in _ELSEWHERE]
 _FINDING, _FRAME = "$finding", "$frame"
 
 
@@ -34,7 +34,7 @@ def keep(run: FinishedRun) -> None:
     told |= {"items": [item.id for item in run.items], "judged_by": judged_by, "repeats": repeats}
     told |= {"gaps": len(run.frame) == len(run.items) * repeats * len(judged_by)}
     told |= {"config": {name: _plain(run.config.get(name)) for name in SETTINGS}}
-    told |= {"results": [_of_result(result) for result in run.results], "assumed": _plain(run.assumed)}
+    told |= {"results": [_of_result(result) for result in run.results]}
     told |= {"label_scale": run.label_scale and run.label_scale.model_dump(mode="json")}
     files.write(run.folder / RESULTS, json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n")
 
@@ -45,7 +45,14 @@ def remade(folder: RunFolder, language: str | None = None) -> FinishedRun:
     if not folder.has(RESULTS):
         way = f"Its own command with run.resume={folder.path} makes both anew, without asking again what was answered"
         raise ConfigError(f"{folder.named}, which has no {RESULTS}: an earlier version made it. {way}.")
-    told = folder.json(RESULTS)
+    try:
+        return _run(folder, folder.json(RESULTS), language)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        what = f"{folder.named}: its {RESULTS} cannot be read ({type(error).__name__}: {error!s:.100})"
+        raise DataError(f"{what}; another version made it, or it is damaged. Repeat its command.") from None
+
+
+def _run(folder: RunFolder, told: Mapping[str, Any], language: str | None) -> FinishedRun:
     known = {item.id: item for item in folder.items()}
     items = [known[name] for name in told["items"]]
     pairs = [(judge, criterion) for judge, criterion in told["judged_by"]]
@@ -59,7 +66,7 @@ def remade(folder: RunFolder, language: str | None = None) -> FinishedRun:
     ]
     compared = Repeatability(**told["repeatability"])
     return FinishedRun(
-        **{name: told[name] for name in _AS_THEY_ARE} | {"language": language or told["language"]},
+        **{name: _whole(told[name]) for name in _AS_THEY_ARE} | {"language": language or told["language"]},
         folder=folder.path,
         config=told["config"],
         rubric=folder.rubric,
@@ -71,14 +78,13 @@ def remade(folder: RunFolder, language: str | None = None) -> FinishedRun:
         asked=[Asked(**each | {"without": tuple(each["without"])}) for each in told["asked"]],
         repeatability=replace(compared, earlier=compared.earlier and Path(compared.earlier)),
         texts=[*map(Path, told["texts"])],
-        assumed=_whole(told.get("assumed", [])),
-        label_scale=LabelScale(**told["label_scale"]) if told.get("label_scale") else None,
+        label_scale=told["label_scale"] and LabelScale.model_validate(told["label_scale"]),
     )
 
 
 def _of_result(result: AnalysisResult) -> dict[str, Any]:
-    named = "name metrics tables findings verdict standing headline texts part relative".split()
-    whole = {name: _plain(getattr(result, name)) for name in named}
+    kept = {field.name for field in fields(AnalysisResult)} - {"items", "figures"}  # the items have a file of their own
+    whole = {name: _plain(getattr(result, name)) for name in sorted(kept)}
     return whole | {"figures": [(figure.name, figure.kind, _plain(figure.data)) for figure in result.figures]}
 
 
@@ -91,7 +97,7 @@ def _result(told: Mapping[str, Any]) -> AnalysisResult:
 def _plain(value: Any) -> Any:
     """A value of a result as JSON has it; tables and findings under a name of their own."""
     if isinstance(value, Finding):
-        return {_FINDING: value.key, "values": _plain(value.values)}
+        return {_FINDING: {field.name: _plain(getattr(value, field.name)) for field in fields(Finding)}}
     if isinstance(value, pd.DataFrame):
         frame = value if isinstance(value.index, pd.RangeIndex) else value.reset_index()
         rows = [_plain(row) for row in frame.itertuples(index=False, name=None)]
@@ -113,7 +119,7 @@ def _whole(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if _FINDING in value:
-        return Finding(value[_FINDING], _whole(value["values"]))
+        return Finding(**{name: _whole(inner) for name, inner in value[_FINDING].items()})
     if _FRAME in value:
         rows = [[tuple(cell) if isinstance(cell, list) else cell for cell in row] for row in value["rows"]]
         return pd.DataFrame(rows, columns=value[_FRAME])

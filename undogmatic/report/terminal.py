@@ -32,7 +32,15 @@ FIGURES = 3  # of the key figures; the report has more
 def show(run: FinishedRun, where: str | None) -> None:
     """Print to stdout how a run ended whose report is written already; `where` says how to open the tracking UI."""
     from undogmatic.report.answers import answers
-    from undogmatic.report.contents import asking_notes, counted, order_notes, repeated, review_notes, title
+    from undogmatic.report.contents import (
+        asking_notes,
+        counted,
+        order_notes,
+        repeated,
+        review_notes,
+        scale_notes,
+        title,
+    )
     from undogmatic.report.tables import key_figures
 
     words = Words.of(run)
@@ -40,7 +48,7 @@ def show(run: FinishedRun, where: str | None) -> None:
     judged = words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)
     notes = [" ".join([judged, *asking_notes(run, words)])]
     notes += [words.say(finding) for finding in run.assumed if finding.key == "labels.reversed"]
-    notes += [*order_notes(run, words), *review_notes(run, words), *repeated(run, words)]
+    notes += [*scale_notes(words), *order_notes(run, words), *review_notes(run, words), *repeated(run, words)]
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     paths = {"report": run.folder / "report.html", "scores": run.folder / SCORES, "metrics": run.folder / METRICS}

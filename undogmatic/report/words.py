@@ -8,7 +8,7 @@ import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from undogmatic.records.results import Finding
 from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read, texts_beside
@@ -30,6 +30,31 @@ def missing(value: Any) -> bool:
     return value is None or (isinstance(value, numbers.Real) and math.isnan(value)) or str(value) in ("NaT", "<NA>")
 
 
+class OwnScale(NamedTuple):
+    """The scale on which people gave the labels of a run, and the rubric's, on which everything is computed."""
+
+    low: float
+    high: float
+    minimum: float
+    maximum: float
+
+    @classmethod
+    def of(cls, run: FinishedRun) -> OwnScale | None:
+        """That of a run; None where it is the rubric's, has words for numbers, or runs the other way."""
+        ends = None if run.label_scale is None else run.label_scale.ends
+        if ends is None or ends[0] > ends[1]:
+            return None
+        return cls(*ends, run.rubric.minimum, run.rubric.maximum)
+
+    def amount(self, value: float) -> float:
+        """A difference of scores on this scale."""
+        return value * (self.high - self.low) / (self.maximum - self.minimum)
+
+    def score(self, value: float) -> float:
+        """A score on this scale."""
+        return self.low + self.amount(value - self.minimum)
+
+
 class Words:
     """The wordings of one language and how it writes numbers.
 
@@ -45,8 +70,9 @@ class Words:
         units: str | None = None,  # None: the general word
         strict: bool = False,
         decimals: int = 1,  # of a score
+        own: OwnScale | None = None,
     ) -> None:
-        self.language, self.strict, self.decimals = language, strict, decimals
+        self.language, self.strict, self.decimals, self.own = language, strict, decimals, own
         files = [*texts, *texts_beside(Finding)]
         self._sources = [
             source
@@ -61,9 +87,14 @@ class Words:
     def of(cls, outcome: FinishedRun | SweepResult) -> Words:
         rubric, language = outcome.rubric, outcome.language
         wording = rubric.wordings.get(language) if rubric is not None else None
-        span = 100.0 if rubric is None else abs(rubric.maximum - rubric.minimum)
+        unit, span = (wording.unit if wording is not None else None), 100.0
+        if rubric is not None:
+            span = rubric.maximum - rubric.minimum
+        own = OwnScale.of(outcome) if isinstance(outcome, FinishedRun) else None
+        if own is not None:
+            unit, span = cls(language).text("common.own_units"), own.high - own.low
         decimals = 1 if span >= WIDE else 2 if span >= 1 else 3
-        return cls(language, outcome.texts, wording.unit if wording is not None else None, decimals=decimals)
+        return cls(language, outcome.texts, unit, decimals=decimals, own=own)
 
     def find(self, key: str) -> str | None:
         """The wording under a dotted key (`ab.verdict_supported` is `verdict_supported` of section `ab`), or None."""
@@ -141,7 +172,8 @@ class Words:
         present = [float(value) for value in values if value is not None and not missing(value)]
         largest, whole = max(map(abs, present), default=0.0), all(value.is_integer() for value in present)
         if label is not None and "{units}" in label:
-            return "d" if whole else "u"
+            kind = "s" if rest in _POSITIONS else "u"
+            return f"{kind}g" if whole else kind
         return named_spec(word, largest, whole) or (
             ".2f" if 0.05 <= largest < 10 and not whole else spec_for("", largest)
         )
@@ -201,8 +233,10 @@ class Words:
         if spec in ("p", "bare_p"):
             shown = "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
             return self.localise(shown if spec == "p" else shown.removeprefix("p ").removeprefix("= "))
-        if spec == "u":
-            spec = f".{self.decimals}f"
+        if spec in ("u", "ug", "s", "sg"):
+            if self.own is not None:
+                value = self.own.amount(value) if spec.startswith("u") else self.own.score(value)
+            spec, whole = "g" if spec.endswith("g") else f".{self.decimals}f", False
         if math.isinf(value):
             return "−∞" if value < 0 else "∞"
         if spec == "":
@@ -216,6 +250,12 @@ class Words:
         if written.startswith("-") and not re.search(r"[1-9]", written):
             written = written[1:]  # a rounded -0.0 is 0.0
         return written.replace("-", "−").translate(self._marks)
+
+
+def glossary(language: str) -> Mapping[str, str]:
+    """What the terms of reports mean, by term. `docs/glossary.md` says the same."""
+    told: Mapping[str, str] = read(REPORT_TEXTS / f"{language}.yaml").get("glossary", {})
+    return dict((term, meaning) for term, _, meaning in (each.partition(": ") for each in told.values()))
 
 
 def _lookup(node: Any, key: str) -> str | None:
@@ -242,6 +282,7 @@ def named_spec(column: str, largest: float, whole: bool) -> str | None:
     return None if spec == _OF_SCORES and not whole and abs(largest) < 10 else spec
 
 
+_POSITIONS = ("mean", "median", "judge_mean", "labels_only")  # metrics that are scores, not amounts of them
 _OF_SCORES = ".1f"
 _SPECS = tuple(
     (re.compile(pattern), spec)

@@ -14,7 +14,8 @@ from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.rubric import NumericScale
 from undogmatic.review import labels, queue
 from undogmatic.runs.folder import RunFolder
-from undogmatic.tracking.assessments import Note, Said, log_notes, of_human, of_judge, read_labels
+from undogmatic.tracking.assessments import Note, Said, log_notes, read_labels
+from undogmatic.tracking.notes import of_human, of_judge
 
 
 def export(

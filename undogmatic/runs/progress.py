@@ -95,10 +95,10 @@ class Progress:
         print(f"{self.name}: {self.about}", file=sys.stderr, flush=True)
         if sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
             from rich.progress import Progress as Bar
 
-            columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn()
+            columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}")
             self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
             self._task = self._bar.add_task("judging", total=self.total, completed=self.kept, note="")
@@ -116,14 +116,21 @@ class Progress:
         self.done += 1
         self.failed += isinstance(record.outcome, Failure)
         self.answered_by_cache += record.cost.calls == 0 and record.cost.cached > 0
-        note = f"{self.failed} failed" if self.failed else ""
         now = time.perf_counter()
         if self._bar is not None:
-            self._bar.update(self._task, advance=1, note=note)
+            self._bar.update(self._task, advance=1, note=self._note(now))
         elif now - self._line > LINE_EVERY:
             self._line = now
-            rate = self.done / (now - self._clock)
-            print(f"  {self.done} judged, {rate:.1f}/s {note}".rstrip(), file=sys.stderr, flush=True)
+            print(f"  {self.reached}, {self._note(now)}", file=sys.stderr, flush=True)
+
+    def _note(self, now: float) -> str:
+        """How fast it goes, how long the rest takes at that rate, and how much failed."""
+        rate = self.done / max(now - self._clock, 1e-9)
+        parts = [f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"]
+        if self.total is not None:
+            left = round(max(0, self.total - self.kept - self.done) / rate)
+            parts.append(f"{left // 60} min {left % 60:02} s left" if left >= 60 else f"{left} s left")
+        return ", ".join([*parts, *([f"{self.failed} failed"] if self.failed else [])])
 
     def __exit__(self, *raised: object) -> None:
         self.seconds = time.perf_counter() - self._clock

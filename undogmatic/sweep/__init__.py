@@ -49,7 +49,7 @@ class SweepCallback(Callback):
         free_slot()
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
-        """Create (or continue) the parent run and tell the jobs, whichever process they will run in."""
+        """Claim the sweep's folder and tell the jobs of it, whichever process they will run in."""
         with _stopping():
             check_config(config)
             check_reaching(config)
@@ -67,14 +67,23 @@ class SweepCallback(Callback):
                 raise ConfigError(
                     f"`run.resume` is {str(folder)!r}, which holds a single run, not a sweep. Continue it without -m."
                 )
-            params = dict(word.lstrip("+~").partition("=")[::2] for word in overrides)
-            known = earlier or {"mlflow_run": None, "started": time.time()}
-            parent = _tracker(config).open_sweep(_name(overrides), folder, params, known["mlflow_run"])
-            _note(folder, overrides=overrides, started=known["started"], mlflow_run=parent, status="running")
+            known: dict[str, Any] = {"mlflow_run": None, "started": time.time(), **(earlier or {})}
+            _note(folder, **known | {"overrides": overrides, "status": "running"})
             os.environ[SWEEP_FOLDER] = str(folder)
+            announce(config)
+
+    def on_jobs_composed(self, config: DictConfig, **_: Any) -> None:
+        """Create (or continue) the parent run, now that no job has a mistake that would end all of them."""
+        with _stopping():
+            folder = Path(os.environ[SWEEP_FOLDER])
+            known = RunFolder(folder).sweep
+            assert known is not None, "written by on_multirun_start"
+            _read_once(config, known["overrides"])
+            params = dict(word.lstrip("+~").partition("=")[::2] for word in known["overrides"])
+            parent = _tracker(config).open_sweep(_name(known["overrides"]), folder, params, known["mlflow_run"])
+            _note(folder, **dict(known) | {"mlflow_run": parent})
             if parent is not None:
                 os.environ[SWEEP_RUN] = parent
-            announce(config)
             atexit.register(_abandoned, config)
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
@@ -105,6 +114,20 @@ def _stopping() -> Iterator[None]:
         if not of_user:
             in_full(error)
         raise SystemExit(status) from None
+
+
+def _read_once(config: DictConfig, overrides: list[str]) -> None:
+    """Read the dataset where all jobs have the same, so that a missing or broken file is said before anything is
+    made. Raises ConfigError, DataError."""
+    from undogmatic.config.build import build
+
+    varied = {word.lstrip("+").partition("=")[0].partition(".")[0] for word in overrides if _varies(word)}
+    if varied & {"dataset", "experiment", "arm"}:
+        return  # each job says what is wrong with its own
+    for key in sorted(OmegaConf.missing_keys(config.dataset)):
+        raise ConfigError(f"`{key}` is required. Set it with {key}=...")
+    node: Any = OmegaConf.to_container(config.dataset, resolve=True)
+    build(node, "dataset").load()
 
 
 def again(folder: Path, language: str | None) -> Any:
@@ -167,8 +190,12 @@ def _tracker(config: DictConfig) -> Any:
 
 def _name(overrides: list[str]) -> str:
     """What is varied, as typed: "model=patterns,tfidf"; values that do not vary are left out where some do."""
-    varied = [o for o in overrides if "," in o or "range(" in o or "choice(" in o]
+    varied = [word for word in overrides if _varies(word)]
     return " ".join(varied or overrides) or "sweep"
+
+
+def _varies(word: str) -> bool:
+    return "," in word or "range(" in word or "choice(" in word
 
 
 def _note(folder: Path, **facts: Any) -> None:

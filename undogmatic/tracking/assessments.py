@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, Label, on_trace
-from undogmatic.records.records import Failure, Item, Judgment
+from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, on_trace
+from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.folder import RunFolder
-from undogmatic.safety.secrets import redacted, scrub_data
+from undogmatic.safety.secrets import scrub_data
+from undogmatic.tracking.notes import FLAG, SCORE
 from undogmatic.tracking.store import AT_ONCE, Store, WithoutSecrets, database, opened
 from undogmatic.tracking.traces import log_traces, mark_of, trace_id
-from undogmatic.tracking.tracker import NOTE, cut, still_there, where
+from undogmatic.tracking.tracker import NOTE, still_there, where
 
 if TYPE_CHECKING:
     from mlflow.entities import Assessment
-
-SCORE, FLAG = "judge_score", "judge_flag"
-LONGEST_SOURCE = 250  # characters, MLflow's limit
 
 Note = Callable[[bool], "list[Assessment]"]
 """What is said of an item, made once MLflow is there; called with whether texts shall be hidden."""
@@ -54,8 +52,8 @@ def log_notes(
     uri: str | None,
     hide: bool,
 ) -> str:
-    """Put the judge's score and flag (`of_judge`), or human labels (`of_human`), on the traces of a run's judgments,
-    replacing what an earlier export or import put there.
+    """Put the judge's score and flag (`notes.of_judge`), or human labels (`notes.of_human`), on the traces of a run's
+    judgments, replacing what an earlier log, export or import put there.
 
     Args:
         folder: The run's folder; the note in it says where the run was logged.
@@ -76,7 +74,8 @@ def log_notes(
             if hide:
                 items, untraced = list(map(redact_item, items)), {m: redact_judgment(j) for m, j in untraced.items()}
             if untraced and log_traces(store, run_id, items, untraced, started):
-                traced |= dict.fromkeys(untraced, ())
+                there = _assessments(store, list(map(trace_id, untraced)))
+                traced |= {mark: there[trace_id(mark)] for mark in untraced if trace_id(mark) in there}
             done = _assess(store, [(mark_of(store.experiment_id, j), of_it(hide)) for j, of_it in notes], traced)
             missing = len(marks) - len(traced)
             left = f" {missing} without a trace were left out." if missing else ""
@@ -202,36 +201,3 @@ def _assess(
 def _said(assessment: Any) -> tuple[Any, ...]:
     error = None if assessment.error is None else assessment.error.error_code
     return assessment.value, error, assessment.rationale, assessment.metadata or {}
-
-
-def of_judge(judgment: Judgment, flagged: bool, row: Mapping[str, str], hide: bool = False) -> list[Assessment]:
-    """What the judge says of an item: its score, whether it is flagged, and facts of its row in the queue."""
-    from mlflow.entities import AssessmentError, AssessmentSource, AssessmentSourceType, Feedback
-
-    judgment = redact_judgment(judgment) if hide else judgment
-    outcome, provenance = judgment.outcome, judgment.provenance
-    who = cut(f"{provenance.model} {provenance.readout} {judgment.judge}", LONGEST_SOURCE)
-    judge = AssessmentSource(AssessmentSourceType.LLM_JUDGE, who)
-    code = AssessmentSource(AssessmentSourceType.CODE, "undogmatic")
-    about: dict[str, Any] = dict(row)
-    if isinstance(outcome, Failure):
-        score = Feedback(SCORE, error=AssessmentError(outcome.reason, outcome.message), source=judge, metadata=about)
-    else:
-        interval = None if outcome.interval is None else "{:g} to {:g}".format(*outcome.interval)
-        confidence = None if outcome.confidence is None else f"{outcome.confidence:g}"
-        facts = {"interval": interval, "confidence": confidence, "uncertainty": outcome.uncertainty}
-        about |= {name: value for name, value in facts.items() if value is not None}
-        why = "\n".join(filter(None, [outcome.rationale, *outcome.issues]))
-        score = Feedback(SCORE, value=outcome.score, source=judge, rationale=why or None, metadata=about)
-    return [score, Feedback(FLAG, value=flagged, source=code, metadata=dict(row))]
-
-
-def of_human(label: Label, value: float | str, hide: bool = False) -> list[Assessment]:
-    """What a person says of an item: `value` is the label in score units or a category's name."""
-    from mlflow.entities import AssessmentSource, AssessmentSourceType, Expectation
-
-    about = {"file": label.place, "given": label.as_given}
-    if label.comment is not None:
-        about["comment"] = redacted(label.comment) if hide else label.comment
-    human = AssessmentSource(AssessmentSourceType.HUMAN, cut(label.labeller, LONGEST_SOURCE))
-    return [Expectation(HUMAN, value, source=human, metadata=about)]

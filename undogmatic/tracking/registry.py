@@ -12,7 +12,7 @@ from undogmatic.safety.command import say
 from undogmatic.safety.outside import Unreadable, json_value
 from undogmatic.tracking.store import Store, opened
 
-CONTENT = "content_hash"
+CONTENT, EXPERIMENTS = "content_hash", "_mlflow_experiment_ids"
 ALIASES = ("baseline", "best", "newest")
 Program = Mapping[str, Any]  # what the file of a program holds (`optimize.programs.Program.whole`)
 
@@ -23,7 +23,9 @@ def log_prompt(store: Store, run_id: str, run: FinishedRun) -> None:
         return
     from mlflow.tracing.constant import TraceTagKey
 
-    name = plain_name(f"{run.rubric.name}-{run.prompt_id}")
+    # The text depends on the judge and the readout too: under one name each would take turns as a new version.
+    parts = (run.rubric.name, run.prompt_id, run.choices.get("judge"), run.choices.get("readout"))
+    name = plain_name("-".join(filter(None, parts)))
     tags = {"prompt_id": run.prompt_id, "prompt_hash": run.prompt_hash}
     version = _registered(store, name, run.prompt_text, run, tags)
     # The client's own way of linking writes to the process-wide store, whatever store the client was made for.
@@ -118,12 +120,27 @@ def _registered_program(store: Store, name: str, program: Program, run: Finished
 def _registered(store: Store, name: str, text: str, run: FinishedRun, tags: Mapping[str, str]) -> int:
     """The number of the first version that holds this text; of a new one if none does."""
     content = hashlib.sha256(text.encode()).hexdigest()
+    _on_page(store, name)
     wanted = f"name = '{name}' AND tag.`mlflow.prompt.is_prompt` = 'true' AND tag.`{CONTENT}` = '{content}'"
     versions = store.client.search_model_versions(wanted, order_by=["version_number ASC"])
     if versions:
         return int(versions[0].version)
     about = f"Registered by the run {run.name}"
     return int(store.client.register_prompt(name, text, about, {**tags, CONTENT: content}).version)
+
+
+def _on_page(store: Store, name: str) -> None:
+    """Have the prompt listed on the page of the store's experiment. MLflow itself lists it under the experiment of the
+    process, which is another, and in a thread of its own; so this comes first, and the thread adds to it."""
+    there = store.client.get_prompt(name)
+    listed = "" if there is None else (there.tags or {}).get(EXPERIMENTS, "")
+    if f",{store.experiment_id}," in listed:
+        return
+    ids = f"{listed or ','}{store.experiment_id},"
+    if there is None:
+        store.client.create_prompt(name, tags={EXPERIMENTS: ids})
+    else:
+        store.client.set_prompt_tag(name, EXPERIMENTS, ids)
 
 
 def plain_name(name: str) -> str:

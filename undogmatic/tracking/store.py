@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.safety.command import say
@@ -29,6 +29,13 @@ SAID_AFTER, LOCK_SECONDS = 3.0, 600.0
 _UNQUOTED = "".join(chr(n) for n in range(32, 127) if chr(n) not in "%?")
 _THEIRS = ("mlflow", "opentelemetry")
 _TABLES = ("alembic_version", "experiments")
+_LOCATIONS = (
+    ("experiments", "artifact_location"),
+    ("runs", "artifact_uri"),
+    ("trace_tags", "value"),
+    ("logged_models", "artifact_location"),
+    ("model_versions", "source"),
+)  # where MLflow notes addresses of artifacts
 # Read by MLflow when it is imported. Nothing is sent home, its INFO lines stay off the screen, and a server that does
 # not answer is given up after seconds, not minutes: the results are on disk and can be logged later.
 _ENVIRONMENT = {
@@ -188,6 +195,7 @@ def opened(
                 with contextlib.suppress(PermissionError):  # another one's file
                     file.chmod(OWN)
                 stack.enter_context(_alone(file, kept, key, instead))
+                repair(file)
             from mlflow import MlflowClient
 
             client: Any = WithoutSecrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
@@ -237,6 +245,42 @@ def _try_to_write(file: Path, seconds: float) -> None:
     with contextlib.closing(sqlite3.connect(file, timeout=seconds, isolation_level=None)) as store:
         store.execute("BEGIN IMMEDIATE")
         store.execute("ROLLBACK")
+
+
+def repair(file: Path) -> None:
+    """Let a local store that was moved find its artifacts again. MLflow notes where they lie as whole addresses; those
+    whose folder is gone, while there is one beside the database, are written anew."""
+    here = (file.parent / "artifacts").as_uri()
+    with contextlib.closing(sqlite3.connect(file, timeout=SAID_AFTER)) as store:
+        tables = {str(name) for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not tables.issuperset(_TABLES) or not (file.parent / "artifacts").is_dir():
+            return
+        noted = store.execute("SELECT artifact_location FROM experiments WHERE artifact_location LIKE 'file:%'")
+        for there in {str(location).rstrip("/") for (location,) in noted}:
+            if there == here or not there.endswith("/artifacts") or Path(unquote(urlsplit(there).path)).exists():
+                continue
+            for table, column in (place for place in _LOCATIONS if place[0] in tables):
+                moved = (
+                    f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column} || '/', 1, ?) = ?"
+                )
+                store.execute(moved, (here, len(there) + 1, len(there) + 1, f"{there}/"))
+        store.commit()
+
+
+def pages(uri: str | None) -> dict[str, str]:
+    """Where to look first in a local store: at its newest run, and at all runs side by side; nothing if it has none."""
+    file = database(uri if uri is not None else default_uri())
+    jobs = "SELECT run_uuid FROM tags WHERE key = 'mlflow.parentRunId'"
+    alone = f"lifecycle_stage = 'active' AND run_uuid NOT IN ({jobs})"
+    what = f"SELECT experiment_id, run_uuid, name FROM runs WHERE {alone} ORDER BY start_time DESC"
+    if file is None:
+        return {}
+    with contextlib.closing(sqlite3.connect(file, timeout=SAID_AFTER)) as store, contextlib.suppress(sqlite3.Error):
+        for experiment, run, name in store.execute(what):
+            runs = f"#/experiments/{experiment}/runs"
+            charts = f"{runs}?compareRunsMode=CHART"
+            return {f"the newest run, {name}": f"{runs}/{run}", "all runs": runs, "side by side": charts}
+    return {}
 
 
 def _experiment(client: MlflowClient, name: str, file: Path | None) -> str:

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment, digest
+from undogmatic.tracking.notes import of_dataset, of_judge, shown
 from undogmatic.tracking.store import AT_ONCE, Store, WithoutSecrets
 
 if TYPE_CHECKING:
-    from mlflow.entities import Span
+    from mlflow.entities import Assessment, Span
+    from mlflow.tracing.client import TracingClient
 
 LONGEST_VECTOR = 64  # numbers; a longer list (hidden states) is shown by its length
 LONGEST_WORD = 1000  # characters without white space; beyond that it is data, not text
@@ -36,7 +38,7 @@ def trace_id(mark: str) -> str:
 def log_traces(
     store: Store, run_id: str, items: Iterable[Item], judgments: Mapping[str, Judgment], started: float
 ) -> int:
-    """Write one trace per judgment, with the text of its item, and link them to the run.
+    """Write one trace per judgment, with the text of its item, its score and label, and link them to the run.
 
     Args:
         judgments: What to trace, by `mark_of` each, as it is to be shown.
@@ -47,17 +49,74 @@ def log_traces(
     from mlflow.tracing.client import TracingClient
 
     by_id = {item.id: item for item in items}
-    spans = [span for mark, j in judgments.items() for span in _trace(mark, by_id[j.item_id], j, started)]
+    spans = {mark: _trace(mark, by_id[j.item_id], j, started) for mark, j in judgments.items()}
     if not spans:
         return 0
+    client = TracingClient(store.uri)
     try:
-        WithoutSecrets(TracingClient(store.uri)).log_spans(store.experiment_id, spans)
+        WithoutSecrets(client).log_spans(store.experiment_id, [span for trace in spans.values() for span in trace])
     except NotImplementedError:
         return 0
     ids = list(map(trace_id, judgments))
     for start in range(0, len(ids), AT_ONCE):
         store.client.link_traces_to_run(ids[start : start + AT_ONCE], run_id)
+    notes = WithoutSecrets(_Notes(client, int(store.experiment_id)))
+    for mark, j in judgments.items():
+        item = by_id[j.item_id]
+        said = [*of_judge(j), *of_dataset(item, j.criterion)]
+        notes.add(trace_id(mark), spans[mark][0].start_time_ns // 1_000_000, *shown(item, j), said)
+    notes.write()
     return len(ids)
+
+
+class _Notes:
+    """Puts previews and assessments on traces that are there, all at once where the store is a database.
+
+    MLflow's clients write one assessment per call, each a transaction of its own: 200 traces took 15 s on a busy
+    machine, and take 1 s so. Its tables are no public interface, so what this relies on is pinned (mlflow < 3.18). A
+    server gets a call for each assessment; it makes the previews itself.
+    """
+
+    def __init__(self, client: TracingClient, experiment: int) -> None:
+        self.client, self.experiment = client, experiment
+        self.told: dict[str, tuple[int, str, str, list[Assessment]]] = {}
+
+    def add(self, trace: str, started: int, request: str, response: str, assessments: list[Assessment]) -> None:
+        """Take in what is shown and said of a trace."""
+        self.told[trace] = started, request, response, assessments
+
+    def write(self) -> None:
+        """Write what was taken in; an assessment whose name and source are there already is left as it is."""
+        ids, there = list(self.told), set[tuple[str, str, str | None]]()
+        for start in range(0, len(ids), AT_ONCE):
+            for info in self.client.store.batch_get_trace_infos(ids[start : start + AT_ONCE]):
+                there |= {(info.trace_id, one.name, one.source.source_id) for one in info.assessments or ()}
+        new = [
+            (trace, one)
+            for trace, (*_, assessments) in self.told.items()
+            for one in assessments
+            if (trace, one.name, one.source.source_id) not in there
+        ]
+        if not hasattr(self.client.store, "ManagedSessionMaker"):
+            for trace, one in new:
+                self.client.log_assessment(trace, one)
+            return
+        from mlflow.store.tracking.dbmodels.models import SqlAssessments, SqlTraceInfo
+        from sqlalchemy import update
+
+        rows = []
+        for trace, one in new:
+            one.trace_id = trace
+            row = SqlAssessments.from_mlflow_entity(one)
+            row.experiment_id, row.trace_timestamp_ms = self.experiment, self.told[trace][0]
+            rows.append(row)
+        with self.client.store.ManagedSessionMaker(read_only=False) as session:
+            previews = [
+                {"request_id": trace, "request_preview": request, "response_preview": response}
+                for trace, (_, request, response, _) in self.told.items()
+            ]
+            session.execute(update(SqlTraceInfo), previews)
+            session.add_all(rows)
 
 
 def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Span]:
@@ -73,12 +132,12 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
         "repeat": judgment.repeat,
         "judge": judgment.judge,
         "criterion": None if judgment.criterion == OVERALL else judgment.criterion,
-        "score": None if judgment.score is None else round(judgment.score, 2),
         "error": None if failure is None else failure.reason,
-        "cached": bool(calls) and all(c.cached for c in calls),
+        # A tag costs a trip to the database, so none says what goes without saying.
+        "cached": (bool(calls) and all(c.cached for c in calls)) or None,
     }
     about: dict[str, Any] = {f"mlflow.traceTag.{k}": str(v) for k, v in tags.items() if v is not None}
-    judged = outcome.model_dump(mode="json", exclude_none=True)
+    judged = outcome.model_dump(mode="json", exclude_defaults=True)
     about |= _shown("EVALUATOR", {"item": item.id, "text": item.text}, judged)
     name = item.id if judgment.repeat == 0 else f"{item.id} (repeat {judgment.repeat})"
     error = None if failure is None else f"{failure.reason}: {failure.message}"

@@ -17,15 +17,16 @@ from pydantic import Field
 from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Verdict
-from undogmatic.records.results import headline_of
+from undogmatic.records.results import ANSWERS, STANDINGS, headline_of
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.progress import doing
 from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.tracking.figures import ENDS, LONGEST_KEY, cut, figures, log_metrics, log_params, params, telling
+from undogmatic.tracking.notes import LABEL
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
-from undogmatic.tracking.store import Store, check_store, check_uri, database, default_uri, opened
+from undogmatic.tracking.store import Store, WithoutSecrets, check_store, check_uri, database, default_uri, opened
 from undogmatic.tracking.traces import log_traces, mark_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ NOTE = "mlflow.json"  # in a run's folder: where it was logged
 PROGRAMS = ("program.json", "baseline.json", "splits.json", "optimisation.json")
 FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json", *PROGRAMS, "figures", "tables")
 NOTE_TAG = "mlflow.note.content"  # what MLflow shows as a run's description
+MOST_RECORDS = 1000  # of a dataset's page
 QUOTING = ("report.html", "report.md", "judgments.jsonl", *PROGRAMS[:2])  # they hold judged texts
 LONGEST_TAG, LONGEST_DIGEST = 5000, 36  # characters, MLflow's limits
 TABLE = (
@@ -118,7 +120,7 @@ class MlflowTracker:
             log_params(store, run_id, params(run))
             log_metrics(store, run_id, telling(run))
             store.client.log_table(run_id, table(run), "judgments.json")
-            store.client.log_table(run_id, figures(run.metrics), "results.json")
+            store.client.log_table(run_id, figures(telling(run) | dict(run.metrics)), "results.json")
             students = sorted(file.name for file in run.folder.glob("*.safetensors"))
             kept_files = [name for name in FILES if not (self.redact and name in QUOTING)]
             _log_folder(store, run_id, run.folder, [*kept_files, *students])
@@ -130,6 +132,7 @@ class MlflowTracker:
             if run.uses_prompt:
                 store.client.log_text(run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt")
             log_dataset(store, run_id, run)
+            register_dataset(store, run)
             log_prompt(store, run_id, run)
             log_programs(store, run_id, run)
             with doing("logging the run: traces"):
@@ -169,14 +172,14 @@ class MlflowTracker:
                 metrics = {"sweep.jobs": float(result.count), "sweep.failed": float(len(result.failed))}
                 finished = result.jobs[result.jobs["status"] == "finished"]
                 if result.headline is not None and finished["headline"].notna().any():
-                    best = finished[["headline", "low", "high"]].iloc[0].set_axis(["", "_low", "_high"]).dropna()
-                    metrics |= {f"best.{result.headline}{end}": float(value) for end, value in best.items()}
+                    metrics[f"best.{result.headline}"] = float(finished["headline"].iloc[0])
                 log_metrics(store, run_id, metrics)
                 for name in ("jobs", "comparisons", "agreement"):
                     table = getattr(result, name)
                     if len(table):
                         store.client.log_dict(run_id, json.loads(table.to_json(orient="split")), f"{name}.json")
                 _log_folder(store, run_id, result.folder, [*FILES[:2], "figures"])
+                store.client.set_tag(run_id, NOTE_TAG, described(result.folder))
             store.client.set_terminated(run_id, status)
             return where(store, run_id)
 
@@ -265,7 +268,10 @@ def tags(run: FinishedRun) -> dict[str, str]:
         "mlflow.source.name": "undogmatic",
         "mlflow.source.type": "LOCAL",
     }
-    tags |= {f"version.{package}": version for package, version in run.versions.items() if package != "git"}
+    tags["undogmatic.versions"] = ", ".join(f"{package} {v}" for package, v in run.versions.items() if package != "git")
+    if (verdict := verdict_of(run)) is not None:
+        tags["verdict"] = verdict
+    tags[NOTE_TAG] = described(run.folder)
     if re.match("[0-9a-f]{40}", commit):
         tags["mlflow.source.git.commit"] = commit.partition("+")[0]
     if parent := os.environ.get(SWEEP_RUN):
@@ -301,13 +307,64 @@ def table(run: FinishedRun) -> pd.DataFrame:
     return table.astype(object).where(table.notna(), None)
 
 
+def verdict_of(run: FinishedRun) -> str | None:
+    """The worst verdict of the run's analyses in a word, by which MLflow can sort its runs."""
+    own = [result for result in run.results if result.standing is not None and not result.relative]
+    worst = min(own, key=lambda result: STANDINGS.index(result.standing), default=None)
+    if worst is None:
+        return None
+    return (worst.verdict and worst.verdict.answer) or ANSWERS[worst.standing]
+
+
+def described(folder: Path) -> str:
+    """The verdict and the key figures of the report as the description of the run or sweep, without headings, of which
+    MLflow would show little else. Empty where there is no report."""
+    report = folder / "report.md"
+    text = report.read_text(encoding="utf-8") if report.is_file() else ""
+    _, title, after, *_ = [*re.split(r"^#+ .*\n", text, flags=re.MULTILINE), "", "", ""]
+    verdict = "\n".join(line for line in title.splitlines() if line.startswith(">"))
+    return cut(f"{verdict}\n\n{after if after.strip().startswith('|') else ''}".strip(), LONGEST_TAG)
+
+
+def register_dataset(store: Store, run: FinishedRun) -> None:
+    """Keep the items and their labels as a dataset of MLflow, with a page of its own, where these are not there yet.
+
+    Of a large dataset the first items are kept, and its tag says how many. Nothing for a server that has no datasets.
+    """
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracing.client import TracingClient
+
+    name = f"{run.choices.get('dataset', 'dataset')} {run.dataset_digest[:8]}"
+    shown = run.items[:MOST_RECORDS]
+    records = [
+        {
+            "inputs": {"item": item.id, **item.inputs},
+            "expectations": {LABEL: item.label} if item.label is not None else {},
+            "tags": {} if item.condition is None else {"condition": item.condition},
+        }
+        for item in shown
+    ]
+    try:
+        if store.client.search_datasets([store.experiment_id], f"name = '{name}'"):
+            return
+        tags = {"digest": run.dataset_digest, "records": f"{len(shown)} of {len(run.items)}"}
+        made = store.client.create_dataset(name, store.experiment_id, tags)
+        # A dataset's own method writes to the process-wide store, whatever store the client was made for.
+        WithoutSecrets(TracingClient(store.uri).store).upsert_dataset_records(made.dataset_id, records)
+    except (MlflowException, NotImplementedError) as error:
+        say(f"The dataset has no page in MLflow: {str(error).splitlines()[0]}")
+
+
 def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
     """Name, digest and shape of the dataset; its texts are in the judgments table."""
     import pandas as pd
+    from mlflow.data.code_dataset_source import CodeDatasetSource
     from mlflow.data.pandas_dataset import from_pandas
     from mlflow.entities import DatasetInput, InputTag
 
     rows = [(i.id, i.condition or "", math.nan if i.label is None else float(i.label)) for i in run.items]
     table, name = pd.DataFrame(rows, columns=["item_id", "condition", "label"]), run.choices.get("dataset", "dataset")
-    entity = from_pandas(table, name=name, digest=run.dataset_digest[:LONGEST_DIGEST])._to_mlflow_entity()
+    # Without a source MLflow looks for one, and imports a client of Git for it.
+    source, digest = CodeDatasetSource({"mlflow.source.name": "undogmatic"}), run.dataset_digest[:LONGEST_DIGEST]
+    entity = from_pandas(table, source=source, name=name, digest=digest)._to_mlflow_entity()
     store.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])

@@ -258,7 +258,11 @@ def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(tmp_path
     assert set(found["p6"]) <= {"off_scale", "unparseable", "score"}, "what is off its scale need not be the score"
     assert found["p7"] == ["refusal"] * len(STYLES) and found["p8"] == ["input"] * len(STYLES)
     report = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
-    assert "1 prediction is no hierarchy" in report and "Undecided: whether the overall score follows F1" in report
+    assert (
+        "1 prediction is no hierarchy" in report
+        and "Undecided" in report
+        and "Whether the overall score follows F1" in report
+    )
 
 
 def test_who_gives_neither_words_nor_levels_is_named() -> None:
@@ -289,4 +293,4 @@ def test_the_embedded_model_is_asked_in_levels_and_ends_in_a_report(tmp_path: Pa
     assert isinstance(found := judgment.outcome, Verdict)
     assert found.score is not None and 0 <= found.score <= 10 and found.confidence is not None
     assert {"completeness", "accuracy", "scientific", "hallucination_risk", "initial_score"} <= found.details.keys()
-    assert "Undecided:" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+    assert "Undecided." in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")

@@ -14,7 +14,10 @@
   };
   const plain = () =>  // what is read without script: for print, and for browsers of before 2023
     new DOMParser().parseFromString(document.querySelector("noscript").textContent, "text/html").body.children;
-  addEventListener("beforeprint", () => place.append(make("div", { class: "printed" }, ...plain())));
+  addEventListener("beforeprint", () => {
+    for (const folded of document.querySelectorAll("details")) folded.open = true;
+    place.append(make("div", { class: "printed" }, ...plain()));
+  });
   addEventListener("afterprint", () => place.querySelector(".printed")?.remove());
   if (!globalThis.DecompressionStream) return place.append(...plain());
   const bytes = Uint8Array.from(atob(packed.textContent), letter => letter.charCodeAt(0));
