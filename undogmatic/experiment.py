@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -37,6 +38,7 @@ from undogmatic.runs.outcome import FinishedRun, keep_scores, metrics
 from undogmatic.runs.progress import Progress, doing
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
+from undogmatic.safety.command import SWEEP_FOLDER
 
 
 def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path) -> float | None:
@@ -337,7 +339,7 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
         with doing("logging the run"):
             where = tracker.log(finished)
     finally:  # what was measured is shown even if it could not be logged
-        terminal.show(finished, where)
+        terminal.show(finished, where, brief=SWEEP_FOLDER in os.environ)
 
 
 def _close(finished: FinishedRun, manifest: Manifest, failed: Failed, allowed: float) -> float | None:

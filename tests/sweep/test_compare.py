@@ -97,7 +97,7 @@ class TestVerdict:
             ([WEAK, STRONG], {}, "clear_margin", "pair_difference", "b ranks first"),
             ([WEAK, STRONG], {"seen": [0, 12]}, "seen", None, ""),  # the leader was fitted to the texts
             ([WEAK, STRONG], {"seen": [12, 0]}, "clear_margin", None, ""),
-            (ALIKE, {}, "equal", None, "is as good, within 10 "),
+            (ALIKE, {}, "equal", None, "is too small to matter: less than 10 "),
             ([RIGHT, WRONG], {}, "mixed", "absolute_error", ""),
             ([(scored(90, 10, seed=n), 1.0) for n in range(2)], {}, "tied", None, ""),
             ([WEAK, STRONG], {"headline": None}, "no_headline", None, ""),
@@ -275,7 +275,11 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     first = multirun(tmp_path, *settings.split())
     assert first.returncode == 2, first.stderr
     assert "Traceback" not in first.stderr and "bad.jsonl:1: not JSON" in first.stdout
-    assert f"{Path('swept/0/report.html')}\n" in first.stdout and str(tmp_path) not in first.stdout
+    assert (
+        "\n0: No analysis" in first.stdout
+        and f"{Path('swept/report.html')}\n" in first.stdout
+        and str(tmp_path) not in first.stdout
+    )
     assert first.stderr.rstrip().endswith("run.resume=swept")
     assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "failed"]
     put(tmp_path / "bad.jsonl", rows[:1])

@@ -163,7 +163,8 @@ AB = Rules("ab.verdict_", (
     Rule("identical", "refuted", lambda e: e.main.rank_biserial is None, f"{_SIDES} n=n_pairs"),
     Rule("reversed", "refuted", lambda e: e.difference.outcome == "against", f"{_SIDES} {_MARGIN} level n=n_pairs "
          "opposite difference=turned.value interval=turned.interval"),
-    Rule("within", "refuted", lambda e: e.short and e.margin.equivalence and e.difference.outcome == "within", _INNER),
+    Rule("within", "refuted", lambda e: e.short and e.margin.equivalence and e.difference.outcome == "within",
+         f"{_INNER} n=n_pairs groups=n_groups ties=main.share.n_ties"),
     Rule("below", "refuted", lambda e: e.short and e.margin.equivalence, _INNER),
     Rule("no_margin", "undecided", lambda e: e.short and e.margin.value > 0, _INNER),
     Rule("open_zero", "undecided", lambda e: e.difference.outcome != "beyond" and e.margin.value == 0, _SIZE),
@@ -239,7 +240,7 @@ BARELY = 0.1
 
 CALIBRATION = Rules("calibration.verdict_", (
     Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_groups needed=fewest"),
-    Rule("none", "refuted", lambda e: e.measure is None),
+    Rule("none", "undecided", lambda e: e.measure is None),
     Rule("no_error", "undecided", lambda e: e.no_error, "n"),
     Rule("constant", "refuted", lambda e: e.constant),
     Rule("misleads", "refuted", lambda e: e.gain.high < 0, _GAIN),

@@ -18,9 +18,10 @@ from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 
-OTHERS = {"local": "patterns"}
+OTHERS = {"local": "qwen"}
 """Which model to try after which; after any other, the embedded one, which needs no key."""
 
+LABELLED = "labelled"  # the analysis whose answer turns round with the direction of the labels
 LEFT_OUT = ("hydra.run.dir", "run.limit")  # of the command that comes next
 
 
@@ -32,6 +33,8 @@ def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
         finding = result.verdict
         assert finding is not None
         sentence = words.say(finding)
+        if result.name == LABELLED and (told := next((f for f in run.assumed if f.key == "labels.worse"), None)):
+            sentence += f" {words.text('common.direction', **told.values)}"
         if exploratory(result, run):
             sentence += f" {words.text('common.exploratory')}"
         about = words.find(f"{result.name}.title") or result.name if len({r.name for r in ruled}) > 1 else ""
@@ -67,11 +70,14 @@ def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
     """What would change a verdict and what to do next, in words: one line each."""
     section, _, key = finding.key.partition(".verdict_")
     wanted = (f"{section}.next_{key}", f"next.{key}", f"next.{finding.answer}")
+    if run.settings.limit is not None and finding.answer in ("undecided", "not_yet"):
+        wanted = ("next.limited",)  # all of the texts come before more of them
     found = next((each for each in wanted if words.find(each) is not None), None)
     if found is None:
         return []
     try:
-        return words.text(found, **{**finding.values, **commands(run)}).split("\n")
+        settings = {"prompted": 1 if run.uses_prompt else 0, "limit": run.settings.limit}
+        return words.text(found, **{**finding.values, **settings, **commands(run)}).split("\n")
     except MissingWording:
         return []
 

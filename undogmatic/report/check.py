@@ -193,7 +193,8 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
     below = below if said.not_examined else []
     own = [words.say(each.settle) for each in result.judges if each.settle is not None and table is not None]
     settle = own or said.settle or [way for each in result.judges for way in sentences(each.told, words, each).settle]
-    below += ["", words.text("checked.settle", how=settle[0])] if settle else []
+    believed = all(each.standing == "supported" for each in result.judges)
+    below += ["", words.text("checked.settle_yes" if believed else "checked.settle", how=settle[0])] if settle else []
     return Screen(recognised(result, words), answer, table, said, below)
 
 

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from operator import itemgetter
 from typing import Any
 
@@ -18,7 +19,7 @@ from undogmatic.report.answers import answers, command, exploratory, typed
 from undogmatic.report.document import Block, Bullets, Code, Document, Fold, Heading, Paragraph, Quote, Table, save
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import frame_blocks, key_figures
-from undogmatic.report.words import Words, missing
+from undogmatic.report.words import MissingWording, Words, missing
 from undogmatic.report.workbench import bench_of, names_of
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
@@ -42,8 +43,17 @@ def write(run: FinishedRun) -> None:
     save(Document(words.language, title(run, words), lead, blocks, foot, contents, names), run.folder)
 
 
+SIDES = "ab.question_sides"  # asks whether the judge tells these two conditions apart
+
+
 def title(run: FinishedRun, words: Words) -> str:
-    """The run's question: that of its first analysis with one (`<analysis>.question`), else a general one."""
+    """The run's question: that of its first analysis with one (`<analysis>.question`), else a general one. Where one
+    analysis alone answers, and its question names what was compared (`question_sides`), it is that question."""
+    ruled = [result for result in run.results if result.verdict is not None]
+    if len(ruled) == 1 and SIDES.startswith(f"{ruled[0].name}."):
+        values = {} if ruled[0].verdict is None else ruled[0].verdict.values
+        with suppress(MissingWording):
+            return words.text(SIDES, **{**values, "model": run.choices["model"]})
     keys = (f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None)
     return words.text(next(keys, "common.question"), model=run.choices["model"], rubric=run.rubric.name)
 

@@ -41,10 +41,16 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
         sentence, answer = words.say(finding), finding.answer
         word = "" if answer is None else words.text(f"common.answer.{answer}")
         said.append(sentence if answer is None else Answered(answer, word, sentence))
-    if said and isinstance(first := said[0], Answered) and (overrides := typed(sweep)):
+    if said and isinstance(first := said[0], Answered) and (overrides := _whole(typed(sweep))):
         below = words.text(f"next.sweep_{first.answer}", other=wider(overrides), again=command(["-m", *overrides]))
-        said[0] = first._replace(below=below.split("\n"))
+        place, last = [(n, each) for n, each in enumerate(said) if isinstance(each, Answered)][-1]
+        said[place] = last._replace(below=below.split("\n"))
     return said or [words.text("common.no_verdict")]
+
+
+def _whole(overrides: Sequence[str]) -> list[str]:
+    """Without a limit to the texts: what comes next is asked of all of them."""
+    return [each for each in overrides if not each.lstrip("+").startswith("run.limit=")]
 
 
 def typed(sweep: SweepResult) -> list[str]:
@@ -59,7 +65,7 @@ def wider(overrides: Sequence[str]) -> str:
     models = [each for each in overrides if each.startswith("model=")]
     kept = [each for each in overrides if each not in models]
     known = models[0].removeprefix("model=").split(",") if models else []
-    more = next((model for model in ("local", "patterns", "tfidf") if model not in known), "")
+    more = next((model for model in ("local", "qwen", "patterns", "tfidf") if model not in known), "")
     return command(["-m", *kept, "model=" + ",".join(filter(None, [*known, more]))])
 
 

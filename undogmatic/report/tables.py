@@ -14,7 +14,13 @@ from undogmatic.safety import files
 
 MOST_ROWS = 25
 MOST_KEY_FIGURES = 6
-_TELLING = ("margin", "before", "after")  # Metrics without an interval that are shown beside the headline
+_TELLING = (
+    "margin",
+    "before",
+    "after",
+    "mae",
+    "mae_of_constant",
+)  # Metrics without an interval that are shown beside the headline
 
 
 def key_figures(results: Sequence[AnalysisResult], words: Words, most: int = MOST_KEY_FIGURES) -> Table | None:

@@ -29,8 +29,9 @@ STYLES: Mapping[Answer, str] = {
 FIGURES = 3  # of the key figures; the report has more
 
 
-def show(run: FinishedRun, where: str | None) -> None:
-    """Print to stdout how a run ended whose report is written already; `where` says how to open the tracking UI."""
+def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
+    """Print to stdout how a run ended whose report is written already; `where` says how to open the tracking UI. Of a
+    job of a sweep, whose end tells of all, only the answer (`brief`)."""
     from undogmatic.report.answers import answers
     from undogmatic.report.contents import (
         asking_notes,
@@ -44,6 +45,13 @@ def show(run: FinishedRun, where: str | None) -> None:
     from undogmatic.report.tables import key_figures
 
     words = Words.of(run)
+    said = answers(run, words) or [words.text("common.no_verdict")]
+    if brief:
+        name = run.folder.name
+        put([f"{name}: {first}"]) if isinstance(first := said[0], str) else put_answer(
+            first._replace(about=f"{name}: {first.about}" if first.about else name, below=())
+        )
+        return
     counts = counted(run, words)
     judged = words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)
     notes = [" ".join([judged, *asking_notes(run, words)])]
@@ -52,7 +60,6 @@ def show(run: FinishedRun, where: str | None) -> None:
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     paths = {"report": run.folder / "report.html", "scores": run.folder / SCORES, "metrics": run.folder / METRICS}
-    said = answers(run, words) or [words.text("common.no_verdict")]
     _print(
         words,
         title(run, words),

@@ -14,16 +14,18 @@ from undogmatic.records.records import Failure, Judgment, Made
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-LINE_EVERY = 10.0  # seconds between plain lines
+LINE_EVERY, LINES = 10.0, 10  # seconds between plain lines at least, and how many there are of a run at most
 
 _steps: list[str | Callable[[], str]] = []  # what is being done, the innermost last
 
 
 @contextmanager
 def doing(what: str | Callable[[], str]) -> Iterator[None]:
-    """Say what is being done for as long as it lasts: one live line on a terminal, elsewhere a line every LINE_EVERY
-    seconds, so that what is quickly done is not mentioned. Of steps within steps the innermost is shown. `what` is for
-    the user, e.g. "analysis=calibration"; a function where it says how far it has come."""
+    """Say what is being done for as long as it lasts: one live line on a terminal, elsewhere a line after LINE_EVERY
+    seconds and after each doubling, so that what is quickly done is not mentioned.
+
+    Of steps within steps the innermost is shown. `what` is for the user, e.g. "analysis=calibration"; a function where
+    it says how far it has come."""
     _steps.append(what)
     try:
         with _shown() if len(_steps) == 1 else nullcontext():
@@ -53,8 +55,9 @@ def _shown() -> Iterator[None]:
         live.start()
 
     def show() -> None:
-        while not over.wait(LINE_EVERY if live is None else 0.2):
-            step = innermost()
+        pause = LINE_EVERY
+        while not over.wait(pause if live is None else 0.2):
+            step, pause = innermost(), 2 * pause  # seldom enough for a log: what takes an hour is mentioned nine times
             if live is not None:
                 live.update(live.task_ids[0], description=step)
             else:
@@ -92,6 +95,7 @@ class Progress:
 
     def __enter__(self) -> Progress:
         self._clock = self._line = time.perf_counter()
+        self._due = 0  # judgments before the next line
         print(f"{self.name}: {self.about}", file=sys.stderr, flush=True)
         if sys.stderr.isatty():
             from rich.console import Console
@@ -119,8 +123,9 @@ class Progress:
         now = time.perf_counter()
         if self._bar is not None:
             self._bar.update(self._task, advance=1, note=self._note(now))
-        elif now - self._line > LINE_EVERY:
+        elif now - self._line > LINE_EVERY and self.done >= self._due:
             self._line = now
+            self._due = 2 * self.done if self.total is None else self.done + -(-(self.total - self.kept) // LINES)
             print(f"  {self.reached}, {self._note(now)}", file=sys.stderr, flush=True)
 
     def _note(self, now: float) -> str:
