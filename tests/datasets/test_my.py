@@ -22,7 +22,7 @@ from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.experiment import run_experiment
 from undogmatic.report.words import Words
 
-TWO_MARKS = "".join(f"{a};{b}\n" for a, b in [("texto, todo", "nota"), *((f"um {n}, dois", n) for n in range(6))])
+TWO_MARKS = "texto;nota, final\n" + "".join(f"texto {n};{n},0\n" for n in range(6))
 GRADES = [1.0, 2.5, 4.0, 6.5, 8.0, 10.0]
 TEXT = [f"O juiz explica a regra e a razão número {n}; por isso decide, não?" for n in range(6)]
 WANTED = pytest.approx([100 * (grade - 1) / 9 for grade in GRADES])
@@ -90,7 +90,7 @@ ROWS = list(zip(TEXT, GRADES, strict=True))
         ("a.tsv", table("\t", "utf-16"), "read as UTF-16"),
         ("a.csv", b"sep=;\r\n" + table(), "`dataset.columns.label=nota`"),
         ("a.csv", table(head=("Texto da peça", "Nota final")), "label = `Nota final`"),
-        ("a.csv", f"sep=;\n{TWO_MARKS}".encode(), "label = `nota`"),
+        ("a.csv", f"sep=;\n{TWO_MARKS}".encode(), "label = `nota, final`"),
         (
             "a.xlsx",
             sheet(("texto", "nota", "grupo"), *((*r, "a" if n % 3 == 0 else None) for n, r in enumerate(ROWS))),
@@ -106,7 +106,7 @@ def test_a_table_is_read_whatever_its_form(name: str, content: bytes, said: str)
     found, told = read(name, content)
     assert said in told
     assert found.items[0].label == 0 or name == "a.json"
-    assert [item.label for item in found.items] == WANTED or name == "a.json" or b"sep=;\ntexto," in content
+    assert [item.label for item in found.items] == WANTED or name == "a.json" or b"sep=;\ntexto;nota," in content
 
 
 def test_the_open_document_sheet_and_the_range_of_one() -> None:
@@ -184,7 +184,7 @@ UNTOLD = sheet(("texto", "nota"), *((t, 3 + g / 2) for t, g in ROWS))
         ("a.xlsx", TWO_TABLES, "dataset.sheet=A1:B7"),
         ("a.xlsx", BESIDE, "dataset.sheet=A1:B7"),
         ("a.xlsx", MERGED, "dataset.sheet=A2:C8"),
-        ("a.csv", TWO_MARKS.encode(), "commas give 'texto', ' todo;nota'; semicolons give 'texto, todo', 'nota'"),
+        ("a.csv", TWO_MARKS.encode(), "commas give 'texto;nota', ' final'; semicolons give 'texto', 'nota, final'"),
         ("a.csv", MIXED, "a.csv:4: this row is separated by bars, and the first line by semicolons"),
         ("a.xlsx", TWO_TEXTS, "dataset.columns.text=resposta or dataset.columns.text=resumo"),
         ("a.xlsx", TWO_GRADES, "dataset.columns.label=nota or dataset.columns.label=pontuacao"),
