@@ -29,7 +29,7 @@ from undogmatic.runs.manifest import Manifest
 from undogmatic.safety.paths import conf_folder, data_folder
 
 ROOT = conf_folder().parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGE_WITH_A_TEST_OF_ITS_OWN = "add_your_own.md"
 """tests/test_extend.py writes the files of this page and runs its commands."""
 
@@ -44,6 +44,9 @@ STANDS_FOR = {
     "outputs/2026-01-31/12-00-00": "RUN",
     "RUN_FOLDER": "RUN",
     "RUN/with_labels.jsonl": "my.jsonl",
+    "dataset.path=notas.csv dataset.columns.text=texto dataset.columns.label=nota": "dataset.path=my.jsonl",
+    "dataset.path=notas.csv": "dataset.path=my.jsonl",
+    "rubric=mine": "rubric=shame",
     "outputs/DATE/TIME": "RUN",
     "dataset=quotes dataset.path=RUN": "dataset=quotes dataset.path=BUCKETS",
     "experiment=error_classes dataset.path=RUN": "experiment=error_classes dataset.path=BUCKETS",
@@ -117,6 +120,12 @@ WHY_NOT = {
     ],
     "serves pages until it is stopped; tests/test_cli.py": ["undogmatic ui"],
     "tests/test_cli.py": ["python -m undogmatic.run --help"],
+    "tests/test_site.py, tests/cli/test_init.py": [
+        "undogmatic init",
+        "undogmatic run experiment=polite",
+        "undogmatic run experiment=polite model=fake model.kind=length",
+    ],
+    "a page that serves until it is stopped": ["undogmatic label my/polite.csv"],
     "asks the embedded model for minutes; tests/fit": [
         "undogmatic calibrate readout=logprobs ...",
         "undogmatic calibrate --data",
@@ -220,7 +229,8 @@ def words_of(command: str) -> list[str]:
     for left_open, stands in STANDS_FOR.items():
         command = command.replace(left_open, stands)
     words = [word for word in shlex.split(command) if not re.fullmatch(r"[A-Z_]+=\S+", word)]
-    return words[3 if words[:1] == ["python"] else 1 if words[:1] == ["undogmatic"] else 0 :]
+    begins = 2 if words[:2] == ["undogmatic", "run"] else 1 if words[:1] == ["undogmatic"] else 0
+    return words[3 if words[:1] == ["python"] else begins :]
 
 
 @pytest.fixture(scope="module")

@@ -202,3 +202,5 @@ def test_each_kind_of_student_survives_its_file(method: Method, tmp_path: Path) 
     fit.student.save(tmp_path / "s.safetensors")
     again = Student.load(tmp_path / "s.safetensors", cache=False)
     assert again.score(fit.lesson.texts) == pytest.approx(fit.student.score(fit.lesson.texts), abs=0.5)
+    again.save(tmp_path / "again.safetensors")  # it calculates in other types than those of the file
+    assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "s.safetensors").read_bytes()

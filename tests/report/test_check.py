@@ -29,7 +29,7 @@ def test_the_terminal_says_the_answer_first_and_then_the_gravest(capsys: Capture
         "1 more finding is in the report.",
         "Not examined:",
         "- the ceiling: only 1 person.",
-        "What would settle it: label 40 more items.",
+        "What would change it: label 40 more items.",
         "Report  out/report.html",
     ]
 
@@ -58,7 +58,7 @@ def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
     rows = [line.split()[0] for line in said.splitlines() if "0.780" in line]
     assert rows[:3] == ["j2", "low", "j0"] and len(rows) == check.MOST_JUDGES
     assert "Agreement (kappa)" in said and re.search("j2 +yes +0.780", said) and re.search("j0 +not known", said)
-    assert "9 further judges are in the report" in said and "What would settle it: label 40 more items." in said
+    assert "9 further judges are in the report" in said and "What would change it: label 40 more items." in said
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])

@@ -18,7 +18,7 @@ from benchmarks.browser import CHROMIUM, Browser, browsing
 from tests.report.conftest import Build, judge, verdict
 from tests.report.test_document import HOSTILE, read
 from undogmatic.analyses.base import tabulate
-from undogmatic.records.records import Call, Failure, Item
+from undogmatic.records.records import Call, Failure, Item, LabelScale
 from undogmatic.report import contents, sweep, workbench
 from undogmatic.report.words import Words
 from undogmatic.runs.outcome import FinishedRun, SweepResult
@@ -54,11 +54,21 @@ def test_what_is_furthest_from_its_label_comes_first(finished: Build) -> None:
     assert list(plain.rows[0][:2]) == ["i2", "Text 2."] and plain.rows[0][5] == "+40"
 
 
+def test_scores_stand_on_the_scale_of_the_labels(finished: Build) -> None:
+    told = unpacked(labelled(finished, label_scale=LabelScale(ends=(0, 10))))
+    assert told["rows"][0]["cells"][2:6] == [5.0, [3.8, 6.2], 1.0, 4.0]
+    assert ["Human labels by rater", "unnamed: 1", "said"] in told["rows"][0]["parts"]
+
+
 def test_failures_levels_issues_and_exchanges_are_in_it(finished: Build) -> None:
     doubtful = verdict(40.0, uncertainty="high", review=True, issues=("begs the question",), details={"strength": 0.7})
     sure, failed = verdict(90.0, uncertainty="low"), Failure(reason="timeout", message="too late", raw="half an ans")
     run = finished([(Item(id=k, text="x"), o) for k, o in (("a", sure), ("b", doubtful), ("c", failed))], [])
-    call = Call(model="m", request={"messages": [{"role": "user", "content": "Rate x."}]}, reply="It is 40.")
+    call = Call(
+        model="m",
+        request={"messages": [{"role": "user", "content": "Rate x."}]},
+        reply={"said": ["It is", "40."], "odds": [[1, 0.5]]},
+    )
     judgments = [run.judgments[0], run.judgments[1].model_copy(update={"calls": (call,)}), run.judgments[2]]
     told = unpacked(finished(None, [], items=run.items, judgments=judgments, frame=run.frame))
     assert [row["id"] for row in told["rows"]] == ["b", "a", "c"]  # most doubt first, what has none last
@@ -66,7 +76,10 @@ def test_failures_levels_issues_and_exchanges_are_in_it(finished: Build) -> None
     assert [row["cells"][columns["Failed"]] for row in told["rows"]] == [None, None, "no answer in time"]
     opened = {title: text for title, text, _ in told["rows"][0]["parts"]}
     assert opened["Issues"] == "begs the question" and opened["What the judge answered besides"] == "strength: 0.7"
-    assert opened["What was sent to m"] == "[user]\nRate x." and opened["What the model answered"] == "It is 40."
+    assert (
+        opened["What was sent to m"] == "[user]\nRate x."
+        and opened["What the model answered"] == "said: It is\n40.\nodds: [[1, 0.5]]"
+    )
     assert {"too late", "half an ans"} <= {text for _, text, _ in told["rows"][2]["parts"]}
 
 

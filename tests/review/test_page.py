@@ -4,9 +4,6 @@ import asyncio
 import contextlib
 import http.client
 import json
-import shutil
-import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,14 +12,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from benchmarks.browser import CHROMIUM, browsing
 from tests.conftest import Capture
 from undogmatic.cli import main
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.rubric import NumericScale
 from undogmatic.review.page import COLUMNS, Entry, Server, Sheet, read_entries, read_rubric, scale_of
 from undogmatic.safety.paths import conf_folder
-
-CHROMIUM = shutil.which("chromium")
 
 
 def sheet(tmp_path: Path, scale: str = "pass,fail", rater: str = "ana", n: int = 3) -> Sheet:
@@ -195,89 +191,32 @@ def test_what_was_typed_wrongly_is_said(words: list[str], said: str, tmp_path: P
     assert said in capsys.readouterr().err
 
 
-class Browser:
-    """A tab of a headless Chromium, driven by its debugging port."""
-
-    def __init__(self, socket: Any) -> None:
-        self.socket, self.number = socket, 0
-
-    async def call(self, method: str, **parameters: Any) -> Any:
-        self.number += 1
-        await self.socket.send_json({"id": self.number, "method": method, "params": parameters})
-        while (told := await self.socket.receive_json(timeout=30)).get("id") != self.number:
-            pass
-        return told["result"]
-
-    async def js(self, expression: str) -> Any:
-        told = await self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        return told["result"].get("value")
-
-    async def until(self, expression: str) -> None:
-        for _ in range(600):
-            if await self.js(expression):
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"{expression} did not come true: {await self.js('document.body.innerText')}")
-
-    async def key(self, key: str) -> None:
-        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-        code = {"Enter": 13, "Escape": 27, "ArrowLeft": 37}.get(key, ord(key[0]))
-        for kind in ("keyDown", "keyUp"):
-            await self.call(
-                "Input.dispatchKeyEvent", type=kind, key=key, text=text if kind == "keyDown" else "",
-                windowsVirtualKeyCode=code,
-            )  # fmt: skip
-
-
-async def _person(url: str, profile: Path) -> None:
-    import aiohttp
-
-    words = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    words += " --disable-component-update --disable-sync --remote-debugging-port=0"
-    command = [str(CHROMIUM), *words.split(), f"--user-data-dir={profile}", "about:blank"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        port_file = profile / "DevToolsActivePort"
-        for _ in range(1500):
-            if port_file.exists() and len(port_file.read_text().splitlines()) == 2:
-                break
-            await asyncio.sleep(0.02)
-        port = port_file.read_text().split()[0]
-        async with aiohttp.ClientSession() as session:
-            async with session.get(f"http://127.0.0.1:{port}/json") as answer:
-                tab = next(each for each in await answer.json(content_type=None) if each["type"] == "page")
-            async with session.ws_connect(tab["webSocketDebuggerUrl"]) as socket:
-                browser = Browser(socket)
-                await browser.call("Page.navigate", url=url)
-                await browser.until("document.title === 'Item i0'")
-                assert await browser.js("document.querySelector('article div').textContent") == "Text <b>0</b> & more"
-                assert "pass" not in await browser.js("document.getElementById('said').textContent")
-                await browser.key("1")
-                await browser.until("document.getElementById('said').textContent.includes('judge: pass')")
-                await browser.key("Enter")
-                await browser.until("document.title === 'Item i1'")
-                await browser.key("c")
-                for letter in "c2":  # inside the comment keys are letters
-                    await browser.key(letter)
-                await browser.key("Escape")
-                await browser.key("2")
-                await browser.until("document.getElementById('count').textContent === '2 of 3'")
-                await browser.key("ArrowLeft")
-                await browser.until("document.title === 'Item i0'")
-                await browser.call("Page.reload")
-                await browser.until("document.title === 'Item i2'")
-                await browser.key("1")
-                await browser.until("document.getElementById('message').textContent.startsWith('All items')")
-    finally:
-        process.terminate()
-        process.wait(30)
+async def _person(url: str) -> None:
+    async with browsing(url) as browser:
+        await browser.until("document.title === 'Item i0'")
+        assert await browser.js("document.querySelector('article div').textContent") == "Text <b>0</b> & more"
+        assert "pass" not in await browser.js("document.getElementById('said').textContent")
+        await browser.key("1")
+        await browser.until("document.getElementById('said').textContent.includes('judge: pass')")
+        await browser.key("Enter")
+        await browser.until("document.title === 'Item i1'")
+        await browser.key("c")
+        for letter in "c2":  # inside the comment keys are letters
+            await browser.key(letter)
+        await browser.key("Escape")
+        await browser.key("2")
+        await browser.until("document.getElementById('count').textContent === '2 of 3'")
+        await browser.key("ArrowLeft")
+        await browser.until("document.title === 'Item i0'")
+        await browser.call("Page.reload")
+        await browser.until("document.title === 'Item i2'")
+        await browser.key("1")
+        await browser.until("document.getElementById('message').textContent.startsWith('All items')")
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")
 def test_a_person_labels_by_keyboard_in_chromium(server: Server) -> None:
-    # Its helpers may write there for a moment after the browser has ended.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        asyncio.run(_person(server.url, Path(profile)))
+    asyncio.run(_person(server.url))
     kept = pd.read_csv(server.sheet.out, keep_default_na=False)
     assert list(kept.columns) == list(COLUMNS)
     assert kept[["item", "label", "comment"]].to_numpy().tolist() == [

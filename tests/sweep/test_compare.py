@@ -94,10 +94,10 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("jobs", "facts", "verdict", "measure", "told"),
         [
-            ([WEAK, STRONG], {}, "clear_margin", "pair_difference", "b leads"),
+            ([WEAK, STRONG], {}, "clear_margin", "pair_difference", "b ranks first"),
             ([WEAK, STRONG], {"seen": [0, 12]}, "seen", None, ""),  # the leader was fitted to the texts
             ([WEAK, STRONG], {"seen": [12, 0]}, "clear_margin", None, ""),
-            (ALIKE, {}, "equal", None, "shown to be as good: less than 10 "),
+            (ALIKE, {}, "equal", None, "is as good, within 10 "),
             ([RIGHT, WRONG], {}, "mixed", "absolute_error", ""),
             ([(scored(90, 10, seed=n), 1.0) for n in range(2)], {}, "tied", None, ""),
             ([WEAK, STRONG], {"headline": None}, "no_headline", None, ""),
@@ -231,7 +231,7 @@ class TestCallback:
         assert manifest is not None
         assert (manifest["status"], manifest["overrides"]) == ("finished", ["model=a,b"])
         assert (tmp_path / "report.html").is_file()
-        assert "a leads" in capsys.readouterr().out
+        assert "a ranks first" in capsys.readouterr().out
 
     def test_a_sweep_is_continued_only_by_its_own_command(
         self, tmp_path: Path, capsys: Capture, monkeypatch: Patch

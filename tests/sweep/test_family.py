@@ -128,7 +128,7 @@ def test_the_best_judge_that_is_not_believed_is_named_so_first(tmp_path: Path, s
     result = swept(tmp_path, {"ab": "supported", "controls": standing}, {"ab": "supported", "controls": "supported"})
     assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.verdict_clear_margin"]
     assert result.verdicts == 2 and result.findings[0].values["analyses"] == ["controls"]
-    assert "1 of 2 judges support them: b." in said(result)
+    assert "1 of 2 judges can be trusted by their own answer: b." in said(result)
     assert result.jobs["standing"].tolist() == [standing, "supported"]
 
 

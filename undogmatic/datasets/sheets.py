@@ -138,7 +138,8 @@ def _of_calamine(raw: bytes) -> list[tuple[str, list[Sequence[Any]]]]:
 
     try:
         book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
-        return [(name, book.get_sheet_by_name(name).to_python(skip_empty_area=False)) for name in book.sheet_names]
+        names = book.sheet_names
+        return [(name, list(book.get_sheet_by_name(name).to_python(skip_empty_area=False))) for name in names]
     except python_calamine.CalamineError as error:
         raise ValueError(str(error)) from None
 

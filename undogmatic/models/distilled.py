@@ -94,7 +94,7 @@ class Student:
         kind: Any = Linear if "weights" in arrays else fitted.Regression
         made = cls(
             about,
-            kind(*(arrays[name] for name in kind._fields)),
+            kind(*(_unpacked(name, arrays[name]) for name in kind._fields)),
             fitted.calibration(arrays),
             embeddings_of(about.embeddings, f"{file}: embeddings"),
         )
@@ -136,6 +136,11 @@ class Student:
             for whole, own in zip(found, self.calibration.placed(raw, self.about.scale), strict=True):
                 whole[..., read] = own
         return found
+
+
+def _unpacked(name: str, array: np.ndarray) -> np.ndarray:
+    """An array of the file in the type in which it is calculated, converted once and not for every text."""
+    return array.astype(np.float32 if name == "components" else np.float64)
 
 
 def embeddings_of(node: Mapping[str, Any], key: str) -> Embeddings:

@@ -68,7 +68,8 @@ class Regression(NamedTuple):
 
     mean: np.ndarray  # of the features, shape (n_features,)
     scale: np.ndarray  # of the features, shape (n_features,)
-    components: np.ndarray  # main directions of the standardised features, (n_components, n_features), half precision
+    components: np.ndarray  # main directions of the standardised features, (n_components, n_features), half precision;
+    # where they are given in single precision, it is calculated in it
     supports: np.ndarray  # the fitted texts in these directions, shape (n, n_components), half precision
     dual: np.ndarray  # one weight per fitted text and threshold, shape (n, n_thresholds)
     bias: np.ndarray  # share of labels above each threshold, (n_thresholds,); predicted far from every fitted text
@@ -77,8 +78,11 @@ class Regression(NamedTuple):
 
     def raw(self, features: np.ndarray) -> np.ndarray:
         """Features (n, n_features) -> raw scores (n,) in (0, 1)."""
-        rows = ((features - self.mean) / self.scale) @ self.components.astype(np.float64).T
-        above = kernel(rows, self.supports.astype(np.float64), self.decay[0]) @ self.dual + self.bias
+        components = self.components if self.components.dtype == np.float32 else self.components.astype(np.float64)
+        standard = (features - self.mean) / self.scale
+        rows = (standard.astype(components.dtype) @ components.T).astype(np.float64)
+        supports = self.supports.astype(np.float64, copy=False)
+        above = kernel(rows, supports, self.decay[0]) @ self.dual + self.bias
         return np.asarray(special.expit(self.steepness[0] * (above - 0.5)).mean(axis=1))
 
 

@@ -21,6 +21,8 @@ from undogmatic.safety.command import as_typed
 OTHERS = {"local": "patterns"}
 """Which model to try after which; after any other, the embedded one, which needs no key."""
 
+LEFT_OUT = ("hydra.run.dir", "run.limit")  # of the command that comes next
+
 
 def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
     """The verdict of every analysis that gives one, as a sentence where it answers nothing; none if none does."""
@@ -93,7 +95,7 @@ def commands(run: FinishedRun) -> dict[str, str]:
 def again(run: FinishedRun, **changes: str | None) -> str:
     """The command of this run with some choices changed; None leaves a choice out."""
     overrides, _ = typed(run)
-    kept = [each for each in overrides if each.partition("=")[0].lstrip("+~") not in (*changes, "hydra.run.dir")]
+    kept = [each for each in overrides if each.partition("=")[0].lstrip("+~") not in (*changes, *LEFT_OUT)]
     return command([*kept, *(f"{key}={value}" for key, value in changes.items() if value is not None)])
 
 

@@ -16,10 +16,22 @@ from undogmatic.analyses.check_figures import figures_of
 from undogmatic.records.card import figure_row
 from undogmatic.records.checked import CheckResult, JudgeCheck, Told, Weight
 from undogmatic.records.results import STANDINGS, metric_name
-from undogmatic.report.document import Block, Bullets, Code, Document, Heading, Paragraph, Table, html, prose, save
+from undogmatic.report.document import (
+    Answered,
+    Block,
+    Bullets,
+    Code,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+    html,
+    prose,
+    save,
+)
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import frame_blocks
-from undogmatic.report.terminal import put, put_paths
+from undogmatic.report.terminal import put, put_answer, put_paths
 from undogmatic.report.words import Words, spec_for
 from undogmatic.safety.command import as_typed
 from undogmatic.stats.estimate import Estimate
@@ -68,6 +80,13 @@ def first_line(result: CheckResult, words: Words) -> str:
         return words.answered(result.judges[0].verdict)
     counts = {standing: sum(each.standing == standing for each in result.judges) for standing in STANDINGS}
     return words.text("checked.several" if result.judges else "checked.none", n=len(result.judges), **counts)
+
+
+def answered(result: CheckResult, words: Words) -> Answered | None:
+    """The answer about the only judge, with its shape; None where there are several or none."""
+    if len(result.judges) != 1 or (answer := result.judges[0].verdict.answer) is None:
+        return None
+    return Answered(answer, words.text(f"common.answer.{answer}"), words.say(result.judges[0].verdict))
 
 
 def headline(figures: Mapping[str, Estimate]) -> tuple[str, Estimate] | None:
@@ -182,7 +201,8 @@ def show(result: CheckResult, words: Words, paths: Mapping[str, Sequence[Path]] 
     """Print what was found on one screen; `paths` are what was written, under its name in words."""
     shown, paths = screen(result, words), paths or {}
     put(["", *shown.read, ""])
-    put(shown.answer[:1], style="bold")
+    answer = answered(result, words)
+    put_answer(answer) if answer is not None else put(shown.answer[:1], style="bold")
     put([*shown.answer[1:], ""], shown.table)
     listed = [f"- {sentence}" for sentence in shown.said.findings[:MOST_FINDINGS]]
     left = {"judges": 0 if shown.table is None else len(result.judges) - len(shown.table.rows)}
@@ -206,7 +226,7 @@ def write(result: CheckResult, words: Words, folder: Path, command: str | None =
 
 def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None) -> Iterator[Block]:
     several = len(result.judges) > 1
-    yield Paragraph(first_line(result, words), "verdict")
+    yield answered(result, words) or Paragraph(first_line(result, words), "verdict")
     if several:
         yield overview(result, words)
     for number, each in enumerate(result.judges):

@@ -209,7 +209,7 @@ def defined(written: str, terms: Mapping[str, str]) -> str:
         seen.add(term.casefold())
         return f'<abbr tabindex="0" title="{meanings[term.casefold()]}">{term}</abbr>'
 
-    return re.sub(rf"(?i)(<a .*?</a>|<code>.*?</code>|<[^>]*>|&\w+;)|(?<!\w)({longest})(?!\w)", mark, written)
+    return re.sub(rf"(?i)(<a .*?</a>|<code>.*?</code>|<[^>]*>|&\w+;)|(?<![\w=])({longest})(?![\w=])", mark, written)
 
 
 def about(text: str, name: str, items: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
 """Writes the report of a sweep: leaderboard, tests between jobs, agreement, figures. Computes nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from undogmatic.report.answers import command, folders_of
@@ -41,7 +41,26 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
         sentence, answer = words.say(finding), finding.answer
         word = "" if answer is None else words.text(f"common.answer.{answer}")
         said.append(sentence if answer is None else Answered(answer, word, sentence))
+    if said and isinstance(first := said[0], Answered) and (overrides := typed(sweep)):
+        below = words.text(f"next.sweep_{first.answer}", other=wider(overrides), again=command(["-m", *overrides]))
+        said[0] = first._replace(below=below.split("\n"))
     return said or [words.text("common.no_verdict")]
+
+
+def typed(sweep: SweepResult) -> list[str]:
+    """What was typed to begin a sweep; empty where it was not noted."""
+    noted = RunFolder(sweep.folder)
+    task = noted.noted(MULTIRUN, "hydra", "overrides", "task")
+    return [*folders_of(noted, MULTIRUN), *map(str, task)] if isinstance(task, list) else []
+
+
+def wider(overrides: Sequence[str]) -> str:
+    """The command of a sweep with one more model to try: the embedded one, which needs no key."""
+    models = [each for each in overrides if each.startswith("model=")]
+    kept = [each for each in overrides if each not in models]
+    known = models[0].removeprefix("model=").split(",") if models else []
+    more = next((model for model in ("local", "patterns", "tfidf") if model not in known), "")
+    return command(["-m", *kept, "model=" + ",".join(filter(None, [*known, more]))])
 
 
 def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Table | None:
@@ -99,8 +118,6 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
         yield bench_of_sweep(sweep, words)
 
     yield Heading(words.text("common.repeat_title"))
-    noted = RunFolder(sweep.folder)
-    typed = noted.noted(MULTIRUN, "hydra", "overrides", "task")
-    if isinstance(typed, list):
-        yield Code(command(["-m", *folders_of(noted, MULTIRUN), *map(str, typed)]))
+    if overrides := typed(sweep):
+        yield Code(command(["-m", *overrides]))
     yield Paragraph(words.text("common.sweep_repeat"))

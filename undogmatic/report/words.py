@@ -254,8 +254,8 @@ class Words:
 
 def glossary(language: str) -> Mapping[str, str]:
     """What the terms of reports mean, by term. `docs/glossary.md` says the same."""
-    terms: Mapping[str, str] = read(REPORT_TEXTS / f"{language}.yaml").get("glossary", {})
-    return terms
+    told: Mapping[str, str] = read(REPORT_TEXTS / f"{language}.yaml").get("glossary", {})
+    return dict((term, meaning) for term, _, meaning in (each.partition(": ") for each in told.values()))
 
 
 def _lookup(node: Any, key: str) -> str | None:

@@ -163,6 +163,11 @@ def names_of(items: Sequence[Item]) -> dict[str, str]:
     return pairs | {item.id: item.id for item in items}
 
 
+def on_scale(score: float, words: Words) -> float:
+    """A score on the scale on which people gave the labels, where it is not the rubric's."""
+    return score if words.own is None else words.own.score(score)
+
+
 def fair_length(lengths: Sequence[int], budget: int) -> int:
     """The length to which texts of these `lengths` are cut, so that all together keep to a budget; that of the longest
     where nothing need be cut."""
@@ -193,7 +198,10 @@ def inputs_of(item: Item, rubric: Rubric | None, words: Words, hidden: bool) -> 
 
 def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
     """What people said of an item, by rater."""
-    given = {k: v if isinstance(v, str) else words.number(v, "g") for k, v in item.labels.get(criterion, {}).items()}
+    given = {
+        k: v if isinstance(v, str) else words.number(on_scale(v, words), "g")
+        for k, v in item.labels.get(criterion, {}).items()
+    }
     if given:
         yield Part(words.text("bench.labels"), "\n".join(f"{rater}: {value}" for rater, value in given.items()))
 
@@ -206,13 +214,16 @@ def _columns(
     def number(key: str) -> list[float | None]:
         return [None if missing(row[key]) else float(row[key]) for row in rows]
 
+    def scores(key: str) -> list[float | None]:
+        return [None if value is None else on_scale(value, words) for value in number(key)]
+
     def marks(key: str, section: str) -> list[str | None]:
         values = (row[key] for row in rows)
         return [None if missing(v) else words.find(f"common.{section}{v}") or str(v) for v in values]
 
     hidden, texts = run.settings.redacted, {item.id: item.text for item in run.items}
     shown = {name: redacted(text) if hidden else " ".join(text.split()) for name, text in texts.items()}
-    score, label = number("score"), number("label")
+    score, label = scores("score"), scores("label")
     outcomes = [judgment and judgment.outcome for judgment in judgments]
     columns: dict[str, list[Any]] = {
         "item": [row["item_id"] for row in rows],
@@ -221,7 +232,7 @@ def _columns(
         "condition": [None if missing(row["condition"]) else words.value(row["condition"]) for row in rows],
         "score": score,
         "category": marks("category", "names."),
-        "interval": [None if a is None else (a, b) for a, b in zip(number("low"), number("high"), strict=True)],
+        "interval": [None if a is None else (a, b) for a, b in zip(scores("low"), scores("high"), strict=True)],
         "label": label,
         "error": [None if a is None or b is None else a - b for a, b in zip(score, label, strict=True)],
         "doubt": marks("uncertainty", "level_"),
@@ -263,9 +274,13 @@ def _of_outcome(judgment: Judgment, words: Words) -> dict[str, str]:
     else:
         spread = outcome.distribution
         chances = zip(spread.values, spread.probabilities, strict=True) if spread is not None else ()
-        levels = [f"{words.number(v, 'g')}: {words.number(p, '.0%')}" for v, p in chances if p >= 0.005]
+        levels = [
+            f"{words.number(on_scale(v, words), 'g')}: {words.number(p, '.0%')}" for v, p in chances if p >= 0.005
+        ]
         details = (f"{k}: {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in outcome.details.items())
-        score = words.number(outcome.score) if outcome.category is None else outcome.category
+        score = outcome.category
+        if score is None and outcome.score is not None:
+            score = words.number(on_scale(outcome.score, words))
         told = {"score": score if judgment.repeat else None, "rationale": outcome.rationale}
         told |= {"issues": "\n".join(outcome.issues), "distribution": "; ".join(levels), "details": "\n".join(details)}
     return {key: text for key, text in told.items() if text}
@@ -283,7 +298,12 @@ def _exchanged(call: Call, words: Words) -> Iterator[Part]:
 
 
 def _plain(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+    """What was sent or answered, to be read: texts as they are, names before their values, numbers as JSON."""
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {_plain(inner)}" for key, inner in value.items())
+    if isinstance(value, list) and any(isinstance(inner, str | dict) for inner in value):
+        return "\n".join(map(_plain, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _in_order(rows: Sequence[Row], view: View, columns: Sequence[Column]) -> list[tuple[int, Row]]:

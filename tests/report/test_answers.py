@@ -1,0 +1,60 @@
+"""The answer at the head of a report: its word and shape, what follows it, and commands that are accepted."""
+
+import dataclasses
+import shlex
+
+from tests.report.conftest import Build, trial_result
+from undogmatic.config.door import compose_config
+from undogmatic.records.records import LabelScale
+from undogmatic.records.results import GRAVITY, Answer, Finding
+from undogmatic.report.answers import answers, commands
+from undogmatic.report.contents import write
+from undogmatic.report.document import MARKS, Answered
+from undogmatic.report.words import Words
+
+
+def ruled(answer: Answer, name: str = "trial") -> object:
+    result = trial_result()
+    assert result.verdict is not None
+    return dataclasses.replace(result, name=name, verdict=Finding(result.verdict.key, result.verdict.values, answer))
+
+
+def test_every_answer_has_word_shape_sentence_and_a_next_step_in_both_languages(finished: Build) -> None:
+    for language, words in (
+        ("en", ("No", "Not yet", "Undecided", "Yes")),
+        ("pt", ("Não", "Ainda não", "Em aberto", "Sim")),
+    ):
+        for answer, word in zip(GRAVITY, words, strict=True):
+            run = finished(results=[ruled(answer)], language=language)
+            (said,) = answers(run, Words.of(run))
+            assert isinstance(said, Answered) and (said.word, said.mark) == (word, MARKS[answer])
+            assert said.text and "undogmatic" in " ".join(said.below)
+            write(run)
+            page = (run.folder / "report.html").read_text(encoding="utf-8")
+            assert f'class="answer {answer}"' in page and f"</span> {word}</p>" in page
+            markdown = (run.folder / "report.md").read_text(encoding="utf-8")
+            assert f"> **{MARKS[answer]} {word}.** " in markdown
+
+
+def test_of_several_checks_the_gravest_counts_and_says_what_is_next(finished: Build) -> None:
+    run = finished(results=[ruled("yes"), ruled("not_yet", "labelled"), ruled("undecided", "controls")])
+    together, *others = answers(run, Words.of(run))
+    assert isinstance(together, Answered) and together.answer == "not_yet" and together.below
+    assert "Of 3 checks, 1 says yes, 0 no, 1 not yet and 1 undecided. The gravest counts: labelled." in together.text
+    assert [each.below for each in others if isinstance(each, Answered)] == [(), (), ()]
+
+
+def test_the_next_commands_are_accepted_as_they_stand(finished: Build) -> None:
+    typed = [shlex.split(command) for command in commands(finished()).values()]
+    assert len(typed) > 6
+    for words in typed:
+        if words[0] == "python":
+            assert compose_config(words[3:])
+
+
+def test_scores_and_amounts_are_on_the_scale_of_the_labels(finished: Build) -> None:
+    words = Words.of(finished(label_scale=LabelScale(ends=(1.0, 10.0))))
+    shown = [words.number(value, spec) for value, spec in ((50.0, "s"), (10.0, "u"), (10.0, "ug"), (0.0, "sg"))]
+    assert shown == ["5.50", "0.90", "0.9", "1"] and words.text("common.own_units") == words.units
+    turned = Words.of(finished(label_scale=LabelScale(ends=(10.0, 1.0))))
+    assert turned.own is None and turned.number(50.0, "s") == "50.0"
