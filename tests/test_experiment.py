@@ -89,7 +89,7 @@ def test_the_same_command_twice_is_identical_and_the_report_says_so(tmp_path: Pa
     run(first)
     run(second)
     assert [(r["item_id"], r["score"]) for r in scores(first)] == [(r["item_id"], r["score"]) for r in scores(second)]
-    assert "identical" in report(second)
+    assert "All scores are the same as in the earlier run" in report(second)
 
 
 def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
         run(tmp_path / name, *words, f"dataset.split={split}")
     seen, new = (told(tmp_path / name, "run")["standing"] for name in ("seen", "new"))
     assert (seen, new) == ({"labelled": "undecided"}, {"labelled": "refuted"})
-    assert "the judge has seen 1030 of the 1030" in report(tmp_path / "seen").split("## ")[1]
+    assert "The judge has seen 1030 of the 1030" in report(tmp_path / "seen").split("## ")[0]
     result = AnalysisResult("ab", {}, verdict=Finding("ab.verdict_supported"), standing="supported")
     refuted = replace(result, standing="refuted")
     assert withheld([result, refuted], 0, 9) == [result, refuted]
@@ -234,7 +234,7 @@ def test_judging_worked_examples_or_what_a_model_was_fitted_on_is_said(tmp_path:
     assert built.fitted([Item(id="a", text=shown), Item(id="b", text=f"{shown} E mais.")]) == 1
     run(tmp_path / "fitted", "model=tfidf", "dataset=controls", "dataset.split=development")
     run(tmp_path / "new", "model=tfidf", "dataset=controls")
-    assert "15 of the 15 items were used to fit" in report(tmp_path / "fitted")
+    assert "15 of the 15 texts were used to fit" in report(tmp_path / "fitted")
     assert "were used to fit" not in report(tmp_path / "new")
 
 
@@ -333,7 +333,7 @@ def test_the_judgments_are_the_tables_and_nobody_was_asked(table: Path, tmp_path
     rows = rows_in(folder / "judgments.jsonl")
     assert len(rows) == 16 * 6
     assert {row["outcome"].get("reason") for row in rows} == {None, "unparseable"}
-    assert "Nobody was asked" in report(folder) and "anchored" not in report(folder)
+    assert "No model was asked" in report(folder) and "anchored" not in report(folder)
     assert RunFolder(folder).facts["model"] == "elsewhere"
     printed = capsys.readouterr()
     assert "made elsewhere, by ash, nli, coverage, oak" in printed.err
