@@ -127,13 +127,13 @@ def development(names: Sequence[str]) -> list[Row]:
     return [row for row in rows if "error" not in row["figure"]]
 
 
-def test(names: Sequence[str]) -> Iterator[list[Row]]:
+def test(names: Sequence[str], speeds: bool = True) -> Iterator[list[Row]]:
     """Students of all development texts on the test texts, and their speeds beside the probe's: a list for each."""
     taught = lesson_of(DevelopmentDataset().load())
     parts: Any = ["labelled", "adversarial", "controls", "theses", "pairs"]
     asked = lesson_of(CuratedDataset(parts=parts, split="test").load())
     yield figures("teacher", "test", asked.scores, asked)
-    before = measured("probe")
+    before = measured("probe") if speeds else {}
     for name in names:
         embeddings, node = opened(name)
         fit = fit_student(taught, embeddings, node, METHODS)
@@ -143,6 +143,9 @@ def test(names: Sequence[str]) -> Iterator[list[Row]]:
         known = np.isfinite(asked.labels)
         inside = ((placed.limits[0] <= asked.labels) & (asked.labels <= placed.limits[1]))[known].mean()
         rows.append(_row(who, "coverage of people's labels by the 90 % interval", float(inside)))
+        if not speeds:
+            yield rows
+            continue
         with tempfile.TemporaryDirectory() as folder:
             fit.student.save(path := Path(folder) / "student.safetensors")
             found, after = measured(str(path)), measured("probe")
@@ -242,13 +245,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--test", action="store_true", help="the test texts and the speeds")
     parser.add_argument("--on", nargs="+", choices=NAMES, default=list(NAMES), help="embeddings (default: all)")
+    parser.add_argument("--no-speeds", action="store_true", help="with --test: measure no speeds")
     parser.add_argument("--speed", metavar="FILE", help="of one student, or of the word probe, as JSON")
     parser.add_argument("--write", action="store_true", help=f"keep them in {RESULTS.name}")
     typed = parser.parse_args()
     if typed.speed:
         print(json.dumps(speed(typed.speed)))
         return
-    for rows in test(typed.on) if typed.test else [development(typed.on)]:
+    for rows in test(typed.on, not typed.no_speeds) if typed.test else [development(typed.on)]:
         table = pd.DataFrame(rows)
         print(table.round(4).to_string(index=False), flush=True)
         if typed.write:

@@ -89,42 +89,20 @@ MISTAKES = {
     "-m model=patterns model.typo=1,2": "`model.typo` is not a known key",
     "-m model=patterns,tfidf dataset=texts dataset.path=none.jsonl": "which does not exist",
     "-m model=patterns,tfidf dataset=texts": "`dataset.path` is required",
+    "-m model=patterns dataset=texts,my dataset.path=none.jsonl": "which does not exist",
+    "-m model=nope,patterns hydra/sweeper=optuna dataset=labelled": "`model` has no option 'nope'",
+    "-m model=patterns,nope hydra/sweeper=optuna dataset=labelled": "`model` has no option 'nope'",
+    "-m model=patterns,tfidf hydra/sweeper=optuna dataset.split=test": "a search takes development texts",
 }
-Refused = dict[str, tuple[int, str, list[str]]]
-AT_ONCE = """
-import os, sys
-import dspy, mlflow, sklearn.linear_model  # once for all
-from undogmatic import experiment, run
-for n, words in enumerate(sys.argv[1:]):
-    if (child := os.fork()) == 0:
-        os.chdir(str(n))
-        out = os.open("../%d.txt" % n, os.O_WRONLY | os.O_CREAT)
-        os.dup2(out, 1), os.dup2(out, 2)
-        sys.argv[1:] = words.split()
-        run.main()
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
 
 
-@pytest.fixture(scope="module")
-def refused(tmp_path_factory: pytest.TempPathFactory) -> Refused:
-    """Of each of MISTAKES the status, what was printed, and what the command left in its folder."""
-    folder = tmp_path_factory.mktemp("refused")
-    for n in range(len(MISTAKES)):
-        put(folder / str(n) / "broken.jsonl", "no JSON")
-    line = [sys.executable, "-c", AT_ONCE, *MISTAKES]
-    done = subprocess.run(line, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300, check=True)
-    left = [[path.name for path in (folder / str(n)).iterdir()] for n in range(len(MISTAKES))]
-    said = [(folder / f"{n}.txt").read_text("utf-8") for n in range(len(MISTAKES))]
-    return dict(zip(MISTAKES, zip(map(int, done.stdout.split()), said, left, strict=True), strict=True))
-
-
-@pytest.mark.xdist_group("refused")
 @pytest.mark.parametrize("words", MISTAKES)
-def test_a_run_with_a_mistake_ends_without_a_traceback_and_leaves_nothing(words: str, refused: Refused) -> None:
-    status, printed, left = refused[words]
-    assert (status, "Traceback" in printed, left) == (2, False, ["broken.jsonl"]), printed
-    assert MISTAKES[words] in printed
+def test_a_run_with_a_mistake_ends_without_a_traceback_and_leaves_nothing(words: str, tmp_path: Path) -> None:
+    put(tmp_path / "broken.jsonl", "no JSON")
+    done = typed("undogmatic.run", *words.split(), folder=tmp_path)
+    left = [path.name for path in tmp_path.iterdir()]
+    assert (done.returncode, "Traceback" in done.stderr, left) == (2, False, ["broken.jsonl"]), done.stderr
+    assert MISTAKES[words] in done.stderr
 
 
 def contents(folder: Path) -> dict[Path, bytes]:

@@ -77,11 +77,13 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
             subprocess.run(["bash", "-c", told["Hold the tag to the version"]], cwd=ROOT, env={"TAG": tag}).returncode
             == status
         )
-    (tmp_path / "pyproject.toml").write_text(page("pyproject.toml"))
+    for name in ("pyproject.toml", "CITATION.cff"):
+        (tmp_path / name).write_text(page(name))
     subprocess.run(
         shlex.split(told["Name the repository"].replace("$GITHUB_REPOSITORY", "some/where")), cwd=tmp_path, check=True
     )
     urls = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]["urls"]
+    urls["citation"] = yaml.safe_load((tmp_path / "CITATION.cff").read_text())["repository-code"]
     assert all(url.startswith("https://github.com/some/where") for url in urls.values())
 
 

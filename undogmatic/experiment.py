@@ -19,7 +19,7 @@ from undogmatic.analyses.plan import LEVEL, check_plan, of_plan, so_far
 from undogmatic.analyses.truth import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
-from undogmatic.datasets.labels import OPTION, TEXTS, read_labels
+from undogmatic.datasets.labels import OPTION, TEXTS, Loaded, load
 from undogmatic.engine.journal import Journals, unanswered
 from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
@@ -41,19 +41,22 @@ from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER
 
 
-def run_experiment(config: dict[str, Any], choices: dict[str, str], folder: Path) -> float | None:
+def run_experiment(
+    config: dict[str, Any], choices: dict[str, str], folder: Path, loaded: Loaded | None = None
+) -> float | None:
     """Run one composed config to its report.
 
     Args:
         config: The resolved config as plain data.
         choices: The option chosen per group.
         folder: Output folder; an earlier unfinished run in it is continued.
+        loaded: The config's dataset, where it was read before.
     Returns:
         The headline metric of the first analysis, or None.
     Raises:
         UndogmaticError: With a message for the user.
     """
-    started, experiment = time.time(), Experiment(config, choices)
+    started, experiment = time.time(), Experiment(config, choices, loaded)
     experiment.tracker.check()
     if experiment.assumed:
         from undogmatic.report import terminal
@@ -89,24 +92,24 @@ class Experiment:
         UndogmaticError: Where something cannot be built, or the items lack what the analysis or the plan reads.
     """
 
-    def __init__(self, config: Mapping[str, Any], choices: Mapping[str, str]) -> None:
+    def __init__(self, config: Mapping[str, Any], choices: Mapping[str, str], loaded: Loaded | None = None) -> None:
         self.config, self.chosen = config, settings(config)
         chosen = self.chosen
-        self.dataset, self.analysis = build(chosen.dataset, "dataset"), build(chosen.analysis, "analysis")
+        # A bad file ends the run before anything else is built.
+        self.dataset, (given, self.label_scale, assumed) = loaded or load(chosen)
+        self.analysis = build(chosen.analysis, "analysis")
         self.engine, self.tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
         optimizer = build(chosen.optimizer, "optimizer")
         self.fit = build(chosen.fit, "fit") if chosen.fit else None
-        # A bad file ends the run before anything else is built.
-        loaded, self.label_scale, assumed = read_labels(self.dataset.load(), build(chosen.rubric, "rubric"))
         self.assumed = [*(self.dataset.read if isinstance(self.dataset, datasets.Assumes) else ()), *assumed]
-        items = loaded[: chosen.run.limit]
+        items = given[: chosen.run.limit]
         self.recipe, self.repeats = Recipe(config), chosen.run.repeats
         if isinstance(self.dataset, datasets.Judged):
             self.recipe, self.engine = _elsewhere(self.dataset, chosen, items)
             self.repeats = self.engine.repeats(self.repeats)
         parts = self.parts = self.recipe.build()
         if parts.shown:
-            items = [item for item in loaded if item.id not in parts.shown][: chosen.run.limit]
+            items = [item for item in given if item.id not in parts.shown][: chosen.run.limit]
         self.items, self.identity = items, parts.identity
         self.choices = _described(choices, parts)
         groups = "model prompt judge" if "prompt" in self.choices else "judge" if parts.asks else "model"

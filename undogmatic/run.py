@@ -26,6 +26,7 @@ except ModuleNotFoundError as missing:
     sys.exit(status)
 
 from undogmatic.config import compose, door
+from undogmatic.config.build import settings
 from undogmatic.config.wall import resolved
 from undogmatic.errors import StorageError, UndogmaticError
 from undogmatic.runs import claim, manifest
@@ -39,8 +40,6 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 def job(cfg: DictConfig) -> float | None:
     """One run (or one job of a sweep). Returns the headline metric, for Hydra's search sweepers."""
-    from undogmatic.experiment import run_experiment
-
     if not compose.passed(cfg):
         raise SystemExit("error: this config was not checked after it was composed, so nothing is run with it.")
     command.patient_streams()  # in a sweep's worker process too
@@ -58,7 +57,12 @@ def job(cfg: DictConfig) -> float | None:
             try:
                 manifest.write_hydra(folder, cfg, HydraConfig.instance().cfg)  # type: ignore[arg-type]
                 config = compose.adopt(resolved(cfg), hydra_config.runtime.config_sources)
-                return run_experiment(config, dict(hydra_config.runtime.choices), folder)
+                from undogmatic.datasets.labels import load
+
+                loaded = load(settings(config))  # a bad file is named before anything heavy is imported
+                from undogmatic.experiment import run_experiment
+
+                return run_experiment(config, dict(hydra_config.runtime.choices), folder, loaded)
             except Exception as error:  # whatever ends one job of a sweep must not cost the others their report
                 _fail(error, folder, hide)
     except Exception as error:  # the folder is another process's, or takes nothing

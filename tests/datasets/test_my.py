@@ -22,6 +22,7 @@ from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.experiment import run_experiment
 from undogmatic.report.words import Words
 
+TWO_MARKS = "texto;nota, final\n" + "".join(f"texto {n};{n},0\n" for n in range(6))
 GRADES = [1.0, 2.5, 4.0, 6.5, 8.0, 10.0]
 TEXT = [f"O juiz explica a regra e a razão número {n}; por isso decide, não?" for n in range(6)]
 WANTED = pytest.approx([100 * (grade - 1) / 9 for grade in GRADES])
@@ -46,22 +47,23 @@ def sheet(*rows: Sequence[Any]) -> bytes:
 
 
 def ods(*rows: Sequence[Any]) -> bytes:
-    cells = "".join(f"<t:table-row>{''.join(map(_ods_cell, row))}</t:table-row>" for row in rows)
+    cells = "".join(f"<table:table-row>{''.join(map(_ods_cell, row))}</table:table-row>" for row in rows)
     urn = "urn:oasis:names:tc:opendocument:xmlns"
-    spaces = f'xmlns:o="{urn}:office:1.0" xmlns:t="{urn}:table:1.0" xmlns:x="{urn}:text:1.0"'
-    body = f'<o:body><o:spreadsheet><t:table t:name="Plan1">{cells}</t:table></o:spreadsheet></o:body>'
-    manifest = f'<m:manifest xmlns:m="{urn}:manifest:1.0"></m:manifest>'
+    spaces = f'xmlns:office="{urn}:office:1.0" xmlns:table="{urn}:table:1.0" xmlns:text="{urn}:text:1.0"'
+    grid = f'<table:table table:name="Plan1">{cells}</table:table>'
+    body = f"<office:body><office:spreadsheet>{grid}</office:spreadsheet></office:body>"
+    manifest = f'<manifest:manifest xmlns:manifest="{urn}:manifest:1.0"></manifest:manifest>'
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        file.writestr("content.xml", f"<o:document-content {spaces}>{body}</o:document-content>")
+        file.writestr("content.xml", f"<office:document-content {spaces}>{body}</office:document-content>")
         file.writestr("META-INF/manifest.xml", manifest)
     return out.getvalue()
 
 
 def _ods_cell(cell: Any) -> str:
-    value = f'float" o:value="{cell}' if isinstance(cell, int | float) else "string"
-    return f'<t:table-cell o:value-type="{value}"><x:p>{cell}</x:p></t:table-cell>'
+    value = f'float" office:value="{cell}' if isinstance(cell, int | float) else "string"
+    return f'<table:table-cell office:value-type="{value}"><text:p>{cell}</text:p></table:table-cell>'
 
 
 def read(name: str, content: bytes | None = None, rubric: str = "shame", **options: Any) -> tuple[Labelled, str]:
@@ -88,6 +90,12 @@ ROWS = list(zip(TEXT, GRADES, strict=True))
         ("a.tsv", table("\t", "utf-16"), "read as UTF-16"),
         ("a.csv", b"sep=;\r\n" + table(), "`dataset.columns.label=nota`"),
         ("a.csv", table(head=("Texto da peça", "Nota final")), "label = `Nota final`"),
+        ("a.csv", f"sep=;\n{TWO_MARKS}".encode(), "label = `nota, final`"),
+        (
+            "a.xlsx",
+            sheet(("texto", "nota", "grupo"), *((*r, "a" if n % 3 == 0 else None) for n, r in enumerate(ROWS))),
+            "`grupo` is empty for 4 items (the first: a.xlsx:3)",
+        ),
         ("a.xlsx", sheet(("texto", "nota"), *ROWS), "1 was read as 0 and 10 as 100"),
         ("a.xlsx", sheet(("Turma de 2026",), (), ("texto", "nota", "obs"), *ROWS), "Turma de 2026) was taken for a ti"),
         ("a.xlsx", sheet(("texto", "nota"), *((t, comma(g)) for t, g in ROWS)), "If 10 is your good end"),
@@ -98,7 +106,7 @@ def test_a_table_is_read_whatever_its_form(name: str, content: bytes, said: str)
     found, told = read(name, content)
     assert said in told
     assert found.items[0].label == 0 or name == "a.json"
-    assert [item.label for item in found.items] == WANTED or name == "a.json"
+    assert [item.label for item in found.items] == WANTED or name == "a.json" or b"sep=;\ntexto;nota," in content
 
 
 def test_the_open_document_sheet_and_the_range_of_one() -> None:
@@ -176,6 +184,7 @@ UNTOLD = sheet(("texto", "nota"), *((t, 3 + g / 2) for t, g in ROWS))
         ("a.xlsx", TWO_TABLES, "dataset.sheet=A1:B7"),
         ("a.xlsx", BESIDE, "dataset.sheet=A1:B7"),
         ("a.xlsx", MERGED, "dataset.sheet=A2:C8"),
+        ("a.csv", TWO_MARKS.encode(), "commas give 'texto;nota', ' final'; semicolons give 'texto', 'nota, final'"),
         ("a.csv", MIXED, "a.csv:4: this row is separated by bars, and the first line by semicolons"),
         ("a.xlsx", TWO_TEXTS, "dataset.columns.text=resposta or dataset.columns.text=resumo"),
         ("a.xlsx", TWO_GRADES, "dataset.columns.label=nota or dataset.columns.label=pontuacao"),

@@ -428,6 +428,8 @@ def test_criteria_have_scales_of_their_own() -> None:
         ("id,judge,judge\n1,2,3\n", "a.csv", "two columns are called 'judge'"),
         ("id,judge,label\n1,,\n", "a.csv", "no column seems to hold"),
         ("x", "a.pdf", "Known formats"),
+        ("text", "a.jsonl", r"a\.jsonl is no \.jsonl file.* begins with 'text'.* one JSON object"),
+        ("id,judge;label\n1,2;3\n", "a.csv", "commas give 'id', 'judge;label'.*sep=, or sep=;"),
         (b"PK\3\4 not a workbook", "a.xlsx", "not a workbook"),
         ("[1, 2", "a.json", "holds no rows"),
         (b"id,judge\0\n", "a.csv", "NUL"),

@@ -58,7 +58,7 @@ def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
     rows = [line.split()[0] for line in said.splitlines() if "0.780" in line]
     assert rows[:3] == ["j2", "low", "j0"] and len(rows) == check.MOST_JUDGES
     assert "Agreement (kappa)" in said and re.search("j2 +yes +0.780", said) and re.search("j0 +not known", said)
-    assert "9 further judges are in the report" in said and "Still open beside that. label 40 more items." in said
+    assert "9 further judges are in the report" in said and "What would change it: label 40 more items." in said
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])

@@ -16,6 +16,7 @@ from tests.stub_server import StubServer
 from tests.test_light import light
 from undogmatic import reward as module
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.models.fitted import Placed
 from undogmatic.records.records import Verdict
 from undogmatic.reward import reward
 
@@ -116,8 +117,9 @@ def test_the_lower_limit_and_the_doubt_lower_the_reward() -> None:
             if rubric.name != "shame":
                 raise ConfigError(f"a student of another rubric than {rubric.name}")
 
-        def placed(self, texts: list[str]) -> Any:
-            return tuple(np.array([[40.0, np.nan], [30, np.nan], [70, np.nan], [9, 9]])[:, : len(texts)])
+        def placed(self, texts: list[str]) -> Placed:
+            scores, low, high, sd = np.array([[40.0, np.nan], [30, np.nan], [70, np.nan], [9, 9]])[:, : len(texts)]
+            return Placed(scores, np.stack([low, high]), sd)
 
         score = None
 

@@ -9,7 +9,6 @@ import logging
 import os
 import re
 import stat
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,7 +20,7 @@ from aiohttp import web
 from omegaconf import OmegaConf
 
 import undogmatic
-from tests.conftest import Capture, Patch, environment, put
+from tests.conftest import Capture, Patch, put, typed
 from tests.stub_server import Fault, StubServer
 from undogmatic.api import score_text
 from undogmatic.cli import main
@@ -383,9 +382,8 @@ def echo() -> Iterator[Echo]:
 
 def ended(words: list[str], **variables: str) -> tuple[int, bytes]:
     """Exit status and all that was printed by `undogmatic WORDS`."""
-    command = [sys.executable, "-m", "undogmatic.cli", *words]
-    done = subprocess.run(command, capture_output=True, env=environment(**variables))
-    return done.returncode, done.stdout + done.stderr
+    done = typed("undogmatic.cli", *words, folder=Path.cwd(), **variables)
+    return done.returncode, (done.stdout + done.stderr).encode()
 
 
 def left_behind(folder: Path, *without: str) -> dict[str, bytes]:

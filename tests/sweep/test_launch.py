@@ -2,11 +2,14 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from tests.sweep.builders import multirun
+from undogmatic.config import compose
 from undogmatic.errors import ConfigError
 from undogmatic.models import embedded
 from undogmatic.safety.command import SWEEP_FOLDER, WORKERS
@@ -18,31 +21,39 @@ PLUGINS = "hydra_plugins.hydra_"
 
 @pytest.mark.local_model
 @pytest.mark.parametrize(
-    ("words", "named", "judged"),
+    ("words", "named"),
     [
-        ("prompt=anchored_pt,anchored_en", "readout=probe", 0),
-        ("prompt=anchored_pt,anchored_en model=local,patterns", "readout=rules", 0),
-        ("readout=logprobs prompt=demos_pt +prompt.instructions=kind,strict", None, None),
-        ("readout=logprobs prompt=demos_pt,anchored_pt,demos_en readout.zero_shot=true,false", None, None),
-        ("readout=logprobs prompt=demos_pt,demos_en prompt.demo_order=range(0,2)", None, 4),
-        # An order that plays no part for some counts is no fault.
-        ("readout=logprobs prompt=demos_pt prompt.demo_order=0,1 prompt.demo_count=1,3", None, None),
+        ("prompt=anchored_pt,anchored_en", "readout=probe"),
+        ("prompt=anchored_pt,anchored_en model=local,patterns", "readout=rules"),
     ],
 )
-def test_two_names_for_the_same_requests_are_refused(
-    words: str, named: str | None, judged: int | None, tmp_path: Path
-) -> None:
+def test_two_names_for_the_same_requests_are_refused(words: str, named: str, tmp_path: Path) -> None:
     done = multirun(tmp_path, "run.limit=2", *words.split())
-    refused = "would send the same requests" in done.stderr
-    assert refused == (named is not None), done.stderr[-2000:]
-    if named is not None:
-        assert done.returncode == 2 and named in done.stderr
-    assert judged in (None, len(list(tmp_path.rglob("judgments.jsonl"))))
+    assert done.returncode == 2 and "would send the same requests" in done.stderr and named in done.stderr
+    assert not list(tmp_path.rglob("judgments.jsonl"))
 
 
-def test_instructions_reach_an_instruction_model(tmp_path: Path) -> None:
-    done = multirun(tmp_path, "run.limit=2", *HOSTED, "+prompt.instructions=kind,strict", "engine.retries=0")
-    assert "would send the same requests" not in done.stderr
+@pytest.mark.local_model
+@pytest.mark.parametrize(
+    "words",
+    [
+        "readout=logprobs prompt=demos_pt +prompt.instructions=kind,strict",
+        "readout=logprobs prompt=demos_pt,anchored_pt,demos_en readout.zero_shot=true,false",
+        "readout=logprobs prompt=demos_pt,demos_en prompt.demo_order=range(0,2)",
+        # An order that plays no part for some counts is no fault.
+        "readout=logprobs prompt=demos_pt prompt.demo_order=0,1 prompt.demo_count=1,3",
+        f"{' '.join(HOSTED)} +prompt.instructions=kind,strict",
+    ],
+)
+def test_what_differs_in_a_request_is_not_refused(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    sent = [*words.split(), "hydra.mode=MULTIRUN"]
+    looked: list[Any] = []
+    with compose.opened(sent, (), "run") as loader, monkeypatch.context() as patch:
+        known = launch._sent
+        patch.setattr(launch, "_sent", lambda *given: looked.append(known(*given)) or looked[-1])
+        launch.check_reaching(loader.load_configuration("config", sent, RunMode.MULTIRUN))
+    assert len(looked) > 1 and None not in looked, "the requests were compared"
 
 
 def config(target: str, **more: object) -> DictConfig:

@@ -31,6 +31,9 @@ def add(commands: Any) -> None:
         help="a column that is shown; once for each (default: recognised)",
     )
     label.add_argument("--item", metavar="COLUMN", help="the column with the ids of the items (default: recognised)")
+    label.add_argument(
+        "--sheet", metavar="NAME", help="of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)"
+    )
     tells = "a column that is shown once the item is labelled, e.g. the judge's verdict"
     label.add_argument("--reveal", action="append", default=[], metavar="COLUMN", help=tells)
     label.add_argument(
@@ -53,7 +56,7 @@ def _label(typed: argparse.Namespace) -> None:
     if typed.scale is not None and typed.rubric is not None:
         raise ConfigError("--scale and --rubric are both given, and a rubric has a scale. Leave one out.")
     scale, questions = read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
-    entries = read_entries(typed.file, typed.item, typed.text, typed.reveal)
+    entries = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
     if typed.random is not None:
         import numpy as np
 

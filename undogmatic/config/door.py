@@ -142,7 +142,7 @@ def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, jo
         begin(config=config)
 
     sweeper.validate_batch_is_legal = check  # type: ignore[method-assign]
-    if permits(str(shown.hydra.sweeper._target_)):  # a search composes its jobs one by one
+    if permits(str(shown.hydra.sweeper._target_)) and not getattr(sweeper, "checks_first", False):
         begin(config=config)
     sweeper.sweep(arguments=words)
 

@@ -61,7 +61,8 @@ def existing_file(path: str, key: str, patterns: Sequence[str]) -> Path:
     inside = ", ".join(beside[:8]) or "no file of these kinds"
     listing = f"Did you mean {close[0]}?" if close else f"In {folder}: {inside}."
     kinds = ", ".join(patterns)
-    way = f"Name one that exists ({kinds})" if key == "FILE" else f"Override it with `{key}=FILE` ({kinds})"
+    typed = f"{key} FILE" if key.startswith("--") else f"{key}=FILE"
+    way = f"Name one that exists ({kinds})" if key == "FILE" else f"Override it with `{typed}` ({kinds})"
     raise ConfigError(f"`{key}` is {brief(path)}, which {what}. {listing} {way}.")
 
 

@@ -37,6 +37,10 @@ from undogmatic.records.results import Finding
 from undogmatic.safety.outside import Unreadable, brief, decoded, json_value, read_bytes
 
 FORMATS = SUFFIXES
+_HELD = {
+    ".jsonl": 'Every line must be one JSON object, e.g. {"text": "...", "label": 3}',
+    ".json": "It must hold a list of JSON objects",
+}
 
 
 class Frame(NamedTuple):
@@ -137,6 +141,10 @@ def _rows(path: Path, raw: bytes, sheet: str | None) -> _Rows:
         return _json_lines(path, text, notes)
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
         return _csv(path, text, notes)
+    if suffix in FORMATS:
+        begins = f"begins with {brief(text.strip().split(chr(10), 1)[0], 60)}" if start else "is empty"
+        wanted = _HELD.get(suffix, f"Save it again as {suffix}, or as CSV")
+        raise DataError(f"{path} is no {suffix} file that can be read: it {begins}. {wanted}.")
     raise ConfigError(f"{brief(str(path))} is of no known format. Known formats: {', '.join(FORMATS)}.")
 
 
@@ -170,9 +178,9 @@ def _is_lines(text: str) -> bool:
 
 def _csv(path: Path, text: str, notes: list[Finding]) -> _Rows:
     skipped = 0
+    mark = separator(path, text.lstrip("\n")[:100_000].split("\n", 50)[:50], MARKS)
     if text[:4].lower() == "sep=":  # a spreadsheet's own line
         text, skipped = text.partition("\n")[2], 1
-    mark = separator(text.lstrip("\n")[:100_000].split("\n", 50)[:50], MARKS)
     problems: list[Finding] = []
     plain = {"sep": mark, "header": None, "dtype": object, "na_filter": False, "skip_blank_lines": False}
     try:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from undogmatic.config.build import Settings, build
+from undogmatic.datasets.base import Dataset
 from undogmatic.datasets.cells import fold
 from undogmatic.datasets.scales import FAILS, PASSES, ROUND_ENDS, order_of
 from undogmatic.errors import DataError
@@ -36,6 +38,19 @@ class Labelled(NamedTuple):
     items: list[Item]
     scale: LabelScale | None
     notes: tuple[Finding, ...]
+
+
+class Loaded(NamedTuple):
+    """A dataset that was read, and what was read."""
+
+    dataset: Dataset
+    labelled: Labelled
+
+
+def load(chosen: Settings) -> Loaded:
+    """Read the dataset of a config, with its labels on the scale of the rubric. Raises ConfigError, DataError."""
+    dataset: Dataset = build(chosen.dataset, "dataset")
+    return Loaded(dataset, read_labels(dataset.load(), build(chosen.rubric, "rubric")))
 
 
 def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:

@@ -110,8 +110,12 @@ def encoding_of(path: Path) -> str:
     return "utf-8"
 
 
-def separator(lines: Sequence[str], marks: Iterable[str]) -> str:
-    """Which of the marks separates the cells of CSV: the one that gives most lines as many cells as the first."""
+def separator(path: Path, lines: Sequence[str], marks: Iterable[str]) -> str:
+    """Which of the marks separates the cells of CSV: the one that a first line `sep=;` names, as spreadsheets write it,
+    or else the one that gives most lines as many cells as the first. Raises DataError where two fit equally well."""
+    top = lines[0].rstrip("\r\n") if lines else ""
+    if len(top) == 5 and top.lower().startswith("sep=") and top[4] in marks:
+        return top[4]
 
     def fits(mark: str) -> tuple[bool, bool, float, int]:
         widths, whole = list[int](), True
@@ -124,7 +128,17 @@ def separator(lines: Sequence[str], marks: Iterable[str]) -> str:
 
     before = csv.field_size_limit(ROW_BYTES)
     try:
-        return max(marks, key=fits)
+        fitting = {mark: fits(mark) for mark in marks}
+        best = max(fitting, key=lambda mark: fitting[mark])
+        alike = [mark for mark, fit in fitting.items() if fit[:3] == fitting[best][:3]]
+        if len(alike) < 2 or not fitting[best][0]:
+            return best
+        ways = "; ".join(
+            f"{MARKS[m]} give {listed([*map(brief, next(csv.reader(lines, delimiter=m)))], 4)}" for m in alike
+        )
+        lead = " or ".join(f"sep={mark}" for mark in alike).replace("\t", "TAB")
+        what = f"two signs could separate its cells equally well ({ways})"
+        raise DataError(f"{path}: {what}. Say which it is in a line of its own above the first: {lead}.")
     finally:
         csv.field_size_limit(before)
 
@@ -170,7 +184,7 @@ def csv_rows(path: Path, marks: Iterable[str] = ",") -> Iterator[Line]:
             start.append(line)
             if len(start) == 50 or size > 1_000_000:
                 break
-        mark = separator(start, marks)
+        mark = separator(path, start, marks)
         size, begun = 0, 1
         reader = csv.reader(chain(start, lines), delimiter=mark, strict=True)
         cells: list[str] | None = []

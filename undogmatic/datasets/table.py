@@ -399,6 +399,9 @@ class _Builder:
         table = pd.DataFrame(facts)
         table = table[table["item"].notna()]
         items = table.groupby("item", sort=False).first()
+        if columns.group is not None and 0 < (lacking := items["group"].isna()).sum() < len(items):
+            facts = {"column": columns.group, "n": int(lacking.sum()), "example": lacking.idxmax()}
+            self.problems.append(Finding("table.empty_group", facts))
         items["group"] = items["group"].fillna(pd.Series(items.index, index=items.index)).astype(str)
         if how is not None and items["group"].nunique() < len(items):
             facts_of = {"column": how, "groups": int(items["group"].nunique()), "n": len(items)}

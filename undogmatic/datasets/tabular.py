@@ -98,6 +98,9 @@ class TextsDataset:
                 before |= said
             else:
                 merged[key if key not in merged else place] = place, number, cells_of | own
+        if lacking := [place for place, _, row in merged.values() if "group" in found.columns and "group" not in row]:
+            facts = {"column": found.columns["group"][0], "n": len(lacking), "example": lacking[0]}
+            notes += [Finding("table.empty_group", facts)] if len(lacking) < len(merged) else []
         yield from merged.values()
 
 
@@ -190,7 +193,7 @@ def labelled_items(path: str | None, rubric: Rubric) -> list[Item]:
     ConfigError where there are neither; DataError naming a text without label."""
     if path is None:
         return _shipped(rubric).load()
-    items = TextsDataset(path, rubric.inputs, optional=rubric.optional).load()
+    items = TextsDataset(path, rubric.inputs, key="--data", optional=rubric.optional).load()
     for item in items:
         if item.label is None:
             raise DataError(f"{path}: the item {brief(item.id)} has no `label`; fitting needs one for every text.")

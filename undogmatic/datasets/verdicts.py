@@ -152,7 +152,7 @@ class VerdictsDataset:
                 self._note_label(row, labels.setdefault(whole, {}))
         if not verdicts:
             wanted = ", ".join([*self.columns.score, *(n for names in self.wide.values() for n in names)]) or "none"
-            way = "name yours with dataset.scores={CRITERION: COLUMN} or dataset.columns.score"
+            way = "name yours with 'dataset.scores={CRITERION: COLUMN}' or dataset.columns.score"
             raise DataError(f"{self.about}: no scores. Columns that would be scores: {wanted}; {way}.")
         items = []
         for item_id, case in {key.item_id: entry.case for key, entry in verdicts.items()}.items():

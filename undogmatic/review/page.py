@@ -250,13 +250,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, {"about": sheet.about(), "item": sheet.shown(places[sent["item"]])})
 
 
-def read_entries(path: str, item: str | None, text: Sequence[str], hidden: Sequence[str]) -> list[Entry]:
+def read_entries(
+    path: str, item: str | None, text: Sequence[str], hidden: Sequence[str], sheet: str | None = None
+) -> list[Entry]:
     """The items of a table, each once. `text` names the columns that are shown (default: those that are known to hold
-    texts), `hidden` those that are told only once an item is labelled. Raises ConfigError and DataError."""
+    texts), `hidden` those that are told only once an item is labelled, `sheet` a part of a workbook. Raises ConfigError
+    and DataError."""
     from undogmatic.datasets.columns import NAMES, tokens
     from undogmatic.datasets.frames import read_frame
 
-    frame = read_frame(path)
+    frame = read_frame(path, sheet)
     columns = list(map(str, frame.cells.columns))
     listed = ", ".join(columns)
     for option, names in (("--item", [item] if item else []), ("--text", text), ("--reveal", hidden)):

@@ -243,9 +243,9 @@ def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]
         texts = [dict(row) if several else row[0][1] for row in rows]
         if placed is None:
             return [outcome(said) for said in score(texts)]
-        scores, *ends = placed(texts)[:3]
+        scores, (low, high) = placed(texts)[:2]
         found = [outcome(value) for value in scores]
-        pairs = zip(found, zip(*ends, strict=True), strict=True)
+        pairs = zip(found, zip(low, high, strict=True), strict=True)
         return [
             one.replace(interval=(float(a), float(b))) if isinstance(one, Verdict) else one for one, (a, b) in pairs
         ]

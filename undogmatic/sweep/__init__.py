@@ -5,8 +5,10 @@ Hydra imports this module at start and in every worker, so it stays light: the r
 
 import atexit
 import contextlib
+import itertools
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,13 +19,14 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from undogmatic.config import compose
 from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.runs.folder import MANIFEST, SWEEP_MANIFEST, RunFolder
 from undogmatic.runs.manifest import claimed  # also the resolver `output_folder`, which a worker needs too
 from undogmatic.safety import command, files
 from undogmatic.safety.command import FAULT, SWEEP_FOLDER, SWEEP_RUN, WORKERS, as_typed, in_full, note_status, say, tell
 from undogmatic.safety.secrets import check_config, scrub_words
-from undogmatic.sweep.launch import announce, check_launcher, check_reaching, free_slot, take_slot
+from undogmatic.sweep.launch import announce, check_launcher, check_reaching, free_slot, latest, take_slot
 
 
 class SweepCallback(Callback):
@@ -78,7 +81,7 @@ class SweepCallback(Callback):
             folder = Path(os.environ[SWEEP_FOLDER])
             known = RunFolder(folder).sweep
             assert known is not None, "written by on_multirun_start"
-            _read_once(config, known["overrides"])
+            _read_once(config, list(config.hydra.overrides.task))
             params = dict(word.lstrip("+~").partition("=")[::2] for word in known["overrides"])
             parent = _tracker(config).open_sweep(_name(known["overrides"]), folder, params, known["mlflow_run"])
             _note(folder, **dict(known) | {"mlflow_run": parent})
@@ -117,16 +120,33 @@ def _stopping() -> Iterator[None]:
 
 
 def _read_once(config: DictConfig, overrides: list[str]) -> None:
-    """Read the dataset where all jobs have the same, so that a missing or broken file is said before anything is
-    made. Raises ConfigError, DataError."""
+    """Read the dataset of the jobs, or the first that can be read where they have several, so that missing and broken
+    files are said before anything is made. Raises the first job's ConfigError or DataError if no job can read its own;
+    if some can, the others say at their start what is wrong."""
+    if "search" in config.hydra.sweeper:  # a search has read its texts already
+        return
+    fixed, sweeps = latest(overrides)
+    varied = [key for key in sweeps if re.split("[./]", key.lstrip("+~"))[0] in ("dataset", "experiment", "arm")]
+    values = [[f"{key}={value}" for value in sweeps[key].sweep_string_iterator()] for key in varied]
+    first: UndogmaticError | None = None
+    for words in itertools.product(*values):
+        job = compose.current().load_sweep_config(config, [*fixed.values(), *words]) if varied else config
+        try:
+            _read(job.dataset)
+        except UndogmaticError as error:
+            first = first or error
+        else:
+            return
+    if first is not None:
+        raise first
+
+
+def _read(dataset: DictConfig) -> None:
     from undogmatic.config.build import build
 
-    varied = {word.lstrip("+").partition("=")[0].partition(".")[0] for word in overrides if _varies(word)}
-    if varied & {"dataset", "experiment", "arm"}:
-        return  # each job says what is wrong with its own
-    for key in sorted(OmegaConf.missing_keys(config.dataset)):
+    for key in sorted(OmegaConf.missing_keys(dataset)):
         raise ConfigError(f"`{key}` is required. Set it with {key}=...")
-    node: Any = OmegaConf.to_container(config.dataset, resolve=True)
+    node: Any = OmegaConf.to_container(dataset, resolve=True)
     build(node, "dataset").load()
 
 

@@ -5,12 +5,13 @@ from that at the start, so a killed search goes on where it was: no trial that h
 """
 
 import inspect
+import itertools
 import math
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import optuna
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
@@ -34,6 +35,7 @@ from undogmatic.sweep.launch import latest
 
 TRIES = 100  # how often Optuna is asked for a new trial, before the space counts as searched through
 MOST_CHOICES = 10_000
+MOST_LOOKED_AT = 20  # compositions before the first trial; a mistake beyond them ends its own trial
 STATES = dict(
     waiting=TrialState.RUNNING, complete=TrialState.COMPLETE, pruned=TrialState.PRUNED, failed=TrialState.FAIL
 )
@@ -45,6 +47,8 @@ WORDINGS = "rubric.wordings."  # but these are how the question is put
 @dataclass(eq=False)
 class OptunaSweeper(Sweeper):
     """Searches a space with Optuna, on development texts; at the end the winner judges the test texts, once."""
+
+    checks_first: ClassVar[bool] = True  # nothing is begun before `validate_batch_is_legal` is called
 
     params: Mapping[str, Any]  # the space, key -> Hydra's sweep syntax; words of the command line come on top of it
     n_trials: int
@@ -63,6 +67,7 @@ class OptunaSweeper(Sweeper):
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Take what Hydra has composed."""
         self.context: HydraContext = hydra_context
+        self.hydra_context = hydra_context  # where Hydra's own `validate_batch_is_legal` looks for it
         self.config: DictConfig = config
         self.launcher: Launcher = Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
@@ -76,6 +81,7 @@ class OptunaSweeper(Sweeper):
         self.folder.mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, self.folder / "multirun.yaml")  # which holds no secrets (`config.door`)
         self.state = self._begin()
+        self.validate_batch_is_legal(self._first_of_each())
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.study = optuna.create_study(
             directions=["maximize", *("minimize" for _ in self.objectives[1:])],
@@ -134,15 +140,24 @@ class OptunaSweeper(Sweeper):
                         "hydra.sweeper.n_trials and n_jobs may differ), or leave run.resume out to start anew."
                     )
             return earlier.model_copy(update={"stopped_by": None})
+        texts = self._items(first)
         if last:
             try:
-                check_leaks(self._items(first), self._items(last))
+                check_leaks(texts, self._items(last))
             except DataError as error:
                 raise DataError(
                     f"the trials of this search judge {' '.join(first)}, its winner {' '.join(last)}: {error}"
                 ) from None
         new.write(self.folder)
         return new
+
+    def _first_of_each(self) -> list[list[str]]:
+        """Trials in which each option of a group is chosen once: what none of them can compose, no trial can."""
+        first = {key: _values(distribution)[0] for key, distribution in self.space.keys.items()}
+        groups = (key for key, each in self.space.keys.items() if isinstance(each, CategoricalDistribution))
+        chosen = ({key: option} for key in groups if "." not in key for option in _values(self.space.keys[key])[1:])
+        trials = [{}, *itertools.islice(chosen, MOST_LOOKED_AT)]
+        return [[*self.space.fixed, *_words(first | each), *self.state.search] for each in trials]
 
     def _dataset(self, more: Sequence[str]) -> Any:
         """The config of the dataset that a first trial with these overrides would judge."""

@@ -427,7 +427,8 @@ class ExtractStep(Step):
                 return [item]
             raise DataError(
                 f"{item.place + ': ' if item.place else ''}item {item.id!r} has neither an input `{self.document}` nor "
-                f"`{self.text}` (it has: {', '.join(item.inputs)}). Name it: steps=[{{step: extract, document: NAME}}]."
+                f"`{self.text}` (it has: {', '.join(item.inputs)}). "
+                f"Name it: 'steps=[{{step: extract, document: NAME}}]'."
             )
         try:
             # In a thread: a long PDF takes seconds, in which other items' answers wait to be read.

@@ -112,7 +112,7 @@ class SystemsStep(Step):
             raise DataError(
                 f"{item.place + ': ' if item.place else ''}item {item.id!r} has no input `{self.text}` to "
                 f"summarise (it has: {', '.join(item.inputs)}). Read documents first "
-                "(steps=[extract,summarise]), or name the input: steps=[{step: summarise, text: NAME}]."
+                "(steps=[extract,summarise]), or name the input: 'steps=[{step: summarise, text: NAME}]'."
             )
         shared = {"pair": item.pair if item.pair is not None else item.id}
         about = item.metadata | {"case": item.id}

@@ -29,6 +29,9 @@ def add(commands: Any) -> None:
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=own)
     parser.add_argument("--text", metavar="C", action="append", help="the column of the texts; several count as one")
     parser.add_argument("--item", metavar="C", help="the column of the texts' ids")
+    parser.add_argument(
+        "--sheet", metavar="NAME", help="of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)"
+    )
     parser.add_argument("--language", choices=languages(), default="en", help="of what is said (default: en)")
     parser.add_argument("--json", action="store_true", help="print all that was found as JSON")
     parser.set_defaults(run=run)
@@ -47,7 +50,7 @@ def run(typed: argparse.Namespace) -> None:
     chosen, others = _settings([word for word in typed.overrides if word != TRACKING])
     lookup = Precedents(**chosen)
     about = {"path": str(lookup.path), **lookup.about}
-    texts, problems = _texts(typed.file, typed.text, typed.item)
+    texts, problems = _texts(typed.file, typed.text, typed.item, typed.sheet)
     found, known = {item: lookup.look_up(text) for item, text in texts.items()}, lookup.reliability
     if lookup.describes == "judge":
         from undogmatic.constructs.precedents.asking import ask
@@ -119,7 +122,9 @@ def _settings(typed: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     return settings, others
 
 
-def _texts(file: str, columns: Sequence[str] | None, item: str | None) -> tuple[dict[str, str], Sequence[Any]]:
+def _texts(
+    file: str, columns: Sequence[str] | None, item: str | None, sheet: str | None
+) -> tuple[dict[str, str], Sequence[Any]]:
     """The texts by their ids, and what is wrong in the file. Raises ConfigError, DataError."""
     from undogmatic.datasets.base import existing_file
     from undogmatic.datasets.frames import column_of, read_frame
@@ -130,7 +135,7 @@ def _texts(file: str, columns: Sequence[str] | None, item: str | None) -> tuple[
         if columns or item:
             raise ConfigError("--text and --item name columns of a table, and this is one text. Leave them out.")
         return {file: read_input() if file == "-" else read_text(existing_file(file, "FILE", TEXTS))}, ()
-    frame = read_frame(file)
+    frame = read_frame(file, sheet)
     cells, there = frame.cells, listed([*map(str, frame.cells.columns)])
     named, ids = (
         columns or [column for column in [column_of(cells, "text")] if column],
