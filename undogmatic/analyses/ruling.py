@@ -142,6 +142,7 @@ _SIDES = "treatment baseline expected"
 _SIZE = f"{_SIDES} difference=difference.estimate.value interval=difference.estimate.interval level"
 _MARGIN = "margin=margin.value source"
 _INNER = f"{_SIZE} {_MARGIN}"  # the interval that the table has, too, not the narrower one of the two one-sided tests
+_PAIRS = f"{_INNER} n=n_pairs groups=n_groups ties=main.share.n_ties"
 _OVER = f"{_SIZE} hybrid over=over.claim.estimate.value margin=margin.value"
 _OUTER = f"{_OVER} over_interval=over.claim.estimate.interval over_level=level"
 
@@ -163,8 +164,7 @@ AB = Rules("ab.verdict_", (
     Rule("identical", "refuted", lambda e: e.main.rank_biserial is None, f"{_SIDES} n=n_pairs"),
     Rule("reversed", "refuted", lambda e: e.difference.outcome == "against", f"{_SIDES} {_MARGIN} level n=n_pairs "
          "opposite difference=turned.value interval=turned.interval"),
-    Rule("within", "refuted", lambda e: e.short and e.margin.equivalence and e.difference.outcome == "within",
-         f"{_INNER} n=n_pairs groups=n_groups ties=main.share.n_ties"),
+    Rule("within", "refuted", lambda e: e.short and e.margin.equivalence and e.difference.outcome == "within", _PAIRS),
     Rule("below", "refuted", lambda e: e.short and e.margin.equivalence, _INNER),
     Rule("no_margin", "undecided", lambda e: e.short and e.margin.value > 0, _INNER),
     Rule("open_zero", "undecided", lambda e: e.difference.outcome != "beyond" and e.margin.value == 0, _SIZE),
@@ -235,8 +235,7 @@ SIZE = Rules("", (
 
 _GAIN = "gain=gain.value interval=gain.interval n measure"
 _BEYOND = f"{_GAIN} beyond=beyond.estimate.value beyond_interval=beyond.estimate.interval level=beyond.estimate.level"
-BARELY = 0.1
-"""A correlation at equal score that surely lies below this is no better than the score: Cohen's small effect."""
+BARELY = 0.1  # a correlation at equal score that surely lies below this is none: Cohen's small effect
 
 CALIBRATION = Rules("calibration.verdict_", (
     Rule("too_few", "undecided", lambda e: e.n_groups < e.fewest, "n=n_groups needed=fewest"),
