@@ -69,9 +69,9 @@ def verdicts(run: FinishedRun, words: Words) -> list[str]:
 def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
     """What would change a verdict and what to do next, in words: one line each."""
     section, _, key = finding.key.partition(".verdict_")
-    wanted = (f"{section}.next_{key}", f"next.{key}", f"next.{finding.answer}")
+    wanted = [f"{section}.next_{key}", f"next.{key}", f"next.{finding.answer}"]
     if run.settings.limit is not None and finding.answer in ("undecided", "not_yet"):
-        wanted = ("next.limited",)  # all of the texts come before more of them
+        wanted = ["next.limited"]  # all of the texts come before more of them
     found = next((each for each in wanted if words.find(each) is not None), None)
     if found is None:
         return []
