@@ -33,8 +33,8 @@ def missing(value: Any) -> bool:
 class OwnScale(NamedTuple):
     """The scale on which people gave the labels of a run, and the rubric's, on which everything is computed."""
 
-    low: float
-    high: float
+    bottom: float
+    top: float
     minimum: float
     maximum: float
 
@@ -48,11 +48,11 @@ class OwnScale(NamedTuple):
 
     def amount(self, value: float) -> float:
         """A difference of scores on this scale."""
-        return value * (self.high - self.low) / (self.maximum - self.minimum)
+        return value * (self.top - self.bottom) / (self.maximum - self.minimum)
 
     def score(self, value: float) -> float:
         """A score on this scale."""
-        return self.low + self.amount(value - self.minimum)
+        return self.bottom + self.amount(value - self.minimum)
 
 
 class Words:
@@ -92,7 +92,7 @@ class Words:
             span = rubric.maximum - rubric.minimum
         own = OwnScale.of(outcome) if isinstance(outcome, FinishedRun) else None
         if own is not None:
-            unit, span = cls(language).text("common.own_units"), own.high - own.low
+            unit, span = cls(language).text("common.own_units"), own.top - own.bottom
         decimals = 1 if span >= WIDE else 2 if span >= 1 else 3
         return cls(language, outcome.texts, unit, decimals=decimals, own=own)
 
