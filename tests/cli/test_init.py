@@ -160,14 +160,3 @@ def test_schemas_are_printed_or_written(tmp_path: Path, capsys: Capture, monkeyp
     with pytest.raises(SystemExit):
         main(["schema", "promt"])
     assert "no group 'promt'. Groups:" in capsys.readouterr().err
-
-
-@pytest.mark.local_model
-def test_two_commands_lead_from_nothing_to_a_verdict_on_the_embedded_model(capsys: Capture) -> None:
-    init(*POLITE)
-    with pytest.raises(SystemExit) as caught:
-        main(["run", "experiment=polite", "tracking=none", "hydra.run.dir=out", "model.threads=1"])
-    assert caught.value.code == 0
-    said = capsys.readouterr().out
-    assert "Undecided" in said or "Yes" in said or "No" in said
-    assert "16 were judged" in said and Path("out/report.html").is_file()

@@ -257,7 +257,7 @@ def test_from_runs_of_the_members_to_a_weighted_panel_that_warns_about_their_tex
     panel = ["model=patterns", "judge=panel", "judge.aggregate=weighted", members, f"judge.history=[{one},{two}]"]
     run(tmp_path / "same", *panel)
     run(tmp_path / "new", *panel, "dataset=controls")
-    said = "34 of the 34 items were used to fit"
+    said = "34 of the 34 texts were used to fit"
     assert said in (tmp_path / "same" / "report.md").read_text(encoding="utf-8")
     assert "were used to fit" not in (tmp_path / "new" / "report.md").read_text(encoding="utf-8")
 

@@ -141,7 +141,7 @@ def test_what_the_user_set_is_named(two: str) -> None:
         (two, "nothing.csv", r"`dataset.summaries` is 'nothing.csv', which does not exist"),
         (None, "shippd", r"`dataset\.summaries` is 'shippd'\. Did you mean shipped\?"),
         (two, "shipped", "which are summaries of the shipped cases"),
-        (two, "b.txt", r"`dataset\.summaries` is 'b\.txt'; known formats: \.jsonl"),
+        (two, "b.txt", r"`dataset\.summaries` is 'b\.txt'; known formats: \.csv"),
     ):
         with pytest.raises(ConfigError, match=said):
             CasesDataset(path, summaries)
