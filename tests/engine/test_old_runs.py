@@ -47,7 +47,14 @@ def old_run(name: str) -> Path:
 
 
 def resume(folder: Path, *changed: str) -> None:
-    words = [*MODELS[folder.name], "dataset=texts", "dataset.path=texts.jsonl", "tracking=none", *changed]
+    words = [
+        *MODELS[folder.name],
+        "dataset=texts",
+        "dataset.path=texts.jsonl",
+        "tracking=none",
+        "embeddings=minilm",
+        *changed,
+    ]
     run_experiment(compose_config(words), CHOICES | {"model": folder.name}, folder)
 
 
