@@ -64,7 +64,7 @@ def run_experiment(
         terminal.show_assumed(experiment.assumed, TEXTS, experiment.chosen.report.language)
     items = items_digest(experiment.items)
     opened = (folder, experiment.identity, items, experiment.name, config, experiment.locked, experiment.redact)
-    with held(folder), Manifest.open(*opened) as manifest:
+    with held(folder), Manifest.open(*opened, experiment.chosen.unread(experiment.parts.groups)) as manifest:
         if experiment.plan is not None:  # noted before anything is asked
             plan = experiment.plan.model_dump(mode="json")
             experiment.tracker.lock(folder, experiment.name, plan, str(experiment.locked))

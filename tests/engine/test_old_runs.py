@@ -17,6 +17,7 @@ from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Judgment
 from undogmatic.review.commands import export
 from undogmatic.runs.folder import JOURNAL, read_records
+from undogmatic.runs.manifest import Manifest
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "old_runs"
 ADDRESS = "http://127.0.0.1:1"
@@ -47,14 +48,7 @@ def old_run(name: str) -> Path:
 
 
 def resume(folder: Path, *changed: str) -> None:
-    words = [
-        *MODELS[folder.name],
-        "dataset=texts",
-        "dataset.path=texts.jsonl",
-        "tracking=none",
-        "embeddings=minilm",
-        *changed,
-    ]
+    words = [*MODELS[folder.name], "dataset=texts", "dataset.path=texts.jsonl", "tracking=none", *changed]
     run_experiment(compose_config(words), CHOICES | {"model": folder.name}, folder)
 
 
@@ -84,3 +78,14 @@ def test_another_run_is_told_apart(word: str, stub: StubServer) -> None:
         resume(folder, word)
     assert (folder / "run.json").read_bytes() == before
     assert stub.requests == []
+
+
+def test_what_nothing_reads_tells_no_old_run_apart() -> None:
+    folder = old_run("patterns")
+    facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    config = compose_config([*MODELS["patterns"], "dataset=texts", "dataset.path=texts.jsonl", "embeddings=letters"])
+    opened = (folder, "hash", facts["dataset_digest"], "name", config)
+    with pytest.raises(ConfigError, match="the model, prompt, judge or seed differ"):
+        Manifest.open(*opened)
+    with Manifest.open(*opened, unread=("embeddings",)) as manifest:
+        assert manifest.folder == folder

@@ -236,12 +236,12 @@ def test_no_optimiser_sees_the_test_texts_by_another_name(optimise: Optimise, tm
         for key in ("development", "examples"):
             other = tmp_path / "other.jsonl"
             put(other, rows)
-            named = f"optimizer.{key}={{dataset: my, path: {other}}}"
+            named = f"optimizer.{key}={{dataset: texts, path: {other}}}"
             with pytest.raises(DataError, match="on both sides of the split"):
                 optimise("labeled_fewshot", named, rows=rows)
     unknown = [{"text": row["text"], "label": row["label"]} for row in texts(40, seed=1)]  # numbered as the test texts
     put(other, unknown)
-    optimise("labeled_fewshot", f"optimizer.development={{dataset: my, path: {other}}}", "optimizer.k=3")
+    optimise("labeled_fewshot", f"optimizer.development={{dataset: texts, path: {other}}}", "optimizer.k=3")
     assert json.loads((tmp_path / "outputs/a/b/splits.json").read_text())["test"]["n"] == 60
 
 

@@ -207,7 +207,25 @@ def keys_of(group: str, name: str) -> frozenset[str]:
 
 
 def _loaded(group: str, name: str, key: str, users: Sequence[str], composed: bool = False) -> Any:
-    """What the file of an option says; one with a `defaults` list is for Hydra, which composes it, alone."""
+    """What the file of an option says, over the options of its group that its `defaults` list names; one whose list has
+    more is for Hydra, which composes it, alone."""
+    loaded = _said(group, name, key, users)
+    bases = [base for base in loaded.get("defaults", ()) if base != "_self_"]
+    if not bases or not all(isinstance(base, str) and base in options(group, users) for base in bases):
+        said = [loaded]
+    else:
+        said = [*(_said(group, base, key, users) for base in bases), loaded]
+        del loaded["defaults"]
+    if not composed and any("defaults" in each for each in said):
+        raise ConfigError(
+            f"`{key}` is {name!r}, whose file has a `defaults` list; only a file chosen as {group}={name} may have "
+            f"one that names more than other options of {group}. Write its keys out."
+        )
+    return OmegaConf.merge(*said)
+
+
+def _said(group: str, name: str, key: str, users: Sequence[str]) -> Any:
+    """What the file of an option holds. Raises ConfigError where there is none."""
     sources = [source for source in _sources(users) if source.is_config(f"{group}/{name}")]
     if not sources:
         known = options(group, users)
@@ -215,13 +233,7 @@ def _loaded(group: str, name: str, key: str, users: Sequence[str], composed: boo
         hint = f" Did you mean {close[0]}?" if close else ""
         listed = f"Known: {', '.join(known)}." if known else f"Write {group}/NAME.yaml in a folder of yours."
         raise ConfigError(f"`{key}` is {name!r:.200}, which is not in conf/{group}/.{hint} {listed}")
-    loaded = sources[0].load_config(f"{group}/{name}").config
-    if "defaults" in loaded and not composed:
-        raise ConfigError(
-            f"`{key}` is {name!r}, whose file has a `defaults` list; only a file chosen as {group}={name} may have "
-            "one. Write its keys out."
-        )
-    return loaded
+    return sources[0].load_config(f"{group}/{name}").config
 
 
 def _sources(users: Sequence[str]) -> list[GroupFiles]:

@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -144,6 +144,7 @@ class Manifest:
         config: Mapping[str, Any],  # the whole one, by which a run whose identity was made otherwise is known again
         plan: str | None = None,  # hash of the plan that is locked with it
         redact: bool = False,  # whether the folder is kept free of judged texts (`tracking.redact`), throughout
+        unread: Collection[str] = (),  # keys of the config that nothing in the run reads
     ) -> Manifest:
         """Start a run in `folder`, or continue the one there if it is the same run. Raises ConfigError where the folder
         holds another run, or journal and manifest do not belong together."""
@@ -153,7 +154,8 @@ class Manifest:
             differs = "items" if there.facts.get("dataset_digest") != dataset_digest else ""
             if not differs and there.facts.get("identity") != identity:
                 # A run of format 2 is the same where this config says all that the folder's says of the judging.
-                pairs = ((scrub_data(there.value(key), key), scrub_data(config.get(key), key)) for key in JUDGING)
+                read = [key for key in JUDGING if key not in unread]
+                pairs = ((scrub_data(there.value(key), key), scrub_data(config.get(key), key)) for key in read)
                 if there.facts.get("format") != 2 or not all(_agree(before, now) for before, now in pairs):
                     differs = "model, prompt, judge or seed"
             if differs:
