@@ -37,6 +37,11 @@ def follows(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
         ("probe ", "fit", "--data"),
         ("probe fit --o", "--out", "--data"),
         ("run mo", "model=", "prompt= step="),
+        (
+            "run dataset=texts dataset.",
+            "dataset.path= dataset.columns.label= dataset.label_scale=",
+            "dataset.defaults=",
+        ),
         ("run --mul", "--multirun", "--run"),
         ("run --cfg ", "job hydra all", "model="),
         ("run model=g", "model=gpt model=gemini", "model=local"),

@@ -56,6 +56,12 @@ def test_what_differs_in_a_request_is_not_refused(words: str, monkeypatch: pytes
     assert len(looked) > 1 and None not in looked, "the requests were compared"
 
 
+def test_a_range_is_a_job_for_each_of_its_values(tmp_path: Path) -> None:
+    done = multirun(tmp_path, "model=patterns", "run.limit=range(2,10,2)")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(list(tmp_path.rglob("judgments.jsonl"))) == 4
+
+
 def config(target: str, **more: object) -> DictConfig:
     launcher = {"_target_": target, **more}
     return OmegaConf.create(

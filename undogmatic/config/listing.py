@@ -75,11 +75,17 @@ def about(path: Path) -> str:
     return sentence if len(sentence) <= _LONGEST else f"{sentence[: _LONGEST - 3].rsplit(' ', 1)[0]}..."
 
 
-def keys(path: Path) -> dict[str, tuple[Any, str]]:
-    """The keys that a file lists, those within others with dots: the value of each, and the comment behind it."""
-    listed = dict(_flat({k: v for k, v in _content(path).items() if k not in ("defaults", "hydra")}))
+def keys(path: Path, extended: bool = True) -> dict[str, tuple[Any, str]]:
+    """The keys that a file lists, those within others with dots: the value of each, and the comment behind it; and
+    where it is `extended`, those of the files beside it that its `defaults` list names."""
+    content = _content(path)
+    found: dict[str, tuple[Any, str]] = {}
+    for base in (content.get("defaults") or ()) if extended else ():
+        if isinstance(base, str) and base != "_self_":
+            found |= keys(path.with_name(f"{base}.yaml"), extended=False)
+    listed = dict(_flat({k: v for k, v in content.items() if k not in ("defaults", "hydra")}))
     notes = dict(re.findall(r"(?m)^\s*(\w+):[^#\n]*#\s*(.+)$", read_text(path) if listed else ""))
-    return {key: (value, notes.get(key.rpartition(".")[2], "")) for key, value in listed.items()}
+    return found | {key: (value, notes.get(key.rpartition(".")[2], "")) for key, value in listed.items()}
 
 
 def main_keys() -> dict[str, tuple[Any, str]]:
