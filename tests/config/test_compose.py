@@ -15,8 +15,10 @@ from omegaconf import DictConfig, OmegaConf
 
 import undogmatic
 from undogmatic import sweep
-from undogmatic.config import compose
+from undogmatic.config import compose, groups
+from undogmatic.config.build import settings
 from undogmatic.config.compose import Loader
+from undogmatic.config.door import compose_config
 from undogmatic.config.wall import check
 from undogmatic.errors import ConfigError
 from undogmatic.run import job
@@ -163,3 +165,12 @@ def test_no_section_of_hydra_is_a_reference_to_what_a_config_says_elsewhere(sect
 def test_hydras_own_section_is_checked_whole(node: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="must be written out here"):
         check(OmegaConf.create(node))
+
+
+@pytest.mark.parametrize("base", ["???", "${dataset}", "${nothing}", "nothing", "/judge: score"])
+def test_the_file_of_a_nested_option_may_extend_options_of_its_group_only(base: str, tmp_path: Path) -> None:
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset/own.yaml").write_text(f"defaults:\n- {base}\n_target_: x\n", encoding="utf-8")
+    chosen = settings(compose_config([], str(tmp_path)))
+    with pytest.raises(ConfigError, match=r"`optimizer\.development` is .own., whose file has a `defaults` list"):
+        groups.named("dataset", "own", "optimizer.development", chosen)

@@ -210,7 +210,8 @@ def _loaded(group: str, name: str, key: str, users: Sequence[str], composed: boo
     """What the file of an option says, over the options of its group that its `defaults` list names; one whose list has
     more is for Hydra, which composes it, alone."""
     loaded = _said(group, name, key, users)
-    bases = [base for base in loaded.get("defaults", ()) if base != "_self_"]
+    listed: Any = OmegaConf.to_container(loaded)  # as it is written: an entry may be ??? or a reference
+    bases = [base for base in listed.get("defaults") or () if base != "_self_"]
     if not bases or not all(isinstance(base, str) and base in options(group, users) for base in bases):
         said = [loaded]
     else:
