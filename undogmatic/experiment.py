@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,8 @@ from undogmatic.analyses.truth import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.labels import OPTION, TEXTS, Loaded, load
-from undogmatic.engine.journal import Journals, unanswered
+from undogmatic.engine.index import unanswered
+from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
@@ -147,10 +148,10 @@ class _Judgments(NamedTuple):
     """What judging yielded: who judged, the items that were judged in the end, and all about them."""
 
     parts: Parts
-    items: list[Item]
-    judgments: list[Judgment]
+    items: Sequence[Item]
+    judgments: Sequence[Judgment]
     frame: pd.DataFrame
-    costs: list[Cost]
+    costs: Iterable[Cost]
     progress: Progress
     failed: Failed
     fitted: int  # how many of the items something in a judge was fitted on
@@ -214,7 +215,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     journals = Journals(folder, parts.steps, experiment.redact)
     _check_scale(journals, parts.rubric, folder)
 
-    def reached() -> tuple[list[Item], list[Judgment], pd.DataFrame]:
+    def reached() -> tuple[Sequence[Item], Sequence[Judgment], pd.DataFrame]:
         made, judgments = journals.results(items, parts.judges, repeats)
         return made, judgments, tabulate(made, judgments, repeats, parts.expected(), gaps=parts.asks)
 
