@@ -76,7 +76,6 @@ DOORS = {"safety.outside", "safety.files", "safety.spool"}
 does, but for"""
 PAST_THE_DOORS = {
     "safety.command": "closes streams",
-    "datasets.frames": "hands a text that was read to pandas",
     "datasets.rows": "looks for keys that come twice in what was read already",
     "engine.journal": "cuts a torn line off",
     "models.calls": "makes the database's file its owner's before SQLite opens it",
