@@ -60,7 +60,8 @@ class Records(Mapping[Key, R], Generic[R]):
     """The records that count of a journal: of several with one key the last. Without a path all are held in memory."""
 
     def __init__(self, path: Path | None, record: type[R]) -> None:
-        self.path, self._record = path, record
+        self.path = path
+        self._record: type[R] = record
         self.models: set[str] = set()  # names of those that have answered
         self._held: dict[Key, R] = {}
         self._places: dict[Key, Place] = {}  # of those that are held

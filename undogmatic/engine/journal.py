@@ -50,7 +50,7 @@ class Journal(Log, Generic[R]):
         super().__init__(path)
         if path is not None and path.exists():
             cut_torn_line(path)
-        self.done = Records(path, record)
+        self.done: Records[R] = Records(path, record)
 
     def settled(self, step: Processes, item_id: str, repeat: int = 0) -> bool:
         """Whether a step's records of this item stay, one per criterion: none is still to be made, and none failed for
