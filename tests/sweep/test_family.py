@@ -185,7 +185,8 @@ SAID = (
 ).split()
 OTHERS = (
     "winner others others_supported none_supported many prompt_unused identical twins other_criteria other_items tests "
-    "tests_all tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk on_trials"
+    "tests_all tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk "
+    "on_trials"
 ).split()
 
 
