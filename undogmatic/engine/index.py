@@ -137,7 +137,7 @@ class Records(Mapping[Key, R], Generic[R]):
 
     def keep(self) -> None:
         """Leave a copy of the index beside the journal, where there is one; without room for it there is none."""
-        if self._index is not None and self.path is not None:
+        if self._index is not None and self._index.whole and self.path is not None:
             with contextlib.suppress(OSError, sqlite3.Error):
                 self._index.keep(beside(self.path), {"of": _stamp(self.path), "models": sorted(self.models)})
 
@@ -162,6 +162,7 @@ class _Index:
     """Key -> place, in a database that ends with the process."""
 
     def __init__(self) -> None:
+        self.whole = True
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         weakref.finalize(self, self._database.close)
         for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_CACHE}", "temp_store = FILE"):
@@ -206,6 +207,7 @@ class _Index:
             with self._database:
                 self._database.executemany("INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?)", rows)
         except sqlite3.Error as error:
+            self.whole = False  # it lacks what the journal has, and is not to be kept
             raise _refused(error) from None
 
     def get(self, key: object) -> Place | None:
