@@ -33,6 +33,7 @@ from undogmatic.safety.outside import (
     read_lines,
     whole_lines,
 )
+from undogmatic.safety.spool import gathered, mapped
 
 LARGEST = 1_000_000_000  # Bytes of a file that is read at once, and what a workbook may unpack to
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # What separates the cells of CSV
@@ -310,7 +311,7 @@ def table_rows(
     notes: list[Finding] | None = None,
     problems: list[Finding] | None = None,
     option: str = "dataset.sheet=",
-) -> list[tuple[int, dict[str, Any]]]:
+) -> Sequence[tuple[int, dict[str, Any]]]:
     """Read the rows of a table, each with the line in which it begins; of a workbook those of a `sheet` or a range.
 
     Args:
@@ -343,7 +344,8 @@ def table_rows(
     if begins[:1] == "[" or (suffix == ".json" and not _is_lines(begins)):
         return list(_of_json(path, encoding, problems))
     if begins[:1] == "{" and suffix not in (".csv", ".tsv"):
-        return list(_of_json_lines(path, encoding, problems))
+        given = _of_json_lines(path, encoding, problems)
+        return list(given) if problems is not None else gathered(given, list, tuple)
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
         return _of_csv(path, needed, filled, problems)
     if suffix in (".jsonl", ".json") and not begins:
@@ -390,7 +392,7 @@ def _of_json(path: Path, encoding: str, problems: list[Finding] | None) -> Itera
 
 def _of_json_lines(path: Path, encoding: str, problems: list[Finding] | None) -> Iterator[tuple[int, dict[str, Any]]]:
     with opened(path) as file:
-        lines = [(number, line) for number, line in _text_lines(path, file, encoding) if line.strip()]
+        lines = gathered((pair for pair in _text_lines(path, file, encoding) if pair[1].strip()), list, tuple)
     for number, line in lines:
         try:
             yield number, json_object(line.rstrip("\r\n"), infinite=problems is not None)
@@ -404,7 +406,7 @@ def _of_json_lines(path: Path, encoding: str, problems: list[Finding] | None) ->
 
 def _of_csv(
     path: Path, needed: Sequence[str], filled: bool, problems: list[Finding] | None
-) -> list[tuple[int, dict[str, Any]]]:
+) -> Sequence[tuple[int, dict[str, Any]]]:
     lines = (row for row in csv_rows(path, MARKS, problems) if any(cell.strip() for cell in row.cells))
     header = next(lines, None)
     if header is not None and header.cells[0].lower().startswith("sep="):  # a spreadsheet's own line
@@ -412,29 +414,35 @@ def _of_csv(
     if header is None:
         among = f", among them `{needed[0]}`" if needed else ""
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
-    width, rows = len(header.cells), list[Line]()
+    width, mark = len(header.cells), header.mark
     have(f"{path}:{header.first}", needed, [name.strip() for name in header.cells])
-    for row in lines:
-        if any(row.cells[width:]):
-            if problems is None:
-                raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
-            told = {"place": f"{path}:{row.first}", "cells": len(row.cells), "columns": width}
-            problems.append(Finding("table.long_row", told))
-            continue
-        if len(row.cells) == 1 < width:
-            for mark, name in MARKS.items():
-                if mark != header.mark and len(next(csv.reader(row.cells, delimiter=mark), ())) == width:
-                    what = f"this row is separated by {name}, and the first line by {MARKS[header.mark]}"
-                    raise DataError(f"{path}:{row.first}: {what}. Separate all cells of the file by one of them.")
-        rows.append(row)
+    empty_columns = {n for n, name in enumerate(header.cells) if not name.strip()}  # neither a name nor cells: none
+
+    def kept() -> Iterator[tuple[int, list[str]]]:
+        for row in lines:
+            if any(row.cells[width:]):
+                if problems is None:
+                    raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
+                told = {"place": f"{path}:{row.first}", "cells": len(row.cells), "columns": width}
+                problems.append(Finding("table.long_row", told))
+                continue
+            if len(row.cells) == 1 < width:
+                for other, name in MARKS.items():
+                    if other != mark and len(next(csv.reader(row.cells, delimiter=other), ())) == width:
+                        what = f"this row is separated by {name}, and the first line by {MARKS[mark]}"
+                        raise DataError(f"{path}:{row.first}: {what}. Separate all cells of the file by one of them.")
+            empty_columns.difference_update([n for n in empty_columns if n < len(row.cells) and row.cells[n]])
+            yield row.first, row.cells
+
+    rows = gathered(kept(), list, tuple)
     columns = [name.strip() or f"column {n}" for n, name in enumerate(header.cells, 1)]
-    kept = [(row.first, dict(zip(columns, row.cells, strict=False))) for row in rows]
-    for column in (name for name, named in zip(columns, header.cells, strict=True) if not named.strip()):
-        if not any(row.get(column) for _, row in kept):  # neither a name nor cells: it is no column
-            kept = [(line, {name: cell for name, cell in row.items() if name != column}) for line, row in kept]
-    if not filled:
-        return kept
-    return [(line, {name: cell for name, cell in row.items() if cell or name in needed}) for line, row in kept]
+    shown = [n not in empty_columns for n in range(width)]
+
+    def named(row: tuple[int, list[str]]) -> tuple[int, dict[str, Any]]:
+        cells = zip(columns, row[1], shown, strict=False)
+        return row[0], {name: cell for name, cell, own in cells if own and (cell or not filled or name in needed)}
+
+    return mapped(named, rows)
 
 
 class Row(NamedTuple):

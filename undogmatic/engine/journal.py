@@ -82,6 +82,11 @@ class Journals:
         self.made = {step.name: Journal(folder and folder / f"steps/{step.name}.jsonl", Made) for step in steps}
         self.ledger = Ledger(folder and folder / LEDGER, self.costs())
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything was made or judged already."""
+        return bool(len(self.judgments.done)) or any(len(journal.done) for journal in self.made.values())
+
     def append(self, record: Judgment | Made) -> Judgment | Made:
         """Write a record to the journal that it belongs to; what was written (see `Journal.append`)."""
         if isinstance(record, Judgment):

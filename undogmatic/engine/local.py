@@ -48,11 +48,22 @@ class Engine:
         on_record: Callable[[Judgment | Made], None] | None = None,
     ) -> tuple[Sequence[Item], Sequence[Judgment]]:
         """`stream` to its end, every record handed to `each`; what was judged, and judgments (`Journals.results`)."""
+        await self.adrain(recipe, items, journals, repeats, on_record)
+        return journals.results(items, recipe.build().judges, repeats)
+
+    async def adrain(
+        self,
+        recipe: Recipe,
+        items: Sequence[Item],
+        journals: Journals,
+        repeats: int = 1,
+        on_record: Callable[[Judgment | Made], None] | None = None,
+    ) -> None:
+        """`stream` to its end, every record handed to `on_record`; what came of it is in the journals."""
         async with aclosing(self.stream(recipe, items, journals, repeats)) as records:
             async for record in records:
                 if on_record is not None:
                     on_record(record)
-        return journals.results(items, recipe.build().judges, repeats)
 
 
 class LocalEngine(Engine):

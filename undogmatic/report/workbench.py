@@ -7,6 +7,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+
 from undogmatic.records.records import OVERALL, Call, Item, Judgment, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.report.document import Bench, Table, place
@@ -62,12 +65,15 @@ class View(NamedTuple):
 
 def bench_of(run: FinishedRun, words: Words) -> Bench:
     """The table of a run: first what is furthest from its label; without labels, what is doubted most."""
-    judged = {judgment.key: judgment for judgment in run.judgments}
-    frame = run.frame[run.frame["repeat"] == 0].to_dict("records")
+    whole = run.frame[run.frame["repeat"] == 0]
+    told = _told_first(whole, run)
+    frame, shown = told.to_dict("records"), set(told["item_id"])
+    judged = {judgment.key: judgment for judgment in run.judgments if judgment.item_id in shown}
     repeats = range(int(run.frame["repeat"].max()) + 1)
     known = [[judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats] for r in frame]
-    columns = _columns(frame, [each[0] for each in known], run, words)
-    cells, items = zip(*columns.values(), strict=True), {item.id: item for item in run.items}
+    items = {item.id: item for item in run.items if item.id in shown}
+    columns = _columns(frame, [each[0] for each in known], items, run, words)
+    cells = zip(*columns.values(), strict=True)
     heads = {key: _column(key, values, words) for key, values in columns.items()}
     rows = []
     for row, own, judgments in zip(frame, cells, known, strict=True):
@@ -81,7 +87,26 @@ def bench_of(run: FinishedRun, words: Words) -> Bench:
     orders += [("highest", "score", True), ("lowest", "score", False)]
     views = [View(words.text(f"bench.view_{name}"), places[key], down) for name, key, down in orders if key in places]
     views.append(View(words.text("bench.view_data")))
-    return bench([*heads.values()], rows, views, words, words.text("bench.caption", n=len(rows)), "judgments.jsonl")
+    caption = words.text("bench.caption", n=len(whole))
+    block = bench([*heads.values()], rows, views, words, caption, "judgments.jsonl")
+    if len(told) < len(whole):
+        counts = {"shown": len(told), "total": len(whole), "first": MOST // 2, "order": views[0].title}
+        block = block._replace(notes=[words.text("bench.sampled", **counts), *block.notes])
+    return block
+
+
+def _told_first(frame: pd.DataFrame, run: FinishedRun) -> pd.DataFrame:
+    """The rows that a table of a run with many items has: half of MOST are those that come first in its order, half are
+    taken at even steps of the rest. All of a run whose items are held."""
+    if isinstance(run.items, list) or len(frame) <= MOST:
+        return frame
+    by = {"error": (frame["score"] - frame["label"]).abs(), "doubt": frame["doubt"], "confidence": -frame["confidence"]}
+    worst = next((values for values in [*by.values(), frame["score"]] if values.notna().any()), frame["score"])
+    order = worst.to_numpy(dtype=float)
+    order = np.argsort(-np.where(np.isnan(order), -np.inf, order), kind="stable")
+    rest = order[MOST // 2 :]
+    taken = rest[np.arange(MOST // 2) * len(rest) // (MOST // 2)]
+    return frame.iloc[np.sort(np.concatenate([order[: MOST // 2], taken]))]
 
 
 def bench_of_sweep(sweep: SweepResult, words: Words) -> Bench:
@@ -158,7 +183,10 @@ _TOLD = ("search", "all", "order", "clear", "raw", "differ", "none", "reports", 
 
 
 def names_of(items: Sequence[Item]) -> dict[str, str]:
-    """The names that lead to an item's row, and the item: its own id, and that of a pair to the first item of it."""
+    """The names that lead to an item's row, and the item: its own id, and that of a pair to the first item of it. None
+    of items that are read when they are asked for: few of them have a row."""
+    if not isinstance(items, list):
+        return {}
     pairs = {item.pair: item.id for item in reversed(items) if item.pair is not None}
     return pairs | {item.id: item.id for item in items}
 
@@ -207,7 +235,11 @@ def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
 
 
 def _columns(
-    rows: Sequence[Mapping[Any, Any]], judgments: Sequence[Judgment | None], run: FinishedRun, words: Words
+    rows: Sequence[Mapping[Any, Any]],
+    judgments: Sequence[Judgment | None],
+    items: Mapping[str, Item],
+    run: FinishedRun,
+    words: Words,
 ) -> dict[str, list[Any]]:
     """The cells of the columns that say something, by name."""
 
@@ -221,7 +253,7 @@ def _columns(
         values = (row[key] for row in rows)
         return [None if missing(v) else words.find(f"common.{section}{v}") or str(v) for v in values]
 
-    hidden, texts = run.settings.redacted, {item.id: item.text for item in run.items}
+    hidden, texts = run.settings.redacted, {name: item.text for name, item in items.items()}
     shown = {name: redacted(text) if hidden else " ".join(text.split()) for name, text in texts.items()}
     score, label = scores("score"), scores("label")
     outcomes = [judgment and judgment.outcome for judgment in judgments]

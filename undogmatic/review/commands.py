@@ -107,7 +107,7 @@ def import_labels(
     return "\n".join([*lines, *([_logged(folder, items, notes)] if notes else [])])
 
 
-def _as_dataset(folder: RunFolder, standing: Sequence[Label]) -> tuple[list[str], list[Item]]:
+def _as_dataset(folder: RunFolder, standing: Sequence[Label]) -> tuple[list[str], Sequence[Item]]:
     """Write the run's items with these labels as dataset files; what to print, and the items ([] without them)."""
     rubric = folder.rubric
     try:

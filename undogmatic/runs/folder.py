@@ -257,7 +257,7 @@ class RunFolder:
         """Its labels.csv by item id, or None for a run over texts without labels; otherwise as `scores`."""
         return self.by_id(LABELS, judge=judge, criterion=criterion) if self.has(LABELS) else None
 
-    def items(self) -> list[Item]:
+    def items(self) -> Sequence[Item]:
         """The items as the run judged them: loaded again from where it was started, and what its steps made of them.
         Raises ConfigError or DataError where the dataset is gone, or no longer what was judged."""
         from undogmatic.config.build import build

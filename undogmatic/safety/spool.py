@@ -91,10 +91,25 @@ class Spool(_Stored[T]):
 
     def append(self, record: T) -> None:
         """Add a record behind the others."""
-        self._waiting += to_json(self._write(record))
-        self._ends.append(self._written + len(self._waiting))
+        self.add(to_json(self._write(record)))
+        self._ends.append(self.size)
+
+    def add(self, content: bytes) -> None:
+        """Add bytes that are no record."""
+        self._waiting += content
         if len(self._waiting) > _BUFFER:
             self._flush()
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return self._written + len(self._waiting)
+
+    def raw(self, start: int, length: int) -> bytes:
+        """The bytes at a place."""
+        if self._waiting:
+            self._flush()
+        return os.pread(self._file.fileno(), length, start)
 
     def _flush(self) -> None:
         try:
@@ -109,10 +124,28 @@ class Spool(_Stored[T]):
         return len(self._ends) - 1
 
     def _read(self, place: int) -> T:
-        if self._waiting:
-            self._flush()
         start = self._ends[place]
-        return self._decode(from_json(os.pread(self._file.fileno(), self._ends[place + 1] - start, start)))
+        return self._decode(from_json(self.raw(start, self._ends[place + 1] - start)))
+
+
+class Blocks:
+    """Pieces of bytes of one size, in a file without a name."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._spool = size, Spool[bytes](bytes, bytes)
+
+    def append(self, block: bytes) -> None:
+        """Add a block behind the others."""
+        self._spool.add(block)
+
+    def at(self, place: int) -> bytes:
+        """The block at a place."""
+        return self._spool.raw(place * self._size, self._size)
+
+    def parts(self) -> Iterator[bytes]:
+        """All blocks in their order, some megabytes at a time."""
+        step = self._size * max(1, (4 << 20) // self._size)
+        return (self._spool.raw(start, step) for start in range(0, self._spool.size, step))
 
 
 class Lines:
@@ -176,6 +209,22 @@ def gathered(records: Iterable[T], write: Callable[[T], Any], read: Callable[[An
     for record in source:
         spool.append(record)
     return spool
+
+
+class _Mapped(_Stored[T]):
+    def __init__(self, change: Callable[[Any], T], records: Sequence[Any]) -> None:
+        self._change, self._records = change, records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def _read(self, place: int) -> T:
+        return self._change(self._records[place])
+
+
+def mapped(change: Callable[[Any], T], records: Sequence[Any]) -> Sequence[T]:
+    """What is made of each record: a list of a list, else made when it is asked for."""
+    return [change(record) for record in records] if isinstance(records, list) else _Mapped(change, records)
 
 
 def chosen(records: Sequence[T], places: Sequence[int] | Any) -> Sequence[T]:
