@@ -16,6 +16,7 @@ from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
 
 NOTHING = "—"
+MOST_NAMED = 8  # names in a sentence; of more, the first and how many there are besides
 WIDE = 20  # a scale on which one decimal of a score is enough
 _A_JUDGE = re.compile(r"(?i)(?:judge|juiz|juíza|juiza)( \(.*\))?")  # with a criterion
 _ONLY_WORDS = re.compile(r"([^\W\d_]+(?: [^\W\d_]+)*)( \(.*\))?")
@@ -339,9 +340,13 @@ class _Formatter(string.Formatter):
         if format_spec in ("name", "judge", "quoted"):
             names = [value] if isinstance(value, str) else value
             named = format_spec == "name"
-            return ", ".join(
+            shown = [
                 self.words.name(v, self.section) if named else self.words.judge(str(v), format_spec) for v in names
-            )
+            ]
+            kept = shown if len(shown) <= MOST_NAMED else shown[: MOST_NAMED - 1]
+            said = ", ".join(kept)
+            more = len(shown) - len(kept)
+            return said if not more else self.words.text("common.and_more", said=said, more=more)
         if format_spec == "title":
             return ", ".join(self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value)
         if format_spec.startswith("within "):
