@@ -343,10 +343,10 @@ class _Formatter(string.Formatter):
             shown = [
                 self.words.name(v, self.section) if named else self.words.judge(str(v), format_spec) for v in names
             ]
-            kept = shown if len(shown) <= MOST_NAMED else shown[: MOST_NAMED - 1]
-            said = ", ".join(kept)
-            more = len(shown) - len(kept)
-            return said if not more else self.words.text("common.and_more", said=said, more=more)
+            if len(shown) <= MOST_NAMED:
+                return ", ".join(shown)
+            first, more = ", ".join(shown[: MOST_NAMED - 1]), len(shown) - MOST_NAMED + 1
+            return self.words.text("common.and_more", said=first, more=more)
         if format_spec == "title":
             return ", ".join(self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value)
         if format_spec.startswith("within "):
