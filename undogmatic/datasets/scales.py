@@ -153,7 +153,7 @@ def _numeric(
         if set(labels.distinct_words()) <= PASSES | FAILS and ends is None and _ends(numbers) == (0.0, 1.0):
             words = {word: float(word in PASSES) for word in labels.distinct_words()}
             note = Finding("table.words_as_numbers", {"words": list(words)})
-            return Scales("numeric", (0.0, 1.0), (), None, words, notes=(note, _said((0.0, 1.0), True)))
+            return Scales("numeric", (0.0, 1.0), (), None, words, notes=(note, _said((0.0, 1.0), True, numbers)))
         raise ConfigError(
             f"the verdicts are numbers (e.g. {_some(verdicts)}), and the labels are words (e.g. {_some(labels)}). "
             "Write both in numbers or both in words; or name other columns with --judge and --human."
@@ -199,12 +199,18 @@ def _numeric(
     if theirs is not None and theirs != ends:
         factor = (ends[1] - ends[0]) / (theirs[1] - theirs[0])
         mapped = (factor, ends[0] - factor * theirs[0])
-    notes.append(_said(ends, guessed))
+    notes.append(_said(ends, guessed, numbers if len(numbers) else given))
     return Scales("numeric", ends, (), None, None, mapped, tuple(notes))
 
 
-def _said(ends: tuple[float, float], guessed: bool) -> Finding:
-    return Finding("table.numeric" if guessed else "table.numeric_declared", {"low": ends[0], "high": ends[1]})
+def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray) -> Finding:
+    """What is said of the scale: whether it was declared, is shown by the values, or cannot be told from them."""
+    told = {"low": ends[0], "high": ends[1]}
+    near = (ends[1] - ends[0]) / 4
+    if guessed and len(numbers) and ends[0] + near < numbers[0] and numbers[-1] < ends[1] - near:
+        more = {"least": float(numbers[0]), "most": float(numbers[-1]), "option": f"--scale {_typed_as(ends)}"}
+        return Finding("table.numeric_guess", told | more)
+    return Finding("table.numeric" if guessed else "table.numeric_declared", told)
 
 
 def _ends(numbers: np.ndarray) -> tuple[float, float]:
