@@ -175,7 +175,9 @@ def of_table(
     if len(judges) != 1:
         raise ConfigError(f"{source} holds the judges {', '.join(table.judges)}. Name one of them: --judge NAME.")
     if table.kind != "numeric" or not table.has_texts:
-        lacks = "its verdicts are no numbers" if table.kind != "numeric" else "no column of judged texts (--text COLUMN)"
+        lacks = (
+            "its verdicts are no numbers" if table.kind != "numeric" else "no column of judged texts (--text COLUMN)"
+        )
         raise DataError(f"{source}: {lacks}, and a student learns numbers from texts.")
     criterion = criterion if criterion in table.criteria else table.criteria[0]
     own = table.of(judges[0], criterion)
