@@ -55,6 +55,16 @@ def find_texts(cells: pd.DataFrame, file: str, text: Sequence[str], item: str | 
         raise ConfigError(f"{file}: {error}") from None
 
 
+def find_labels(cells: pd.DataFrame, file: str, typed: Mapping[str, str]) -> Roles:
+    """Find the columns of a filled table of labels: `item_id`, `label` and, where there is one, `labeller`, by these
+    names, as `typed` in options of these names (--item-id COLUMN), or as they are recognised. Raises ConfigError."""
+    search = _ItemSearch(cells, "--{} {}")
+    try:
+        return search.filled(typed)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
+
+
 def typed_as(name: str) -> str:
     """A column's name as it can be typed in an option: without accents, spaces and signs."""
     return name if name.isascii() and name.isidentifier() else "_".join(tokens(name)) or name
@@ -108,9 +118,35 @@ class _ItemSearch(Search):
             self._take("text", (self._input("text", ("text",), True) or "",))
         return Roles(self.known, self._notes([r for r, names in self.known.items() if names and not typed.get(r)]))
 
+    def filled(self, typed: Mapping[str, str]) -> Roles:
+        """The columns of ids, labels and labellers."""
+        self.check_header()
+        for role, known in (("item_id", "item"), ("labeller", "rater")):
+            self._take(role, self._typed(role, [typed[role]]) or () if role in typed else self._called(role, known))
+        named = self._typed("label", [typed["label"]]) if "label" in typed else self._called("label", None)
+        self._take("label", named or self._labels())
+        if len(several := self.known["label"]) > 1:
+            self._doubt("label", "which column holds the labels", several)
+        if lacking := [role for role in ("item_id", "label") if not self.known[role] and len(self.cells)]:
+            listed = ", ".join(self.names) or "none"
+            what = f"no column `{lacking[0]}`, and none that seems to be it; columns: {listed}"
+            raise ConfigError(f"{what}. Name it: {self._way(lacking[0], 'COLUMN')}.")
+        found = [role for role, names in self.known.items() if names and names != (role,) and role not in typed]
+        return Roles(self.known, self._notes(found))
+
+    def _called(self, role: str, known: str | None) -> tuple[str, ...]:
+        """The column that is called as the role is, or as the lexicon knows it."""
+        found = role if role in self.names else self._first(known, lambda name: True) if known else None
+        return () if found is None else (found,)
+
     def _way(self, role: str, name: str) -> str:
         """How the user names a column for a role."""
-        return self.option.format(role, quoted(name) if self.option.startswith("--") else typed_as(name))
+        option = self.option.startswith("--")
+        return (
+            self.option.format(role.replace("_", "-"), quoted(name))
+            if option
+            else self.option.format(role, typed_as(name))
+        )
 
     def _check(self, typed: Typed, fields: Sequence[str]) -> None:
         """Raise ConfigError for a key of `dataset.columns` that is none, and where the first line names no columns."""
