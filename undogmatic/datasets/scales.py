@@ -175,12 +175,8 @@ def _numeric(
                 together = _ends(np.union1d(_trimmed(verdicts), given))
             if _far(ends, other) and _percent(ends, other):
                 theirs = other
-                notes.append(
-                    Finding(
-                        "table.mapped",
-                        dict(zip(("labels_low", "labels_high", "low", "high"), (*other, *ends), strict=True)),
-                    )
-                )
+                told = {"labels_low": other[0], "labels_high": other[1], "low": ends[0], "high": ends[1]}
+                notes.append(Finding("table.mapped", told))
             elif _far(ends, other):
                 raise ConfigError(
                     f"labels and verdicts seem to be on different scales: labels from {given[0]:g} to {given[-1]:g}, "
@@ -270,40 +266,36 @@ def _categories(
             )
     if kind == "ordered":
         if order:
-            names = order
-            of_verdicts = {_key(name): float(place) for place, name in enumerate(order)}
             if their_order and len(their_order) != len(order):
                 raise ConfigError(
                     f"--scale has {len(order)} categories and --human-scale {len(their_order)}; a label can be put in "
                     "the place of a verdict only where both have as many."
                 )
-            of_labels = {_key(name): float(place) for place, name in enumerate(their_order or order)}
-            return Scales("ordered", None, tuple(names), of_verdicts, of_labels)
+            read = ({_key(name): float(n) for n, name in enumerate(each)} for each in (order, their_order or order))
+            return Scales("ordered", None, tuple(order), *read)
         known = order_of(set(words) | set(given))
         if known is not None:
             used = [[name for name in group if name in words or name in given] for group in known]
             used = [sorted(group, key=lambda n: -words.get(n, 0) - given.get(n, 0)) for group in used if group]
             mapping = {name: float(place) for place, group in enumerate(used) for name in group}
-            names = _as_written([group[0] for group in used], verdicts, labels)
-            return Scales(
-                "ordered", None, tuple(names), mapping, mapping, notes=(Finding("table.ordered", {"names": names}),)
-            )
+            return _named("ordered", _as_written([group[0] for group in used], verdicts, labels), mapping)
         numbers = np.union1d(verdicts.distinct_numbers(), labels.distinct_numbers())
         if len(numbers) == len(set(words) | set(given)):
             whole = (numbers == np.round(numbers)).all() and numbers[-1] - numbers[0] < MOST_LEVELS
             numbers = np.arange(numbers[0], numbers[-1] + 1) if whole else numbers
             names = [f"{number:g}" for number in numbers]
-            mapping = {name: float(place) for place, name in enumerate(names)}
-            return Scales(
-                "ordered", None, tuple(names), mapping, mapping, notes=(Finding("table.ordered", {"names": names}),)
-            )
+            return _named("ordered", names, {name: float(place) for place, name in enumerate(names)})
         shown = "<".join(sorted(set(words) | set(given))[:8])
         raise ConfigError(f"the order of the categories is not known. Declare it, the lowest first: --scale '{shown}'.")
     names = sorted(set(words) | set(given))
     mapping = {name: float(place) for place, name in enumerate(names)}
-    names = _as_written(names, verdicts, labels)
-    note = Finding("table.unordered", {"names": names[:12], "n": len(names)})
-    return Scales("unordered", None, tuple(names), mapping, mapping, notes=(note,))
+    return _named("unordered", _as_written(names, verdicts, labels), mapping)
+
+
+def _named(kind: Kind, names: Sequence[str], mapping: Mapping[str, float]) -> Scales:
+    """The scale of categories that are named in their order, and what is said of it."""
+    note = Finding(f"table.{kind}", {"names": names[:12], "n": len(names)})
+    return Scales(kind, None, tuple(names), mapping, mapping, notes=(note,))
 
 
 def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], options: TableOptions) -> Scales:

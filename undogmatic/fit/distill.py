@@ -183,7 +183,7 @@ def of_table(
     own = table.of(judges[0], criterion)
     verdicts, people = own.first().dropna(subset=["verdict"]), own.consensus()
     if reading.scale is None:
-        check_scale(source, list(verdicts["verdict"]), rubric, criterion, "verdicts", "--scale {ends}", "{:g}-{:g}")
+        check_scale(source, list(verdicts["verdict"]), rubric, criterion, "verdicts", "--scale {}-{}")
     elif table.scale is not None:
         (low, high), span = table.scale, rubric.maximum - rubric.minimum
         verdicts = verdicts.assign(verdict=rubric.minimum + span * (verdicts["verdict"] - low) / (high - low))

@@ -47,9 +47,9 @@ class Checked(NamedTuple):
 def read_sheet(
     path: str, columns: Mapping[str, str] | None = None, sheet: str | None = None
 ) -> tuple[Path, list[Filled], list[Finding]]:
-    """Read a filled table of any kind that dataset=my reads, and say how it was read. Its columns are NEEDED and
-    others; those that are called otherwise are recognised, or named by `columns`. Raises ConfigError where there is no such
-    file or it is not clear which column is meant, DataError naming file and line."""
+    """Read a filled table of any kind that dataset=my reads, and say how it was read. Columns that are not called
+    NEEDED are recognised, or named by `columns`. Raises ConfigError where there is no such file or it is not clear
+    which column is meant, DataError naming file and line."""
     from undogmatic.datasets.frames import cells_of
     from undogmatic.datasets.roles import find_labels
 
