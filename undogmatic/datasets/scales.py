@@ -271,8 +271,10 @@ def _categories(
                     f"--scale has {len(order)} categories and --human-scale {len(their_order)}; a label can be put in "
                     "the place of a verdict only where both have as many."
                 )
-            read = ({_key(name): float(n) for n, name in enumerate(each)} for each in (order, their_order or order))
-            return Scales("ordered", None, tuple(order), *read)
+            ours, theirs = (
+                {_key(name): float(n) for n, name in enumerate(each)} for each in (order, their_order or order)
+            )
+            return Scales("ordered", None, tuple(order), ours, theirs)
         known = order_of(set(words) | set(given))
         if known is not None:
             used = [[name for name in group if name in words or name in given] for group in known]
