@@ -192,6 +192,13 @@ class Words:
             else self.text("common.said", said=said, ends=self.number(interval, spec))
         )
 
+    def listed(self, names: Sequence[str]) -> str:
+        """Names in a sentence; of many the first, and how many there are besides."""
+        if len(names) <= MOST_NAMED:
+            return ", ".join(names)
+        said = ", ".join(names[: MOST_NAMED - 1])
+        return self.text("common.and_more", said=said, more=len(names) - MOST_NAMED + 1)
+
     def _value(self, word: str, section: str | None) -> str | None:
         for key in (f"{section}.names", "names", "common.names"):
             if (found := self.find(f"{key}.{word}")) is not None:
@@ -343,10 +350,7 @@ class _Formatter(string.Formatter):
             shown = [
                 self.words.name(v, self.section) if named else self.words.judge(str(v), format_spec) for v in names
             ]
-            if len(shown) <= MOST_NAMED:
-                return ", ".join(shown)
-            first, more = ", ".join(shown[: MOST_NAMED - 1]), len(shown) - MOST_NAMED + 1
-            return self.words.text("common.and_more", said=first, more=more)
+            return self.words.listed(shown)
         if format_spec == "title":
             return ", ".join(self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value)
         if format_spec.startswith("within "):
