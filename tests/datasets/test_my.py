@@ -80,6 +80,7 @@ def read(name: str, content: bytes | None = None, rubric: str = "shame", **optio
 
 
 ROWS = list(zip(TEXT, GRADES, strict=True))
+LINES = "".join(json.dumps({"texto": t, "nota": g}, ensure_ascii=False) + "\n" for t, g in ROWS)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,8 @@ ROWS = list(zip(TEXT, GRADES, strict=True))
         ("a.xlsx", sheet(("Turma de 2026",), (), ("texto", "nota", "obs"), *ROWS), "Turma de 2026) was taken for a ti"),
         ("a.xlsx", sheet(("texto", "nota"), *((t, comma(g)) for t, g in ROWS)), "If 10 is your good end"),
         ("a.json", b'[{"texto": "x", "nota": 1}]', "label"),
+        ("a.jsonl", LINES.encode("cp1252"), "read as Windows-1252"),
+        ("a.jsonl", LINES.encode("utf-16"), "read as UTF-16"),
     ],
 )
 def test_a_table_is_read_whatever_its_form(name: str, content: bytes, said: str) -> None:
@@ -213,7 +216,9 @@ def test_one_command_judges_a_sheet_and_says_first_what_it_assumed(tmp_path: Pat
     run(tmp_path / "out", "report.language=pt", "analysis=none")
     first, second, third, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith("a.csv não está em UTF-8") and "label = `nota`" in second and "[1,10]" in third
-    assert "Colunas reconhecidas: text = `texto`" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "Colunas reconhecidas pelo nome: text = `texto`" in (tmp_path / "out" / "report.md").read_text(
+        encoding="utf-8"
+    )
     known = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))
     assert known["label_scale"] == {"ends": [1.0, 10.0], "words": [], "assumed": True}
 

@@ -49,7 +49,7 @@ __all__ = ["TableOptions", "read_table"]
 DEFAULT = TableOptions()
 DOUBTFUL = (
     *("choices_given", "rows_are_repeats", "read_files", "read_people", "mapped", "words_as_numbers", "item_is_text"),
-    "read_swapped",
+    *("read_swapped", "read_text", "numeric_guess"),
 )
 """What was assumed and may well be otherwise; it is told first."""
 _OF_LOGS = ("item", "verdict", "rater", "criterion", "repeat", "order", "confidence", "group")
@@ -190,8 +190,7 @@ class _Builder:
 
     def _text(self, name: str) -> np.ndarray:
         """A column as texts; None where a cell is empty."""
-        held = self.cells[name].to_numpy(dtype=object)
-        return np.array([None if cell is None or cell == "" else str(cell) for cell in held], dtype=object)
+        return np.array([None if cell is None else str(cell) for cell in self.cells[name]], dtype=object)
 
     def _present(self, name: str) -> np.ndarray:
         """The rows whose file has the column."""
@@ -214,10 +213,12 @@ class _Builder:
         ids = self._text(columns.item)
         lacking = np.array([each is None for each in ids], dtype=bool)
         if lacking.any():
-            first = self.places[int(np.argmax(lacking))]
-            self.problems.append(
-                Finding("table.no_id", {"n": int(lacking.sum()), "column": columns.item, "place": first})
-            )
+            first, n = self.places[int(np.argmax(lacking))], int(lacking.sum())
+            if 2 * n > len(ids):
+                what = f"`{columns.item}`, read as the ids of the items, is empty here and in {n} of {len(ids)} rows"
+                way = "If cells were merged in the spreadsheet, write the value into every one of them"
+                raise DataError(f"{first}: {what}. {way}; or name another column: --item COLUMN.")
+            self.problems.append(Finding("table.no_id", {"n": n, "column": columns.item, "place": first}))
         self.case = ids
         if not self.systems:
             return ids
@@ -489,7 +490,7 @@ def _by_text(texts: Sequence[np.ndarray]) -> np.ndarray:
 
 def _slice(held: pd.Series) -> np.ndarray:
     """A column as a slice: numbers where all that it says are numbers, else texts."""
-    filled = (held.notna() & (held != "")).to_numpy(dtype=bool)
+    filled = held.notna().to_numpy(dtype=bool)
     numbers = pd.to_numeric(held.where(filled, None), errors="coerce").to_numpy(dtype=float)
     if filled.any() and not np.isnan(numbers[filled]).any():
         return numbers

@@ -16,6 +16,7 @@ from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
 
 NOTHING = "—"
+MOST_NAMED = 8  # names in a sentence; of more, the first and how many there are besides
 WIDE = 20  # a scale on which one decimal of a score is enough
 _A_JUDGE = re.compile(r"(?i)(?:judge|juiz|juíza|juiza)( \(.*\))?")  # with a criterion
 _ONLY_WORDS = re.compile(r"([^\W\d_]+(?: [^\W\d_]+)*)( \(.*\))?")
@@ -178,6 +179,26 @@ class Words:
             ".2f" if 0.05 <= largest < 10 and not whole else spec_for("", largest)
         )
 
+    def figure(self, metric: str, value: float, interval: Sequence[float]) -> str:
+        """A metric's value and interval as part of a sentence: "right on 84% of the pairs (interval [75%, 90%])"; the
+        words are `<analysis>.said.<rest>`, else the metric's label stands before its value."""
+        analysis, _, rest = metric.partition(".")
+        spec = self.metric_spec(metric, value, *interval)
+        said = self.find(f"{analysis}.said.{rest}") or f"{self.name(metric)} {{value}}"
+        said = said.replace("{value}", self.number(value, spec))
+        return (
+            said
+            if all(map(missing, interval))
+            else self.text("common.said", said=said, ends=self.number(interval, spec))
+        )
+
+    def listed(self, names: Sequence[str]) -> str:
+        """Names in a sentence; of many the first, and how many there are besides."""
+        if len(names) <= MOST_NAMED:
+            return ", ".join(names)
+        said = ", ".join(names[: MOST_NAMED - 1])
+        return self.text("common.and_more", said=said, more=len(names) - MOST_NAMED + 1)
+
     def _value(self, word: str, section: str | None) -> str | None:
         for key in (f"{section}.names", "names", "common.names"):
             if (found := self.find(f"{key}.{word}")) is not None:
@@ -326,9 +347,10 @@ class _Formatter(string.Formatter):
         if format_spec in ("name", "judge", "quoted"):
             names = [value] if isinstance(value, str) else value
             named = format_spec == "name"
-            return ", ".join(
+            shown = [
                 self.words.name(v, self.section) if named else self.words.judge(str(v), format_spec) for v in names
-            )
+            ]
+            return self.words.listed(shown)
         if format_spec == "title":
             return ", ".join(self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value)
         if format_spec.startswith("within "):
@@ -336,7 +358,7 @@ class _Formatter(string.Formatter):
         if format_spec.startswith("as "):
             ends = list(value) if isinstance(value, Iterable) else [value]
             return self.words.number(value, self.words.metric_spec(str(self.values[format_spec[3:]]), *ends))
-        if "|" in format_spec:
-            one, _, many = format_spec.partition("|")
-            return one if value == 1 else many
-        return self.words.number(value, format_spec)
+        if format_spec.startswith("said "):
+            return self.words.figure(str(self.values["metric"]), value, self.values[format_spec[5:]])
+        one, both, many = format_spec.partition("|")
+        return self.words.number(value, format_spec) if not both else one if value == 1 else many
