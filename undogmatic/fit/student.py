@@ -5,8 +5,6 @@ author or group; its penalty was chosen by cross-validation among the others, an
 cross-validations chose most often. All of them hold out whole authors or groups.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
