@@ -217,9 +217,10 @@ def test_the_better_of_two_prompts_and_whether_that_is_real_stand_on_the_first_s
         done = typed("undogmatic.cli", *words.split(), folder=tmp_path, OPENAI_API_KEY="none")
     assert done.returncode == 0, done.stderr
     report = Report(tmp_path / "out" / "report.html", done.stdout)
-    best = "anchored_en" if far else report.verdict[1].split()[0]
+    best = re.findall(r"(\w+) ranks first of 2", report.printed)
+    assert best == ["anchored_en"] or not far
     for screen in report.first_screens():
-        assert said(f"{report.verdict[0]} {best} ranks first of 2", screen)
+        assert said(" ".join(report.verdict), screen) and said(f"{best[0]} ranks first of 2", screen)
         assert [said(words, screen) for words in ("by more than chance", "may be chance")] == [far, not far]
 
 
