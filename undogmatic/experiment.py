@@ -293,7 +293,8 @@ def _finished(
         }
         told = next((dict(finding.values) for finding in assumed if finding.key == "labels.assumed"), told)
         assumed.append(Finding("labels.reversed", told))
-    texts = [TEXTS, *texts_beside(dataset), *texts_beside(experiment.analysis), *(x for r in results for x in r.texts)]
+    texts = [TEXTS, *(x for part in (dataset, experiment.engine, experiment.analysis) for x in texts_beside(part))]
+    texts += [x for r in results for x in r.texts]
     models = [source.model for step in parts.judges for source in step.judge.readouts()]
     models += [model for step in parts.steps for model in step.models]
     steps = (step for judge in parts.judges for step in dict.fromkeys([judge, *map(judge.for_item, judged.items)]))
@@ -318,7 +319,7 @@ def _finished(
         elsewhere=not parts.asks,
         unread=experiment.chosen.unread(parts.groups),
         repeatability=repeatability,
-        assumed=assumed,
+        assumed=[*assumed, *experiment.engine.findings],
         label_scale=experiment.label_scale,
         programs=() if searched is None else (searched.before.whole(), searched.after.whole()),
         texts=list(dict.fromkeys(texts)),
