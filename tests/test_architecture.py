@@ -75,7 +75,6 @@ DOORS = {"safety.outside", "safety.files"}
 """Who reads what comes from outside, and who writes to disk; nobody else does, but for"""
 PAST_THE_DOORS = {
     "safety.command": "closes streams",
-    "datasets.frames": "hands a text that was read to pandas",
     "datasets.rows": "looks for keys that come twice in what was read already",
     "engine.journal": "cuts a torn line off",
     "models.calls": "makes the database's file its owner's before SQLite opens it",

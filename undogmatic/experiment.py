@@ -35,7 +35,7 @@ from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
 from undogmatic.runs.manifest import Manifest
 from undogmatic.runs.outcome import FinishedRun, keep_scores, metrics
-from undogmatic.runs.progress import Progress, doing
+from undogmatic.runs.progress import Progress, doing, speaking
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER
@@ -64,7 +64,8 @@ def run_experiment(
         terminal.show_assumed(experiment.assumed, TEXTS, experiment.chosen.report.language)
     items = items_digest(experiment.items)
     opened = (folder, experiment.identity, items, experiment.name, config, experiment.locked, experiment.redact)
-    with held(folder), Manifest.open(*opened, experiment.chosen.unread(experiment.parts.groups)) as manifest:
+    unread, told = experiment.chosen.unread(experiment.parts.groups), speaking(experiment.chosen.report.language)
+    with held(folder), told, Manifest.open(*opened, unread) as manifest:
         if experiment.plan is not None:  # noted before anything is asked
             plan = experiment.plan.model_dump(mode="json")
             experiment.tracker.lock(folder, experiment.name, plan, str(experiment.locked))

@@ -9,7 +9,7 @@ from undogmatic.analyses import ruling
 from undogmatic.records.wordings import read
 
 FOLDER = Path(undogmatic.analyses.__path__[0])
-NOT_FINDINGS = ("question", "question_sides", "title", "names", "metrics", "short")
+NOT_FINDINGS = ("question", "question_sides", "title", "names", "metrics", "said", "short")
 SAYING = ("Finding", "tell.say", "self.tell.say")
 TELLS_FOR = {"independence": "units"}
 """Of a module that tells for an analysis of another name: whose."""

@@ -80,6 +80,7 @@ def read(name: str, content: bytes | None = None, rubric: str = "shame", **optio
 
 
 ROWS = list(zip(TEXT, GRADES, strict=True))
+LINES = "".join(json.dumps({"texto": t, "nota": g}, ensure_ascii=False) + "\n" for t, g in ROWS)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,8 @@ ROWS = list(zip(TEXT, GRADES, strict=True))
         ("a.xlsx", sheet(("Turma de 2026",), (), ("texto", "nota", "obs"), *ROWS), "Turma de 2026) was taken for a ti"),
         ("a.xlsx", sheet(("texto", "nota"), *((t, comma(g)) for t, g in ROWS)), "If 10 is your good end"),
         ("a.json", b'[{"texto": "x", "nota": 1}]', "label"),
+        ("a.jsonl", LINES.encode("cp1252"), "read as Windows-1252"),
+        ("a.jsonl", LINES.encode("utf-16"), "read as UTF-16"),
     ],
 )
 def test_a_table_is_read_whatever_its_form(name: str, content: bytes, said: str) -> None:

@@ -1,6 +1,7 @@
 """`undogmatic distill` and `fit=student`, on runs of the models that need no model file; the embeddings are fakes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from undogmatic.config.door import composed
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.fit.distill import distil, report, show, together
-from undogmatic.fit.student import fit_student
+from undogmatic.fit.student import fit_student, spread
 from undogmatic.models.distilled import Student
 from undogmatic.models.embeddings import E5Embeddings
 from undogmatic.report.words import Words
@@ -60,6 +61,28 @@ def test_a_run_with_a_fit_holds_its_student_and_reports_it(tmp_path: Path) -> No
     assert {"student.teacher_spearman", "student.teacher_spearman_low", "student.coverage"} <= figures.keys()
     page = (folder / "report.html").read_text()
     assert "Um aluno foi ajustado a 60 textos" in page and "Onde o aluno se afasta" in page
+
+
+def test_equal_scores_are_spread_without_changing_their_order_or_middle() -> None:
+    scores = np.array([84.0, 0, 90, 84, 0, 84, 100, 100])
+    apart = spread(scores)
+    assert len(np.unique(apart)) == len(apart) and apart.min() >= 0 and apart.max() <= 100
+    for one, other in zip(*np.nonzero(scores[:, None] < scores), strict=True):
+        assert apart[one] < apart[other]
+    assert apart[scores == 84].mean() == 84 and apart[2] == 90
+    assert np.ptp(apart[scores == 84]) < 6  # half the way to 90, and no farther to the other side
+    assert spread(np.full(3, 5.0)).tolist() == [5, 5, 5]
+
+
+def test_a_student_of_a_teacher_with_five_grades_tells_apart_what_its_regression_does() -> None:
+    grades = lesson(120)
+    student = fit_student(replace(grades, scores=np.round(grades.scores / 25) * 25), E5Embeddings(), {}).student
+    raw = student.regression.raw(student.embeddings.vectors(grades.texts).astype(np.float64))
+    inside = (raw > student.calibration.raw_knots[0]) & (raw < student.calibration.raw_knots[-1])
+    scores = student.placed(grades.texts).scores[inside]
+    assert (np.argsort(scores) == np.argsort(raw[inside])).all() and len(np.unique(scores)) == len(
+        np.unique(raw[inside])
+    )
 
 
 def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_texts() -> None:

@@ -103,10 +103,8 @@ def test_a_wrong_hash_names_both_and_a_file_that_is_no_model_is_a_message(tmp_pa
     (tmp_path / "mine.gguf").write_bytes(b"GGUF\3" + bytes(19))  # of version 3, and empty
     with pytest.raises(ConfigError, match="SHA-256 expected abc, found"):
         EmbeddedModel(path=str(tmp_path / "mine.gguf"), sha256="abc")
-    broken = EmbeddedModel(path=str(tmp_path / "mine.gguf"))
-    broken.connect(Gateway())
     with pytest.raises(ConfigError, match=r"llama\.cpp cannot load"):
-        pooled(broken, "texto")
+        EmbeddedModel(path=str(tmp_path / "mine.gguf"))
 
 
 def test_log_probabilities_do_not_depend_on_what_was_kept_of_earlier_prompts(model: EmbeddedModel) -> None:

@@ -128,7 +128,7 @@ def test_the_best_judge_that_is_not_believed_is_named_so_first(tmp_path: Path, s
     result = swept(tmp_path, {"ab": "supported", "controls": standing}, {"ab": "supported", "controls": "supported"})
     assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.verdict_clear_margin"]
     assert result.verdicts == 2 and result.findings[0].values["analyses"] == ["controls"]
-    assert "1 of 2 judges can be trusted by their own answer: b." in said(result)
+    assert "1 of the 2 judges can be trusted by its own report: b." in said(result)
     assert result.jobs["standing"].tolist() == [standing, "supported"]
 
 
@@ -136,10 +136,10 @@ def test_a_judge_that_is_supported_or_makes_no_claim_needs_no_word_and_nobody_ma
     result = swept(tmp_path / "a", {"ab": "supported"}, {"ab": "refuted"})
     assert result.verdicts == 1 and "sweep.none_supported" not in keys(result)
     nobody = swept(tmp_path / "b", {"ab": "refuted"}, {"ab": "undecided"})
-    assert "No judge of 2 can be trusted by its own answer." in said(nobody)
+    assert "None of the 2 judges can be trusted by its own report." in said(nobody)
     result = swept(tmp_path / "c", None, None)
     assert result.verdicts == 1 and "standing" not in result.jobs
-    assert "verdict_clear" in keys(result)[0] and "too good on average" in said(result)
+    assert "verdict_clear" in keys(result)[0] and "looks better here than it is" in said(result)
 
 
 def test_groups_of_the_run_are_the_units_and_texts_without_pair_stand_for_themselves(tmp_path: Path) -> None:
@@ -185,7 +185,8 @@ SAID = (
 ).split()
 OTHERS = (
     "winner others others_supported none_supported many prompt_unused identical twins other_criteria other_items tests "
-    "tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk on_trials"
+    "tests_all tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk "
+    "on_trials"
 ).split()
 
 

@@ -109,8 +109,8 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
     assert (len(kept["trials"]), kept["stopped_by"]) == (2, "searched_through")
     assert "dataset.split=test" in (tmp_path / "s" / "final" / ".hydra" / "overrides.yaml").read_text()
     report = (tmp_path / "s" / "report.md").read_text()
-    assert "on texts that no trial of this search has seen" in report and "Selection effect" in report
-    assert "searched through" in report
+    assert "on texts that no trial has seen" in report and "Choosing alone makes" in report
+    assert "All combinations were tried" in report
     assert kept["looks"] == 1
     assert "look number" not in report
     times = {n: (tmp_path / "s" / n / "run.json").stat().st_mtime_ns for n in ("0", "1", "final")}
@@ -124,7 +124,7 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
     assert json.loads((tmp_path / "s" / "search.json").read_text())["looks"] == 1  # the same winner on the same texts
     other = run(tmp_path, *words, "hydra.sweep.dir=t", "prompt=minimal_pt", "model=tfidf")
     assert other.returncode == 0, other.stderr
-    assert "look number 2 at its test texts" in (tmp_path / "t" / "report.md").read_text()
+    assert "look number 2 at the winner's test texts" in (tmp_path / "t" / "report.md").read_text()
 
 
 def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_path: Path) -> None:

@@ -268,7 +268,7 @@ def analyse(analysis: Analysis, judged: LongTable, rng: np.random.Generator) -> 
     texts = texts_beside(analysis)
     results = []
     for part, own in read_by(analysis, judged).items():
-        with doing(f"analysis={analysis.name}{f' of {part}' if part else ''}"), threadpool_limits(1, "blas"):
+        with doing(f"analysis={analysis.name}{f' ({part})' if part else ''}"), threadpool_limits(1, "blas"):
             # Each starts from the same state, so that its intervals are those of a run with this judge alone.
             found = analysis(own, copy.deepcopy(rng))
         results += [replace(result, part=part, texts=result.texts or texts) for result in found]

@@ -1,7 +1,5 @@
 """`undogmatic check`: whether to believe a judge whose verdicts are in a file."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shlex

@@ -1,7 +1,5 @@
 """Checks verdicts from files or from a table, for the command and for Python."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

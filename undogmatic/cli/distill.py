@@ -1,7 +1,5 @@
 """Holds `undogmatic distill`: fits a student to what a judge said, and reports how far the two agree."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -50,14 +50,10 @@ def add(commands: Any) -> None:
 
 
 def _schema(typed: argparse.Namespace) -> None:
-    import undogmatic.run  # noqa: F401  registers what references in the files name
-    from undogmatic.config.compose import opened
     from undogmatic.config.schema import every_group, schema
     from undogmatic.safety import files
 
-    with opened():
-        wanted = every_group() if typed.group is None else [typed.group]
-    made = {group: schema(group) for group in wanted}
+    made = {group: schema(group) for group in (every_group() if typed.group is None else [typed.group])}
     if typed.out is None:
         print(json.dumps(made if typed.group is None else made[typed.group], indent=1, ensure_ascii=False))
         return
@@ -156,7 +152,6 @@ def _name(about: str, inputs: list[str]) -> str:
 
 def _files(rubric: "Rubric", language: str, conf: Path, table: Path, words: "Words") -> dict[Path, str]:
     """Path and text of the YAML files and of the schemas that an editor reads beside them."""
-    import undogmatic.run  # noqa: F401  registers what references in the files name
     from undogmatic.config.schema import schema
 
     name, own, schemas = rubric.name, rubric.wordings[language], conf.parent / "schema"

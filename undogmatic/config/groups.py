@@ -156,11 +156,6 @@ def plain(group: str, name: str, key: str) -> dict[str, Any]:
     return OmegaConf.to_container(_loaded(group, name, key, _latest))  # type: ignore[return-value]
 
 
-def file_of(group: str, name: str) -> Path:
-    """The file of an option, in the folders last searched or in conf/."""
-    return next(source._file(f"{group}/{name}") for source in _sources(_latest) if source.is_config(f"{group}/{name}"))
-
-
 def language_of_prompt(*, _parent_: Any) -> str:
     """`${language_of_prompt:}`: the language of the prompt that the node around it describes, for those that say it
     themselves, such as an optimised program. Empty where there is no such prompt: it says why when it is built."""
@@ -186,16 +181,6 @@ def options(group: str, users: Sequence[str] | None = None) -> list[str]:
     kind = ObjectType.CONFIG if group else ObjectType.GROUP
     names = {name for source in _sources(_latest if users is None else users) for name in source.list(group, kind)}
     return sorted(name for name in names if not name.startswith((".", "_")))
-
-
-def groups(inside: str = "") -> Iterator[tuple[str, list[str]]]:
-    """Every group that has options, with these: GROUP, GROUP/FOLDER; Hydra's own are left out."""
-    for name in sorted({name for source in _sources(_latest) for name in source.list(inside, ObjectType.GROUP)}):
-        group = f"{inside}/{name}" if inside else name
-        if group != HYDRA:
-            if known := options(group):
-                yield group, known
-            yield from groups(group)
 
 
 def keys_of(group: str, name: str) -> frozenset[str]:

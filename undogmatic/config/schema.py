@@ -9,16 +9,15 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, BeforeValidator, TypeAdapter
 from pydantic.errors import PydanticUserError
 
-from undogmatic.config import groups
+from undogmatic.config import listing
 from undogmatic.config.build import Settings, _parameters, resolve
-from undogmatic.config.compose import opened
-from undogmatic.config.project import folders
 from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import YAML_BYTES, read_text
 
@@ -34,35 +33,28 @@ _ARGUMENT = re.compile(r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8,}.+)*)", re.MULTILINE
 
 def every_group() -> list[str]:
     """The groups that have files, in alphabetical order."""
-    return sorted({name.partition("/")[0] for name, _ in groups.groups()})
+    inside = {folder.name for place in listing.folders() if place.is_dir() for folder in place.iterdir()}
+    return sorted(name for name in inside - {"hydra"} if _options(name))
 
 
 def schema(group: str) -> dict[str, Any]:
     """The JSON Schema of a file in `conf/GROUP/`. Raises ConfigError for a group that does not exist."""
-    with opened():
-        groups.search([str(folder) for folder in folders()])
-        if group not in (known := every_group()):
-            raise ConfigError(f"there is no group {group!r}. Groups: {', '.join(known)}.")
-        made = _whole(known) if group in WHOLE else _of_classes(group)
+    if group not in (known := every_group()):
+        raise ConfigError(f"there is no group {group!r}. Groups: {', '.join(known)}.")
+    made = _whole(known) if group in WHOLE else _of_classes(group)
     head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": f"{group} of undogmatic", "type": "object"}
     return head | made
 
 
-def _options(group: str) -> list[str]:
-    """Every option of a group, those in its folders by their path."""
-    return [*groups.options(group), *(f"{part}/{name}" for part, names in _inner(group) for name in names)]
-
-
-def _inner(group: str) -> Iterator[tuple[str, list[str]]]:
-    for inside, names in groups.groups(group):
-        yield inside.removeprefix(f"{group}/"), names
+def _options(group: str) -> dict[str, Path]:
+    return listing.options(group, listing.folders())
 
 
 def _targets(group: str) -> dict[str, dict[str, str]]:
     """The classes that the files of a group build, by their dotted names, with what the files' comments say of keys."""
     found: dict[str, dict[str, str]] = {}
-    for name in _options(group):
-        text = read_text(groups.file_of(group, name), YAML_BYTES)
+    for path in _options(group).values():
+        text = read_text(path, YAML_BYTES)
         if target := _TARGET.search(text):  # none where the file goes on from another
             found[target[1]] = dict(_BESIDE.findall(text)) | found.get(target[1], {})
     return found
@@ -178,7 +170,7 @@ def _whole(known: list[str]) -> dict[str, Any]:
             for name, each in _keys(resolve(path, group), told, {})[0].items():
                 inside.setdefault(name, {k: v for k, v in each.items() if k == "description"})
         keys[group] = {"type": ["object", "null"], "properties": inside}
-        option = {"anyOf": [{"enum": _options(group)}, {"type": ["string", "null"]}]}
+        option = {"anyOf": [{"enum": list(_options(group))}, {"type": ["string", "null"]}]}
         choices |= {f"override /{group}": option, f"/{group}": option}
     listed = {"type": ["object", "string"], "properties": choices}
     keys |= {name: _loose(own["properties"][name], None) for name in own["properties"] if name not in keys}

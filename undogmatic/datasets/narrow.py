@@ -33,7 +33,7 @@ def _with_id(frame: Frame, item: str, names: Sequence[str]) -> Frame:
     whole = parts.iloc[:, 0].astype(str)
     for name in names[1:]:
         whole = whole + "/" + parts[name].astype(str)
-    known = (parts.notna() & (parts != "")).all(axis=1)
+    known = parts.notna().all(axis=1)
     return frame._replace(cells=frame.cells.assign(**{item: whole.astype(object).where(known, None)}))
 
 
@@ -47,8 +47,7 @@ def of_criterion(cells: pd.DataFrame, options: TableOptions) -> tuple[np.ndarray
     column = next((columns[known] for known in NAMES["criterion"] if known in columns), None)
     if column is None:
         return every, options  # that it is no column is said where columns are looked for
-    held = cells[column].to_numpy(dtype=object)
-    own = np.array([None if cell is None or cell == "" else str(cell) for cell in held], dtype=object)
+    own = np.array([None if cell is None else str(cell) for cell in cells[column]], dtype=object)
     criteria = [name for name in dict.fromkeys(own) if name is not None]
     if typed not in criteria:
         listed = ", ".join(criteria[:12]) + (", ..." if len(criteria) > 12 else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import json
@@ -30,7 +31,6 @@ from undogmatic.safety.outside import (
     opened,
     read_bytes,
     read_lines,
-    read_text,
     whole_lines,
 )
 
@@ -143,39 +143,46 @@ def separator(path: Path, lines: Sequence[str], marks: Iterable[str]) -> str:
         csv.field_size_limit(before)
 
 
-def csv_rows(path: Path, marks: Iterable[str] = ",") -> Iterator[Line]:
+def _text_lines(path: Path, file: IO[bytes], encoding: str) -> Iterator[tuple[int, str]]:
+    """The lines of an open file of text with their numbers and ends. Raises DataError."""
+    if encoding.startswith("utf-16"):
+        whole = io.TextIOWrapper(file, encoding, newline="")
+        try:
+            yield from enumerate(whole, 1)
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not UTF-16 ({error.reason}). Save the file as UTF-8.") from None
+        finally:
+            whole.detach()
+        return
+    for number, raw in whole_lines(path, file, ROW_BYTES):
+        try:
+            text = raw.decode(encoding)
+            if "\0" in text:
+                decoded(text.encode())
+            yield number, text
+        except Unreadable as error:
+            raise DataError(f"{path}:{number}: {error}") from None
+        except UnicodeDecodeError as error:
+            what = f"neither UTF-8 nor Windows-1252 ({error.reason})"
+            raise DataError(f"{path}:{number}: {what}. Save the file as UTF-8.") from None
+
+
+def csv_rows(path: Path, marks: Iterable[str] = ",", problems: list[Finding] | None = None) -> Iterator[Line]:
     """The rows of a CSV file (cells with line breaks in double quotes, any line ends), its header among them, blank
-    lines left out; see `encoding_of` and `separator`. Raises DataError with file and line."""
+    lines left out; see `encoding_of` and `separator`. A row that cannot be read is one of the `problems`, or, without
+    a list of these, raises DataError with file and line."""
     first, size, begun = 1, 0, 1
     encoding = encoding_of(path)
 
-    def numbered(file: IO[bytes]) -> Iterator[tuple[int, str]]:
-        if encoding.startswith("utf-16"):
-            whole = io.TextIOWrapper(file, encoding, newline="")
-            try:
-                yield from enumerate(whole, 1)
-            finally:
-                whole.detach()
-            return
-        for number, raw in whole_lines(path, file, ROW_BYTES):
-            try:
-                yield number, decoded(raw if encoding == "utf-8" else raw.decode(encoding).encode())
-            except Unreadable as error:
-                raise DataError(f"{path}:{number}: {error}") from None
-
     def texts(file: IO[bytes]) -> Iterator[str]:
         nonlocal size, begun
-        try:
-            for number, text in numbered(file):
-                size, begun = size + len(text), number if begun < 0 else begun
-                if size > ROW_BYTES or number - begun > ROW_LINES:
-                    most = f"{ROW_BYTES:,} bytes or {ROW_LINES:,} lines"
-                    raise DataError(f"{path}:{first}: a row of more than {most}. Is a quote in it never closed?")
-                # As the csv module wants it: a lone \r ends a line too.
-                yield from io.StringIO(text, newline="") if "\r" in text.rstrip("\r\n") else (text,)
-        except UnicodeDecodeError as error:
-            what = f"neither UTF-8 nor {'UTF-16' if encoding.startswith('utf-16') else 'Windows-1252'}"
-            raise DataError(f"{path}: {what} ({error.reason}). Save the file as UTF-8.") from None
+        for number, text in _text_lines(path, file, encoding):
+            size, begun = size + len(text), number if begun < 0 else begun
+            if size > ROW_BYTES or number - begun > ROW_LINES:
+                most = f"{ROW_BYTES:,} bytes or {ROW_LINES:,} lines"
+                raise DataError(f"{path}:{first}: a row of more than {most}. Is a quote in it never closed?")
+            # As the csv module wants it: a lone \r ends a line too.
+            yield from io.StringIO(text, newline="") if "\r" in text.rstrip("\r\n") else (text,)
 
     with opened(path) as file:
         lines = texts(file)
@@ -193,7 +200,11 @@ def csv_rows(path: Path, marks: Iterable[str] = ",") -> Iterator[Line]:
             try:
                 cells = next(reader, None)
             except csv.Error as error:
-                raise DataError(f"{path}:{first}: not CSV ({error}). Is a quote in this row never closed?") from None
+                if problems is None:
+                    what = f"not CSV ({error}). Is a quote in this row never closed?"
+                    raise DataError(f"{path}:{first}: {what}") from None
+                problems.append(Finding("table.open_quote", {"place": f"{path}:{first}"}))
+                cells = []
             finally:
                 csv.field_size_limit(before)
             if cells:
@@ -297,58 +308,133 @@ def table_rows(
     filled: bool = True,
     sheet: str | None = None,
     notes: list[Finding] | None = None,
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a table with their lines (of CSV those in which they end); of a workbook those of a `sheet` or a
-    range. CSV, Parquet and workbooks must have the columns `needed`. Where only `filled` cells are wanted, empty ones
-    that are not needed are left out. What was assumed is added to the `notes`. Raises DataError with file and line."""
+    problems: list[Finding] | None = None,
+    option: str = "dataset.sheet=",
+) -> list[tuple[int, dict[str, Any]]]:
+    """Read the rows of a table, each with the line in which it begins; of a workbook those of a `sheet` or a range.
+
+    Args:
+        path: CSV, a workbook, JSON, JSON Lines or Parquet; its first bytes tell which where they can, else its suffix.
+        needed: Columns that CSV, Parquet and workbooks must have.
+        filled: Leave out the empty cells of CSV and workbooks, unless they are needed.
+        notes: Takes what was assumed.
+        problems: Takes what is wrong with single rows, which are then left out; None: the first raises DataError.
+        option: How the user types the sheet, for messages.
+    Raises:
+        DataError: With file and line. ConfigError: The file is of no known format.
+    """
     notes = [] if notes is None else notes
     with opened(path) as file:
-        head = file.read(8)
-    if head.startswith(b"PAR1") or path.suffix.lower() == ".parquet":
-        yield from parquet_rows(path, needed)
-    elif sheets.is_workbook(head):
-        found = sheets.read_sheet(path, read_bytes(path, LARGEST), sheet, "dataset.sheet=", LARGEST)
+        head = file.read(1000)
+    suffix = path.suffix.lower()
+    if head.startswith(b"PAR1") or suffix == ".parquet":
+        return list(parquet_rows(path, needed))
+    if sheets.is_workbook(head):
+        found = sheets.read_sheet(path, read_bytes(path, LARGEST), sheet, option, LARGEST)
         notes += found.notes
         have(str(path), needed, list(found.cells.columns))
-        for line, row in zip(found.lines, found.cells.to_dict("records"), strict=True):
-            yield int(line), {str(k): v for k, v in row.items() if v is not None or not filled}
-    elif path.suffix.lower() == ".json":
-        for number, row in enumerate(json_records(read_text(path, LARGEST, json_value)), 1):
-            if not isinstance(row, dict):
-                raise DataError(f"{path}: its entry {number} is no object with named fields.")
-            yield number, row
-    elif path.suffix.lower() == ".jsonl":
-        yield from json_lines(path)
-    else:
-        yield from _csv_table(path, needed, filled, notes)
-
-
-def _csv_table(
-    path: Path, needed: Sequence[str], filled: bool, notes: list[Finding]
-) -> Iterator[tuple[int, dict[str, Any]]]:
+        named = ({str(k): v for k, v in row.items()} for row in found.cells.to_dict("records"))
+        kept = ({k: v for k, v in row.items() if v is not None or not filled} for row in named)
+        return list(zip(map(int, found.lines), kept, strict=True))
     if (encoding := encoding_of(path)) != "utf-8":
         shown = "Windows-1252" if encoding == "cp1252" else "UTF-16"
         notes.append(Finding("table.encoding", {"file": path.name, "encoding": shown}))
-    rows = csv_rows(path, MARKS)
-    header = next(rows, None)
+    begins = head.decode(encoding, "ignore").lstrip("\ufeff \t\r\n")
+    if begins[:1] == "[" or (suffix == ".json" and not _is_lines(begins)):
+        return list(_of_json(path, encoding, problems))
+    if begins[:1] == "{" and suffix not in (".csv", ".tsv"):
+        return list(_of_json_lines(path, encoding, problems))
+    if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
+        return _of_csv(path, needed, filled, problems)
+    if suffix in (".jsonl", ".json") and not begins:
+        return []
+    if suffix in SUFFIXES:
+        what = f"begins with {brief(begins.split(chr(10), 1)[0], 60)}" if begins else "is empty"
+        way = "Every line must be one JSON object" if suffix == ".jsonl" else f"Save it again as {suffix}, or as CSV"
+        raise DataError(f"{path} is no {suffix} file that can be read: it {what}. {way}.")
+    raise ConfigError(f"{brief(str(path))} is of no known format. Known formats: {', '.join(SUFFIXES)}.")
+
+
+def _is_lines(begins: str) -> bool:
+    """Whether what begins so is an object on each line, not one over several."""
+    first, mark, later = begins.partition("\n")
+    try:
+        return isinstance(json_value(first, infinite=True), dict) and bool(mark and later.strip())
+    except Unreadable:
+        return False
+
+
+def _of_json(path: Path, encoding: str, problems: list[Finding] | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a JSON file; of one that breaks off those before the last."""
+    with opened(path) as file:
+        text = "".join(line for _, line in _text_lines(path, file, encoding))
+    noted = problems is not None
+    try:
+        value = json_value(text, infinite=noted)
+    except Unreadable as error:
+        value = None
+        if noted:
+            with contextlib.suppress(Unreadable):
+                value = json_value(text, infinite=True, partial=True)
+        if problems is None or value is None:
+            raise DataError(f"{error.at(str(path)).rstrip('.')}.") from None
+        value = value[:-1] if isinstance(value, list) else value  # the row in which the file breaks off
+        problems.append(Finding("table.half_file", {"place": error.at(str(path)).rstrip(".")}))
+    rows = list(enumerate(json_records(value), 1))
+    if wrong := [number for number, row in rows if not isinstance(row, dict)]:
+        if problems is None:
+            raise DataError(f"{path}: its entry {wrong[0]} is no object with named fields.")
+        problems.append(Finding("table.no_object", {"file": path.name, "n": len(wrong), "row": wrong[0]}))
+    yield from ((number, row) for number, row in rows if isinstance(row, dict))
+
+
+def _of_json_lines(path: Path, encoding: str, problems: list[Finding] | None) -> Iterator[tuple[int, dict[str, Any]]]:
+    with opened(path) as file:
+        lines = [(number, line) for number, line in _text_lines(path, file, encoding) if line.strip()]
+    for number, line in lines:
+        try:
+            yield number, json_object(line.rstrip("\r\n"), infinite=problems is not None)
+        except Unreadable as error:
+            why = str(error).rstrip(".")
+            if problems is None:
+                raise DataError(f"{path}:{number}: {why}. Every line must be one JSON object.") from None
+            key = "table.half_line" if number == lines[-1][0] else "table.bad_line"
+            problems.append(Finding(key, {"place": f"{path}:{number}", "why": why}))
+
+
+def _of_csv(
+    path: Path, needed: Sequence[str], filled: bool, problems: list[Finding] | None
+) -> list[tuple[int, dict[str, Any]]]:
+    lines = (row for row in csv_rows(path, MARKS, problems) if any(cell.strip() for cell in row.cells))
+    header = next(lines, None)
     if header is not None and header.cells[0].lower().startswith("sep="):  # a spreadsheet's own line
-        header = next(rows, None)
+        header = next(lines, None)
     if header is None:
         among = f", among them `{needed[0]}`" if needed else ""
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
-    columns = [name.strip() for name in header.cells]
-    have(f"{path}:{header.first}", needed, columns)
-    for row in rows:
-        if any(row.cells[len(columns) :]):
-            raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
-        if len(row.cells) == 1 < len(columns):
+    width, rows = len(header.cells), list[Line]()
+    have(f"{path}:{header.first}", needed, [name.strip() for name in header.cells])
+    for row in lines:
+        if any(row.cells[width:]):
+            if problems is None:
+                raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
+            told = {"place": f"{path}:{row.first}", "cells": len(row.cells), "columns": width}
+            problems.append(Finding("table.long_row", told))
+            continue
+        if len(row.cells) == 1 < width:
             for mark, name in MARKS.items():
-                if mark != header.mark and len(next(csv.reader(row.cells, delimiter=mark), ())) == len(columns):
+                if mark != header.mark and len(next(csv.reader(row.cells, delimiter=mark), ())) == width:
                     what = f"this row is separated by {name}, and the first line by {MARKS[header.mark]}"
                     raise DataError(f"{path}:{row.first}: {what}. Separate all cells of the file by one of them.")
-        if any(cell.strip() for cell in row.cells):
-            cells = dict(zip(columns, row.cells, strict=False))
-            yield row.last, {name: cell for name, cell in cells.items() if cell or not filled or name in needed}
+        rows.append(row)
+    columns = [name.strip() or f"column {n}" for n, name in enumerate(header.cells, 1)]
+    kept = [(row.first, dict(zip(columns, row.cells, strict=False))) for row in rows]
+    for column in (name for name, named in zip(columns, header.cells, strict=True) if not named.strip()):
+        if not any(row.get(column) for _, row in kept):  # neither a name nor cells: it is no column
+            kept = [(line, {name: cell for name, cell in row.items() if name != column}) for line, row in kept]
+    if not filled:
+        return kept
+    return [(line, {name: cell for name, cell in row.items() if cell or name in needed}) for line, row in kept]
 
 
 class Row(NamedTuple):

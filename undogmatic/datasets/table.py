@@ -190,8 +190,7 @@ class _Builder:
 
     def _text(self, name: str) -> np.ndarray:
         """A column as texts; None where a cell is empty."""
-        held = self.cells[name].to_numpy(dtype=object)
-        return np.array([None if cell is None or cell == "" else str(cell) for cell in held], dtype=object)
+        return np.array([None if cell is None else str(cell) for cell in self.cells[name]], dtype=object)
 
     def _present(self, name: str) -> np.ndarray:
         """The rows whose file has the column."""
@@ -489,7 +488,7 @@ def _by_text(texts: Sequence[np.ndarray]) -> np.ndarray:
 
 def _slice(held: pd.Series) -> np.ndarray:
     """A column as a slice: numbers where all that it says are numbers, else texts."""
-    filled = (held.notna() & (held != "")).to_numpy(dtype=bool)
+    filled = held.notna().to_numpy(dtype=bool)
     numbers = pd.to_numeric(held.where(filled, None), errors="coerce").to_numpy(dtype=float)
     if filled.any() and not np.isnan(numbers[filled]).any():
         return numbers

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, Protocol, runtime_checkable
 
-import pandas as pd
-
 from undogmatic.config.build import build
 from undogmatic.datasets.base import Dataset, make_item, unique
 from undogmatic.datasets.cells import EMPTY, NOT_APPLICABLE, read_cell
+from undogmatic.datasets.frames import cells_of
 from undogmatic.datasets.roles import find_roles
 from undogmatic.datasets.rows import Names, empty, table_file, table_rows
 from undogmatic.datasets.scales import typed_scale
@@ -72,9 +71,8 @@ class TextsDataset:
         self, notes: list[Finding], typed: Mapping[str, Names | None]
     ) -> Iterator[tuple[str, int, dict[str, Any]]]:
         """The rows with their columns under our names; rows that only differ in rater and label are one."""
-        rows = list(table_rows(self.path, filled=False, sheet=self.sheet, notes=notes))
-        names = list(dict.fromkeys(name for _, row in rows for name in row))
-        cells = pd.DataFrame({n: pd.Series([_flat(row.get(n)) for _, row in rows], dtype=object) for n in names})
+        rows = table_rows(self.path, filled=False, sheet=self.sheet, notes=notes)
+        cells = cells_of([row for _, row in rows], flat=False)
         nested = any(isinstance(row.get("inputs"), dict) for _, row in rows)
         found = find_roles(cells, str(self.path), self.inputs, self.optional, typed, nested)
         notes += found.notes
@@ -82,31 +80,26 @@ class TextsDataset:
         roles = {role: names for role, names in found.columns.items() if role not in ("label", "rater")}
         merged: dict[Any, tuple[str, int, dict[str, Any]]] = {}
         for number, row in rows:
-            place, cells_of = f"{self.path}:{number}", {k: v for k, v in row.items() if not empty(v)}
+            place, known = f"{self.path}:{number}", {k: v for k, v in row.items() if not empty(v)}
             own: dict[str, Any] = {}
             for role, columns in roles.items():
-                if filled := [name for name in columns if name in cells_of]:
-                    own[role] = cells_of.pop(filled[0])
-            who = next((str(cells_of.pop(name)) for name in raters if name in cells_of), UNNAMED)
-            labels = {name: _label(place, name, cells_of.pop(name, None)) for name in found.columns.get("label", ())}
+                if filled := [name for name in columns if name in known]:
+                    own[role] = known.pop(filled[0])
+            who = next((str(known.pop(name)) for name in raters if name in known), UNNAMED)
+            labels = {name: _label(place, name, known.pop(name, None)) for name in found.columns.get("label", ())}
             said = {name if len(labels) > 1 else who: value for name, value in labels.items() if value is not None}
-            if said and "labels" not in cells_of:
+            if said and "labels" not in known:
                 own["labels"] = {OVERALL: said}
             key = (own.get("id"), *(own.get(name) for name in self.inputs)) if raters else number
             before = merged.get(key, ("", 0, {}))[2].get("labels", {}).get(OVERALL)
             if before is not None and said and not said.keys() & before.keys():
                 before |= said
             else:
-                merged[key if key not in merged else place] = place, number, cells_of | own
+                merged[key if key not in merged else place] = place, number, known | own
         if lacking := [place for place, _, row in merged.values() if "group" in found.columns and "group" not in row]:
             facts = {"column": found.columns["group"][0], "n": len(lacking), "example": lacking[0]}
             notes += [Finding("table.empty_group", facts)] if len(lacking) < len(merged) else []
         yield from merged.values()
-
-
-def _flat(cell: Any) -> Any:
-    """A cell as columns are recognised by it."""
-    return None if empty(cell) else cell if isinstance(cell, str | int | float) else str(cell)
 
 
 def _label(place: str, column: str, cell: Any) -> Any:

@@ -3,8 +3,6 @@
 All figures are of texts that the student did not see when it was fitted (`fit.student`), with intervals over groups.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

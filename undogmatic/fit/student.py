@@ -5,8 +5,6 @@ author or group; its penalty was chosen by cross-validation among the others, an
 cross-validations chose most often. All of them hold out whole authors or groups.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -117,7 +115,8 @@ def fit_student(
             learnt, _ = learn(vectors[kept], lesson.scores[kept], folds[kept], method, divisors)
             raw[~kept] = learnt.raw(vectors[~kept])
         regression, penalty = learn(vectors, lesson.scores, folds, method, divisors)
-    scores, (low, high) = held_out(raw, lesson.scores, folds, ends, people)
+    apart, covered = spread(lesson.scores), lesson.scores if people is None else people
+    scores, (low, high) = held_out(raw, apart, folds, ends, covered)
     about = About(
         format=FORMAT,
         rubric=lesson.rubric.name,
@@ -140,8 +139,22 @@ def fit_student(
         figures=_figures(scores, lesson),
         versions={"numpy": importlib.metadata.version("numpy")},
     )
-    student = Student(about, regression, calibrate(raw, lesson.scores, people), embeddings)
+    student = Student(about, regression, calibrate(raw, apart, covered), embeddings)
     return Fit(student, lesson, names, scores, np.stack([low, high]))
+
+
+def spread(scores: Array) -> Array:
+    """The scores, shape (n,), with equal ones spread evenly within half the way to their neighbours, the lowest and the
+    highest inwards: a map to their quantiles is then nowhere flat, and keeps the order of a regression."""
+    values, codes, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    if len(values) < 2:
+        return scores
+    gaps = np.diff(values) / 2
+    half = np.minimum(np.r_[gaps[0], gaps], np.r_[gaps, gaps[-1]])
+    low, high = np.r_[values[0], (values - half)[1:]], np.r_[(values + half)[:-1], values[-1]]
+    turn = np.empty(len(scores))
+    turn[np.argsort(codes, kind="stable")] = np.concatenate([np.arange(count) for count in counts]) + 0.5
+    return np.where(counts[codes] == 1, scores, low[codes] + (high - low)[codes] * turn / counts[codes])
 
 
 def alike(widths: Sequence[int]) -> Array:

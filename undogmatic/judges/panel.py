@@ -1,12 +1,11 @@
 """`panel`: several judges, or one several times, and what they say together."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import Field
 
 from undogmatic.errors import ConfigError, DataError, ModelError, UnparseableAnswer
@@ -18,9 +17,6 @@ from undogmatic.records.records import Item, Judgment, ScoreDistribution, Verdic
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.uncertainty import aggregate_uncertainty, critique_uncertainty
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEAST = 20
 """Judged labelled texts. With normal errors the mean squared error of n texts is uncertain by sqrt(2 / n): a third."""

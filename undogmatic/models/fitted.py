@@ -4,8 +4,6 @@ A probe (`readouts.probe`) and a student (`models.distilled`) are such files, an
 scale.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator, Mapping

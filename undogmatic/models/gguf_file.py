@@ -1,17 +1,14 @@
 """The file of a model in this process: the embedded one is made from its packages, a user's is looked through first.
 
-llama.cpp ends the process at some damaged files and reserves what their headers ask for. So the layout of a GGUF file
-(https://github.com/ggml-org/ggml/blob/master/docs/gguf.md) is read before llama.cpp is given it.
+llama.cpp ends the process at some damaged files and reserves what their headers ask for. So a file that somebody named
+is loaded once in another process, whose memory is bounded.
 """
 
 import hashlib
 import json
-import math
-import mmap
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -25,7 +22,7 @@ from filelock import FileLock
 
 from undogmatic.errors import ConfigError, DataError, StorageError
 from undogmatic.safety import files
-from undogmatic.safety.outside import Unreadable, opened, read_json
+from undogmatic.safety.outside import opened, read_json
 from undogmatic.safety.paths import cache_folder
 
 GEMMA_FILE = "gemma-3-270m-q4_k_m.gguf"
@@ -39,11 +36,11 @@ GEMMA_LICENCE = {
 }
 MAGIC = b"GGUF"
 NOTE = ".sha256.json"  # behind the name of a file: where its hash is noted
-VERSIONS = (2, 3)
-MOST_ENTRIES, MOST_VALUES = 65_536, 4_000_000  # tensors or pairs of metadata; values in one array (a vocabulary)
-_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes of a value by its type
-_TEXT, _ARRAY = 8, 9
-_TRIAL = "import sys; from undogmatic.models.llama import Llama; Llama(sys.argv[1], 1, 64)"
+ROOM = 8 * 2**30  # bytes of memory that loading a file may take beside twice its size
+_TRIAL = (
+    "import resource, sys; most = int(sys.argv[2]); resource.setrlimit(resource.RLIMIT_AS, (most, most)); "
+    "from undogmatic.models.llama import Llama; Llama(sys.argv[1], 1, 64)"
+)
 
 
 def gemma_file() -> Path:
@@ -82,37 +79,38 @@ def require(path: Path, expected: str, advice: str) -> Path:
 
 
 def require_gguf(path: Path) -> Path:
-    """`path`, if it is laid out as a GGUF file whose tensors lie inside it. Raises ConfigError naming `model.path`."""
+    """`path`, if it begins as a GGUF file. Raises ConfigError naming `model.path`."""
     try:
         with opened(path) as file:
             start = file.read(len(MAGIC))
-            if start != MAGIC:
-                raise Unreadable(f"it begins with {start!r}, not {MAGIC!r}" if start else "it is empty")
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                _check_layout(content)
-    except (OSError, Unreadable) as error:
-        raise ConfigError(
-            f"`model.path` is {str(path)!r}, which is no GGUF file: {error}. Name a model in GGUF format with "
-            "model.path=FILE, or leave it out for the embedded one."
-        ) from None
-    return path
+        if start == MAGIC:
+            return path
+        why = f"it begins with {start!r}, not {MAGIC!r}" if start else "it is empty"
+    except OSError as error:
+        why = str(error)
+    raise ConfigError(
+        f"`model.path` is {str(path)!r}, which is no GGUF file: {why}. Name a model in GGUF format with "
+        "model.path=FILE, or leave it out for the embedded one."
+    )
 
 
 def require_loadable(path: Path) -> None:
-    """Raise ConfigError for a file at which llama.cpp ends the process: another process tries to load it first. A
-    header that is whole can still ask for 2,147,483,648 blocks. What loaded once is noted beside the file, with the
-    version of xllamacpp, and not tried again. Whatever llama.cpp refuses in an orderly way is left to the first use."""
+    """Raise ConfigError for a file that llama.cpp cannot load, or ends the process at: another process tries it first.
+    What loaded once is noted beside the file, with the version of xllamacpp, and not tried again."""
     loader = version("xllamacpp")
     if _noted(path).get("loads") == loader:
         return
-    done = subprocess.run([sys.executable, "-c", _TRIAL, str(path)], capture_output=True, check=False)
-    if done.returncode < 0:
-        raise ConfigError(
-            f"`model.path` is {str(path)!r}, and llama.cpp breaks down when it loads this file (signal "
-            f"{-done.returncode}); it is damaged. Get the file again, or name another with model.path=FILE."
-        )
+    most = str(2 * path.stat().st_size + ROOM)
+    done = subprocess.run([sys.executable, "-c", _TRIAL, str(path), most], capture_output=True, check=False)
     if done.returncode == 0:
         _noted(path, loads=loader)
+        return
+    told = done.stderr.decode("utf-8", "replace").strip().splitlines() or [""]
+    why = f"signal {-done.returncode}" if done.returncode < 0 else told[-1].partition(": ")[2]
+    raise ConfigError(
+        f"`model.path` is {str(path)!r}, and llama.cpp breaks down when it loads this file ({why}); it is damaged, cut "
+        "off or of a kind that it does not know. Get the file again, or name another with model.path=FILE."
+    )
 
 
 def known_sha256(path: Path) -> str:
@@ -138,73 +136,3 @@ def _noted(path: Path, **new: str) -> dict[str, Any]:
         with suppress(StorageError):  # in a read-only folder every start finds out anew
             files.write(note, json.dumps(kept | new | about), files.ALL)
     return kept
-
-
-class _Reader:
-    def __init__(self, content: bytes | mmap.mmap) -> None:
-        self.content, self.end, self.place = content, len(content), 4
-
-    def number(self, form: str, most: int = 2**64, what: str = "") -> int:
-        self.skip(size := struct.calcsize(form))
-        number = int(struct.unpack(form, self.content[self.place - size : self.place])[0])
-        if number > most:
-            raise Unreadable(f"its header speaks of {number:,} {what}")
-        return number
-
-    def skip(self, size: int) -> None:
-        if size > self.end - self.place:
-            raise Unreadable(f"it ends inside its header (byte {self.place:,}); it may be cut off")
-        self.place += size
-
-    def text(self) -> bytes:
-        self.skip(size := self.number("<Q"))
-        return self.content[self.place - min(size, 256) : self.place]
-
-    def texts(self, count: int) -> None:
-        """A vocabulary: the same as `text` each time, at a fifth of the time."""
-        place, end, content, read = self.place, self.end, self.content, struct.Struct("<Q").unpack_from
-        for _ in range(count):
-            if place + 8 > end:
-                place = end + 1
-                break
-            place += 8 + read(content, place)[0]
-        self.skip(min(place, end + 1) - self.place)
-
-    def values(self, kind: int, count: int = 1, where: str = "a value") -> None:
-        if kind in _SIZES:
-            self.skip(_SIZES[kind] * count)
-        elif kind == _TEXT:
-            self.texts(count)
-        elif kind == _ARRAY and where == "a value":
-            inner = self.number("<I")
-            self.values(inner, self.number("<Q", MOST_VALUES, "values in one array"), "an array")
-        else:
-            raise Unreadable(f"its header has {where} of the unknown type {kind}")
-
-
-def _check_layout(content: bytes | mmap.mmap) -> None:
-    """Look through a file that begins with GGUF. Raises Unreadable saying what is wrong."""
-    reader = _Reader(content)
-    if (version := reader.number("<I")) not in VERSIONS:
-        raise Unreadable(f"it has version {version}; llama.cpp reads {VERSIONS[0]} and {VERSIONS[1]}")
-    tensors, alignment = reader.number("<Q", MOST_ENTRIES, "tensors"), 32
-    for _ in range(reader.number("<Q", MOST_ENTRIES, "pairs of metadata")):
-        key, kind = reader.text(), reader.number("<I")
-        if key == b"general.alignment" and kind == 4:
-            alignment = reader.number("<I")
-        else:
-            reader.values(kind)
-    if not 8 <= alignment <= 65_536 or alignment & (alignment - 1):
-        raise Unreadable(f"its alignment is {alignment}")
-    ends = []
-    for _ in range(tensors):
-        reader.text()
-        shape = [reader.number("<Q") for _ in range(reader.number("<I", 4, "dimensions of a tensor"))]
-        reader.number("<I")
-        values = math.prod(shape)
-        ends.append(reader.number("<Q") + values // 16)  # at least half a bit per value must follow
-        if not all(shape) or values // 16 > reader.end:
-            raise Unreadable(f"one of its tensors has the shape {shape}, more than the file holds")
-    begin = -(-reader.place // alignment) * alignment
-    if ends and begin + max(ends) >= reader.end:
-        raise Unreadable(f"its tensors reach beyond its end ({reader.end:,} bytes); it may be cut off")

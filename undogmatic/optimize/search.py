@@ -37,7 +37,7 @@ from undogmatic.records.records import Item, Judgment, Record, Verdict, digest, 
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.runs import claim
 from undogmatic.runs.folder import PROGRAM, RunFolder
-from undogmatic.runs.progress import doing
+from undogmatic.runs.progress import doing, in_words
 from undogmatic.safety import files
 
 PARENT, SPLITS, LOG, SPENT = "baseline.json", "splits.json", "optimisation.log", "optimisation.json"
@@ -169,7 +169,7 @@ class Search:
             seed=self.chosen.seed,
         )
         evaluate = dspy.Evaluate(devset=validation, metric=work.measure, num_threads=work.threads)
-        told = doing(lambda: f"optimizer={self.optimizer.name}, {known.judged} judgments")
+        told = doing(lambda: in_words("searched", optimizer=self.optimizer.name, judged=known.judged))
         # A wrong answer is no error here (`Task`), so the first one ends the search.
         with self.parts.asking(), dspy.context(max_errors=1), told, _watched(known, folder):
             compiled = self.optimizer.compile(work)

@@ -4,15 +4,13 @@ Whole groups of texts lie on one side each. Each program that is judged on test 
 it is a further chance to be lucky: it is noted beside the runs, and the verdict's level falls from look to look.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,15 +21,13 @@ from undogmatic.datasets.labels import on_scale
 from undogmatic.datasets.tabular import labelled_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.metrics import BLOCK, METRICS, Metric, Terms, metric, units
+from undogmatic.optimize.optimizers import Optimizer
 from undogmatic.records.records import Item, digest, items_digest, text_mark
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files
 from undogmatic.safety.files import Log
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_lines
 from undogmatic.stats.claims import fewest_pairs
-
-if TYPE_CHECKING:
-    from undogmatic.optimize.optimizers import Optimizer
 
 FEWEST = 4  # examples on the side of the training and of the validation texts
 OWN_SPLIT, HELD_OUT = "development", "test"

@@ -3,8 +3,6 @@
 A probe is plain arrays in a safetensors file, with one JSON record beside them (`load`, `save`); `fit.probe` makes one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

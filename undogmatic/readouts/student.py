@@ -1,7 +1,5 @@
 """`student`: the score of a distilled model with its interval; nothing is asked of a language model."""
 
-from __future__ import annotations
-
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
 from undogmatic.models.distilled import DistilledModel

@@ -92,7 +92,9 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
     readout = "readout" if run.settings.automatic else "readout_named"
     readout_note = words.text(f"common.note.{readout}", readout=run.choices["readout"], asked="auto")
     if run.examples:
-        readout_note += " " + words.text("common.note.examples", held=run.examples, judged=len(run.items))
+        shown = any(way.uses_prompt and "demonstrations" not in way.without for way in run.asked)
+        key = "examples" if shown else "examples_unused"
+        readout_note += " " + words.text(f"common.note.{key}", held=run.examples, judged=len(run.items))
     blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
     if not run.uses_prompt:
         return [readout_note, words.text("common.note.prompt_unused", readout=blind)]

@@ -11,7 +11,7 @@ from typing import Any
 from undogmatic.records.results import Answer, Finding
 from undogmatic.report.document import Answered, Table
 from undogmatic.report.words import Words
-from undogmatic.runs.folder import METRICS, SCORES
+from undogmatic.runs.folder import METRICS, SCORES, RunFolder
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.outside import visible
@@ -47,7 +47,8 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
     words = Words.of(run)
     said = answers(run, words) or [words.text("common.no_verdict")]
     if brief:
-        name = run.folder.name
+        varied = ", ".join(RunFolder(run.folder).varied)
+        name = words.text("terminal.job_varied" if varied else "terminal.job", number=run.folder.name, varied=varied)
         put([f"{name}: {first}"]) if isinstance(first := said[0], str) else put_answer(
             first._replace(about=f"{name}: {first.about}" if first.about else name, below=())
         )

@@ -200,6 +200,19 @@ class Words:
             ".2f" if 0.05 <= largest < 10 and not whole else spec_for("", largest)
         )
 
+    def figure(self, metric: str, value: float, interval: Sequence[float]) -> str:
+        """A metric's value and interval as part of a sentence: "right on 84% of the pairs (interval [75%, 90%])"; the
+        words are `<analysis>.said.<rest>`, else the metric's label stands before its value."""
+        analysis, _, rest = metric.partition(".")
+        spec = self.metric_spec(metric, value, *interval)
+        said = self.find(f"{analysis}.said.{rest}") or f"{self.name(metric)} {{value}}"
+        said = said.replace("{value}", self.number(value, spec))
+        return (
+            said
+            if all(map(missing, interval))
+            else self.text("common.said", said=said, ends=self.number(interval, spec))
+        )
+
     def _value(self, word: str, section: str | None) -> str | None:
         for key in (f"{section}.names", "names", "common.names"):
             if (found := self.find(f"{key}.{word}")) is not None:
@@ -380,7 +393,7 @@ class _Formatter(string.Formatter):
         if format_spec.startswith("as "):
             ends = list(value) if isinstance(value, Iterable) else [value]
             return self.words.number(value, self.words.metric_spec(str(self.values[format_spec[3:]]), *ends))
-        if "|" in format_spec:
-            one, _, many = format_spec.partition("|")
-            return one if value == 1 else many
-        return self.words.number(value, format_spec)
+        if format_spec.startswith("said "):
+            return self.words.figure(str(self.values["metric"]), value, self.values[format_spec[5:]])
+        one, both, many = format_spec.partition("|")
+        return self.words.number(value, format_spec) if not both else one if value == 1 else many

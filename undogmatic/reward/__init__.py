@@ -4,8 +4,6 @@
 the default model. `Alarm` says when a second judge does not follow a reward that rises. See docs/reward.md.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from undogmatic.reward.alarm import Alarm

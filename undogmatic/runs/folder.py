@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.files import as_written
 from undogmatic.safety.outside import Unreadable, json_value, read_lines, read_text, read_yaml
+from undogmatic.safety.secrets import scrub_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,6 +151,13 @@ class RunFolder:
     def overrides(self) -> list[str]:
         """What was set on the command line, without `run.resume`."""
         return [str(word) for word in self.mapping(OVERRIDES, list) if not str(word).startswith("run.resume=")]
+
+    @property
+    def varied(self) -> list[str]:
+        """What was set for this job of a sweep and not for all of its jobs; empty for a run that is none."""
+        sweep = RunFolder(self.path.parent).sweep
+        words = map(scrub_words, self.overrides)
+        return [] if sweep is None else [word for word in words if word not in sweep["overrides"]]
 
     def value(self, key: str) -> Any:
         """What the composed config says under a key, resolved; None if nothing. Raises ConfigError where it refers to

@@ -7,16 +7,39 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.records.records import Failure, Judgment, Made
+from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 LINE_EVERY, LINES = 10.0, 10  # seconds between plain lines at least, and how many there are of a run at most
 
+TEXTS = Path(__file__).with_name("progress.texts.yaml")
+
 _steps: list[str | Callable[[], str]] = []  # what is being done, the innermost last
+_languages = [FALLBACK]  # in which it is said, the last counts; no context variable, for threads say it too
+
+
+@contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """Say everything in this language, that of the report."""
+    _languages.append(language)
+    try:
+        yield
+    finally:
+        _languages.pop()
+
+
+def in_words(key: str, **values: Any) -> str:
+    """A wording of `progress.texts.yaml` in the language that is spoken; numbers with a fraction bear its mark."""
+    mark = read(REPORT_TEXTS / f"{_languages[-1]}.yaml")["common"]["decimal_mark"]
+    shown = {k: f"{v:.1f}".replace(".", mark) if isinstance(v, float) else v for k, v in values.items()}
+    text: str = read(TEXTS)[_languages[-1]]["progress"][key]
+    return text.format(**shown)
 
 
 @contextmanager
@@ -24,9 +47,9 @@ def doing(what: str | Callable[[], str]) -> Iterator[None]:
     """Say what is being done for as long as it lasts: one live line on a terminal, elsewhere a line after LINE_EVERY
     seconds and after each doubling, so that what is quickly done is not mentioned.
 
-    Of steps within steps the innermost is shown. `what` is for the user, e.g. "analysis=calibration"; a function where
-    it says how far it has come."""
-    _steps.append(what)
+    Of steps within steps the innermost is shown. `what` is for the user, e.g. "analysis=calibration", in English (other
+    languages are in `progress.texts.yaml`); a function where it says how far it has come."""
+    _steps.append(read(TEXTS)[_languages[-1]]["doing"].get(what, what) if isinstance(what, str) else what)
     try:
         with _shown() if len(_steps) == 1 else nullcontext():
             yield
@@ -82,13 +105,15 @@ class Progress:
     def __init__(self, name: str, total: int | None, parts: Any, kept: int = 0) -> None:
         self.name, self.total, self.kept = name, total, kept
         names = ", ".join(judge.name for judge in parts.judges)
-        asked = parts.model.name if len(parts.judges) == 1 else f"{names} of {parts.model.name}"
-        prompt = f", prompt {parts.prompt.id}" if parts.prompted else ""
-        asked = f"{asked}, readout {parts.readout_name}{prompt}" if parts.uses_own or parts.prompted else names
-        steps = f" of what {', '.join(step.name for step in parts.steps)} made" if parts.steps else ""
-        number, before = "" if total is None else f"{total} ", f" ({kept} made before)" if kept else ""
-        about = f"{number}judgments{steps}{before} by {asked}"
-        self.about = about if parts.asks else f"judgments made elsewhere, by {names}"
+        who = names
+        if parts.uses_own or parts.prompted:
+            model = parts.model.name
+            who = model if len(parts.judges) == 1 else in_words("of_model", judges=names, model=model)
+            who = in_words("readout", who=who, readout=parts.readout_name)
+            who = in_words("prompt", who=who, prompt=parts.prompt.id) if parts.prompted else who
+        key = f"begins{'_steps' if parts.steps else ''}{'_again' if kept else ''}" if parts.asks else "begins_elsewhere"
+        steps = ", ".join(step.name for step in parts.steps)
+        self.about = in_words(key, name=name, total=total, who=who, steps=steps, kept=kept)
         self.done = self.failed = self.answered_by_cache = 0
         self.seconds = 0.0
         self._bar: Bar | None = None
@@ -96,7 +121,7 @@ class Progress:
     def __enter__(self) -> Progress:
         self._clock = self._line = time.perf_counter()
         self._due = 0  # judgments before the next line
-        print(f"{self.name}: {self.about}", file=sys.stderr, flush=True)
+        print(self.about, file=sys.stderr, flush=True)
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
@@ -105,13 +130,14 @@ class Progress:
             columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}")
             self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
-            self._task = self._bar.add_task("judging", total=self.total, completed=self.kept, note="")
+            self._task = self._bar.add_task(in_words("judging"), total=self.total, completed=self.kept, note="")
         return self
 
     @property
     def reached(self) -> str:
         """How far it came, in words."""
-        return f"{self.kept + self.done} {'judgments' if self.total is None else f'of {self.total}'} done"
+        key = "reached_open" if self.total is None else "reached"
+        return in_words(key, done=self.kept + self.done, total=self.total)
 
     def step(self, record: Judgment | Made) -> None:
         """One more record is in its journal; judgments are counted."""
@@ -131,16 +157,18 @@ class Progress:
     def _note(self, now: float) -> str:
         """How fast it goes, how long the rest takes at that rate, and how much failed."""
         rate = self.done / max(now - self._clock, 1e-9)
-        parts = [f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each"]
+        parts = [in_words("rate", rate=rate) if rate >= 1 else in_words("each", seconds=1 / rate)]
         if self.total is not None:
             left = round(max(0, self.total - self.kept - self.done) / rate)
-            parts.append(f"{left // 60} min {left % 60:02} s left" if left >= 60 else f"{left} s left")
-        return ", ".join([*parts, *([f"{self.failed} failed"] if self.failed else [])])
+            long = in_words("left_long", minutes=left // 60, seconds=f"{left % 60:02}")
+            parts.append(long if left >= 60 else in_words("left", seconds=left))
+        return ", ".join([*parts, *([in_words("failed", failed=self.failed)] if self.failed else [])])
 
     def __exit__(self, *raised: object) -> None:
         self.seconds = time.perf_counter() - self._clock
         if self._bar is not None:
             self._bar.stop()
-        cached = f", {self.answered_by_cache} from the cache" if self.answered_by_cache else ""
-        judged = f"  {self.done - self.failed} judged in {self.seconds:.1f} s{cached}"
-        print(judged + (f", {self.failed} failed" if self.failed else ""), file=sys.stderr, flush=True)
+        said = [in_words("judged", judged=self.done - self.failed, seconds=self.seconds)]
+        said += [in_words("cached", cached=self.answered_by_cache)] if self.answered_by_cache else []
+        said += [in_words("failed", failed=self.failed)] if self.failed else []
+        print(f"  {', '.join(said)}", file=sys.stderr, flush=True)

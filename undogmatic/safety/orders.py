@@ -5,8 +5,6 @@ of the text, a pasted poem or a lie about the facts are not found. What is found
 score of a run depends on it. Every repetition is bounded, so that time grows with the text and no faster.
 """
 
-from __future__ import annotations
-
 import re
 
 _GRADE = r"(?:notas?|pontua[çc][ãa]o|score|grade|rating|rubrica?|calificaci[óo]n|puntuaci[óo]n|puntos)"

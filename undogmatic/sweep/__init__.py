@@ -168,19 +168,19 @@ def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
     """Compare the jobs, write and log the report, and print it."""
     from undogmatic.report import sweep as report
     from undogmatic.report import terminal
-    from undogmatic.runs.progress import doing
+    from undogmatic.runs.progress import doing, speaking
     from undogmatic.sweep.compare import compare
 
     manifest = RunFolder(folder).sweep
     assert manifest is not None, "written by on_multirun_start"
-    with doing("comparing the jobs"):
+    with speaking(config.report.language), doing("comparing the jobs"):
         result = compare(folder, _name(manifest["overrides"]), config.report.language)
-    with doing("writing the sweep's report"):
+    with speaking(config.report.language), doing("writing the sweep's report"):
         report.write(result, folder)
     _note(folder, **dict(manifest) | {"status": "stopped" if result.failed else "finished", "ended": time.time()})
     where = None
     try:
-        with doing("logging the sweep"):
+        with speaking(config.report.language), doing("logging the sweep"):
             where = _tracker(config).close_sweep(parent, "FAILED" if result.failed else "FINISHED", result)
     except UndogmaticError as error:
         say(f"error: {error}")

@@ -43,7 +43,9 @@ MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 COUNTS = ("judged", "failed", "calls_cached")
 PARTS = ("judge", "criterion")
 """Columns of the table of jobs where one of them had several; each such pair is compared like a job of its own."""
-AGREEMENT = ("left right n pearson_between spearman_between kendall kappa alpha bias lower upper drift").split()
+AGREEMENT = (
+    "left right n pearson_between spearman_between kendall kappa alpha bias limit_low limit_high drift"
+).split()
 WORTH = {
     "worth_order": ("calibration", ("review_gain", "aurc", "excess_aurc", "spearman_error")),
     "worth_claims": ("calibration", ("ece", "coverage", "width", "interval_score", "mae")),
@@ -152,7 +154,7 @@ def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep) -> None:
         counts = {word: shown[word] for word in ("better", "equal", "worse")}
         tell.say("others", counts, best=best, measure=measure, n=len(against), open=len(against) - sum(counts.values()))
     supported = [name for name in ranked if sweep.jobs[name].standing == "supported"]
-    if sweep.jobs[best].standing not in (None, "supported"):
+    if sweep.jobs[best].standing is not None:
         key = "others_supported" if supported else "none_supported"
         tell.say(key, names=named(supported), n=len(supported), total=len(ranked))
 
@@ -200,7 +202,7 @@ def _tell_tests(tell: Telling, sweep: Sweep) -> None:
     for (measure, criterion), rows in table.groupby(["measure", criteria], sort=False):
         values = {"measure": measure, "n": int((rows["p_holm"] < ALPHA).sum()), "total": len(rows)}
         if measure not in WITH_MARGIN:
-            tell.say("tests", values)
+            tell.say("tests" if values["n"] < len(rows) else "tests_all", values)
             continue
         shown = Counter(rows["shown"])
         values |= {"equal": shown["equal"], "open": shown["open"], "apart": len(rows) - shown["equal"] - shown["open"]}
@@ -261,7 +263,10 @@ def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame
         both = [sweep.jobs[name].scores["score"] for name in (sweep.pairs[0].left, sweep.pairs[0].right)]
         ids = pd.concat(both, axis="columns").reindex(both[0].index).dropna().index.tolist()
         pairs = {"mean": ((a + b) / 2).tolist(), "difference": (a - b).tolist(), "ids": ids}
-        ends = {key: float(limits[key]) for key in ("bias", "lower", "upper")}
+        ends = {
+            key: float(limits[name])
+            for key, name in zip(("bias", "lower", "upper"), ("bias", "limit_low", "limit_high"), strict=True)
+        }
         tell.draw("bland_altman", "bland_altman", **pairs, **ends, x_label="mean_of_two", y_label="difference")
 
 

@@ -83,7 +83,7 @@ class Sweep:
             values = {name: values_of(job, measure) for name, job in self.jobs.items()}
             units = {name: units_of(job, measure) for name, job in self.jobs.items()}
             same[measure] = twins(values)
-            with doing(f"testing {measure} of every two jobs"):
+            with doing("testing every two jobs"):
                 for left, right, *_ in self.pairs:
                     a, b = values[left], values[right]
                     if a is None or b is None:
@@ -116,7 +116,7 @@ class Sweep:
         """
         n_pairs = len(self.jobs) * (len(self.jobs) - 1) // 2
         draws, left_outs = min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs))), LeftOuts()
-        with doing("testing the uncertainty of every two jobs"):
+        with doing("testing every two jobs"):
             for both in judged_both(judged, self.jobs, truth):
                 # A sweep may hold jobs of several scales; that of the first says nothing of the others.
                 span = max(margin_of_jobs([self.jobs[name]]).span for name in (both.left, both.right))

@@ -1,23 +1,19 @@
 """Chooses what MLflow shows of a run: its few telling metrics, all its figures in one table, and the parameters that
 were set."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from undogmatic.records.results import AnalysisResult, headline_of
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.tracking.store import AT_ONCE, Store
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from undogmatic.runs.outcome import FinishedRun
 
 LONGEST_PARAM, LONGEST_KEY = 6000, 250  # characters, MLflow's limits
 OF_THE_RUN = ("judged", "failed", "usd", "judging_seconds")
@@ -110,8 +106,6 @@ def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float | Sequenc
 
 def figures(metrics: Mapping[str, float]) -> pd.DataFrame:
     """All metrics as a table, a row each, with the ends of their intervals beside them."""
-    import pandas as pd
-
     rows = []
     for name in (name for name in metrics if not (name.endswith(ENDS) and name.rpartition("_")[0] in metrics)):
         ends = (metrics.get(f"{name}{end}") for end in ENDS)

@@ -1,7 +1,5 @@
 """`tracking=mlflow` logs a finished run or sweep to MLflow; `tracking=none` leaves it on disk."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -9,8 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import pandas as pd
 import yaml
 from pydantic import Field
 
@@ -19,6 +18,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Verdict
 from undogmatic.records.results import ANSWERS, STANDINGS, headline_of
 from undogmatic.runs.folder import RunFolder
+from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.runs.progress import doing
 from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
@@ -28,11 +28,6 @@ from undogmatic.tracking.notes import LABEL
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
 from undogmatic.tracking.store import Store, WithoutSecrets, check_store, check_uri, database, default_uri, opened
 from undogmatic.tracking.traces import log_traces, mark_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from undogmatic.runs.outcome import FinishedRun, SweepResult
 
 PLAN = "plan.json"  # in a run's folder: the plan that was locked
 NOTE = "mlflow.json"  # in a run's folder: where it was logged
@@ -357,7 +352,6 @@ def register_dataset(store: Store, run: FinishedRun) -> None:
 
 def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
     """Name, digest and shape of the dataset; its texts are in the judgments table."""
-    import pandas as pd
     from mlflow.data.code_dataset_source import CodeDatasetSource
     from mlflow.data.pandas_dataset import from_pandas
     from mlflow.entities import DatasetInput, InputTag

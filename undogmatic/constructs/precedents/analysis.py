@@ -1,7 +1,5 @@
 """Tells which precedents the judged texts lean on, and what a table of precedents knows of each; no score changes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,8 +1,6 @@
 """Tells whether a text describes what a precedent decided, by the words that it shares with the table's `holding`, and
 measures on invented passages how often these words, or a judge, are right."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict

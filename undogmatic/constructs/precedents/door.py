@@ -1,7 +1,5 @@
 """Adds the command `undogmatic precedents`, which looks up the precedents that texts cite."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

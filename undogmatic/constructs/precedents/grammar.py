@@ -5,8 +5,6 @@ citation ("Tema") the numbers are read one after another, then what stands besid
 Each step matches at one place and none goes back, so that the time grows with the length of the text.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left

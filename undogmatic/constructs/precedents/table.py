@@ -1,7 +1,5 @@
 """Looks citations up in a table of precedents: the one that ships, or one of the user's."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

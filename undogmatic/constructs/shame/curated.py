@@ -5,8 +5,6 @@ ship in `data/curated/injections.yaml`. Those of the split `development` are in 
 fitted on; those of the split `test` are in none, so that they say what the probe does with the next one.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterator, Sequence

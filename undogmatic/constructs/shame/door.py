@@ -1,7 +1,5 @@
 """Adds the command `undogmatic pairs`, which makes the pairs file from a theses file."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path
