@@ -39,7 +39,8 @@ def test_the_suite_runs_what_suits_with_the_numbers_it_has_alone_and_names_the_r
     assert [told.result.name for told in results] == ["ab", "costs"]
     assert own.numbers == {"run": 1, "left_out": 3}
     assert [values["analysis"] for values in left_out(own)] == ["controls", "adversarial", "labelled"]
-    assert all(values["reason"].startswith(f"analysis={values['analysis']}") for values in left_out(own))
+    reasons = [words_of("pt").say(values["reason"]) for values in left_out(own)]
+    assert all(reason.startswith("precisa de textos com") for reason in reasons) and "“humilde”, “neutro”" in reasons[0]
     assert results[0].numbers == analysed("ab", paired_run(PAIRS)).numbers
     groups = {"humble": [5.0, 10, 15], "hubristic": [90.0, 95, 85], "attack:a": [20.0, 30]}
     assert [told.result.name for told in suite(grouped_run(groups))] == ["suite", "controls", "adversarial", "costs"]

@@ -85,6 +85,6 @@ def test_copies_are_counted_and_named_and_minimal_pairs_are_none() -> None:
 
 
 def test_texts_that_stand_alone_and_one_group() -> None:
-    assert "Each of the 3 texts stands for itself" in said(*map(item, "abc"))
+    assert "Each of the 3 texts counts for itself" in said(*map(item, "abc"))
     one_source = (item(name, metadata={"source": 1}) for name in "ab")
     assert "nothing can be said about others" in said(*one_source)

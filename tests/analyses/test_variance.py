@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.analyses.builders import Score, analysed, refuses, repeated_run, scored_folder
+from tests.analyses.conftest import words_of
 from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.analyses.truth import differing, settings
 from undogmatic.analyses.variance import of_scores
@@ -18,6 +19,7 @@ from undogmatic.records.records import Cost
 from undogmatic.records.results import Finding
 
 analyse = partial(analysed, "variance")
+EN = words_of("en")
 
 SHROUT = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]])
 
@@ -43,8 +45,8 @@ class TestWithinARun:
         assert (result.headline, result.standing) == ("variance.phi", None)
         assert result.tables["components"]["source"].tolist() == ["item", "repeat", "item × repeat"]
         assert result.says["needed"]["order"] == 2
-        assert result.says["verdict_average"]["design"] == {"repeat": result["needed.repeat"]}
-        assert result.says["few_levels"]["facets"] == {"repeat": 4}
+        assert EN.say(result.says["verdict_average"]["design"]) == f"{result['needed.repeat']} repeats"
+        assert EN.say(result.says["few_levels"]["facets"]) == "4 repeats"
         averaged = result.tables["averaged"].set_index("n")["phi"]
         assert averaged.loc[1] == result["phi"] < averaged.loc[10]
 
@@ -75,7 +77,7 @@ class TestRaters:
         assert result.of("phi.people relative.people") == pytest.approx([0.29, 0.71], abs=0.005)
         assert result.headline == "variance.phi.people" and "nothing_varies" not in result.says
         assert result.tables["people_components"]["source"].tolist() == ["item", "rater", "item × rater"]
-        assert result.says["people_average"]["design"]["rater"] > 1
+        assert result.says["people_average"]["design"].values["n"] > 1
         refuses(Unsuited, "one score per text", "variance", labelled_by(SHROUT[:, :1], once))
 
     def test_beside_the_repeats_of_a_judge(self) -> None:
@@ -118,7 +120,7 @@ class TestOverRuns:
         expected = of_scores(long(scores, model=models, prompt=prompts), ["model", "prompt"]).table
         found = result.tables["components"].set_index("source")["share"]
         assert found.to_dict() == pytest.approx(expected.set_index("source")["share"].to_dict())
-        assert result.says["sources"]["first"] == "prompt"
+        assert EN.say(result.says["sources"]["first"]) == "differences between the prompts on all texts alike"
         # Without one of them the settings are not crossed any more, so that runs are what varies.
         fewer = analyse(own, against=others[:-1])
         assert fewer.says["runs_as_one"] == {"facets": ["model", "prompt"], "runs": 5}
@@ -139,9 +141,10 @@ class TestScoresOfASweep:
         assert found.study is not None
         keys = {f.key: f.values for f in found.findings}
         needed = keys["variance.needed"]
-        assert (needed["facet"], needed["target"]) == ("prompt.demo_order", 0.8)
+        assert (EN.say(needed["facet"]), needed["target"]) == ("orders of the demonstrations", 0.8)
         assert needed["n"] > 10
-        assert keys["variance.sources"]["first"] == "item × prompt.demo_order"
+        source = "differences between the orders of the demonstrations on single texts, chance included"
+        assert EN.say(keys["variance.sources"]["first"]) == source
 
     def test_what_changes_together_is_one_facet(self) -> None:
         draw = np.random.default_rng(3)
@@ -149,6 +152,7 @@ class TestScoresOfASweep:
         frame["readout"] = frame["model"].map({"a": "x", "b": "y", "c": "z"})
         found = of_scores(frame.assign(seed="0"), ["seed", "model", "readout"])
         assert found.table["source"].tolist() == ["item", "model + readout", "item × model + readout"]
+        assert "values of `model + readout`" in EN.say(found.findings[0])
 
     def test_what_is_not_crossed_is_not_divided(self) -> None:
         frame = long(np.random.default_rng(4).normal(50, 5, (8, 2, 2)), model=["a", "b"], prompt=["p", "q"])

@@ -8,6 +8,7 @@ import copy
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_type_hints, runtime_checkable
 
 import numpy as np
@@ -68,7 +69,28 @@ FEWEST_DRAWN = 3
 
 
 class Unsuited(DataError):
-    """The dataset lacks what an analysis reads, though nothing is wrong with it: another analysis may suit it."""
+    """The dataset lacks what an analysis reads, though nothing is wrong with it: another analysis may suit it.
+
+    `lacks` says in the words of the report what is missing, where `analysis=suite` may have to tell it.
+    """
+
+    def __init__(self, message: str, lacks: Finding | None = None) -> None:
+        super().__init__(message)
+        self.lacks = lacks
+
+
+def listed(said: Sequence[Finding]) -> Finding:
+    """Several clauses as one: "a, b and c"."""
+    *before, last = said
+    if not before:
+        return last
+    some = reduce(lambda one, other: Finding("analyses.comma", {"one": one, "other": other}), before)
+    return Finding("analyses.and", {"one": some, "other": last})
+
+
+def quoted(names: Sequence[str]) -> Finding:
+    """Names of conditions in quotation marks, as one clause."""
+    return listed([Finding("analyses.quoted", {"name": name}) for name in names])
 
 
 @dataclass(frozen=True)
@@ -176,11 +198,15 @@ class LongTable:
         present = list(self.frame[column].dropna().unique()) if column in self.frame else []
         missing = [v for v in values if v not in present]
         if not present or missing:
-            what = f"condition(s) {', '.join(missing)}" if missing else f"the field `{column}`"
+            what = f"texts with condition {', '.join(missing)}" if missing else f"the field `{column}`"
+            lacks = Finding("suite.lacks_column", {"column": column})
+            if missing:
+                lacks = Finding("suite.lacks_conditions", {"missing": quoted(missing), "n": len(missing)})
             raise Unsuited(
                 f"analysis={analysis} needs {what}, which the dataset does not have"
                 + (f" (it has: {', '.join(map(str, sorted(present, key=str)[:12]))})" if present else "")
-                + ". Choose another `analysis=` (analysis=none only scores) or a dataset with it."
+                + ". Choose another `analysis=` (analysis=none only scores) or a dataset with it.",
+                lacks,
             )
 
 

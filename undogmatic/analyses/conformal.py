@@ -210,7 +210,7 @@ class EscalationAnalysis(AgainstTruth):
             tell.metrics[THRESHOLD] = threshold
             tell.number(evidence.low, "least_agreement")
             calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)
-            tell.say("escalation.saved", calls=calls, handed=1 - share)
+            tell.say("escalation.saved", calls=calls, handed=100 * (1 - share))
         if len(steps) >= 3:
             x = [step.n / result.n_units for step in steps]
             lines = {

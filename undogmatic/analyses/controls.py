@@ -9,13 +9,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses.base import Limited, LongTable, Share, Unsuited, check_groups, columns, count, family_level
+from undogmatic.analyses.base import (
+    Limited,
+    LongTable,
+    Share,
+    Unsuited,
+    check_groups,
+    columns,
+    count,
+    family_level,
+    quoted,
+)
 from undogmatic.analyses.pairs import numbers
 from undogmatic.analyses.rivals import MOST_TEXTS, LabelledRival, Seen, drawn, labelled_rival, seen_of
 from undogmatic.analyses.ruling import ADVERSARIAL, CONTROLS, Ruling, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.stats import checks, jackknife, limits, means, paired, ranking, surface
 from undogmatic.stats.checks import Rng
 from undogmatic.stats.estimate import Estimate
@@ -60,7 +70,8 @@ class ControlsAnalysis(Limited):
         if not (present := self._present(judged)):
             raise Unsuited(
                 f"analysis=controls needs texts with condition {', '.join(self.bands)}, which the dataset does not "
-                "have. Use dataset=controls or dataset=curated, or set `analysis.bands` for your own conditions."
+                "have. Use dataset=controls or dataset=curated, or set `analysis.bands` for your own conditions.",
+                Finding("suite.lacks_conditions", {"missing": quoted(list(self.bands)), "n": len(self.bands)}),
             )
         check_groups(self.name, "condition", present, "take some out of `analysis.bands`")
         rubric = judged.rubric
@@ -154,13 +165,15 @@ class AdversarialAnalysis(Limited):
         if not _attacks(judged):
             raise Unsuited(
                 f"analysis=adversarial needs texts with a condition that starts with '{PREFIX}', which the dataset "
-                f"does not have{has}. Use dataset=curated."
+                f"does not have{has}. Use dataset=curated.",
+                Finding("suite.lacks_attacks", {}),
             )
         if not set(self.baseline) & set(present):
             raise Unsuited(
                 "analysis=adversarial compares attacks with texts without the fault: condition "
                 f"{' or '.join(self.baseline)}, which the dataset does not have{has}. Use dataset=curated, or name "
-                "your own conditions in `analysis.baseline`."
+                "your own conditions in `analysis.baseline`.",
+                Finding("suite.lacks_baseline", {"missing": quoted(list(self.baseline)), "n": len(self.baseline)}),
             )
         check_groups(self.name, "condition", _attacks(judged), "choose another `analysis=`")
 

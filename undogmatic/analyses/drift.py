@@ -204,8 +204,10 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> None:
         drift.lacks("agreement", "drift.no_labels")
         return
     gained, measure = drift.figure("agreement", pair), f"of_{MEASURES.get(new.kind, 'share')}"
-    means_of: dict[str, Any] = {"before": float(before.mean()), "after": float(now.mean())}
-    drift.conclude(DRIFT_AGREEMENT, change=gained, within=drift.within(pair), n=pair.n, measure=measure, **means_of)
+    sign = -1 if numbers else 1  # of grades, the distance from the labels is told
+    told: dict[str, Any] = {"before": sign * float(before.mean()), "after": sign * float(now.mean())}
+    told |= {"told": -gained if numbers else gained, "measure": measure}
+    drift.conclude(DRIFT_AGREEMENT, change=gained, within=drift.within(pair), n=pair.n, **told)
 
 
 def _changed(drift: _Drift, rows: pd.DataFrame) -> None:

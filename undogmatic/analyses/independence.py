@@ -127,7 +127,8 @@ def units(items: Sequence[Item]) -> AnalysisResult:
         # Copies first: all else was known to whoever made the dataset.
         tie = "copies" if group.copied else next((t for t in group.ties if t not in ("copies", "pair")), "pair")
         texts = ", ".join(group.ids[:MOST_NAMED])
-        largest += [{"group": group.name, "n": len(group.ids), "tied_by": tie, "texts": texts}] if tie != "pair" else []
+        unit = group.name.partition(" ")[2]  # of "pair p3" or "item test-1" the name alone
+        largest += [{"unit": unit, "n": len(group.ids), "tied_by": tie, "texts": texts}] if tie != "pair" else []
     if largest:
         tell.tables["largest"] = pd.DataFrame(largest[:MOST_GROUPS])
     return tell.result(texts=(Path(__file__).with_name("independence.texts.yaml"),))

@@ -130,7 +130,8 @@ def _compare(
         others = len(order) - 1
         counts = {"worse": worse, "equal": equal, "open": others - worse - equal}
         shown = [Finding(f"judges.than_{name}", {"n": n}) for name, n in counts.items() if n]
-        evidence = SimpleNamespace(best=best, agreement=means_of[best], measure=f"of_{measure}", worse=worse)
+        agrees = -means_of[best] if kind == "numeric" else means_of[best]  # of grades, the distance from the labels
+        evidence = SimpleNamespace(best=best, agreement=agrees, measure=f"of_{measure}", worse=worse)
         evidence.others, evidence.shown = others, shown
         evidence.flattery = _flattery(agreement, groups, options)
         told.notes.append(Noted(verdict(BEST_JUDGE, evidence).finding, Weight.QUALIFIES))

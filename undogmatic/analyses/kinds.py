@@ -335,9 +335,10 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
         key, weight = "bias_none", Weight.DETAIL
     else:
         key, weight = "bias_open", Weight.QUALIFIES
-    values: dict[str, Any] = {"level": options.level, "margin": options.margin}
+    values: dict[str, Any] = {"margin": options.margin}
     off = -bias if bias.value < 0 else bias
-    values["off"] = Finding("kinds.off_lower" if bias.value < 0 else "kinds.off_higher", off.values("off"))
+    ends = off.values("off") | {"level": options.level}
+    values["off"] = Finding("kinds.off_lower" if bias.value < 0 else "kinds.off_higher", ends)
     values["trend"] = _trend(bias, drift, use, _ends(own, pairs))
     told.note(f"kinds.grades_{key}", weight, **values)
 

@@ -478,7 +478,7 @@ DRIFT = Rules("drift.verdicts_", (
 ))  # fmt: skip
 """The verdicts of one judge on the same items and texts, now and before: kept only within a stated margin."""
 
-_AFTER = "judge before after change=change.value interval=change.interval level=change.level n measure"
+_AFTER = "judge before after change=told.value interval=told.interval level=told.level n measure"
 DRIFT_AGREEMENT = Rules("drift.agreement_", (
     Rule("kept", "supported", lambda e: e.within, f"{_AFTER} margin"),
     Rule("worse", "refuted", lambda e: e.change.high < 0, _AFTER),

@@ -14,7 +14,7 @@ from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.plan import so_far
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import paired
 
@@ -130,14 +130,15 @@ class SuiteAnalysis:
         return self.ab, self.controls, self.adversarial, self.labelled
 
 
-def divided(analyses: Sequence[Analysis], judged: LongTable) -> tuple[list[Analysis], dict[str, str]]:
+def divided(analyses: Sequence[Analysis], judged: LongTable) -> tuple[list[Analysis], dict[str, str | Finding]]:
     """Those that these data suit, and by name why the others are left out."""
-    runnable, left_out = [], {}
+    runnable: list[Analysis] = []
+    left_out: dict[str, str | Finding] = {}
     for analysis in analyses:
         try:
             analysis.check(judged)
         except Unsuited as error:
-            left_out[analysis.name] = str(error)
+            left_out[analysis.name] = error.lacks or str(error)
         else:
             runnable.append(analysis)
     return runnable, left_out

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses.base import Limited, LongTable, Unsuited
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
 from undogmatic.stats.checks import Array
@@ -126,7 +127,8 @@ def check_order(analysis: str, rubric: Rubric) -> None:
         raise Unsuited(
             f"analysis={analysis} needs scores that have an order, and those of rubric={rubric.name} are categories "
             f"without one ({rubric.scale.span()}). Choose analysis=none, which counts them; if they do go from least "
-            "to most, set rubric.scale.kind=ordered and rubric.direction."
+            "to most, set rubric.scale.kind=ordered and rubric.direction.",
+            Finding("suite.lacks_order", {}),
         )
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
@@ -10,16 +10,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Limited, LongTable, Runs, Share, Unsuited, columns, from_cache
+from undogmatic.analyses.base import Limited, LongTable, Runs, Share, Unsuited, columns, from_cache, listed
 from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, verdict
 from undogmatic.analyses.truth import check_order, differing, read_runs
 from undogmatic.records.results import AnalysisResult, Finding, Telling, metric_name
-from undogmatic.stats.variance import FEWEST_GROUPS, MOST_FACETS, Study
+from undogmatic.stats.variance import FEWEST_GROUPS, ITEM, MOST_FACETS, Study
 
 TARGET = 0.8
 AVERAGED = (1, 2, 3, 5, 10)
 FEW_LEVELS = 5
 """A facet with fewer values says little of the values that it might have had."""
+NAMED = ("judge", "repeat", "rater", "model", "prompt", "readout", "run", "seed", "arm", "prompt.demo_order")
+"""Facets that have a name in words; of any other setting its values are spoken of."""
 
 
 class Divided(NamedTuple):
@@ -107,7 +109,7 @@ class VarianceAnalysis(Limited):
                     # Enough is what the lower limit says is enough.
                     evidence = SimpleNamespace(one=one, level=study.level, groups=study.n_groups)
                     evidence.target, design = self.target, study.cheapest(self.target)
-                    evidence.design = None if design is None else {facet: n for facet, n in design.items() if n > 1}
+                    evidence.design = None if design is None else _several(design)
                     sentence = verdict(VARIANCE_OF_PEOPLE if whose else VARIANCE, evidence).finding
                     data = columns(table, labels="source", estimate="variance", low="low", high="high")
                     tell.draw("components", "forest", **data, x_label="variance")
@@ -238,7 +240,7 @@ def _tell_sources(tell: Telling, study: Study, target: float) -> None:
     item, *others = components = study.components()
     values: dict[str, Any] = {"n": study.n_items, "groups": study.n_groups, "item": item.share}
     for place, other in zip(("first", "second"), sorted(others, key=lambda c: -c.variance.value), strict=False):
-        values |= {place: " × ".join(other.source), f"{place}_share": other.share}
+        values |= {place: _source(other.source, other is others[-1]), f"{place}_share": other.share}
     tell.say("sources", values)
     one, all_ = study.reliability({}), study.reliability()
     values = one.phi.values("phi", "phi_") | one.relative.values("relative", "relative_") | {"level": study.level}
@@ -246,15 +248,39 @@ def _tell_sources(tell: Telling, study: Study, target: float) -> None:
     tell.say("reliability", values, scores=math.prod(study.levels))
     for facet in study.facets:
         n, order = study.needed(facet, target), study.needed(facet, target, absolute=False)
-        tell.say("needed" if n is not None else "needed_none", facet=facet, n=n, order=order, target=target)
+        told = {"facet": _facet(facet), "target": target, "n": n, "order": order}
+        if n is None:
+            tell.say("needed_none" if order is None else "needed_order", told)
+        elif n > 1:
+            tell.say("needed", told)
     design = study.cheapest(target)
     if design is None:
         tell.say("cheapest_none", target=target)
     elif sum(n > 1 for n in design.values()) > 1:
-        tell.say("cheapest", target=target, design=design, scores=math.prod(design.values()))
+        tell.say("cheapest", target=target, design=_several(design), scores=math.prod(design.values()))
     negative = [" × ".join(c.source) for c in components if c.estimated < 0]
     if negative:
-        tell.say("negative", n=len(negative), names="; ".join(negative))
+        tell.say("negative", n=len(negative), names=negative)
     few = {f: n for f, n in zip(study.facets, study.levels, strict=True) if n < FEW_LEVELS}
     if few:
-        tell.say("few_levels", facets=few)
+        tell.say("few_levels", facets=_several(few))
+
+
+def _facet(name: str) -> Finding:
+    """A facet in words, such as "judges" or "values of `model.temperature`"."""
+    if name in NAMED:
+        return Finding("variance.facet", {"name": name})
+    return Finding("variance.values", {"setting": name})
+
+
+def _source(source: Sequence[str], chance: bool) -> Finding:
+    """A source of variance in words; the last of all has `chance` in it."""
+    facets = listed([_facet(name) for name in source if name != ITEM])
+    key = "variance.source_texts" if ITEM in source else "variance.source_all"
+    return Finding(key, {"facets": facets, "chance": chance})
+
+
+def _several(counts: Mapping[str, int]) -> Finding:
+    """How many of each facet, where it is more than one, in words: "3 judges and 2 repeats"."""
+    several = {facet: n for facet, n in counts.items() if n > 1} or counts
+    return listed([Finding("variance.several", {"n": n, "facet": _facet(facet)}) for facet, n in several.items()])

@@ -99,9 +99,12 @@ def commands(run: FinishedRun) -> dict[str, str]:
 
 
 def again(run: FinishedRun, **changes: str | None) -> str:
-    """The command of this run with some choices changed; None leaves a choice out."""
+    """The command of this run with some choices changed; None leaves a choice out. What was set below a choice goes
+    with it: another analysis need not have it."""
     overrides, _ = typed(run)
-    kept = [each for each in overrides if each.partition("=")[0].lstrip("+~") not in (*changes, *LEFT_OUT)]
+    gone = (*changes, *LEFT_OUT)
+    keys = {each: each.partition("=")[0].lstrip("+~") for each in overrides}
+    kept = [each for each, key in keys.items() if key not in gone and not key.startswith(tuple(f"{c}." for c in gone))]
     return command([*kept, *(f"{key}={value}" for key, value in changes.items() if value is not None)])
 
 
