@@ -153,7 +153,7 @@ def test_the_analysis_counts_and_says_which_text_leans_on_what() -> None:
     ]
     assert list(told.tables["doubtful"]["outcome"]) == ["changed", "other_court"]
     assert list(told.result.items["citations"]) == [2, 1, 0]
-    assert told.headline is None and told.result.verdict is None
+    assert told.headline is None and told.result.verdict.key == "precedents.summary" and told.result.standing is None
 
 
 def test_the_suite_tells_of_precedents_last_where_there_are_any_and_no_number_changes() -> None:
