@@ -96,7 +96,7 @@ def test_a_small_p_value_of_a_later_look_is_told_why_it_is_no_evidence() -> None
     first, later = (verdict(2.6, looks=looks) for looks in (1, 12))
     assert (first.ruled[0], later.ruled[0]) == ("better", "open") and later["p"] < 0.05
     said = later.sentences()[0]
-    assert "look number 12" in said and "it is 0.0003788 here instead of 0.05" in said
+    assert "look number 12" in said and "here it is 0.0003788 instead of 0.05" in said
     assert "look number" not in first.sentences()[0]
 
 

@@ -60,7 +60,7 @@ def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
     if name != "random_search":  # the one instruction or the examples that the scripted judge needs, found and believed
         report = (folder / "report.md").read_text(encoding="utf-8")
         assert gain["improvement.gain_low"] > 10 and gain["improvement.p"] < 0.01
-        assert "Yes.** The optimised program beats" in report and "kestrel" in report
+        assert "Yes.** The optimised program is better" in report and "kestrel" in report
     scored, splits = list(REQUESTS), json.loads((folder / "splits.json").read_text())
     assert len({*splits["train"]["ids"], *splits["validation"]["ids"], *splits["test"]["ids"]}) == sum(
         splits[side]["n"] for side in ("train", "validation", "test")
@@ -155,7 +155,7 @@ def test_every_further_program_that_is_judged_on_the_same_texts_is_counted(optim
     again = optimise("copro", *COPRO, folder="outputs/a/d", kind=1, writes=MAGIC + " Be brief.")
     assert again["improvement.looks"] == 2
     report = (tmp_path / "outputs/a/d/report.md").read_text(encoding="utf-8")
-    assert "Look number 2" in report
+    assert "This is look number 2" in report
     assert ", optimised: score" in report and ", baseline: score" not in report  # the excerpts, too
     assert "97.5% interval" in report
 

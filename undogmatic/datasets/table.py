@@ -49,7 +49,7 @@ __all__ = ["TableOptions", "read_table"]
 DEFAULT = TableOptions()
 DOUBTFUL = (
     *("choices_given", "rows_are_repeats", "read_files", "read_people", "mapped", "words_as_numbers", "item_is_text"),
-    "read_swapped",
+    *("read_swapped", "read_text", "numeric_guess"),
 )
 """What was assumed and may well be otherwise; it is told first."""
 _OF_LOGS = ("item", "verdict", "rater", "criterion", "repeat", "order", "confidence", "group")
@@ -213,10 +213,12 @@ class _Builder:
         ids = self._text(columns.item)
         lacking = np.array([each is None for each in ids], dtype=bool)
         if lacking.any():
-            first = self.places[int(np.argmax(lacking))]
-            self.problems.append(
-                Finding("table.no_id", {"n": int(lacking.sum()), "column": columns.item, "place": first})
-            )
+            first, n = self.places[int(np.argmax(lacking))], int(lacking.sum())
+            if 2 * n > len(ids):
+                what = f"`{columns.item}`, read as the ids of the items, is empty here and in {n} of {len(ids)} rows"
+                way = "If cells were merged in the spreadsheet, write the value into every one of them"
+                raise DataError(f"{first}: {what}. {way}; or name another column: --item COLUMN.")
+            self.problems.append(Finding("table.no_id", {"n": n, "column": columns.item, "place": first}))
         self.case = ids
         if not self.systems:
             return ids

@@ -129,7 +129,7 @@ class VerdictsDataset:
             values = [as_number(e.given) for key, e in verdicts.items() if key.criterion == criterion and not e.failed]
             numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
             if criterion not in self.scales and len(numbers) >= FEWEST_LABELS:
-                option = f"'+dataset.scales.{criterion}={{ends: {{ends}}}}'"
+                option = f"'+dataset.scales.{criterion}={{{{ends: [{{}},{{}}]}}}}'"
                 check_scale(self.about, numbers, rubric, criterion, "scores", option)
         said = [[*key, str(entry.given), entry.failed, entry.details] for key, entry in verdicts.items()]
         return _judgments({key: self._outcome(entry, key.criterion, rubric) for key, entry in verdicts.items()}, said)

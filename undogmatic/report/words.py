@@ -16,6 +16,7 @@ from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
 
 NOTHING = "—"
+MOST_NAMED = 8  # names in a sentence; of more, the first and how many there are besides
 WIDE = 20  # a scale on which one decimal of a score is enough
 _A_JUDGE = re.compile(r"(?i)(?:judge|juiz|juíza|juiza)( \(.*\))?")  # with a criterion
 _ONLY_WORDS = re.compile(r"([^\W\d_]+(?: [^\W\d_]+)*)( \(.*\))?")
@@ -191,6 +192,13 @@ class Words:
             else self.text("common.said", said=said, ends=self.number(interval, spec))
         )
 
+    def listed(self, names: Sequence[str]) -> str:
+        """Names in a sentence; of many the first, and how many there are besides."""
+        if len(names) <= MOST_NAMED:
+            return ", ".join(names)
+        said = ", ".join(names[: MOST_NAMED - 1])
+        return self.text("common.and_more", said=said, more=len(names) - MOST_NAMED + 1)
+
     def _value(self, word: str, section: str | None) -> str | None:
         for key in (f"{section}.names", "names", "common.names"):
             if (found := self.find(f"{key}.{word}")) is not None:
@@ -339,9 +347,10 @@ class _Formatter(string.Formatter):
         if format_spec in ("name", "judge", "quoted"):
             names = [value] if isinstance(value, str) else value
             named = format_spec == "name"
-            return ", ".join(
+            shown = [
                 self.words.name(v, self.section) if named else self.words.judge(str(v), format_spec) for v in names
-            )
+            ]
+            return self.words.listed(shown)
         if format_spec == "title":
             return ", ".join(self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value)
         if format_spec.startswith("within "):
