@@ -42,7 +42,9 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
         word = "" if answer is None else words.text(f"common.answer.{answer}")
         said.append(sentence if answer is None else Answered(answer, word, sentence))
     if said and isinstance(first := said[0], Answered) and (overrides := _whole(typed(sweep))):
-        below = words.text(f"next.sweep_{first.answer}", other=wider(overrides), again=command(["-m", *overrides]))
+        endless = any(f.key == "sweep.verdict_open_margin" for f in sweep.findings[: sweep.verdicts])
+        step = "no" if endless and first.answer == "undecided" else first.answer  # more texts will hardly settle it
+        below = words.text(f"next.sweep_{step}", other=wider(overrides), again=command(["-m", *overrides]))
         place, last = [(n, each) for n, each in enumerate(said) if isinstance(each, Answered)][-1]
         said[place] = last._replace(below=below.split("\n"))
     return said or [words.text("common.no_verdict")]
