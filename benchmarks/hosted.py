@@ -1,11 +1,15 @@
 """How fast a hosted model is judged, against a bare HTTP client on the same machine in the same run.
 
-    python -m benchmarks.hosted [--items 1500] [--rounds 3] [--in-flight 64] [--latency 0.1] [--profile FILE]
+    python -m benchmarks.hosted [--items 1500] [--rounds 3] [--in-flight 64] [--latency 0.1] [--limit N]
+        [--profile FILE]
 
 A stub server in its own process answers after `latency` seconds. Rounds alternate between (a) an aiohttp client that
 posts the same payloads and reads the JSON back, and (b) the whole pipeline: items -> structured readout (DSPy) -> score
 judge -> local engine -> journal with the raw calls, cache on, in a fresh folder. Printed are both rates, their ratio
 (medians), and the ceiling `in_flight / latency`.
+
+With `--limit 50` the server takes 50 calls a second and answers 429 beyond. Nothing is set, neither calls in flight nor
+a rate; printed is the rate that the pipeline reaches against the server's own.
 """
 
 from __future__ import annotations
@@ -81,7 +85,7 @@ async def bare(url: str, payloads: list[dict[str, Any]], in_flight: int) -> Pace
         return Pace.since(clock, processor, len(payloads))
 
 
-def pipeline(url: str, todo: list[Item], in_flight: int, folder: Path) -> Pace:
+def pipeline(url: str, todo: list[Item], in_flight: int | None, folder: Path) -> Pace:
     """The whole path, journal and cache included."""
     model = ChatModel("stub", url)
     rubric, prompt = component("rubric", "shame"), component("prompt", "anchored_pt")
@@ -120,9 +124,11 @@ def main() -> None:
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--latency", type=float, default=0.1)
     parser.add_argument("--profile", default=None, help="write cProfile statistics of one pipeline round to this file")
+    parser.add_argument("--limit", type=float, default=None, help="calls a second that the server takes")
     options = parser.parse_args()
 
     command = [sys.executable, "-m", "tests.stub_server", "--latency", str(options.latency)]
+    command += ["--limit", str(options.limit)] if options.limit is not None else []
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
         tempfile.TemporaryDirectory() as folder,
@@ -130,6 +136,11 @@ def main() -> None:
         try:
             assert server.stdout is not None
             url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+            if options.limit is not None:
+                reached = pipeline(url, items(options.items, "limited"), None, Path(folder) / "limited")
+                share = reached.rate / options.limit
+                print(f"{options.items} calls, the server takes {options.limit:g}/s: {reached}, {share:.0%} of it")
+                return
             warm = items(2 * options.in_flight, "warm")
             pipeline(url, warm, options.in_flight, Path(folder) / "warm")
             if options.profile:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -41,6 +42,7 @@ def _name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@functools.cache
 def trees() -> dict[str, ast.Module]:
     """The syntax tree of every module."""
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}

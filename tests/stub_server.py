@@ -72,17 +72,20 @@ class StubServer:
         faults: Marker in the text -> how to misbehave.
         key: The key it accepts, or None for any.
         resolved: The name it gives as the model that answered.
+        limit: Calls a second that it takes; to more it says 429 at once.
     """
 
     latency: float = 0.0
     faults: dict[str, Fault] = field(default_factory=dict)
     key: str | None = None
     resolved: str = "stub-1.0"
+    limit: float | None = None
     requests: list[Received] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._seen: Counter[tuple[str, str]] = Counter()
-        self._drawn = self._port = 0
+        self._drawn = self._port = self.refused = 0
+        self._free, self._counted = self.limit or 0.0, 0.0
 
     @property
     def url(self) -> str:
@@ -131,11 +134,26 @@ class StubServer:
         sent = request.headers.get("x-api-key", request.headers.get("api-key", sent))
         if self.key is not None and sent != self.key:
             return _error(401, f"Incorrect API key provided: {sent}.")
+        if self._full():
+            self.refused += 1
+            return _error(429, "Rate limit reached")
         fault = self._due(text)
         if fault is not None and (response := await self._misbehave(fault, request)) is not None:
             return response
         await asyncio.sleep(self.latency)
         return web.json_response(self._answer(request.path, body, text, fault))
+
+    def _full(self) -> bool:
+        """Whether the calls of this second are used up; one that is left is used."""
+        if self.limit is None:
+            return False
+        now = asyncio.get_running_loop().time()
+        self._free = min(self.limit, self._free + (now - self._counted) * self.limit)
+        self._counted = now
+        if self._free < 1:
+            return True
+        self._free -= 1
+        return False
 
     def _due(self, text: str) -> Fault | None:
         for marker, fault in self.faults.items():
@@ -332,8 +350,8 @@ def _error(status: int, message: str, headers: dict[str, str] | None = None) -> 
     return web.json_response(body, status=status, headers=headers)
 
 
-async def _serve(latency: float) -> None:
-    server = StubServer(latency=latency)
+async def _serve(latency: float, limit: float | None) -> None:
+    server = StubServer(latency=latency, limit=limit)
     await server.start()
     print(server.url.rpartition(":")[2], flush=True)
     while True:
@@ -344,4 +362,5 @@ async def _serve(latency: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Serve until killed; the port is printed on the first line.")
     parser.add_argument("--latency", type=float, default=0.1)
-    asyncio.run(_serve(parser.parse_args().latency))
+    parser.add_argument("--limit", type=float, default=None)
+    asyncio.run(_serve(**vars(parser.parse_args())))

@@ -120,7 +120,7 @@ WHY_NOT = {
     ],
     "serves pages until it is stopped; tests/test_cli.py": ["undogmatic ui"],
     "tests/test_cli.py": ["python -m undogmatic.run --help"],
-    "tests/test_site.py, tests/cli/test_init.py": [
+    "tests/test_tasks.py, tests/cli/test_init.py": [
         "undogmatic init",
         "undogmatic run experiment=polite",
         "undogmatic run experiment=polite model=fake model.kind=length",

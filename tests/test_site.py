@@ -3,14 +3,12 @@
 import importlib.util
 import json
 import re
-import shlex
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import yaml
 
-from tests.conftest import typed
 from undogmatic.safety.paths import conf_folder
 
 DOCS = conf_folder().parent / "docs"
@@ -53,22 +51,3 @@ def test_the_pages_of_the_site_exist() -> None:
     assert missing == []
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if not path.name.endswith(".pt.md")}
     assert pages - set(named) == set(), "in no place of the site"
-
-
-@pytest.mark.local_model
-def test_the_tutorial_runs_in_an_empty_folder(tmp_path: Path) -> None:
-    page = (DOCS / "tutorial.md").read_text(encoding="utf-8")
-    commands = "".join(re.findall(r"^```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)).splitlines()
-    said = []
-    for line in commands:
-        program, *words = shlex.split(line)
-        assert program == "undogmatic"
-        if words[0] == "run":
-            words.append("tracking=none")
-        done = typed("undogmatic.cli", *words, folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-        said.append(done.stdout)
-    assert "0.356" in said[0] or "0.36" in said[0]
-    assert "16 texts" in said[2]
-    assert "16 were judged" in said[2] and re.search(r"(?m)^(✓ Yes|◐ Not yet|✗ No|\? Undecided)\. ", said[2])
-    assert len(list((tmp_path / "outputs").glob("*/*/report.html"))) == 2

@@ -1,6 +1,7 @@
 """Every command and setting that a message, a report or a verdict suggests is accepted when it is typed."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ NO_SETTING = {"model=gpt-5 prompt=@prompt.txt", "hydra/launcher=submitit_local"}
 def sentences(file: Path) -> Iterator[str]:
     """The sentences that a file can say, without docstrings."""
     if file.suffix == ".yaml":
-        waiting: list[Any] = [yaml.safe_load(file.read_text(encoding="utf-8"))]
+        waiting: list[Any] = [yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)]
         while waiting:
             node = waiting.pop()
             waiting += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
@@ -47,6 +48,7 @@ def sentences(file: Path) -> Iterator[str]:
             yield node.value
 
 
+@functools.cache
 def suggested() -> tuple[dict[str, str], dict[str, str]]:
     """The settings and the commands, each with the file that suggests it."""
     settings: dict[str, str] = {}
@@ -67,13 +69,6 @@ def suggested() -> tuple[dict[str, str], dict[str, str]]:
     return settings, {command: name for command, name in commands.items() if command not in NO_COMMAND}
 
 
-SETTINGS_SAID, COMMANDS_SAID = suggested()
-
-
-def test_they_are_found() -> None:
-    assert len(SETTINGS_SAID) > 100 and len(COMMANDS_SAID) > 20
-
-
 def listed(words: Sequence[str]) -> bool:
     """Whether this is one word that sets a key of an option of its group, which is known without composing."""
     group, _, key = words[0].partition("=")[0].lstrip("+").partition(".")
@@ -81,8 +76,9 @@ def listed(words: Sequence[str]) -> bool:
 
 
 def test_every_setting_that_is_suggested_composes() -> None:
-    refused = {}
-    for setting, name in SETTINGS_SAID.items():
+    refused, said = {}, suggested()[0]
+    assert len(said) > 100
+    for setting, name in said.items():
         if setting in NO_SETTING:
             continue
         try:
@@ -95,14 +91,14 @@ def test_every_setting_that_is_suggested_composes() -> None:
     assert not refused, "\n".join(f"{setting}  # {said}" for setting, said in refused.items())
 
 
-@pytest.mark.parametrize("command", COMMANDS_SAID)
-def test_every_command_that_is_suggested_has_its_door(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    _, door, *words = command.replace(FILLED, "RUN").replace('"text"', "text").split()
-    if door == "run":  # whose words Hydra reads
-        return
-    try:
-        _parser().parse_args([door, *words])
-    except SystemExit as ended:
-        printed = "".join(capsys.readouterr())
-        left_open = any(map(printed.count, ("arguments are required", " argument", "invalid choice: 'RUN'")))
-        assert ended.code == 0 or left_open, f"{COMMANDS_SAID[command]}: {printed}"
+def test_every_command_that_is_suggested_has_its_door(capsys: pytest.CaptureFixture[str]) -> None:
+    said, parser = suggested()[1], _parser()
+    assert len(said) > 20
+    for command, file in said.items():
+        _, door, *words = command.replace(FILLED, "RUN").replace('"text"', "text").split()
+        try:
+            _ = door == "run" or parser.parse_args([door, *words])  # the words of `run` are read by Hydra
+        except SystemExit as ended:
+            printed = "".join(capsys.readouterr())
+            left_open = any(map(printed.count, ("arguments are required", " argument", "invalid choice: 'RUN'")))
+            assert ended.code == 0 or left_open, f"{file}: {printed}"

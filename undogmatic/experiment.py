@@ -75,17 +75,8 @@ def run_experiment(
         from undogmatic.report import terminal
 
         terminal.show_assumed(experiment.assumed, TEXTS, experiment.chosen.report.language)
-    opened = (
-        folder,
-        experiment.identity,
-        experiment.digest,
-        experiment.name,
-        config,
-        experiment.locked,
-        experiment.redact,
-    )
-    unread, told = experiment.chosen.unread(experiment.parts.groups), speaking(experiment.chosen.report.language)
-    with held(folder), told, Manifest.open(*opened, unread) as manifest:
+    opened = (folder, experiment.identity, experiment.digest, experiment.name, experiment.locked, experiment.redact)
+    with held(folder), speaking(experiment.chosen.report.language), Manifest.open(*opened) as manifest:
         if experiment.plan is not None:  # noted before anything is asked
             plan = experiment.plan.model_dump(mode="json")
             experiment.tracker.lock(folder, experiment.name, plan, str(experiment.locked))
@@ -319,7 +310,8 @@ def _finished(
         }
         told = next((dict(finding.values) for finding in assumed if finding.key == "labels.assumed"), told)
         assumed.append(Finding("labels.reversed", told))
-    texts = [TEXTS, *texts_beside(dataset), *texts_beside(experiment.analysis), *(x for r in results for x in r.texts)]
+    texts = [TEXTS, *(x for part in (dataset, experiment.engine, experiment.analysis) for x in texts_beside(part))]
+    texts += [x for r in results for x in r.texts]
     models = [source.model for step in parts.judges for source in step.judge.readouts()]
     models += [model for step in parts.steps for model in step.models]
     steps = (
@@ -348,7 +340,7 @@ def _finished(
         elsewhere=not parts.asks,
         unread=experiment.chosen.unread(parts.groups),
         repeatability=repeatability,
-        assumed=assumed,
+        assumed=[*assumed, *experiment.engine.findings],
         label_scale=experiment.label_scale,
         programs=() if searched is None else (searched.before.whole(), searched.after.whole()),
         texts=list(dict.fromkeys(texts)),

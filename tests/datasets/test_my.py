@@ -216,7 +216,9 @@ def test_one_command_judges_a_sheet_and_says_first_what_it_assumed(tmp_path: Pat
     run(tmp_path / "out", "report.language=pt", "analysis=none")
     first, second, third, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith("a.csv não está em UTF-8") and "label = `nota`" in second and "[1,10]" in third
-    assert "Colunas reconhecidas: text = `texto`" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "Colunas reconhecidas pelo nome: text = `texto`" in (tmp_path / "out" / "report.md").read_text(
+        encoding="utf-8"
+    )
     known = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))
     assert known["label_scale"] == {"ends": [1.0, 10.0], "words": [], "assumed": True}
 

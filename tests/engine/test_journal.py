@@ -66,7 +66,11 @@ def test_the_cache_holds_json_texts_alone(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("concurrency", 0), ("retries", -1), ("timeout", 0.0), ("max_calls", -1), ("stop_after", 0)]
+    ("key", "value"),
+    [
+        *(("concurrency", 0), ("retries", -1), ("timeout", 0.0), ("max_calls", -1), ("stop_after", 0)),
+        *(("calls_per_minute", 0), ("tokens_per_minute", -1)),
+    ],
 )
 def test_senseless_settings_are_named(key: str, value: float) -> None:
     with pytest.raises(ConfigError, match=f"engine.{key}"):

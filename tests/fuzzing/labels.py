@@ -46,7 +46,7 @@ def enter(case: Case) -> None:
     with one_message(["--scale"]):
         ends = None if scale is None else labels.parse_scale(scale)
         with one_message([path], lines=20):
-            source, rows = labels.read_sheet(str(path))
+            source, rows, _ = labels.read_sheet(str(path))
             options = {"scale": ends, "labeller": labeller, "revise": False}
             checked = labels.check(str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], **options)
     if checked is None:

@@ -5,6 +5,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -97,15 +98,21 @@ class TestImport:
     @pytest.mark.parametrize(
         ("name", "content", "said"),
         [
-            ("a.csv", "item_id,score\ni0,5\n", r"a\.csv:1: no column `label`; columns: item_id, score"),
-            ("a.csv", "item_id,label,label\ni0,5,6\n", "more than one column `label`"),
+            (
+                "a.csv",
+                "item_id,x\ni0,5\n",
+                r"a\.csv: no column `label`, .*columns: item_id, x\. Name it: --label COLUMN",
+            ),
+            ("a.csv", "item_id,label,label\ni0,5,6\n", "two columns are called 'label'"),
             ("a.csv", "item_id,label\ni0,5,6\n", r"a\.csv:2: more cells"),
             ("a.csv", 'item_id,label\ni0,50\n"i1,5', r"a\.csv:\d: not CSV"),
-            ("a.csv", "", "no column `item_id`; columns: none"),
-            ("a.jsonl", '{"item_id": "i0"}\n', r"a\.jsonl:1: the field `label` is missing"),
+            ("a.csv", "", r"a\.csv is empty"),
+            ("a.jsonl", '{"item_id": "i0"}\n', r"a\.jsonl: no column `label`"),
             ("a.jsonl", '{"item_id": "i0", "label": true}\n', r"a\.jsonl:1: `label` is True"),
             ("a.jsonl", "{", r"a\.jsonl:1: not JSON"),
-            ("a.xlsx", "x", r"known formats: \.csv, \.jsonl"),
+            ("a.xlsx", "x", r"a\.xlsx is no \.xlsx file"),
+            ("a.csv", "texto,nota,pontos\ni0,5,a\n", r"no column `item_id`.*--item-id COLUMN"),
+            ("a.csv", "id,nota,score\ni0,5,6\n", "Type --label nota or --label score"),
             ("a.csv", "item_id,label,comment\ni0,50,\x81\n", "neither UTF-8 nor Windows-1252"),
         ],
     )
@@ -113,6 +120,15 @@ class TestImport:
         Path(name).write_text(content, encoding="latin-1")
         with pytest.raises((ConfigError, DataError), match=said):
             import_labels(run, name)
+
+    def test_a_table_as_people_have_it_is_recognised_and_said(self, run: str) -> None:
+        Path("a.csv").write_bytes("texto;id;rótulo;anotador\num;i0;72,5;Ana\n".encode("cp1252"))
+        said = import_labels(run, "a.csv")
+        assert "read as Windows-1252" in said and "item_id = `id`, labeller = `anotador`, label = `rótulo`" in said
+        pd.DataFrame({"item": ["i1"], "a": [3], "b": [40]}).to_excel("b.xlsx", index=False)
+        import_labels(run, "b.xlsx", columns={"label": "b"})
+        kept = [(one.item_id, one.label, one.labeller) for one in labels.read(Path(run))]
+        assert kept == [("i0", 72.5, "Ana"), ("i1", 40, "anonymous")]
 
     @pytest.mark.parametrize("scale", ["ten", "10-0", "5-5", ""])
     def test_a_scale_that_is_none_is_refused(self, run: str, scale: str) -> None:

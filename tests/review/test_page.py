@@ -161,7 +161,8 @@ def test_a_rubric_brings_scale_and_question() -> None:
 def test_items_are_read_once_and_what_is_doubtful_is_asked(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("id,question,response,judge\na,Why?,Because.,pass\na,Why?,Because.,fail\nb,How?,So.,pass\n")
-    entries = read_entries(str(file), None, (), ["judge"])
+    entries, said = read_entries(str(file), None, (), ["judge"])
+    assert [finding.key for finding in said] == ["items.columns"]
     assert [entry.id for entry in entries] == ["a", "b"]
     assert list(entries[0].texts) == ["question", "response"] and entries[0].said == {"judge": "pass"}
     with pytest.raises(ConfigError, match=r"--text is 'x'.*Columns: id, question"):
@@ -170,7 +171,7 @@ def test_items_are_read_once_and_what_is_doubtful_is_asked(tmp_path: Path) -> No
     with pytest.raises(DataError, match=r"t.csv:3.*a second time with other texts"):
         read_entries(str(file), None, (), [])
     file.write_text("x,y\n1,2\n")
-    with pytest.raises(ConfigError, match=r"which column of .* has the texts.*--text COLUMN"):
+    with pytest.raises(ConfigError, match=r"no column `text`, and none that seems to be it.*--text COLUMN"):
         read_entries(str(file), None, (), [])
 
 

@@ -74,7 +74,7 @@ def test_it_follows_or_it_does_not(prompts: int) -> None:
 
 def test_looks_come_every_so_many_steps_until_they_are_used_up() -> None:
     alarm = Alarm(followed, looks=3, every=4, sample=100)
-    assert "Nobody has looked" in str(alarm)
+    assert "has not looked yet" in str(alarm)
     course(alarm, 40)
     assert (alarm.begun, [look.step for look in alarm.history]) == (2, [6, 10, 14])
     by_trainer = Alarm(followed, every=50)
@@ -106,7 +106,7 @@ def test_columns_reach_the_second_judge_and_watching_changes_no_reward() -> None
 def test_a_second_judge_that_fails_is_no_sign_of_anything(second: Any) -> None:
     alarm = Alarm(second)
     course(alarm, 30)
-    assert not alarm.fired and "Nobody has looked" in str(alarm)
+    assert not alarm.fired and "has not looked yet" in str(alarm)
     broken = [False]
     later = Alarm(lambda completions, **_: [None if broken[0] else 0.5] * len(completions), every=5)
     course(later, 3)

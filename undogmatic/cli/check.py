@@ -79,10 +79,12 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how files are read."""
+def add_reading(parser: argparse.ArgumentParser, but: Sequence[str] = ()) -> None:
+    """Add the options that say how files are read, `but` for some that mean something else there."""
     reading = parser.add_argument_group("how the files are read (recognised where not given)")
     for name, what in READING.items():
+        if name in but:
+            continue
         several: dict[str, Any] = {"action": "append"} if name in ("judge", "human", "text", "system") else {}
         reading.add_argument(
             f"--{name.replace('_', '-')}", metavar="COLUMN" if "column" in what else "X", help=what, **several

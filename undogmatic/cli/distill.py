@@ -4,8 +4,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from undogmatic.cli.check import READING, add_reading
 from undogmatic.cli.doors import words
 from undogmatic.errors import ConfigError
+
+OWN = ("judge", "criterion")
+"""Options that name what a student learns, in runs and tables alike."""
 
 
 def add(commands: Any) -> None:
@@ -18,14 +22,19 @@ def add(commands: Any) -> None:
     distill.add_argument("--criterion", default="overall", help="on which criterion (default: overall)")
     own = "a folder of config groups of your own"
     distill.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=own)
+    add_reading(distill, OWN)
     distill.set_defaults(run=_distill)
 
 
 def _distill(typed: argparse.Namespace) -> None:
+    from undogmatic.cli.checked import made
+    from undogmatic.datasets.table import TableOptions
     from undogmatic.fit.distill import distil
 
     sources = [word for word in typed.overrides if "=" not in word or Path(word).exists()]
     typed.overrides = [word for word in typed.overrides if word not in sources]
     if not sources:
         raise ConfigError("RUN is missing: name the folder of a run, or a table of verdicts with their texts.")
-    distil(sources, Path(typed.out), words(typed), typed.judge, typed.criterion)
+    given = {name: value for name in READING if name not in OWN and (value := vars(typed)[name]) is not None}
+    reading = made(TableOptions, given)
+    distil(sources, Path(typed.out), words(typed), typed.judge, typed.criterion, reading)

@@ -11,6 +11,9 @@ from typing import Any
 from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import visible
 
+_COLUMNS = {"item_id": "the items' ids", "label": "the labels"}
+"""Of a filled table, the columns that may be named, and what they hold."""
+
 
 def add_words(parser: argparse.ArgumentParser, example: str) -> None:
     """Add KEY=VALUE and --config-dir."""
@@ -74,13 +77,16 @@ def add(commands: Any) -> None:
         usage="%(prog)s [-h] RUN (LABELS | --from-mlflow) [--scale SCALE] [--labeller LABELLER] [--revise]",
     )
     take.add_argument("run_folder", metavar="RUN", help="the run's folder")
-    file = take.add_argument("labels", metavar="LABELS", help="the filled CSV or JSON Lines file")
+    file = take.add_argument("labels", metavar="LABELS", help="the filled table (CSV, XLSX, ODS, JSON Lines, Parquet)")
     file.required = False  # not nargs="?", which takes nothing where LABELS stands behind an option
     instead = "take `human_label` from the run's traces instead of a file"
     take.add_argument("--from-mlflow", action="store_true", help=instead)
     take.add_argument("--scale", help="the scale of the labels if it is not the rubric's, e.g. 0-10: maps them")
     take.add_argument("--labeller", help="whose labels they are where nothing else says so")
     take.add_argument("--revise", action="store_true", help="replace the same labeller's earlier labels")
+    for name, what in _COLUMNS.items():
+        take.add_argument(f"--{name.replace('_', '-')}", metavar="COLUMN", help=f"the column of {what}")
+    take.add_argument("--sheet", metavar="NAME", help="of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)")
     take.set_defaults(run=_import)
 
     ui = commands.add_parser("ui", help="start the MLflow UI on the runs of this folder")
@@ -113,8 +119,9 @@ def _import(typed: argparse.Namespace) -> None:
         what = f"LABELS is {typed.labels!r} and --from-mlflow is given" if typed.from_mlflow else "no labels are named"
         way = "give one of them: a filled file, or --from-mlflow for what is on the run's traces"
         raise ConfigError(f"{what}; {way}.")
-    options = {name: vars(typed)[name] for name in ("scale", "labeller", "revise")}
-    print(visible(import_labels(typed.run_folder, typed.labels, **options)))
+    options = {name: vars(typed)[name] for name in ("scale", "labeller", "revise", "sheet")}
+    columns = {name: value for name in _COLUMNS if (value := getattr(typed, name)) is not None}
+    print(visible(import_labels(typed.run_folder, typed.labels, **options, columns=columns)))
 
 
 def serve(uri: str | None, port: int, host: str) -> None:

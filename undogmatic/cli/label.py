@@ -48,6 +48,9 @@ def add(commands: Any) -> None:
 
 
 def _label(typed: argparse.Namespace) -> None:
+    from undogmatic.datasets.labels import TEXTS
+    from undogmatic.report.terminal import put
+    from undogmatic.report.words import Words
     from undogmatic.review.page import Server, Sheet, read_entries, read_rubric, scale_of
 
     if (Path(typed.file) / "run.json").is_file():
@@ -56,7 +59,9 @@ def _label(typed: argparse.Namespace) -> None:
     if typed.scale is not None and typed.rubric is not None:
         raise ConfigError("--scale and --rubric are both given, and a rubric has a scale. Leave one out.")
     scale, questions = read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
-    entries = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
+    entries, read = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
+    words = Words(typed.language, [TEXTS])
+    put([words.say(finding) for finding in read])
     if typed.random is not None:
         import numpy as np
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from undogmatic.datasets.cells import LEXICON, Cells, alternatives, fold, read_cells, unread
+from undogmatic.datasets.cells import FORMULA, LEXICON, Cells, alternatives, fold, number_of, read_cells, unread
 from undogmatic.datasets.orders import order_words
 from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES, TableOptions
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
+from undogmatic.safety.outside import brief
 
 NAMES: Mapping[str, Sequence[str]] = {role: alternatives(names) for role, names in LEXICON["columns"].items()}
 SETTINGS = {name: name.replace(" ", "_") for name in NAMES["settings"]}
@@ -30,6 +31,8 @@ _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "se
 _SINGLE = ("item", "criterion", "repeat", "order", "confidence", "rater", "group")
 LONGEST_ID = 3
 """Words that an id may have; what has more is a text."""
+LONGEST_NAME = 25
+"""Words that the name of a column may have; what has more is a text."""
 _SAMPLE = 2000
 
 
@@ -94,6 +97,7 @@ class Search:
 
     def columns(self) -> Columns:
         found, options = self.found, self.options
+        self.check_header()
         found.labels = tuple(self._named(name, "--human") for name in options.human)
         found.only = self._names_of_judges()
         judged = tuple(self._named(name, "--judge") for name in options.judge if name not in found.only)
@@ -128,6 +132,30 @@ class Search:
         self._leave_others()
         self._note()
         return found
+
+    def check_header(self) -> None:
+        """Raise ConfigError where the first line does not name the columns."""
+        longest = max(self.names, key=lambda name: len(self.names[name]), default="")
+        most = LONGEST_ID if any(number_of(name) is not None for name in self.names) else LONGEST_NAME
+        if len(self.names.get(longest, ())) > most:
+            what = f"the first line seems to be a row ({brief(longest, 60)}), and it must name the columns"
+            raise ConfigError(f"{what}. Put a line such as text,label above it.")
+
+    def check_formulas(self, names: Iterable[str], way: str) -> None:
+        """Raise ConfigError where one of these columns holds formulas alone; `way` is another way than to save it."""
+        for name in names:
+            if not (cells := self._cells(name)).said and FORMULA in cells.reasons:
+                what = f"`{name}` holds formulas without the values that they came to (e.g. {cells.examples(1)[0]})"
+                raise ConfigError(f"{what}. Open the file in a spreadsheet program and save it, or {way}.")
+
+    def silent(self) -> list[Finding]:
+        """Name the columns that say nothing: those that are empty, and those that hold formulas alone."""
+        unsaid = [name for name in self.names if len(self.cells) and not self._cells(name).said]
+        told = {False: list[str](), True: list[str]()}
+        for name in unsaid:
+            told[FORMULA in self._cells(name).reasons].append(f"`{name}`")
+        keys = {False: "items.empty_columns", True: "items.formulas"}
+        return [Finding(keys[of], {"columns": names[:8], "n": len(names)}) for of, names in told.items() if names]
 
     # Single roles
 
@@ -269,6 +297,9 @@ class Search:
             for name in self._free():
                 if self.joined[name] == wanted and (self._is_names(name) or "id" in self.names[name]):
                     others = [n for n in self._free() if n != name and side_of(n) != -1 and self._is_value(n)]
+                    own = self._cells(name).distinct_words().keys()
+                    if any(own == self._cells(other).distinct_words().keys() for other in others):
+                        continue  # what stands there are verdicts, too, and no names
                     if found.verdicts or others:
                         found.judges = name
                         self.taken.add(name)
@@ -283,6 +314,7 @@ class Search:
                 sides[side].append(name)
         judges, neutral, people = sides[1], sides[0], sides[-1]
         typed_judges, typed_people = bool(found.verdicts), bool(found.labels)
+        self._check_mute(typed_judges or found.judges is not None or bool(judges), typed_judges, typed_people)
         if not typed_people and people:
             found.labels = self._several(people, "--human", "the labels of people", judge=False)
         if not typed_judges:
@@ -304,6 +336,19 @@ class Search:
             if len(neutral) > 1:
                 self._ask(neutral, "--human", "the labels of people")
             found.labels = (neutral[0],)
+
+    def _check_mute(self, judged: bool, typed_judges: bool, typed_people: bool) -> None:
+        """Raise ConfigError where a column that is called one of verdicts or labels holds formulas alone, and where no
+        verdicts were found (`judged`) and the judge's column is empty: another must not silently take its place."""
+        free = [name for name in self._free() if name not in self.facts and not self._cells(name).said]
+        neutral = -1 if judged else 1  # whose a column is whose name does not tell
+        for option, own, typed in (("--judge", 1, typed_judges), ("--human", -1, typed_people)):
+            sides = [name for name in free if not typed and (side_of(name) or neutral) == own]
+            self.check_formulas(sides, f"name another column: {option} COLUMN")
+        values = [] if judged else self._values()
+        if values and (empty := [name for name in free if side_of(name) == 1]):
+            others = " or ".join(f"--judge {quoted(name)}" for name in values[:4])
+            raise ConfigError(f"`{empty[0]}` is empty in every row. If the verdicts are in another column: {others}.")
 
     def _check_model(self) -> None:
         """Ask whether the models of a column are judges or makers, where neither its name nor what it holds tells."""
@@ -354,6 +399,14 @@ class Search:
         roles |= {role: (name,) for role in _SINGLE if (name := getattr(found, role)) is not None and role != "rater"}
         typed = [f"`--{r} {quoted(n)}`" for r, names in roles.items() if not getattr(options, r) for n in names]
         found.notes += [Finding("table.read_roles", {"roles": typed})] if typed else []
+        rest = [n for n in self._free() if self.joined[n] in NAMES["text"] and self._is_prose(n)]
+        if rest and len(found.texts) == 1 and not (options.text or found.pairwise or found.judges):
+            values = {"text": f"`{found.texts[0]}`", "others": [f"`{name}`" for name in rest[:4]], "n": len(rest)}
+            found.notes.append(Finding("table.read_text", values | {"option": f"--text {quoted(rest[0])}"}))
+        if not found.texts and (prose := [name for name in self._free() if self._is_prose(name)]):
+            values = {"columns": [f"`{name}`" for name in prose[:4]], "n": len(prose)}
+            found.notes.append(Finding("table.no_text", values | {"option": f"--text {quoted(prose[0])}"}))
+        found.notes += self.silent()
         found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used())
 
     def _values(self) -> list[str]:

@@ -91,11 +91,7 @@ def _family(raw: pd.Series) -> str | None:
 
 
 def compare(
-    verdicts: pd.DataFrame,
-    labels: pd.DataFrame,
-    scales: Scales,
-    joined: bool,
-    problems: list[Finding],
+    verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales, joined: bool, problems: list[Finding]
 ) -> None:
     """Note what is wrong with labels and verdicts together; `joined` if they are from different files."""
     judged, labelled = set(verdicts["item"]), set(labels["item"])

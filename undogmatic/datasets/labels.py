@@ -74,7 +74,7 @@ def read_labels(items: Iterable[Item], rubric: Rubric) -> Labelled:
             by_criterion.setdefault(criterion, _Said()).note(item, criterion)
     for criterion, said in by_criterion.items():
         if said.items >= FEWEST_LABELS and not said.declared:
-            check_scale(said.file, said.numbers, rubric, criterion, "labels", f"{OPTION}{{ends}}")
+            check_scale(said.file, said.numbers, rubric, criterion, "labels", f"{OPTION}[{{}},{{}}]")
     declared = next((item.label_scale for item in given if item.labels.get(OVERALL) and item.label_scale), None)
     own = assumed or declared
     return Labelled(scaled, None if own is None or own.ends == ends.ends else own, tuple(notes))
@@ -200,13 +200,13 @@ def seem_rescaled(values: Sequence[float], rubric: Rubric, what: str = "labels")
 
 def check_scale(place: str, values: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str) -> None:
     """Raise DataError where all numbers of a criterion seem to be on another scale, with the `option` that says so or
-    that they are meant as they are, and takes {ends}."""
+    that they are meant as they are: it takes the ends as {} and {}."""
     if (odd := seem_rescaled(values, rubric, what if criterion == OVERALL else f"{what} of {criterion}")) is None:
         return
     low, tenth = rubric.minimum, (rubric.maximum - rubric.minimum) / 10
     start = low + tenth / 10 if min(values) >= low + tenth / 10 else low
     # The usual scales of raters end at 1, 5, 7 and 10; which one it is, only who made the file knows.
     end = next(low + tenth * step / 10 for step in (1, 5, 7, 10) if max(values) <= low + tenth * step / 10)
-    other, same = (option.replace("{ends}", f"[{a:g},{b:g}]") for a, b in ((start, end), (low, rubric.maximum)))
+    other, same = (option.format(f"{a:g}", f"{b:g}") for a, b in ((start, end), (low, rubric.maximum)))
     way = f"If they are on another scale, give its ends, e.g. {other}: they are mapped linearly"
     raise DataError(f"{place}: {odd} {way}. If they are meant as they are: {same}.")

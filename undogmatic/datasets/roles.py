@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from undogmatic.datasets.cells import FORMULA, fold, number_of
-from undogmatic.datasets.columns import LONGEST_ID, NAMES, Search, side_of, tokens
+from undogmatic.datasets.cells import fold
+from undogmatic.datasets.columns import NAMES, Search, quoted, side_of, tokens
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
@@ -23,8 +23,6 @@ FIELDS = ("id", "label", "rater", "group", "condition", "pair", "parent", "maker
 """What a column may be, besides what is judged."""
 _SOUGHT = {"rater": "rater", "id": "item", "group": "group", "condition": "condition", "pair": "pair"}
 """Fields that are recognised, and the names under which the lexicon has them."""
-LONGEST_NAME = 25
-"""Words that the name of a column may have; what has more is a text."""
 Typed = Mapping[str, Sequence[str] | None]
 
 
@@ -41,7 +39,30 @@ def find_roles(
 ) -> Roles:
     """Give each field and input its columns; `typed` are those that the user names (none: there is none), `nested` says
     that the rows name their inputs themselves. Raises ConfigError naming the candidates where it is doubtful."""
-    return _ItemSearch(cells, file).roles(inputs, optional, typed, nested)
+    try:
+        return _ItemSearch(cells).roles(inputs, optional, typed, nested)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
+
+
+def find_texts(cells: pd.DataFrame, file: str, text: Sequence[str], item: str | None, every: bool = False) -> Roles:
+    """Find the columns of the texts and of their ids for a command whose options --text and --item name them; where
+    --text is not typed, `every` column that is known to hold texts, or the only one. Raises ConfigError."""
+    search = _ItemSearch(cells, "--{} {}")
+    try:
+        return search.texts(text, item, every)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
+
+
+def find_labels(cells: pd.DataFrame, file: str, typed: Mapping[str, str]) -> Roles:
+    """Find the columns of a filled table of labels: `item_id`, `label` and, where there is one, `labeller`, by these
+    names, as `typed` in options of these names (--item-id COLUMN), or as they are recognised. Raises ConfigError."""
+    search = _ItemSearch(cells, "--{} {}")
+    try:
+        return search.filled(typed)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
 
 
 def typed_as(name: str) -> str:
@@ -50,13 +71,16 @@ def typed_as(name: str) -> str:
 
 
 class _ItemSearch(Search):
-    def __init__(self, cells: pd.DataFrame, file: str) -> None:
+    def __init__(self, cells: pd.DataFrame, option: str = "dataset.columns.{}={}") -> None:
         super().__init__(cells, TableOptions(), ())
-        self.file, self.known = file, dict[str, tuple[str, ...]]()
+        self.option, self.known = option, dict[str, tuple[str, ...]]()
+        self.only: dict[str, str] = {}  # by role the column that was taken because it is the only one with sentences
+        self.left: list[Finding] = []
 
     def roles(self, inputs: Sequence[str], optional: Sequence[str], typed: Typed, nested: bool) -> Roles:
         fields = [*inputs, *(name for name in optional if name not in inputs), *FIELDS]
         self._check(typed, fields)
+        self.check_header()
         for role, names in typed.items():
             if names is not None and (found := self._typed(role, names)) is not None:
                 self._take(role, found)
@@ -74,28 +98,70 @@ class _ItemSearch(Search):
             self._take("label", self._labels())
         return Roles(self.known, self._notes([role for role in self.known if role not in before and self.known[role]]))
 
+    def texts(self, text: Sequence[str], item: str | None, every: bool) -> Roles:
+        """The columns of texts and ids."""
+        self.check_header()
+        typed = {"text": [name for each in text for name in self._typed("text", [each]) or ()]}
+        typed |= {"item": [*(self._typed("item", [item]) or ())]} if item else {}
+        for role, names in typed.items():
+            self._take(role, tuple(names))
+        if not item:
+            found = self._first("item", lambda name: self._cells(name).said > 0 and not self._is_prose(name))
+            self._take("item", (found,) if found else ())
+        if every and not text:
+            known = {self.joined[name]: name for name in reversed(self._free())}
+            named = [known[name] for role in ("context", "text") for name in NAMES[role] if name in known]
+            sides = [name for name in self._free() if self.names[name][-1:] in (("1",), ("2",), ("a",), ("b",))]
+            sides = [name for name in sides if name not in named and self._is_prose(name)]
+            self._take("text", (*(name for name in named if self._cells(name).said), *sides))
+        if not self.known["text"]:
+            self._take("text", (self._input("text", ("text",), True) or "",))
+        return Roles(self.known, self._notes([r for r, names in self.known.items() if names and not typed.get(r)]))
+
+    def filled(self, typed: Mapping[str, str]) -> Roles:
+        """The columns of ids, labels and labellers."""
+        self.check_header()
+        for role, known in (("item_id", "item"), ("labeller", "rater")):
+            self._take(role, self._typed(role, [typed[role]]) or () if role in typed else self._called(role, known))
+        named = self._typed("label", [typed["label"]]) if "label" in typed else self._called("label", None)
+        self._take("label", named or self._labels())
+        if len(several := self.known["label"]) > 1:
+            self._doubt("label", "which column holds the labels", several)
+        if lacking := [role for role in ("item_id", "label") if not self.known[role] and len(self.cells)]:
+            listed = ", ".join(self.names) or "none"
+            what = f"no column `{lacking[0]}`, and none that seems to be it; columns: {listed}"
+            raise ConfigError(f"{what}. Name it: {self._way(lacking[0], 'COLUMN')}.")
+        found = [role for role, names in self.known.items() if names and names != (role,) and role not in typed]
+        return Roles(self.known, self._notes(found))
+
+    def _called(self, role: str, known: str | None) -> tuple[str, ...]:
+        """The column that is called as the role is, or as the lexicon knows it."""
+        found = role if role in self.names else self._first(known, lambda name: True) if known else None
+        return () if found is None else (found,)
+
+    def _way(self, role: str, name: str) -> str:
+        """How the user names a column for a role."""
+        option = self.option.startswith("--")
+        return (
+            self.option.format(role.replace("_", "-"), quoted(name))
+            if option
+            else self.option.format(role, typed_as(name))
+        )
+
     def _check(self, typed: Typed, fields: Sequence[str]) -> None:
         """Raise ConfigError for a key of `dataset.columns` that is none, and where the first line names no columns."""
         if unknown := [name for name, given in typed.items() if given and name not in fields]:
             raise ConfigError(f"`dataset.columns` names {brief(unknown[0])}. It may name: {', '.join(fields)}.")
-        longest = max(self.names, key=lambda name: len(self.names[name]), default="")
-        most = LONGEST_ID if any(number_of(name) is not None for name in self.names) else LONGEST_NAME
-        if len(self.names.get(longest, ())) > most:
-            what = f"the first line seems to be a row ({brief(longest, 60)}), and it must name the columns"
-            raise ConfigError(f"{self.file}: {what}. Put a line such as text,label above it.")
 
     def _notes(self, recognised: Sequence[str]) -> list[Finding]:
         notes = []
         if recognised:
             shown = [f"{role} = {', '.join(f'`{name}`' for name in self.known[role])}" for role in recognised]
             one = "label" if "label" in recognised else recognised[0]
-            option = f"dataset.columns.{one}={typed_as(self.known[one][0])}"
-            notes.append(Finding("items.columns", {"roles": shown, "option": option}))
-        unsaid = [name for name in self.names if len(self.cells) and not self._cells(name).said]
-        for key, formulas in (("items.empty_columns", False), ("items.formulas", True)):
-            if columns := [f"`{name}`" for name in unsaid if (FORMULA in self._cells(name).reasons) == formulas]:
-                notes.append(Finding(key, {"columns": columns[:8], "n": len(columns)}))
-        return notes
+            notes.append(Finding("items.columns", {"roles": shown, "option": self._way(one, self.known[one][0])}))
+        for role, name in self.only.items():
+            notes.append(Finding("items.only", {"role": role, "column": name, "option": self._way(role, name)}))
+        return notes + self.left + self.silent()
 
     def _take(self, role: str, names: tuple[str, ...]) -> None:
         self.known[role] = names
@@ -107,9 +173,10 @@ class _ItemSearch(Search):
         if len(names) == 1 and not found:
             close = difflib.get_close_matches(names[0], self.names, 1)
             hint = f" Did you mean {typed_as(close[0])}?" if close else ""
+            option = self.option.format(role, "").rstrip("= ")
+            option = option if option.startswith("--") else f"`{option}`"
             there = f"Columns: {', '.join(self.names)}"
-            what = f"`dataset.columns.{role}` is {brief(names[0])}, which is no column.{hint}"
-            raise ConfigError(f"{self.file}: {what} {there}.")
+            raise ConfigError(f"{option} is {brief(names[0])}, which is no column.{hint} {there}.")
         return tuple(found) if found or not names else None
 
     def _meant(self, name: str) -> str | None:
@@ -126,19 +193,18 @@ class _ItemSearch(Search):
         if len(named) == 1 or not required:
             return named[0] if len(named) == 1 else None
         if len(prose) == 1 and (named or len(inputs) == 1):
+            self.only |= {} if named else {role: prose[0]}
             return prose[0]
         if candidates := (prose or named if len(inputs) == 1 or named else []):
             self._doubt(role, f"which column is judged (`{role}`)", candidates)
         listed = ", ".join(f"`{name}`" for name in self.names) or "none"
-        way = f"dataset.columns.{role}=COLUMN"
-        raise ConfigError(
-            f"{self.file}: no column `{role}`, and none that seems to be it. Columns: {listed}. Name it: {way}."
-        )
+        way = self._way(role, "COLUMN")
+        raise ConfigError(f"no column `{role}`, and none that seems to be it. Columns: {listed}. Name it: {way}.")
 
     def _doubt(self, role: str, what: str, names: Sequence[str], more: str = "") -> None:
         shown = [f"`{name}` (e.g. {brief((self._cells(name).examples(1) or ['empty'])[0], 40)})" for name in names[:6]]
-        ways = " or ".join(f"dataset.columns.{role}={typed_as(name)}" for name in names[:4])
-        raise ConfigError(f"{self.file}: it is not clear {what}. It may be {'; '.join(shown)}. Type {ways}{more}.")
+        ways = " or ".join(self._way(role, name) for name in names[:4])
+        raise ConfigError(f"it is not clear {what}. It may be {'; '.join(shown)}. Type {ways}{more}.")
 
     def _fitting(self, role: str) -> object:
         """What a column must hold to be taken for a field."""
@@ -159,13 +225,14 @@ class _ItemSearch(Search):
         people = [name for name, side in sides.items() if side == -1 and self._is_value(name)]
         grades = [name for name, side in sides.items() if side == 0 and self._is_value(name, loose=False)]
         names = people or grades
-        for name in () if names else sides:
-            if FORMULA in (cells := self._cells(name)).reasons:
-                what = f"`{name}` holds formulas without the values that they came to (e.g. {cells.examples(1)[0]})"
-                way = "Open the file in a spreadsheet program and save it"
-                raise ConfigError(f"{self.file}: {what}. {way}, or leave the column out: dataset.columns.label=[].")
+        self.check_formulas(() if names else sides, "leave the column out: dataset.columns.label=[]")
         if len(names) > 1:
             parts = [set(self.names[name]) for name in names]
             if not (set.intersection(*parts) and len({len(self.names[name]) for name in names}) == 1):
                 self._doubt("label", "which column holds the labels of people", names, ", or dataset.columns.label=[]")
+        if not names and (words := [name for name in sides if self._is_value(name)]):
+            shown = [f"`{name}`" for name in words]
+            self.left.append(
+                Finding("items.no_label", {"columns": shown, "n": len(shown), "option": self._way("label", words[0])})
+            )
         return tuple(names)

@@ -19,6 +19,7 @@ from pydantic import BeforeValidator
 
 from undogmatic.datasets import sheets
 from undogmatic.datasets.base import existing_file
+from undogmatic.datasets.cells import number_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_number, as_text
 from undogmatic.records.results import Finding
@@ -273,6 +274,9 @@ def _fitting(about: Any) -> int:
 def have(place: str, needed: Sequence[str], columns: Sequence[str]) -> None:
     """Raise DataError unless the columns are there, and none of them twice."""
     if twice := [name for name, count in Counter(columns).items() if count > 1 and name]:
+        if number_of(twice[0]) is not None:
+            what = f"the first line seems to be a row (it holds {twice[0]} twice), and it must name the columns"
+            raise DataError(f"{place}: {what}. Put a line such as text,label above it.")
         raise DataError(f"{place}: two columns are called {brief(twice[0])}; rename one of them.")
     if (missing := [name for name in needed if name not in columns]) and "inputs" not in columns:
         raise DataError(f"{place}: no column `{missing[0]}`; columns: {listed(columns)}.")

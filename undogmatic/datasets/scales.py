@@ -153,7 +153,7 @@ def _numeric(
         if set(labels.distinct_words()) <= PASSES | FAILS and ends is None and _ends(numbers) == (0.0, 1.0):
             words = {word: float(word in PASSES) for word in labels.distinct_words()}
             note = Finding("table.words_as_numbers", {"words": list(words)})
-            return Scales("numeric", (0.0, 1.0), (), None, words, notes=(note, _said((0.0, 1.0), True)))
+            return Scales("numeric", (0.0, 1.0), (), None, words, notes=(note, _said((0.0, 1.0), True, numbers)))
         raise ConfigError(
             f"the verdicts are numbers (e.g. {_some(verdicts)}), and the labels are words (e.g. {_some(labels)}). "
             "Write both in numbers or both in words; or name other columns with --judge and --human."
@@ -175,12 +175,8 @@ def _numeric(
                 together = _ends(np.union1d(_trimmed(verdicts), given))
             if _far(ends, other) and _percent(ends, other):
                 theirs = other
-                notes.append(
-                    Finding(
-                        "table.mapped",
-                        dict(zip(("labels_low", "labels_high", "low", "high"), (*other, *ends), strict=True)),
-                    )
-                )
+                told = {"labels_low": other[0], "labels_high": other[1], "low": ends[0], "high": ends[1]}
+                notes.append(Finding("table.mapped", told))
             elif _far(ends, other):
                 raise ConfigError(
                     f"labels and verdicts seem to be on different scales: labels from {given[0]:g} to {given[-1]:g}, "
@@ -199,12 +195,18 @@ def _numeric(
     if theirs is not None and theirs != ends:
         factor = (ends[1] - ends[0]) / (theirs[1] - theirs[0])
         mapped = (factor, ends[0] - factor * theirs[0])
-    notes.append(_said(ends, guessed))
+    notes.append(_said(ends, guessed, numbers if len(numbers) else given))
     return Scales("numeric", ends, (), None, None, mapped, tuple(notes))
 
 
-def _said(ends: tuple[float, float], guessed: bool) -> Finding:
-    return Finding("table.numeric" if guessed else "table.numeric_declared", {"low": ends[0], "high": ends[1]})
+def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray) -> Finding:
+    """What is said of the scale: whether it was declared, is shown by the values, or cannot be told from them."""
+    told = {"low": ends[0], "high": ends[1]}
+    near = (ends[1] - ends[0]) / 4
+    if guessed and len(numbers) and ends[0] + near <= numbers[0] and numbers[-1] <= ends[1] - near:
+        more = {"least": float(numbers[0]), "most": float(numbers[-1]), "option": f"--scale {_typed_as(ends)}"}
+        return Finding("table.numeric_guess", told | more)
+    return Finding("table.numeric" if guessed else "table.numeric_declared", told)
 
 
 def _ends(numbers: np.ndarray) -> tuple[float, float]:
@@ -264,40 +266,38 @@ def _categories(
             )
     if kind == "ordered":
         if order:
-            names = order
-            of_verdicts = {_key(name): float(place) for place, name in enumerate(order)}
             if their_order and len(their_order) != len(order):
                 raise ConfigError(
                     f"--scale has {len(order)} categories and --human-scale {len(their_order)}; a label can be put in "
                     "the place of a verdict only where both have as many."
                 )
-            of_labels = {_key(name): float(place) for place, name in enumerate(their_order or order)}
-            return Scales("ordered", None, tuple(names), of_verdicts, of_labels)
+            ours, theirs = (
+                {_key(name): float(n) for n, name in enumerate(each)} for each in (order, their_order or order)
+            )
+            return Scales("ordered", None, tuple(order), ours, theirs)
         known = order_of(set(words) | set(given))
         if known is not None:
             used = [[name for name in group if name in words or name in given] for group in known]
             used = [sorted(group, key=lambda n: -words.get(n, 0) - given.get(n, 0)) for group in used if group]
             mapping = {name: float(place) for place, group in enumerate(used) for name in group}
-            names = _as_written([group[0] for group in used], verdicts, labels)
-            return Scales(
-                "ordered", None, tuple(names), mapping, mapping, notes=(Finding("table.ordered", {"names": names}),)
-            )
+            return _named("ordered", _as_written([group[0] for group in used], verdicts, labels), mapping)
         numbers = np.union1d(verdicts.distinct_numbers(), labels.distinct_numbers())
         if len(numbers) == len(set(words) | set(given)):
             whole = (numbers == np.round(numbers)).all() and numbers[-1] - numbers[0] < MOST_LEVELS
             numbers = np.arange(numbers[0], numbers[-1] + 1) if whole else numbers
             names = [f"{number:g}" for number in numbers]
-            mapping = {name: float(place) for place, name in enumerate(names)}
-            return Scales(
-                "ordered", None, tuple(names), mapping, mapping, notes=(Finding("table.ordered", {"names": names}),)
-            )
+            return _named("ordered", names, {name: float(place) for place, name in enumerate(names)})
         shown = "<".join(sorted(set(words) | set(given))[:8])
         raise ConfigError(f"the order of the categories is not known. Declare it, the lowest first: --scale '{shown}'.")
     names = sorted(set(words) | set(given))
     mapping = {name: float(place) for place, name in enumerate(names)}
-    names = _as_written(names, verdicts, labels)
-    note = Finding("table.unordered", {"names": names[:12], "n": len(names)})
-    return Scales("unordered", None, tuple(names), mapping, mapping, notes=(note,))
+    return _named("unordered", _as_written(names, verdicts, labels), mapping)
+
+
+def _named(kind: Kind, names: Sequence[str], mapping: Mapping[str, float]) -> Scales:
+    """The scale of categories that are named in their order, and what is said of it."""
+    note = Finding(f"table.{kind}", {"names": names[:12], "n": len(names)})
+    return Scales(kind, None, tuple(names), mapping, mapping, notes=(note,))
 
 
 def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], options: TableOptions) -> Scales:

@@ -49,7 +49,7 @@ __all__ = ["TableOptions", "read_table"]
 DEFAULT = TableOptions()
 DOUBTFUL = (
     *("choices_given", "rows_are_repeats", "read_files", "read_people", "mapped", "words_as_numbers", "item_is_text"),
-    "read_swapped",
+    *("read_swapped", "read_text", "numeric_guess"),
 )
 """What was assumed and may well be otherwise; it is told first."""
 _OF_LOGS = ("item", "verdict", "rater", "criterion", "repeat", "order", "confidence", "group")
@@ -98,7 +98,10 @@ class _Builder:
         self.problems: list[Finding] = [problem for frame in self.frames for problem in frame.problems]
         kept, options = of_criterion(self.cells, options)
         self.cells, self.file, self.places = self.cells[kept].reset_index(drop=True), self.file[kept], self.places[kept]
-        self.columns: Columns = find_columns(self.cells, self._of_log(options), self._facts())
+        try:
+            self.columns: Columns = find_columns(self.cells, self._of_log(options), self._facts())
+        except ConfigError as error:
+            raise ConfigError(f"{', '.join(frame.name for frame in self.frames)}: {error}") from None
         if self.joined and self.columns.item is None:
             raise ConfigError(
                 "the files have different columns, and no column with the ids of the items by which they could be "
@@ -213,10 +216,12 @@ class _Builder:
         ids = self._text(columns.item)
         lacking = np.array([each is None for each in ids], dtype=bool)
         if lacking.any():
-            first = self.places[int(np.argmax(lacking))]
-            self.problems.append(
-                Finding("table.no_id", {"n": int(lacking.sum()), "column": columns.item, "place": first})
-            )
+            first, n = self.places[int(np.argmax(lacking))], int(lacking.sum())
+            if 2 * n > len(ids):
+                what = f"`{columns.item}`, read as the ids of the items, is empty here and in {n} of {len(ids)} rows"
+                way = "If cells were merged in the spreadsheet, write the value into every one of them"
+                raise DataError(f"{first}: {what}. {way}; or name another column: --item COLUMN.")
+            self.problems.append(Finding("table.no_id", {"n": n, "column": columns.item, "place": first}))
         self.case = ids
         if not self.systems:
             return ids

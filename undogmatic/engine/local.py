@@ -5,9 +5,10 @@ made: all that follows (table, analyses, report, tracking, resuming) is that of 
 """
 
 import asyncio
+import functools
 import gc
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from contextvars import copy_context
 from pathlib import Path
@@ -23,11 +24,14 @@ from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticErro
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model, Nobody
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
+from undogmatic.models.pace import MOST, START, Pace
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Items, Judgment, Made
+from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import cache_folder
+from undogmatic.safety.secrets import shown_address
 
 _Task = asyncio.Task[Sequence[Judgment | Made]]
 
@@ -38,6 +42,7 @@ class Engine:
     """Base of the engines: its `stream` yields the records that are made now, each when it is in its journal."""
 
     stream: Any
+    findings: tuple[Finding, ...] = ()  # what it has found out about the servers that were asked
 
     async def arun(
         self,
@@ -70,7 +75,9 @@ class LocalEngine(Engine):
     """Runs the steps and judges of a recipe over items with a bounded number in flight.
 
     Args:
-        concurrency: Items in flight at most; a model that can use fewer (an embedded one) lowers it.
+        concurrency: Items in flight, or None to find how many the servers take; a model that can use fewer (an
+            embedded one) lowers it.
+        calls_per_minute, tokens_per_minute: What each server is asked at most, or None; a lower limit is found.
         timeout: Seconds for one attempt of one call.
         retries: Further attempts after 408, 429, 5xx, a reset connection or a timeout.
         backoff: Seconds before the first retry; it doubles. A longer `Retry-After` wins.
@@ -85,7 +92,7 @@ class LocalEngine(Engine):
 
     def __init__(
         self,
-        concurrency: Annotated[int, Field(ge=1, le=10_000)] = 16,
+        concurrency: Annotated[int, Field(ge=1, le=10_000)] | None = None,
         timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
         retries: Annotated[int, Field(ge=0, le=100)] = 4,
         backoff: Annotated[float, Field(ge=0, le=3600)] = 0.5,
@@ -95,11 +102,21 @@ class LocalEngine(Engine):
         cache_dir: str | None = None,
         stop_after: Annotated[int, Field(ge=1, le=1_000_000)] = 5,
         max_failures: Annotated[float, Field(ge=0, le=1)] = MAX_FAILURES,
+        calls_per_minute: Annotated[float, Field(gt=0)] | None = None,
+        tokens_per_minute: Annotated[float, Field(gt=0)] | None = None,
     ) -> None:
         self.concurrency, self.timeout, self.retries, self.backoff = concurrency, timeout, retries, backoff
         self.budget = Budget(max_calls, max_usd)
         self.cache, self.stop_after, self.max_failures = cache, stop_after, max_failures
         self.cache_dir = Path(cache_dir) if cache_dir is not None else cache_folder() / "replies"
+        self._pace = functools.partial(Pace, concurrency, calls_per_minute, tokens_per_minute)
+
+    def gateway(
+        self, cache: ReplyCache | None, budget: Budget | None = None, answered: Collection[str] = ()
+    ) -> Gateway:
+        """The door for calls with the engine's limits; `budget` is the engine's own where none is given."""
+        limits = (self.timeout, self.retries, self.backoff)
+        return Gateway(cache, budget or self.budget, *limits, answered=answered, pace=self._pace)
 
     async def stream(
         self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
@@ -122,7 +139,6 @@ class LocalEngine(Engine):
         self.budget.calls += journals.ledger.calls
         self.budget.usd += journals.ledger.usd
         self.budget.note = journals.ledger.note
-        limit = min(self.concurrency, parts.model.max_concurrency or self.concurrency)
         running: set[_Task] = set()
         ended: asyncio.Queue[_Task] = asyncio.Queue()
         stop: UndogmaticError | None = None
@@ -131,9 +147,12 @@ class LocalEngine(Engine):
         with parts.asking():
             asking = copy_context()
         with journals:
-            async with self._connected(parts.model, running, journals.answered()):
+            async with self._connected(parts.model, running, journals.answered()) as gateway:
+                fixed = min((n for n in (self.concurrency, parts.model.max_concurrency) if n), default=None)
+                spare = fixed or START  # later two for each that ended: the calls of those just begun are not seen yet
                 while True:
-                    while stop is None and len(running) < limit and agenda.pending():
+                    while stop is None and spare and self._room(fixed, gateway, len(running)) and agenda.pending():
+                        spare -= 1
                         step, item, repeat = agenda.due.popleft()
                         work: Coroutine[Any, Any, Sequence[Judgment | Made]] = step.process(item, repeat)
                         task = asyncio.create_task(work, context=asking.copy())
@@ -142,6 +161,7 @@ class LocalEngine(Engine):
                     if not running:
                         break
                     task = await ended.get()
+                    spare = fixed or 2
                     running.discard(task)
                     try:
                         records = [journals.append(record) for record in task.result()]
@@ -158,17 +178,26 @@ class LocalEngine(Engine):
         if stop is not None:
             raise stop
 
+    def _room(self, fixed: int | None, gateway: Gateway, running: int) -> bool:
+        """Whether another item may be begun beside those that are running."""
+        if fixed is not None:
+            return running < fixed
+        paces = gateway.paces.values()
+        return running < (MOST if paces else START) and (not running or all(pace.room() for pace in paces))
+
     @asynccontextmanager
-    async def _connected(self, model: Model, running: set[_Task], answered: set[str]) -> AsyncIterator[None]:
-        """The model with its gateway; whatever is still running when it ends is given up."""
+    async def _connected(self, model: Model, running: set[_Task], answered: set[str]) -> AsyncIterator[Gateway]:
+        """The model's gateway; whatever is still running when it ends is given up."""
         cache = ReplyCache(self.cache_dir) if self.cache else None
-        model.connect(Gateway(cache, self.budget, self.timeout, self.retries, self.backoff, answered=answered))
+        gateway = self.gateway(cache, answered=answered)
+        model.connect(gateway)
         # The libraries' hundred thousand objects outlive the run; walking them at every full collection costs a fast
         # server judgments per second (benchmarks/hosted.py).
         gc.freeze()
         try:
-            yield
+            yield gateway
         finally:
+            self.findings = tuple(found(server, pace) for server, pace in gateway.paces.items() if pace.limit)
             gc.unfreeze()
             for task in running:
                 task.cancel()
@@ -176,6 +205,14 @@ class LocalEngine(Engine):
             await model.close()
             if cache is not None:
                 cache.close()
+
+
+def found(server: str, pace: Pace) -> Finding:
+    """What was found out about a server that has refused calls."""
+    limit, values = pace.limit or 0.0, {"server": shown_address(server), "refusals": pace.refusals}
+    if limit < 1:
+        return Finding("local.minute", values | {"rate": round(60 * limit, 1)})
+    return Finding("local.second", values | {"rate": round(limit, 1 if limit < 10 else None)})
 
 
 def _gone(outcome: Any, lost: int, model: Model) -> RunStopped:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.config.door import compose_config
+from undogmatic.datasets.labels import TEXTS, check_scale
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.fit.student import Fit, Lesson, fit_student
@@ -22,10 +23,11 @@ from undogmatic.models.distilled import embeddings_of
 from undogmatic.models.fitted import rubric_digest
 from undogmatic.readouts.base import shown_text
 from undogmatic.records.records import OVERALL, Item
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.report.tables import MOST_ROWS, frame_blocks
+from undogmatic.report.terminal import put
 from undogmatic.report.words import Words
 from undogmatic.runs.folder import SCORES, WHOLE, RunFolder
 from undogmatic.safety import files
@@ -47,8 +49,16 @@ TFIDF = 5
 """The kernel of `surface.kernels` that is TF-IDF of character n-grams."""
 
 
-def distil(sources: Sequence[str], out: Path, overrides: Sequence[str], judge: str | None, criterion: str) -> None:
-    """Fit a student to what a judge said in runs or tables, write it, print the report and log it (`tracking=`). Raises
+def distil(
+    sources: Sequence[str],
+    out: Path,
+    overrides: Sequence[str],
+    judge: str | None,
+    criterion: str,
+    reading: TableOptions | None = None,
+) -> None:
+    """Fit a student to what a judge said in runs or tables, write it, print the report and log it (`tracking=`);
+    `reading` says how tables are read. Raises
     ConfigError or DataError, and has written nothing then, unless it says that the student could not be logged."""
     if out.suffix != ".safetensors":
         raise ConfigError(f"`--out` is '{out}'; a student is a .safetensors file.")
@@ -64,7 +74,11 @@ def distil(sources: Sequence[str], out: Path, overrides: Sequence[str], judge: s
         if Path(source).expanduser().is_dir() or not Path(source).expanduser().exists():
             lessons.append(of_run(RunFolder.open(source, "RUN", (*WHOLE, SCORES)), judge, criterion))
         else:
-            lessons.append(of_table(source, rubric or build(chosen.rubric, "rubric"), judge, criterion))
+            about = rubric or build(chosen.rubric, "rubric")
+            lesson, read = of_table(source, about, judge, criterion, reading or TableOptions())
+            lessons.append(lesson)
+            words = Words(chosen.report.language, [TEXTS])
+            put([words.say(finding) for finding in read])
     fit, result = taught(together(lessons, rubric), chosen)
     fit.student.save(out)
     said = show(result, fit.lesson.rubric, chosen.report.language)
@@ -146,18 +160,32 @@ def _lesson(
     return Lesson(kept, texts, told, np.array(labels, dtype=np.float64), rubric, teacher)
 
 
-def of_table(source: str, rubric: Rubric, judge: str | None, criterion: str) -> Lesson:
-    """What a judge said in a table of verdicts, whose numbers are on the rubric's scale. Raises ConfigError or
-    DataError."""
-    table = read_table(source, TableOptions())
+def of_table(
+    source: str, rubric: Rubric, judge: str | None, criterion: str, reading: TableOptions
+) -> tuple[Lesson, Sequence[Finding]]:
+    """What a judge said in a table of verdicts, and how that was read. Its numbers are on the rubric's scale, unless
+    `--scale` declares another, from which they are mapped. Raises ConfigError or DataError."""
+    table = read_table(source, reading)
+    if unclear := next((note for note in table.read if note.key == "table.read_text"), None):
+        ways = " or ".join(f"--text {name.strip('`')}" for name in (unclear.values["text"], *unclear.values["others"]))
+        raise ConfigError(f"{source}: it is not clear which column holds the texts that were judged. Type {ways}.")
     judges = [name for name in table.judges if judge in (None, name)]
     if len(judges) != 1:
         raise ConfigError(f"{source} holds the judges {', '.join(table.judges)}. Name one of them: --judge NAME.")
     if table.kind != "numeric" or not table.has_texts:
-        lacks = "its verdicts are no numbers" if table.kind != "numeric" else "it has no column with the judged texts"
+        lacks = (
+            "its verdicts are no numbers" if table.kind != "numeric" else "no column of judged texts (--text COLUMN)"
+        )
         raise DataError(f"{source}: {lacks}, and a student learns numbers from texts.")
-    own = table.of(judges[0], criterion if criterion in table.criteria else table.criteria[0])
+    criterion = criterion if criterion in table.criteria else table.criteria[0]
+    own = table.of(judges[0], criterion)
     verdicts, people = own.first().dropna(subset=["verdict"]), own.consensus()
+    if reading.scale is None:
+        check_scale(source, list(verdicts["verdict"]), rubric, criterion, "verdicts", "--scale {}-{}")
+    elif table.scale is not None:
+        (low, high), span = table.scale, rubric.maximum - rubric.minimum
+        verdicts = verdicts.assign(verdict=rubric.minimum + span * (verdicts["verdict"] - low) / (high - low))
+        people = rubric.minimum + span * (people - low) / (high - low)
     for what, values in (("verdict", verdicts["verdict"]), ("label", people)):
         if len(wrong := values[(values < rubric.minimum) | (values > rubric.maximum)]):
             scale = f"rubric={rubric.name} runs from {rubric.minimum:g} to {rubric.maximum:g}"
@@ -175,7 +203,8 @@ def of_table(source: str, rubric: Rubric, judge: str | None, criterion: str) -> 
         raise DataError(f"{source}: no text in it has a verdict, so that there is nothing to learn from it.")
     items, scores, labels = zip(*known, strict=True)
     texts = [item.text for item in items]
-    return Lesson(items, texts, np.array(scores, dtype=float), np.array(labels, dtype=float), rubric, judges[0])
+    told = np.array(scores, dtype=float), np.array(labels, dtype=float)
+    return Lesson(items, texts, *told, rubric, judges[0]), (*table.read, *table.problems)
 
 
 def together(lessons: Sequence[Lesson], rubric: Rubric | None) -> Lesson:

@@ -292,10 +292,10 @@ async def read_features(model: Any, texts: Sequence[str], views: Sequence[View],
 
 async def read_all(model: Any, texts: Sequence[str], engine: Any, read: Callable[[str], Awaitable[Read]]) -> list[Read]:
     """What `read` gives for each text, with the model connected to the engine's cache; says how far it is."""
-    from undogmatic.models.calls import Gateway, ReplyCache
+    from undogmatic.models.calls import ReplyCache
 
     cache = ReplyCache(engine.cache_dir) if engine.cache else None
-    model.connect(Gateway(cache, engine.budget, engine.timeout, engine.retries, engine.backoff))
+    model.connect(engine.gateway(cache))
     told, readings = time.monotonic(), []
     try:
         for text in texts:

@@ -28,6 +28,7 @@ from undogmatic.errors import (
     UndogmaticError,
     UnparseableAnswer,
 )
+from undogmatic.models.pace import Pace
 from undogmatic.records.records import Call
 from undogmatic.safety.command import say
 from undogmatic.safety.files import OWN
@@ -71,11 +72,11 @@ attempt = functools.partial(within, _attempt)
 
 class Retryable(UndogmaticError):
     """Raised by a model's sender for a fault worth another try (408, 429, 5xx, a reset connection). `after` is how many
-    seconds the server asked us to wait (`Retry-After`), or None."""
+    seconds the server asked us to wait (`Retry-After`), or None; `full` is whether it has too much to do."""
 
-    def __init__(self, message: str, after: float | None = None) -> None:
+    def __init__(self, message: str, after: float | None = None, full: bool = False) -> None:
         super().__init__(message)
-        self.after = after
+        self.after, self.full = after, full or after is not None
 
 
 @contextlib.contextmanager
@@ -247,8 +248,9 @@ class ReplyCache:
 class Gateway:
     """Every call of a run goes through one of these, and is noted as a `Call` of the judgment being made (`recording`).
 
-    A `Retry-After` holds back every call, not only the one that was told: a server that is full is full for all. With a
-    cache, a call that is under way is not made a second time: whoever asks the same waits for its answer.
+    A server that is full is full for all: a `Retry-After` holds back every call to it, and all models of a server share
+    one `Pace`. With a cache, a call that is under way is not made a second time: whoever asks the same waits for its
+    answer.
     """
 
     def __init__(
@@ -261,12 +263,14 @@ class Gateway:
         max_backoff: float = 30.0,
         max_wait: float = 300.0,  # a server that asks to wait longer than so many seconds is given up at once
         answered: Collection[str] = (),  # names of models that have answered in an earlier part of the run
+        pace: Callable[[], Pace] = Pace,  # how fast a server may be asked
     ) -> None:
         self.answered = answered
+        self.paces: dict[str, Pace] = {}
+        self._new_pace = pace
         self.cache, self.budget = cache, budget or Budget()
         self.timeout, self.retries = timeout, retries
         self.backoff, self.max_backoff, self.max_wait = backoff, max_backoff, max_wait
-        self._held_until = 0.0  # on time.monotonic's clock
         self._under_way = WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Future[Reply]]]()
 
     async def call(
@@ -276,6 +280,7 @@ class Gateway:
         send: Send,  # sends it once; raises Retryable, ModelError or ConfigError
         timed: bool = True,  # False for a model in this process, whose work goes on even if nobody waits for it
         check: Check = None,  # raises for data that are no answer, fresh or kept
+        server: str = "",  # where it runs, if it is `timed`
     ) -> Reply:
         """Answer `request` from the cache, or by `send` under budget, time limit and retries. Raises BudgetExceeded
         before a limit is passed; TransportError, AnswerTimeout or UnparseableAnswer where no try gave an answer."""
@@ -284,7 +289,7 @@ class Gateway:
         turn = [_rollout.get()] if _attempt.get() <= 1 else [_rollout.get(), _attempt.get()]
         key = hashlib.sha256(to_json([model, request, *turn])).hexdigest()
         if self.cache is None:
-            return await self._asked(model, request, send, timed, check)
+            return await self._asked(model, request, send, timed, check, server)
         under_way = self._under_way.setdefault(asyncio.get_running_loop(), {})
         started = time.time()
         while (reply := self.cache.get(key, check)) is None and (first := under_way.get(key)) is not None:
@@ -298,7 +303,7 @@ class Gateway:
             return reply
         under_way[key] = mine = asyncio.get_running_loop().create_future()
         try:
-            reply = await self._asked(model, request, send, timed, check)
+            reply = await self._asked(model, request, send, timed, check, server)
             self.cache.put(key, reply)
             mine.set_result(reply)
             return reply
@@ -306,30 +311,49 @@ class Gateway:
             del under_way[key]
             mine.cancel()  # where there is no result; who waits then asks
 
-    async def _asked(self, model: str, request: dict[str, Any], send: Send, timed: bool, check: Check) -> Reply:
+    def pace(self, server: str) -> Pace:
+        """How fast this server is asked."""
+        if (pace := self.paces.get(server)) is None:
+            pace = self.paces[server] = self._new_pace()
+        return pace
+
+    async def _asked(
+        self, model: str, request: dict[str, Any], send: Send, timed: bool, check: Check, server: str
+    ) -> Reply:
         """The answer of the model, asked once or several times, under budget."""
-        started, clock, tried = time.time(), time.perf_counter(), 0
+        started, clock, tried, failed = time.time(), time.perf_counter(), 0, 0
+        pace = self.pace(server) if timed else None
+        others = 0 if pace is None else pace.answers
 
         def note(**outcome: Any) -> None:
             _note(model, request, started, seconds=time.perf_counter() - clock, attempts=tried, **outcome)
 
         while True:
-            tried += 1
-            while (held := self._held_until - time.monotonic()) > 0:
-                await asyncio.sleep(held)
-            self.budget.take()
+            left = 0.0 if pace is None else await pace.turn(request)
+            used: int | None = None  # tokens of an answer
             error: ModelError
             wait = 0.0
             try:
+                self.budget.take()
+                tried += 1
                 async with asyncio.timeout(self.timeout if timed else None):
                     reply = await send()
+                used = reply.input_tokens + reply.output_tokens
                 _checked(reply, check)
             except TimeoutError:
+                failed += 1
+                if pace is not None:
+                    pace.late(left)
                 error = AnswerTimeout(
                     f"no answer within {self.timeout:g} s in {tried} attempt(s); raise engine.timeout or lower "
                     "engine.concurrency"
                 )
             except Retryable as fault:
+                failed += 1
+                if fault.full and pace is not None and (fault.after or 0.0) <= self.max_wait:
+                    pace.refused(left, fault.after)
+                    # A server that has no room for this call and answers others has not failed.
+                    failed, others = failed - (pace.answers > others), pace.answers
                 error, wait = TransportError(f"{fault} ({tried} attempt(s))"), fault.after or 0.0
                 if wait > self.max_wait:
                     error = TransportError(f"{error}; the server asks to wait {wait:.0f} s, so rerun later")
@@ -340,14 +364,16 @@ class Gateway:
                 note(reply=answer.pop("data"), **answer)
                 self.budget.spend(reply.usd)
                 return reply
-            if tried > self.retries or wait > self.max_wait:
+            finally:
+                if pace is not None:
+                    pace.over(used)
+            if failed > self.retries or tried > 10 * self.retries or wait > self.max_wait:
                 # An error status is not billed; what an attempt without an answer cost, only the provider knows.
                 usd = 0.0 if isinstance(error, TransportError) else None
                 note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
                 raise error
-            self._held_until = max(self._held_until, time.monotonic() + wait)
-            delay = min(self.backoff * 2 ** (tried - 1), self.max_backoff) * (1 - 0.25 * random.random())
-            await asyncio.sleep(max(delay, wait))
+            delay = min(self.backoff * 2 ** max(0, failed - 1), self.max_backoff) * (1 - 0.25 * random.random())
+            await asyncio.sleep(delay)
 
 
 def _checked(reply: Reply, check: Check) -> Reply:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -191,6 +192,7 @@ class HostedModel(Model):
         mode, sampled = None if json_mode == "schema" else json_mode, None if sampling else False
         options = set_only(json_mode=mode, sampling=sampled, extra=extra or None, **options)
         self.model_name, shown = name, shown_address(base)
+        self.server = "{0.scheme}://{0.netloc}".format(urlsplit(base))
         self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
         contexts = (entry.get("max_input_tokens") for entry in listed(provider, name))
@@ -216,7 +218,7 @@ class HostedModel(Model):
         """Send `payload` through the gateway, and `read` the reply's body, which lacks nothing (`_lacking`).
         This is the one door for answers: whatever goes wrong over one, fresh or cached, is a ModelError."""
         send = functools.partial(self.send, payload)
-        data = (await self.gateway.call(self.name, payload, send, self.timed, self._checked)).data
+        data = (await self.gateway.call(self.name, payload, send, self.timed, self._checked, self.server)).data
         with reading(data):
             return read(data)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LONGEST_BODY = 4_000_000  # bytes of an answer, unpacked: some hundred times of what a judge's answer needs.
 LONGEST_WAIT = 1e9  # seconds; whoever asks for more means never
-_RETRIED = (408, 409, 425, 429)
+_RETRIED, _FULL = (408, 409, 425, 429), (429, 503, 529)
 _REFUSAL_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "flagged")
 _TOO_LONG = ("context_length_exceeded", "maximum context length", "prompt is too long", "context_too_large")
 _HINTS = {
@@ -184,7 +184,7 @@ class JsonClient:
         if any(code in text for code in _REFUSAL_CODES) and status in (400, 403, 422):
             raise RefusedAnswer(f"the provider's filter stopped the request ({message})", raw)
         if (status in _RETRIED or status >= 500) and not without_quota:
-            raise Retryable(reply, retry_after(headers))
+            raise Retryable(reply, retry_after(headers), full=status in _FULL)
         if status == 413 or (status in (400, 422) and any(phrase in text for phrase in _TOO_LONG)):
             raise UnparseableAnswer(f"the text is too long for the model ({message})", raw)
         hints = (hint for word, hint in _HINTS.items() if word in text)

@@ -27,7 +27,8 @@ from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError, ours
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Chats, Model, SeveralModels
-from undogmatic.models.calls import Budget, Gateway, ReplyCache
+from undogmatic.models.calls import Budget, ReplyCache
+from undogmatic.models.pace import START
 from undogmatic.optimize.metrics import Terms, units
 from undogmatic.optimize.optimizers import OTHERS, Known, Measure, Optimizer, Task, Work, example
 from undogmatic.optimize.programs import Lineage, Program, changes, load, predictors, rubric_digest
@@ -155,7 +156,7 @@ class Search:
 
     def _compile(self, engine: LocalEngine, folder: Path) -> tuple[Judge, tuple[float, float], int]:
         """The best judge, what the one before it and it earned on validation examples, and how many were tried."""
-        data, threads = self.data, engine.concurrency
+        data, threads = self.data, engine.concurrency or START
         known = Known(item for items in (*data.train, *data.validation) for item in items)
         task = Task(self.baseline.deepcopy(), known, self.criterion)
         validation = [example(items, data.metric, self.terms) for items in data.validation]
@@ -191,7 +192,7 @@ class Search:
         budget = Budget(engine.budget.max_calls, engine.budget.max_usd)
         with Ledger(folder / LEDGER, []) as ledger, contextlib.closing(cache):
             budget.calls, budget.usd, budget.note = ledger.calls, ledger.usd, ledger.note
-            model.connect(Gateway(cache, budget, engine.timeout, engine.retries, engine.backoff))
+            model.connect(engine.gateway(cache, budget))
             yield budget
 
     def _program(self, judge: Judge, name: str, before: float | None = None, after: float | None = None) -> Program:

@@ -1,17 +1,18 @@
 """`undogmatic review export` and `undogmatic review import`; each returns what to print."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from undogmatic.datasets.labels import seem_rescaled
+from undogmatic.datasets.labels import TEXTS, seem_rescaled
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Label
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.rubric import NumericScale
+from undogmatic.report.words import Words
 from undogmatic.review import labels, queue
 from undogmatic.runs.folder import RunFolder
 from undogmatic.tracking.assessments import Note, Said, log_notes, read_labels
@@ -61,36 +62,46 @@ def export(
 
 
 def import_labels(
-    run: str, filled: str | None = None, *, scale: str | None = None, labeller: str | None = None, revise: bool = False
+    run: str,
+    filled: str | None = None,
+    *,
+    scale: str | None = None,
+    labeller: str | None = None,
+    revise: bool = False,
+    columns: Mapping[str, str] | None = None,
+    sheet: str | None = None,
 ) -> str:
     """Check people's labels and add them to the run: from a filled queue, and then they are put on its MLflow traces
     too; or those that people gave to these traces, and then nothing is written to MLflow.
 
     Args:
         run: The run's folder.
-        filled: CSV or JSON Lines with `item_id` and `label`, optionally `labeller`, `comment`,
-            `inclusion_probability`; None reads MLflow.
+        filled: A table with `item_id` and `label`, optionally `labeller`, `comment`, `inclusion_probability`; None
+            reads MLflow.
         scale: The scale of the labels that no import has seen yet, e.g. "0-10"; None is the rubric's own.
         labeller: Whose labels they are where the file, or MLflow, does not say.
         revise: Labels that differ from earlier ones of the same labeller replace them.
+        columns: What `item_id`, `label` and `labeller` are called in the table, where they are not recognised.
+        sheet: Of a workbook the sheet, a range or both.
     Raises:
         ConfigError: The run is not in MLflow, has no traces there, or the store cannot be read.
         DataError: Every problem with file and line, or with its trace; nothing was imported then.
     """
     folder = RunFolder.open(run, "RUN")
     answers: Said | None = None
+    read: list[str] = []
     if filled is None:
         answers = read_labels(folder.path, folder.judgments, uri=_tracking(folder).get("uri"))
         source, rows = f"{HUMAN} in {answers.address}", [*answers.labels, *answers.waiting]
     else:
-        path, rows = labels.read_sheet(filled)
-        source = str(path)
+        path, rows, notes_read = labels.read_sheet(filled, columns, sheet)
+        source, read = str(path), list(map(Words("en", [TEXTS]).say, notes_read))
     rubric, by_item, before = folder.rubric, folder.by_item(), labels.read(folder.path)
     options: dict[str, Any] = {"scale": None if scale is None else labels.parse_scale(scale), "labeller": labeller}
     checked = labels.check(source, rows, items=by_item, rubric=rubric, before=before, revise=revise, **options)
     labels.append(folder.path, checked.new)
     standing = labels.read(folder.path)
-    lines, items = _imported(folder, checked, standing, len(by_item)), list[Item]()
+    lines, items = [*read, *_imported(folder, checked, standing, len(by_item))], list[Item]()
     if standing:
         with_files, items = _as_dataset(folder, standing)
         lines += with_files

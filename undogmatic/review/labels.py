@@ -7,8 +7,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -16,10 +15,11 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from undogmatic.datasets.labels import seem_rescaled
-from undogmatic.datasets.rows import Line, csv_rows, empty, json_lines, listed, table_file
+from undogmatic.datasets.rows import empty, listed, table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import Filled, Label
 from undogmatic.records.records import OVERALL, Item, LabelScale, first_problem
+from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.runs.folder import read_records
 from undogmatic.safety import files
@@ -28,7 +28,7 @@ from undogmatic.safety.outside import brief, opened
 FILE, ALL, LABELLED = "labels.jsonl", "with_labels.jsonl", "labelled.jsonl"
 NAMELESS = "anonymous"
 SHOWN, LONGEST_PROBLEM = 30, 600  # problems listed at once, and the characters of each
-SUFFIXES, NEEDED = (".csv", ".jsonl"), ("item_id", "label")
+NEEDED = ("item_id", "label")
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|:|\.\.)(-?\d+(?:\.\d+)?)", re.ASCII)
 
@@ -44,36 +44,29 @@ class Checked(NamedTuple):
     random_labelled: int
 
 
-def read_sheet(path: str) -> tuple[Path, list[Filled]]:
-    """Read a filled file: CSV (comma, semicolon or tab) or JSON Lines with the columns NEEDED. Raises ConfigError where
-    there is no such file, DataError naming file and line."""
-    file = table_file(path, "LABELS", SUFFIXES)
-    table = file.suffix == ".csv"
+def read_sheet(
+    path: str, columns: Mapping[str, str] | None = None, sheet: str | None = None
+) -> tuple[Path, list[Filled], list[Finding]]:
+    """Read a filled table of any kind that dataset=my reads, and say how it was read. Columns that are not called
+    NEEDED are recognised, or named by `columns`. Raises ConfigError where there is no such file or it is not clear
+    which column is meant, DataError naming file and line."""
+    from undogmatic.datasets.frames import cells_of
+    from undogmatic.datasets.roles import find_labels
+
+    file, notes = table_file(path, "LABELS"), list[Finding]()
     with opened(file) as content:
         about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
-    filled = []
-    for line, cells, comma in _csv_rows(file) if table else ((line, row, False) for line, row in json_lines(file)):
+    rows = table_rows(file, (), False, sheet, notes, option="--sheet ")
+    found = find_labels(cells_of([row for _, row in rows], flat=False), str(file), dict(columns or {}))
+    renamed = {names[0]: role for role, names in found.columns.items() if names}
+    loose, filled = file.suffix not in (".json", ".jsonl"), []
+    for line, row in rows:
+        cells = {renamed.get(name, name): cell for name, cell in row.items()}
         if missing := [column for column in NEEDED if column not in cells]:
             fields = listed(list(cells)) or "none"
             raise DataError(f"{file}:{line}: the field `{missing[0]}` is missing; fields: {fields}.")
-        filled.append(Filled(f"{file}:{line}", cells, about | {"line": line}, comma, quoted=table))
-    return file, filled
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any], bool]]:
-    """The line of each row, its cells, and whether decimals may be written with a comma."""
-    rows = csv_rows(path, ",;\t")
-    header = next(rows, Line(1, 1, [], ","))
-    columns = header.cells
-    for column in NEEDED:
-        if columns.count(column) != 1:
-            how = "no column" if column not in columns else "more than one column"
-            raise DataError(f"{path}:{header.first}: {how} `{column}`; columns: {listed(columns) or 'none'}.")
-    for row in rows:
-        if len(row.cells) > len(columns):
-            raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
-        if any(row.cells):
-            yield row.first, dict(zip_longest(columns, row.cells, fillvalue="")), row.mark == ";"
+        filled.append(Filled(f"{file}:{line}", cells, about | {"line": line}, loose, quoted=loose))
+    return file, filled, [*notes, *found.notes]
 
 
 def item_of(row: Filled, known: Container[str]) -> str:

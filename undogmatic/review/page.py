@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, OrderedScale, UnorderedScale
 from undogmatic.safety import files
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_text
@@ -252,46 +253,33 @@ class _Handler(BaseHTTPRequestHandler):
 
 def read_entries(
     path: str, item: str | None, text: Sequence[str], hidden: Sequence[str], sheet: str | None = None
-) -> list[Entry]:
-    """The items of a table, each once. `text` names the columns that are shown (default: those that are known to hold
-    texts), `hidden` those that are told only once an item is labelled, `sheet` a part of a workbook. Raises ConfigError
-    and DataError."""
-    from undogmatic.datasets.columns import NAMES, tokens
+) -> tuple[list[Entry], list[Finding]]:
+    """The items of a table, each once, and what is to be said of how it was read. `text` names the columns that are
+    shown (default: those that are known to hold texts), `hidden` those that are told only once an item is labelled,
+    `sheet` a part of a workbook. Raises ConfigError and DataError."""
     from undogmatic.datasets.frames import read_frame
+    from undogmatic.datasets.roles import find_texts
 
     frame = read_frame(path, sheet)
-    columns = list(map(str, frame.cells.columns))
-    listed = ", ".join(columns)
-    for option, names in (("--item", [item] if item else []), ("--text", text), ("--reveal", hidden)):
-        if unknown := [name for name in names if name not in columns]:
-            raise ConfigError(f"{option} is {brief(unknown[0])}, which is no column of {path}. Columns: {listed}.")
-    known = {" ".join(tokens(name)): name for name in reversed(columns)}
-    item = item or next((known[name] for name in NAMES["item"] if name in known), None)
-    if not text:
-        ways = [known[name] for role in ("context", "text") for name in NAMES[role] if name in known]
-        pairs = [name for name in columns if tokens(name)[-1:] in (["1"], ["2"], ["a"], ["b"])]
-        texts = [name for name in pairs if _long(frame.cells[name])]
-        text = [*[name for name in ways if name not in texts and name != item], *texts] if texts or ways else ()
-    if not text:
-        raise ConfigError(f"which column of {path} has the texts to label? Columns: {listed}. Name it: --text COLUMN.")
+    found = find_texts(frame.cells, path, text, item, every=True)
+    if unknown := [name for name in hidden if name not in frame.cells]:
+        listed = ", ".join(map(str, frame.cells.columns))
+        raise ConfigError(f"--reveal is {brief(unknown[0])}, which is no column of {path}. Columns: {listed}.")
     entries: dict[str, Entry] = {}
+    ids, texts = found.columns["item"], found.columns["text"]
     for place, row in zip(frame.places, frame.cells.to_dict("records"), strict=True):
-        shown = {name: str(row[name]) for name in text if row[name] not in (None, "")}
+        shown = {name: str(row[name]) for name in texts if row[name] is not None}
         if not shown:
             continue
-        key = str(row[item]) if item and row[item] not in (None, "") else f"row {len(entries) + 1}"
-        said = {name: str(row[name]) for name in hidden if row[name] not in (None, "")}
+        key = next((str(row[name]) for name in ids if row[name] is not None), f"row {len(entries) + 1}")
+        said = {name: str(row[name]) for name in hidden if row[name] is not None}
         before = entries.setdefault(key, Entry(key, shown, said))
         if before.texts != shown:
             way = "Name the column that tells the items apart: --item COLUMN"
             raise DataError(f"{place}: the item {brief(key)} stands there a second time with other texts. {way}.")
     if not entries:
-        raise DataError(f"{path}: {', '.join(text)} is empty in every row, so there is nothing to label.")
-    return list(entries.values())
-
-
-def _long(cells: Any) -> bool:
-    return bool(cells.astype(str).str.len().median() > 20)
+        raise DataError(f"{path}: {', '.join(texts)} is empty in every row, so there is nothing to label.")
+    return list(entries.values()), [*frame.notes, *found.notes, *frame.problems]
 
 
 def read_rubric(path: str) -> tuple[Scale, dict[str, str]]:

@@ -261,7 +261,7 @@ def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(tmp_path
     assert (
         "1 prediction is no hierarchy" in report
         and "Undecided" in report
-        and "Whether the overall score follows F1" in report
+        and "It is open whether you can trust the overall score of" in report
     )
 
 

@@ -125,7 +125,7 @@ def test_what_a_judge_says_who_always_says_the_same_is_not_told(
     monkeypatch.setattr(asking, "judged", judged_by(lambda item, label: "describes"))
     main(["precedents", str(put(tmp_path / "own.txt", RIGHT)), "precedents.describes=judge", "model=fake"])
     shown = capsys.readouterr().out
-    assert shown.startswith("Súmula 7 (STJ): found.\n") and "was not examined: this judge is right about" in shown
+    assert shown.startswith("Súmula 7 (STJ): found.\n") and "was not examined, because this judge is not shown" in shown
 
 
 def test_a_run_tells_it_with_the_error_asks_no_judge_and_names_nothing_where_texts_are_redacted() -> None:

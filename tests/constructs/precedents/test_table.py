@@ -153,7 +153,7 @@ def test_the_analysis_counts_and_says_which_text_leans_on_what() -> None:
     ]
     assert list(told.tables["doubtful"]["outcome"]) == ["changed", "other_court"]
     assert list(told.result.items["citations"]) == [2, 1, 0]
-    assert told.headline is None and told.result.verdict is None
+    assert told.headline is None and told.result.verdict.key == "precedents.summary" and told.result.standing is None
 
 
 def test_the_suite_tells_of_precedents_last_where_there_are_any_and_no_number_changes() -> None:
@@ -179,7 +179,7 @@ def test_the_command_reads_a_text_standard_input_and_tables(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"SV 13 do STJ")))
     assert "só tem o número com outro tribunal" in said(capsys, "-", "--language", "pt")
     table = put(tmp_path / "texts.csv", 'id,resposta\na,"Tema 793\ndo STF"\nb,nada\n')
-    assert said(capsys, str(table)).startswith("a  Tema 793 (STF): found.\n")
+    assert said(capsys, str(table)).partition("`--text resposta`.\n\n")[2].startswith("a  Tema 793 (STF): found.\n")
     assert "No precedent is cited." in said(capsys, str(table), "--text", "id")
     own = put(tmp_path / "own.csv", "court,kind,nr\nSTF,tema,793\n")
     found = json.loads(said(capsys, str(table), "--json", f"precedents.path={own}", "precedents.columns.number=nr"))
@@ -196,8 +196,11 @@ def test_the_command_reads_a_text_standard_input_and_tables(
         (["none.txt"], "does not exist"),
         (["own.csv", "path=x.csv"], "'path=x.csv' is no setting. There are: precedents.path"),
         (["own.csv", "precedents.model=x"], "is no setting"),
-        (["own.csv"], "own.csv: which column holds the texts? Give --text. Its columns: a, b."),
-        (["own.csv", "--text", "c"], "own.csv: there is no column 'c'. Its columns: a, b."),
+        (
+            ["own.csv"],
+            "own.csv: no column `text`, and none that seems to be it. Columns: `a`, `b`. Name it: --text COLUMN",
+        ),
+        (["own.csv", "--text", "c"], "own.csv: --text is 'c', which is no column. Columns: a, b."),
         (["own.txt", "--text", "a"], "--text and --item name columns of a table"),
     ],
 )

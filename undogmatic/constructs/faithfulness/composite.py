@@ -258,7 +258,7 @@ class CompositeAnalysis(Limited):
         counts |= {"missing": (missing := int(scores.composite.isna().sum())), "renormalised": scores.patched}
         for name, count in counts.items():
             tell.number(count, name)
-        tell.say("weights", weights={pillar: f"{weight:g}" for pillar, weight in self.weights.items()})
+        tell.say("weights", weights=dict(self.weights))
         for pillar, own in scores.voices.items():
             if own.shape[1] > 1:
                 tell.say("voices", pillar=pillar, n=own.shape[1], judges=list(own.columns))

@@ -43,7 +43,10 @@ class PrecedentsAnalysis:
         """One result without headline."""
         found = {item: self.lookup.look_up(text) for item, text in _texts(judged).items()}
         items = pd.DataFrame([{"item_id": item} | counts(cited) for item, cited in found.items()])
-        return [told(found, self.lookup.about, self.lookup.reliability, self.redact).result(items=items)]
+        tell = told(found, self.lookup.about, self.lookup.reliability, self.redact)
+        # Where it alone was asked, the first sentence is the answer, which claims nothing of the scores.
+        summary = tell.findings.pop(0) if self.required else None
+        return [tell.result(summary, items=items)]
 
 
 def _texts(judged: LongTable) -> dict[str, str]:

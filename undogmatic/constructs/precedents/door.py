@@ -48,7 +48,7 @@ def run(typed: argparse.Namespace) -> None:
     chosen, others = _settings([word for word in typed.overrides if word != TRACKING])
     lookup = Precedents(**chosen)
     about = {"path": str(lookup.path), **lookup.about}
-    texts, problems = _texts(typed.file, typed.text, typed.item, typed.sheet)
+    texts, notes, problems = _texts(typed.file, typed.text, typed.item, typed.sheet)
     found, known = {item: lookup.look_up(text) for item, text in texts.items()}, lookup.reliability
     if lookup.describes == "judge":
         from undogmatic.constructs.precedents.asking import ask
@@ -83,7 +83,9 @@ def run(typed: argparse.Namespace) -> None:
         print(json.dumps(result | ({"tracking": where} if where else {}), ensure_ascii=False, indent=2))
         return
     lines = [f"{item}  {line}" if len(texts) > 1 else line for item, sentences in said.items() for line in sentences]
-    put([*(lines or [words.text("precedents.nothing")]), "", *summary])
+    read = [*map(words.say, notes), *faults]
+    found_of = lines or [words.text("precedents.nothing")]
+    put([*read, *([""] if read else []), *found_of, "", *map(words.say, telling.findings)])
     if where is not None:
         print(f"Tracking  {where}")
 
@@ -122,29 +124,22 @@ def _settings(typed: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
 
 def _texts(
     file: str, columns: Sequence[str] | None, item: str | None, sheet: str | None
-) -> tuple[dict[str, str], Sequence[Any]]:
-    """The texts by their ids, and what is wrong in the file. Raises ConfigError, DataError."""
+) -> tuple[dict[str, str], Sequence[Any], Sequence[Any]]:
+    """The texts by their ids, how the file was read, and what is wrong in it. Raises ConfigError, DataError."""
     from undogmatic.datasets.base import existing_file
-    from undogmatic.datasets.frames import column_of, read_frame
-    from undogmatic.datasets.rows import listed
+    from undogmatic.datasets.frames import read_frame
+    from undogmatic.datasets.roles import find_texts
     from undogmatic.safety.outside import read_input, read_text
 
     if file == "-" or Path(file).suffix.lower() in TEXTS:
         if columns or item:
             raise ConfigError("--text and --item name columns of a table, and this is one text. Leave them out.")
-        return {file: read_input() if file == "-" else read_text(existing_file(file, "FILE", TEXTS))}, ()
+        return {file: read_input() if file == "-" else read_text(existing_file(file, "FILE", TEXTS))}, (), ()
     frame = read_frame(file, sheet)
-    cells, there = frame.cells, listed([*map(str, frame.cells.columns)])
-    named, ids = (
-        columns or [column for column in [column_of(cells, "text")] if column],
-        item or column_of(cells, "item"),
-    )
-    if not named or (missing := [name for name in (*named, ids) if name is not None and name not in cells]):
-        what = f"there is no column {brief(missing[0])}" if named else "which column holds the texts? Give --text"
-        raise ConfigError(f"{file}: {what}. Its columns: {there}.")
+    found = find_texts(frame.cells, file, columns or (), item)
     texts: dict[str, str] = {}
-    for n, row in enumerate(cells[list(named)].itertuples(index=False)):
-        name = str(cells[ids].iloc[n]) if ids else frame.places[n]
-        name = name if name not in texts else f"{name} ({frame.places[n]})"
-        texts[name] = "\n\n".join(str(cell) for cell in row if cell is not None)
-    return texts, frame.problems
+    for place, row in zip(frame.places, frame.cells.to_dict("records"), strict=True):
+        name = next((str(row[each]) for each in found.columns["item"] if row[each] is not None), place)
+        told = (row[each] for each in found.columns["text"])
+        texts[name if name not in texts else f"{name} ({place})"] = "\n\n".join(str(t) for t in told if t is not None)
+    return texts, [*frame.notes, *found.notes], frame.problems
