@@ -145,7 +145,7 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
     nothing. One that is long enough (`stats.surface.enough`), such as a source that was summarised several times, ties
     those items whose own it nearly is.
     """
-    designed, copied = [], _copied(items, _varied(items) if varied is None else varied)
+    designed, copied = [], _copied(items, varied)
     for item in items:
         marks = [("parent", item.id), ("pair", item.pair), ("parent", item.parent)]
         for key in TOGETHER:  # a text may be about two precedents
@@ -172,7 +172,8 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
     return in_order
 
 
-def _copied(items: Sequence[Item], varied: Sequence[str]) -> list[list[Mark]]:
+def _copied(items: Sequence[Item], given: Sequence[str] | None) -> list[list[Mark]]:
+    varied = _varied(items) if given is None else given
     wholes = [_whole(item, varied) for item in items]
     marks: list[list[Mark]] = [[("copies", place)] for place in copies(tuple(wholes))]
     for name in varied if len(varied) > 1 else ():

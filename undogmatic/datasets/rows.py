@@ -23,17 +23,8 @@ from undogmatic.datasets.cells import number_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_number, as_text
 from undogmatic.records.results import Finding
-from undogmatic.safety.outside import (
-    ROW_BYTES,
-    Unreadable,
-    brief,
-    decoded,
-    json_value,
-    opened,
-    read_bytes,
-    read_lines,
-    whole_lines,
-)
+from undogmatic.safety import outside
+from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, decoded, json_value, opened, read_bytes
 from undogmatic.safety.spool import gathered, mapped
 
 LARGEST = 1_000_000_000  # Bytes of a file that is read at once, and what a workbook may unpack to
@@ -47,7 +38,7 @@ UNPACKED = 100  # How many times its size a Parquet file of more than a gigabyte
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSON Lines file with their line numbers; blank lines are skipped. Raises DataError with file and
     line for a line that is no JSON object, or in which a key stands twice."""
-    for number, raw in read_lines(path, ROW_BYTES):
+    for number, raw in outside.read_lines(path, ROW_BYTES):
         try:
             yield number, json_object(decoded(raw))
         except Unreadable as error:
@@ -156,7 +147,7 @@ def _text_lines(path: Path, file: IO[bytes], encoding: str) -> Iterator[tuple[in
         finally:
             whole.detach()
         return
-    for number, raw in whole_lines(path, file, ROW_BYTES):
+    for number, raw in outside.whole_lines(path, file, ROW_BYTES):
         try:
             text = raw.decode(encoding)
             if "\0" in text:
@@ -348,8 +339,7 @@ def table_rows(
     if begins[:1] == "[" or (suffix == ".json" and not _is_lines(begins)):
         return list(_of_json(path, encoding, problems))
     if begins[:1] == "{" and suffix not in (".csv", ".tsv"):
-        given = _of_json_lines(path, encoding, problems)
-        return list(given) if problems is not None else gathered(given, list, tuple)
+        return gathered(_of_json_lines(path, encoding, problems), list, tuple)
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
         return _of_csv(path, needed, filled, problems)
     if suffix in (".jsonl", ".json") and not begins:
@@ -420,7 +410,7 @@ def _of_csv(
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
     width, mark = len(header.cells), header.mark
     have(f"{path}:{header.first}", needed, [name.strip() for name in header.cells])
-    empty_columns = {n for n, name in enumerate(header.cells) if not name.strip()}  # neither a name nor cells: none
+    unnamed = {n for n, name in enumerate(header.cells) if not name.strip()}  # without cells, too, they are no columns
 
     def kept() -> Iterator[tuple[int, list[str]]]:
         for row in lines:
@@ -433,18 +423,20 @@ def _of_csv(
             if len(row.cells) == 1 < width:
                 for other, name in MARKS.items():
                     if other != mark and len(next(csv.reader(row.cells, delimiter=other), ())) == width:
-                        what = f"this row is separated by {name}, and the first line by {MARKS[mark]}"
-                        raise DataError(f"{path}:{row.first}: {what}. Separate all cells of the file by one of them.")
-            empty_columns.difference_update([n for n in empty_columns if n < len(row.cells) and row.cells[n]])
+                        what = (
+                            f"{path}:{row.first}: this row is separated by {name}, and the first line by {MARKS[mark]}"
+                        )
+                        raise DataError(f"{what}. Separate all cells of the file by one of them.")
+            unnamed.difference_update([n for n in unnamed if n < len(row.cells) and row.cells[n]])
             yield row.first, row.cells
 
     rows = gathered(kept(), list, tuple)
     columns = [name.strip() or f"column {n}" for n, name in enumerate(header.cells, 1)]
-    shown = [n not in empty_columns for n in range(width)]
+    shown = [n not in unnamed for n in range(width)]
 
     def named(row: tuple[int, list[str]]) -> tuple[int, dict[str, Any]]:
-        cells = zip(columns, row[1], shown, strict=False)
-        return row[0], {name: cell for name, cell, own in cells if own and (cell or not filled or name in needed)}
+        of_row = zip(columns, row[1], shown, strict=False)
+        return row[0], {name: cell for name, cell, own in of_row if own and (cell or not filled or name in needed)}
 
     return mapped(named, rows)
 

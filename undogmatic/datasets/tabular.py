@@ -74,11 +74,11 @@ class TextsDataset:
     ) -> Iterator[tuple[str, int, dict[str, Any]]]:
         """The rows with their columns under our names; rows that only differ in rater and label are one."""
         rows = table_rows(self.path, filled=False, sheet=self.sheet, notes=notes)
-        # Which column is what is seen by some thousands of rows: at even steps, and the first in which a column is filled.
+        # Some thousands of rows show which column is what: some at even steps, and the first in which each is filled.
         step, known_by, filled_once = max(1, len(rows) // spool.HELD), list[dict[str, Any]](), set[str]()
         for n, (_, row) in enumerate(rows):
-            new = [name for name, cell in row.items() if name not in filled_once and not empty(cell)]
-            filled_once.update(new)
+            new = {name for name, cell in row.items() if not empty(cell)} - filled_once
+            filled_once |= new
             if new or n % step == 0:
                 known_by.append(row)
         cells = cells_of(known_by, flat=False)
