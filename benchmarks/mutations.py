@@ -104,8 +104,8 @@ FAULTS = {
     ),
     "texts are asked in file order": Fault(
         "undogmatic/records/records.py",
-        'return array("q", np.lexsort((np.asarray(items), np.asarray(units))).tobytes())',
-        'return array("q", range(len(units)))',
+        "order: list[int] = np.lexsort((np.asarray(items), np.asarray(units))).tolist()",
+        "order = list(range(len(units)))",
         ("tests/records/test_order.py",),
     ),
     "the rival sees what it is tested on": Fault(

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import time
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -237,7 +238,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     if journals.begun:
         kept = sum(not unanswered(judgment) for judgment in journals.results(items, parts.judges, repeats)[1])
     total = None if parts.steps or not parts.asks else len(items) * repeats * len(parts.expected())
-    asked = in_order(items, turns((item.id for item in items), (item.pair for item in items)))
+    asked = in_order(items, array("q", turns((item.id for item in items), (item.pair for item in items))))
     try:
         with Progress(manifest.name, total, parts, kept) as progress:
             asyncio.run(experiment.engine.adrain(recipe, asked, journals, repeats, progress.step))

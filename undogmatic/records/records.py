@@ -9,7 +9,7 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -277,7 +277,7 @@ def items_digest(items: Iterable[Item]) -> str:
     return hashed.hexdigest()
 
 
-def turns(ids: Iterable[str], pairs: Iterable[str | None]) -> Sequence[int]:
+def turns(ids: Iterable[str], pairs: Iterable[str | None]) -> list[int]:
     """Find the order in which a run asks: pair by pair, pairs and the texts of a pair in the order of a hash.
 
     Files list texts by condition, or the two texts of a pair in the same order throughout. A judge that drifts while
@@ -294,7 +294,8 @@ def turns(ids: Iterable[str], pairs: Iterable[str | None]) -> Sequence[int]:
     for item, pair in zip(ids, pairs, strict=True):
         units.append(place("unit", item if pair is None else pair))
         items.append(place("item", item))
-    return array("q", np.lexsort((np.asarray(items), np.asarray(units))).tobytes())
+    order: list[int] = np.lexsort((np.asarray(items), np.asarray(units))).tolist()
+    return order
 
 
 class ScoreDistribution(Record):
