@@ -25,6 +25,7 @@ from undogmatic.records.results import AnalysisResult, Finding, Telling, part_na
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
+from undogmatic.safety.spool import many
 
 if TYPE_CHECKING:
     from undogmatic.readouts.decision import Rivals
@@ -227,7 +228,7 @@ def tabulate(
     """
     asked = expected or list(dict.fromkeys((j.judge, j.criterion) for j in judgments)) or [(None, OVERALL)]
     parts, rows = list[pd.DataFrame](), list[dict[str, Any]]()
-    found = _in_order(judgments) if not isinstance(judgments, list) else _by_key(judgments)
+    found = _in_order(judgments) if many(judgments) else _by_key(judgments)
     groups = groups_of(items)
     for repeat, (place, item) in itertools.product(range(repeats), enumerate(items)):
         for judge, criterion in asked:
@@ -291,7 +292,7 @@ def _row(
 def _frame(rows: list[dict[str, Any]], items: Sequence[Item]) -> pd.DataFrame:
     """Rows as a frame; of items that are read when they are asked for the texts are, too."""
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(COLUMNS))
-    if isinstance(items, list):
+    if not many(items):
         frame["text"] = [items[place].text for place in frame["text"]]
     else:
         frame["text"], frame["place"] = Texts(items, frame["text"].to_numpy(dtype=np.int32)), None

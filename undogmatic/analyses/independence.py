@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from undogmatic.analyses.ruling import FAILED, SEEN, Ruling, verdict
 from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.safety.spool import Blocks
+from undogmatic.safety.spool import Blocks, many
 from undogmatic.stats.surface import (
     BANDS,
     SIGNATURE,
@@ -61,7 +61,7 @@ class _Named(dict[str, str]):
 def grouped(items: Sequence[Item]) -> tuple[list[Group], int]:
     """The groups of `groups`, and how many texts besides stand alone. Of many items, which are read when they are asked
     for, those that stand alone are found first, and only the others are held."""
-    if isinstance(items, list):
+    if not many(items):
         return groups(items), 0
     if _last and _last[0][0]() is items:
         return _last[0][1]

@@ -33,7 +33,7 @@ def gathered(items: Iterable[Item]) -> Sequence[Item]:
 
 def by_id(items: Sequence[Item], field: str) -> Mapping[str, Any]:
     """A field of each item by its id: a dictionary of a list, else read when it is asked for."""
-    return {item.id: getattr(item, field) for item in items} if isinstance(items, list) else _ById(items, field)
+    return {item.id: getattr(item, field) for item in items} if not spool.many(items) else _ById(items, field)
 
 
 class _ById(Mapping[str, Any]):

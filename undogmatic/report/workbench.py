@@ -24,6 +24,7 @@ from undogmatic.report.words import NOTHING, Words, missing
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
 from undogmatic.safety.secrets import redacted
+from undogmatic.safety.spool import many
 
 MOST = 10_000  # rows; of more, half are those that come first in the order, half are taken at even steps of the rest
 EXCERPT = 300  # characters of a text in its row
@@ -101,7 +102,7 @@ def bench_of(run: FinishedRun, words: Words) -> Bench:
 def _told_first(frame: pd.DataFrame, run: FinishedRun) -> tuple[pd.DataFrame, str]:
     """The rows that a table of a run with many items has: half of MOST are those that come first in its order, half are
     taken at even steps of the rest; and the name of that order. All of a run whose items are held."""
-    if isinstance(run.items, list) or len(frame) <= MOST:
+    if not many(run.items) or len(frame) <= MOST:
         return frame, "data"
     by = {"furthest": (frame["score"] - frame["label"]).abs(), "doubtful": frame["doubt"]}
     by |= {"unsure": -frame["confidence"], "highest": frame["score"]}
@@ -267,7 +268,7 @@ _TOLD = ("search", "all", "order", "clear", "raw", "differ", "none", "reports", 
 def names_of(items: Sequence[Item]) -> dict[str, str]:
     """The names that lead to an item's row, and the item: its own id, and that of a pair to the first item of it. None
     of items that are read when they are asked for: few of them have a row."""
-    if not isinstance(items, list):
+    if many(items):
         return {}
     pairs = {item.pair: item.id for item in reversed(items) if item.pair is not None}
     return pairs | {item.id: item.id for item in items}

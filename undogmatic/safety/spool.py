@@ -75,6 +75,11 @@ class _Stored(Sequence[T]):
     __hash__ = None  # type: ignore[assignment]
 
 
+def many(records: object) -> bool:
+    """Whether the records are read when they are asked for, because there are so many."""
+    return isinstance(records, View | _Stored)
+
+
 class Spool(_Stored[T]):
     """Records in a file without a name; `write` and `read` turn one into a value of JSON and back. Raises
     StorageError."""
@@ -196,8 +201,8 @@ class Placed(_Stored[T], Generic[T]):
 
 def gathered(records: Iterable[T], write: Callable[[T], Any], read: Callable[[Any], T]) -> Sequence[T]:
     """The records, in memory where they are few (HELD), else in a file that reads them as they are asked for."""
-    if isinstance(records, list | View | _Stored):
-        return records
+    if isinstance(records, list) or many(records):
+        return records  # type: ignore[return-value]
     source = iter(records)
     first = list(islice(source, HELD + 1))
     if len(first) <= HELD:
@@ -224,9 +229,9 @@ class _Mapped(_Stored[T]):
 
 def mapped(change: Callable[[Any], T], records: Sequence[Any]) -> Sequence[T]:
     """What is made of each record: a list of a list, else made when it is asked for."""
-    return [change(record) for record in records] if isinstance(records, list) else _Mapped(change, records)
+    return [change(record) for record in records] if not many(records) else _Mapped(change, records)
 
 
 def chosen(records: Sequence[T], places: Sequence[int] | Any) -> Sequence[T]:
     """The records at these places, in their order: a list of a list, else a view."""
-    return [records[place] for place in places] if isinstance(records, list) else View(records, places)
+    return [records[place] for place in places] if not many(records) else View(records, places)

@@ -24,7 +24,7 @@ from undogmatic.runs.progress import doing
 from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data
-from undogmatic.safety.spool import mapped
+from undogmatic.safety.spool import many, mapped
 from undogmatic.tracking.figures import ENDS, LONGEST_KEY, cut, figures, log_metrics, log_params, params, telling
 from undogmatic.tracking.notes import LABEL
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
@@ -125,7 +125,7 @@ class MlflowTracker:
             students = sorted(file.name for file in run.folder.glob("*.safetensors"))
             kept_files = [name for name in FILES if not (self.redact and name in QUOTING)]
             _log_folder(store, run_id, run.folder, [*kept_files, *students])
-            if self.redact and isinstance(run.judgments, list):
+            if self.redact and not many(run.judgments):
                 lines = "".join(f"{j.model_dump_json()}\n" for j in run.judgments)
                 store.client.log_text(run_id, lines, "judgments.jsonl")
             config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
@@ -299,7 +299,7 @@ def run_name(run: FinishedRun) -> str:
 def table(run: FinishedRun) -> pd.DataFrame:
     """The judgments as a table: numbers, the judged text and the reason given. Of many, some at even steps."""
     frame = run.frame
-    if not isinstance(run.items, list) and len(frame) > MOST_ROWS:
+    if many(run.items) and len(frame) > MOST_ROWS:
         frame = frame.iloc[:: -(-len(frame) // MOST_ROWS)]
     shown_items = set(frame["item_id"])
     texts = {item.id: item.text for item in run.items if item.id in shown_items}
@@ -373,7 +373,7 @@ def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
 
     rows = [
         (i.id, i.condition or "", math.nan if i.label is None else float(i.label))
-        for i in (run.items if isinstance(run.items, list) else run.items[:MOST_RECORDS])
+        for i in (run.items[:MOST_RECORDS] if many(run.items) else run.items)
     ]
     table, name = pd.DataFrame(rows, columns=["item_id", "condition", "label"]), run.choices.get("dataset", "dataset")
     # Without a source MLflow looks for one, and imports a client of Git for it.
