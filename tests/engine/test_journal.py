@@ -252,7 +252,7 @@ def test_an_index_that_is_not_of_this_journal_is_not_used(run: Run, stub: StubSe
 
 @pytest.mark.usefixtures("few")
 def test_repeats_of_many_are_read_in_order_and_a_later_record_counts(run: Run, stub: StubServer) -> None:
-    stub.faults = {"number 2.": Fault("500", times=None)}
+    stub.faults = {"number 2.": Fault("reset", times=None)}
     first = run(repeats=2, cache=False, stop_after=1000)
     assert [j.repeat for j in first] == [0] * 12 + [1] * 12
     assert sum(isinstance(j.outcome, Failure) for j in first) == 2
